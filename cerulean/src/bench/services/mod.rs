@@ -39,15 +39,9 @@ pub struct Arguments {
     /// How many Services are applied at once.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     services: u32,
-    /// How many machines each scale set has, each of them a node. One of them dies, and another one joins.
+    /// How many machines the scale set has, each of them a node. One of them dies, and another one joins.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=999))]
     nodes: u64,
-    /// How many scale sets there are.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    scale_sets: u32,
-    /// Let every other Service be internal, so that there are two load balancers.
-    #[arg(long)]
-    internal: bool,
     /// How long Azure's operations take: instant, quick, typical or a JSON file.
     #[arg(long, default_value = "instant", value_parser = latency)]
     latency: Latency,
@@ -82,8 +76,6 @@ impl Arguments {
             format!("--latency {}", self.latency.name),
         ];
         words.extend((self.nodes != 3).then(|| format!("--nodes {}", self.nodes)));
-        words.extend((self.scale_sets != 1).then(|| format!("--scale-sets {}", self.scale_sets)));
-        words.extend(self.internal.then(|| "--internal".to_owned()));
         words.extend(self.by_address.then(|| "--by-address".to_owned()));
         words.extend(self.peer.is_some().then(|| "--peer PATH".to_owned()));
         words.join(" ")

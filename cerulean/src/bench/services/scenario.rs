@@ -132,13 +132,9 @@ async fn services(stage: &mut Stage) -> anyhow::Result<Outcome> {
 async fn serve(stage: &mut Stage, names: Vec<String>) -> anyhow::Result<Outcome> {
     let kubernetes = stage.kubernetes.clone();
     let mut created = BTreeMap::new();
-    for (number, name) in names.into_iter().enumerate() {
-        let internal = stage.internal && number % 2 == 1;
-        let annotations =
-            json!({"service.beta.kubernetes.io/azure-load-balancer-internal": internal.to_string()});
+    for name in names {
         kubernetes.create(json!({
-            "apiVersion": "v1", "kind": "Service",
-            "metadata": {"name": name, "namespace": "default", "annotations": annotations},
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "default"},
             "spec": {"type": "LoadBalancer", "selector": {"app": "any"}, "ports": [{"port": 80}]},
         }))?;
         created.insert(name, Instant::now());
@@ -191,7 +187,7 @@ async fn node_joins(stage: &mut Stage) -> anyhow::Result<Outcome> {
     times.extend(stage.initialises_nodes.then(|| Time::new("node initialised", stage.elapsed())));
     let mut changed = stage.cluster.azure.subscribe();
     let (azure, answers) = (stage.cluster.azure.clone(), stage.cluster.answers.clone());
-    let machines = stage.count_machines();
+    let machines = stage.machines().len();
     let in_pools = async {
         while !is_everywhere(&Topology::read(&azure, &answers), machines) {
             changed.changed().await?;

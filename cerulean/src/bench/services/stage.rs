@@ -44,13 +44,11 @@ pub struct Stage {
     pub cluster: HostedCluster,
     /// Its Kubernetes, inside.
     pub kubernetes: Kubernetes,
-    /// The first scale set, of whose machines one goes and another one comes.
+    /// The scale set of all machines.
     pub scale_set: ResourceId,
     /// How many Services the bench applies.
     pub services: u32,
-    /// Whether every other one is internal.
-    pub internal: bool,
-    /// How many machines each scale set has in the beginning.
+    /// How many machines the scale set has in the beginning.
     pub nodes: u64,
     /// Whether the program that runs initialises nodes; where it leaves that to node managers, a stand-in does it at once.
     pub initialises_nodes: bool,
@@ -71,18 +69,12 @@ impl Stage {
         bar.set_message("laying out");
         let directory = tempfile::Builder::new().prefix("cerulean-bench-").tempdir()?;
         let stop = CancellationToken::new();
-        let pools = (1..=arguments.scale_sets).map(|number| {
-            // Where there is one alone it needs no number.
-            let number = if arguments.scale_sets == 1 { String::new() } else { number.to_string() };
-            NodePool::new(&format!("workers{number}"), &format!("worker{number}"), arguments.nodes)
-        });
-        let pools: Vec<NodePool> = pools.collect();
-        let first = pools.first().map(|pool| pool.name.clone()).unwrap_or_default();
-        let mut shape = Shape { pools, ..Shape::default() };
+        let pool = NodePool::new("workers", "worker", arguments.nodes);
+        let mut shape = Shape { pools: vec![pool], ..Shape::default() };
         if arguments.by_address {
             shape.settings.insert("loadBalancerBackendPoolConfigurationType".to_owned(), "nodeIP".into());
         }
-        let scale_set = shape.scale_set(&first);
+        let scale_set = shape.scale_set("workers");
         let options = HostedOptions {
             shape,
             latency: arguments.latency.profile.clone(),
@@ -101,7 +93,6 @@ impl Stage {
             kubernetes: kubernetes.clone(),
             scale_set,
             services: arguments.services,
-            internal: arguments.internal,
             nodes: arguments.nodes,
             initialises_nodes: true,
             bar,
@@ -111,7 +102,7 @@ impl Stage {
             stop: stop.clone(),
             _stop: stop.drop_guard(),
         };
-        let count = usize::try_from(arguments.nodes * u64::from(arguments.scale_sets))?;
+        let count = usize::try_from(arguments.nodes)?;
         let registered = async { Ok(kubernetes.until("Node", |n| (n.len() == count).then_some(())).await?) };
         stage.until("nodes to register", registered).await?;
         // The stand-ins watch nodes, too: theirs must not be taken for the program's first watch.
@@ -253,20 +244,11 @@ impl Stage {
         self.cluster.azure.journal_after(u64::MAX).counts.requests
     }
 
-    /// The first scale set's machines: number of the instance, and host name, which is the node's.
+    /// The scale set's machines: number of the instance, and host name, which is the node's.
     pub fn machines(&self) -> Vec<(String, String)> {
-        let of_first = |document: &&Value| {
-            let id = document["id"].as_str().and_then(|id| id.parse::<ResourceId>().ok());
-            id.and_then(|id| id.parent()).is_some_and(|set| set == self.scale_set)
-        };
         let machine =
             |document: &Value| Some((document["instanceId"].as_str()?.to_owned(), host_name(document)?));
-        self.cluster.azure.documents_of_type(INSTANCES).iter().filter(of_first).filter_map(machine).collect()
-    }
-
-    /// How many machines all scale sets have.
-    pub fn count_machines(&self) -> usize {
-        self.cluster.azure.documents_of_type(INSTANCES).len()
+        self.cluster.azure.documents_of_type(INSTANCES).iter().filter_map(machine).collect()
     }
 }
 
