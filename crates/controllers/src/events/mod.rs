@@ -6,6 +6,7 @@
 mod correlator;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -110,6 +111,7 @@ struct Occurrence {
 pub struct Recorder {
     component: &'static str,
     sender: mpsc::Sender<Occurrence>,
+    dropped: Arc<AtomicU64>,
     observer: Arc<dyn Observer>,
 }
 
@@ -138,7 +140,10 @@ impl Recorder {
             Occurrence { component: self.component, about: about.into(), event_type, reason, message };
         if let Err(error) = self.sender.try_send(occurrence) {
             self.observer.event_dropped();
-            tracing::warn!(reason, %error, "an event was dropped");
+            // Thousands of nodes that join at once would be thousands of lines: the writer says how many there were.
+            if self.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
+                tracing::warn!(reason, %error, "events are dropped");
+            }
         }
     }
 
@@ -159,6 +164,8 @@ pub struct EventWriter {
     clock: Clock,
     host: String,
     receiver: mpsc::Receiver<Occurrence>,
+    /// How many events found the queue full since this was last told.
+    dropped: Arc<AtomicU64>,
     correlator: Correlator,
     observer: Arc<dyn Observer>,
     last_name: i64,
@@ -180,16 +187,18 @@ pub fn recorder(
     observer: Arc<dyn Observer>,
 ) -> (Recorder, EventWriter) {
     let (sender, receiver) = mpsc::channel(MAX_WAITING);
+    let dropped = Arc::<AtomicU64>::default();
     let writer = EventWriter {
         client,
         clock,
         host: host.into(),
         receiver,
+        dropped: Arc::clone(&dropped),
         correlator: Correlator::default(),
         observer: Arc::clone(&observer),
         last_name: 0,
     };
-    (Recorder { component, sender, observer }, writer)
+    (Recorder { component, sender, dropped, observer }, writer)
 }
 
 impl EventWriter {
@@ -204,6 +213,9 @@ impl EventWriter {
                 };
                 let Some(occurrence) = occurrence else { return };
                 self.write(occurrence).await;
+                if self.receiver.is_empty() {
+                    self.tell_dropped();
+                }
             }
         };
         let give_up = async {
@@ -217,6 +229,14 @@ impl EventWriter {
         };
         if !flushed {
             tracing::warn!(waiting = self.receiver.len(), "stopped before all events were sent");
+        }
+    }
+
+    /// Says how many events were dropped while others waited.
+    fn tell_dropped(&self) {
+        let dropped = self.dropped.swap(0, Ordering::Relaxed);
+        if dropped > 0 {
+            tracing::warn!(dropped, "events were dropped: more came at once than may wait ({MAX_WAITING})");
         }
     }
 
