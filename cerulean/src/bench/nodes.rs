@@ -4,12 +4,14 @@
 //! It runs the release binary that lies beside this one, over TLS, against the simulators. Nodes look as a kubelet
 //! writes them, images, annotations and all: what the program leaves out of them is part of what is measured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use azure_simulator::{Azure, Journal};
+use azure_types::ResourceId;
 use clock::Clock;
 use indicatif::ProgressBar;
 use k8s::names::TAINT_UNINITIALIZED;
@@ -22,7 +24,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::process::{Files, Manager, Running};
-use super::resident::{Memory, megabytes};
+use super::resident::{Memory, megabytes, processor_time};
+use super::services::percentile;
 use crate::screen::Screen;
 use crate::simulate::limits;
 use crate::{TWO_THREADS, runtime};
@@ -55,6 +58,10 @@ pub struct Arguments {
 
 /// Longest time without any progress.
 const STALL_TIMEOUT: Duration = Duration::from_secs(180);
+/// How often is looked how far thousands of objects have come.
+const GLANCE: Duration = Duration::from_millis(100);
+/// The same for one object.
+const GLANCE_AT_ONE: Duration = Duration::from_millis(2);
 /// How long the program is left alone before its memory is read.
 const REST: Duration = Duration::from_secs(10);
 /// Lists of one scale set that begin within this time are of one round.
@@ -63,7 +70,7 @@ const ROUND: Duration = Duration::from_secs(10);
 const CLIENT_SECRET: &str = "bench";
 const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 
-/// Measures and prints two tables.
+/// Measures and prints tables.
 ///
 /// # Errors
 /// The binary is missing or does not do its work.
@@ -86,46 +93,52 @@ async fn measure(screen: Screen, manager: &Manager, arguments: &Arguments) -> an
     sleep(REST).await;
     report.memory.push(Held::by(&program, "idle".to_owned(), "10 MB")?);
 
-    report.begin();
-    let begun = Instant::now();
-    bench.register(&machines, &bar).await?;
-    let initialised = begun.elapsed();
+    report.begin(&program)?;
+    let all = bench.register(&machines, &bar).await?;
     sleep(REST).await;
-    report.note(format!("with {count} nodes"), format!("{count} nodes initialised"), &program)?;
+    report.note(format!("{count} nodes join"), &all, &program)?;
+    report.hold(format!("with {count} nodes"), &program)?;
 
-    report.begin();
-    let begun = Instant::now();
-    bench.apply_services(services, &bar).await?;
-    let served = begun.elapsed();
+    report.begin(&program)?;
+    let all = bench.apply_services(0..services, &bar).await?;
     sleep(REST).await;
-    report.note(
-        format!("with {count} nodes, {services} Services"),
-        format!("{services} Services served"),
-        &program,
-    )?;
+    report.note(format!("{services} Services come"), &all, &program)?;
+    report.hold(format!("with {count} nodes, {services} Services"), &program)?;
+
+    report.begin(&program)?;
+    let one = bench.apply_services(services..services + 1, &bar).await?;
+    sleep(REST).await;
+    report.note("one more Service".to_owned(), &one, &program)?;
+
+    report.begin(&program)?;
+    let first = machines.first().context("there are no machines")?;
+    let gone = bench.lose(first, &bar).await?;
+    sleep(REST).await;
+    report.note("a silent node's machine is gone".to_owned(), &[gone], &program)?;
+
+    report.begin(&program)?;
+    let joined = bench.replace(first, arguments.instances, &bar).await?;
+    sleep(REST).await;
+    report.note("another node joins".to_owned(), &joined, &program)?;
 
     bar.set_message("silent nodes");
-    report.begin();
+    report.begin(&program)?;
     let silent = bench.silence(&machines, arguments)?;
     sleep(Duration::from_secs(arguments.silence)).await;
-    let phase = format!("{silent} nodes silent for {} s", arguments.silence);
-    report.note(format!("and {silent} of them silent"), phase, &program)?;
+    report.note(format!("{silent} nodes silent for {} s", arguments.silence), &[], &program)?;
+    report.hold(format!("and {silent} of them silent"), &program)?;
 
     bar.set_message("restart");
     drop(program);
-    report.begin();
+    bench.azure.azure.clear_journal();
     let program = bench.start_manager(manager)?;
+    report.worked = Duration::ZERO;
     bench.rest().await;
-    report.note("the same, after a restart".to_owned(), "restart".to_owned(), &program)?;
+    report.note("restart".to_owned(), &[], &program)?;
+    report.hold("the same, after a restart".to_owned(), &program)?;
     drop(program);
     stop.cancel();
     bar.finish_and_clear();
-
-    screen.line(format_args!(
-        "  {count} nodes initialised after {:.1} s, {services} Services served after {:.1} s",
-        initialised.as_secs_f64(),
-        served.as_secs_f64()
-    ));
     report.print(screen);
     Ok(())
 }
@@ -137,6 +150,9 @@ struct Report<'a> {
     pages: usize,
     memory: Vec<Held>,
     calls: Vec<Calls>,
+    times: Vec<[String; 5]>,
+    /// The processor time that the program had taken when the phase began.
+    worked: Duration,
 }
 
 impl<'a> Report<'a> {
@@ -144,22 +160,40 @@ impl<'a> Report<'a> {
         let azure = &bench.azure.azure;
         let pages =
             usize::try_from(arguments.instances).unwrap_or(usize::MAX).div_ceil(azure.options().page_size);
-        Self { azure, pages, memory: Vec::new(), calls: Vec::new() }
+        let (memory, calls, times) = (Vec::new(), Vec::new(), Vec::new());
+        Self { azure, pages, memory, calls, times, worked: Duration::ZERO }
     }
 
     /// A phase begins.
-    fn begin(&self) {
+    fn begin(&mut self, program: &Running) -> anyhow::Result<()> {
         self.azure.clear_journal();
+        self.worked = processor_time(program.id())?;
+        Ok(())
     }
 
-    /// A phase has ended.
-    fn note(&mut self, state: String, phase: String, program: &Running) -> anyhow::Result<()> {
-        self.memory.push(Held::by(program, state, "40 MB")?);
+    /// A phase has ended, in which each of some objects took so long.
+    fn note(&mut self, phase: String, took: &[Duration], program: &Running) -> anyhow::Result<()> {
+        let seconds = |time: Duration| format!("{:.2} s", time.as_secs_f64());
+        let mut sorted = took.to_vec();
+        sorted.sort();
+        let after = |hundredths| {
+            if sorted.is_empty() { String::new() } else { seconds(percentile(&sorted, hundredths)) }
+        };
+        let worked = processor_time(program.id())?.saturating_sub(self.worked);
+        self.times.push([phase.clone(), after(50), after(95), after(100), seconds(worked)]);
         self.calls.push(Calls::of(phase, &self.azure.journal(), self.pages));
         Ok(())
     }
 
+    /// What the program holds now.
+    fn hold(&mut self, state: String, program: &Running) -> anyhow::Result<()> {
+        self.memory.push(Held::by(program, state, "40 MB")?);
+        Ok(())
+    }
+
     fn print(&self, screen: Screen) {
+        screen.heading("Times");
+        screen.table(["WHILE", "MEDIAN", "P95", "LAST", "PROCESSOR TIME"], &self.times);
         screen.heading("Memory");
         let rows: Vec<_> = self.memory.iter().map(Held::row).collect();
         screen.table(["CONTROLLER MANAGER", "GOAL", "RESIDENT", "PRIVATE", "PEAK"], &rows);
@@ -245,30 +279,90 @@ impl Bench {
         Running::start(manager, &files)
     }
 
-    /// Lets kubelets register their nodes, and waits until all are initialised.
-    async fn register(&self, machines: &[Machine], bar: &ProgressBar) -> anyhow::Result<()> {
-        let kubernetes = &self.kubernetes.kubernetes;
-        for machine in machines {
-            kubernetes.create(node(&machine.name, &machine.address))?;
-        }
-        let initialised = || {
-            let nodes = kubernetes.list("Node");
-            nodes.iter().filter(|node| !is_uninitialised(node.value())).count()
-        };
-        progress(bar, "nodes", machines.len(), initialised).await
+    /// Lets kubelets register their nodes, and waits until all are initialised. Gives how long each took.
+    async fn register(&self, machines: &[Machine], bar: &ProgressBar) -> anyhow::Result<Vec<Duration>> {
+        let nodes = machines.iter().map(|machine| node(&machine.name, &machine.address));
+        self.create("Node", nodes, |node| !is_uninitialised(node), bar).await
     }
 
-    /// Applies Services, and waits until all have their addresses.
-    async fn apply_services(&self, count: usize, bar: &ProgressBar) -> anyhow::Result<()> {
+    /// Applies Services, and waits until all have their addresses. Gives how long each took.
+    async fn apply_services(
+        &self,
+        numbers: Range<usize>,
+        bar: &ProgressBar,
+    ) -> anyhow::Result<Vec<Duration>> {
+        self.create("Service", numbers.map(service), is_served, bar).await
+    }
+
+    /// Creates objects of a kind, and waits until each is as it shall be. Gives how long each took.
+    async fn create(
+        &self,
+        kind: &str,
+        objects: impl Iterator<Item = Value>,
+        is_done: impl Fn(&Value) -> bool,
+        bar: &ProgressBar,
+    ) -> anyhow::Result<Vec<Duration>> {
         let kubernetes = &self.kubernetes.kubernetes;
-        for number in 0..count {
-            kubernetes.create(service(number))?;
+        let (mut open, mut took) = (HashMap::new(), Vec::new());
+        for object in objects {
+            open.insert(kubernetes.create(object)?.name().to_owned(), Instant::now());
         }
-        let served = || {
-            let services = kubernetes.list("Service");
-            services.iter().filter(|service| is_served(service.value())).count()
-        };
-        progress(bar, "Services", count, served).await
+        let all = open.len();
+        let (mut latest, mut since) = (0, Instant::now());
+        while !open.is_empty() {
+            sleep(if all == 1 { GLANCE_AT_ONE } else { GLANCE }).await;
+            let objects = kubernetes.list(kind);
+            let open_ones = objects.iter().filter(|object| open.contains_key(object.name()));
+            let done: Vec<_> = open_ones.filter(|object| is_done(object.value())).cloned().collect();
+            took.extend(
+                done.iter().filter_map(|object| open.remove(object.name())).map(|begun| begun.elapsed()),
+            );
+            bar.set_message(format!("{kind}: {} of {all}", took.len()));
+            if took.len() > latest {
+                (latest, since) = (took.len(), Instant::now());
+            }
+            ensure!(
+                since.elapsed() < STALL_TIMEOUT,
+                "{kind}: {latest} of {all}, and no further for {} s",
+                STALL_TIMEOUT.as_secs()
+            );
+        }
+        Ok(took)
+    }
+
+    /// Lets a machine be deleted and its kubelet fall silent; gives after how long its Node is deleted.
+    async fn lose(&self, machine: &Machine, bar: &ProgressBar) -> anyhow::Result<Duration> {
+        bar.set_message("a machine is deleted");
+        let refused = |refusal| anyhow::anyhow!("the machine cannot be deleted: {refusal}");
+        self.azure.azure.remove_instance(&machine.scale_set, &machine.instance).map_err(refused)?;
+        let begun = Instant::now();
+        let kubernetes = &self.kubernetes.kubernetes;
+        fall_silent(kubernetes, &machine.name)?;
+        while kubernetes.get("Node", "", &machine.name).is_some() {
+            ensure!(begun.elapsed() < STALL_TIMEOUT, "the Node of a deleted machine stays");
+            sleep(GLANCE_AT_ONE).await;
+        }
+        Ok(begun.elapsed())
+    }
+
+    /// Lets a scale set have as many machines again as it had before it lost one; gives after how long the new one's node
+    /// is initialised.
+    async fn replace(
+        &self,
+        lost: &Machine,
+        instances: u64,
+        bar: &ProgressBar,
+    ) -> anyhow::Result<Vec<Duration>> {
+        let before: HashSet<String> = self.azure_names()?;
+        let refused = |refusal| anyhow::anyhow!("the scale set does not grow: {refusal}");
+        self.azure.azure.scale(&lost.scale_set, instances).map_err(refused)?;
+        let mut new = machines(&self.azure.azure)?;
+        new.retain(|machine| !before.contains(&machine.name));
+        self.register(&new, bar).await
+    }
+
+    fn azure_names(&self) -> anyhow::Result<HashSet<String>> {
+        Ok(machines(&self.azure.azure)?.into_iter().map(|machine| machine.name).collect())
     }
 
     /// Lets some kubelets of each scale set fall silent; gives how many.
@@ -311,6 +405,8 @@ fn prefix(number: u64) -> String {
 struct Machine {
     name: String,
     address: String,
+    scale_set: ResourceId,
+    instance: String,
 }
 
 fn machines(azure: &Azure) -> anyhow::Result<Vec<Machine>> {
@@ -320,31 +416,12 @@ fn machines(azure: &Azure) -> anyhow::Result<Vec<Machine>> {
         let interface = machine.pointer("/properties/networkProfile/networkInterfaces/0/id")?;
         let interface = azure.document(&interface.as_str()?.parse().ok()?)?;
         let address = text(interface.pointer("/properties/ipConfigurations/0/properties/privateIPAddress")?)?;
-        Some(Machine { name, address })
+        let id: ResourceId = machine["id"].as_str()?.parse().ok()?;
+        let (scale_set, instance) = (id.parent()?, text(&machine["instanceId"])?);
+        Some(Machine { name, address, scale_set, instance })
     };
     let documents = azure.documents_of_type(INSTANCES);
     documents.iter().map(|one| machine(one).context("a machine has a name and an address")).collect()
-}
-
-/// Shows how far something has come, until it is done.
-async fn progress(bar: &ProgressBar, what: &str, all: usize, done: impl Fn() -> usize) -> anyhow::Result<()> {
-    let (mut latest, mut since) = (0, Instant::now());
-    loop {
-        let now = done();
-        bar.set_message(format!("{what}: {now} of {all}"));
-        if now >= all {
-            return Ok(());
-        }
-        if now > latest {
-            (latest, since) = (now, Instant::now());
-        }
-        ensure!(
-            since.elapsed() < STALL_TIMEOUT,
-            "{what}: {now} of {all}, and no further for {} s",
-            STALL_TIMEOUT.as_secs()
-        );
-        sleep(Duration::from_millis(200)).await;
-    }
 }
 
 /// What the program holds in one state of the cluster.

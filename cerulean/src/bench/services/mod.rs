@@ -23,6 +23,7 @@ use crate::screen::Screen;
 use crate::simulate::latency;
 use crate::{TWO_THREADS, runtime};
 use machine::Machine;
+pub use report::percentile;
 use report::{Program, Report, Row};
 use scenario::{SCENARIOS, TAKEOVER};
 use stage::Stage;
