@@ -135,7 +135,8 @@ behaviours! {
         a_namespace_waits_for_its_finalizers, a_service_account_has_tokens;
     webhooks:
         a_mutating_webhook_changes_objects, a_mutating_webhook_makes_a_mistake,
-        a_collection_is_deleted_up_to_what_is_refused, webhooks_see_custom_resources_in_their_version, a_validating_webhook_refuses, a_webhook_that_is_down;
+        a_collection_is_deleted_up_to_what_is_refused, webhooks_see_custom_resources_in_their_version,
+        webhooks_see_what_subresources_take, a_validating_webhook_refuses, a_webhook_that_is_down;
     pods:
         a_pod_is_bound_once, a_pod_has_time_to_end, a_pod_is_evicted, a_budget_is_respected;
     custom:

@@ -14,7 +14,7 @@ use crate::kubernetes::Kubernetes;
 use crate::object::Object;
 use crate::registry::Kind;
 use crate::status::ApiError;
-use crate::verbs::{Part, Stage, State, Write, decode_changed};
+use crate::verbs::{Part, Stage, State, Write, decode_changed, scale};
 
 /// A write that hooks may have something to say about.
 pub(crate) struct Admission<'a> {
@@ -71,17 +71,29 @@ impl Admission<'_> {
         };
         let (proposal, old) = self.kubernetes.settled(self.kind, propose).await?;
         let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+        let scaled = self.subresource == "scale";
+        // Who scales and who looks at it sees the Scale alone.
+        let shown =
+            |object: &Object| if scaled { scale::of(self.kind, object) } else { object.value().clone() };
+        let seen = |old: &Arc<Object>| {
+            if scaled { Arc::new(Object::new(shown(old), old.version())) } else { Arc::clone(old) }
+        };
         let mut subject = Subject {
             kind: self.kind,
             subresource: self.subresource,
             namespace: self.namespace,
             name: if old.is_some() { self.name } else { proposal.name() },
             operation,
-            object: Some(proposal.value().clone()),
-            old: old.clone(),
+            object: Some(shown(&proposal)),
+            old: old.as_ref().map(seen),
         };
         self.mutate(hooks, &mut subject, write).await?;
-        let mutated = subject.object.take().unwrap_or_default();
+        let mut mutated = subject.object.take().unwrap_or_default();
+        if scaled {
+            let wanted = scale::wanted(&mutated);
+            mutated = proposal.value().clone();
+            scale::put(self.kind, &mut mutated, wanted);
+        }
         let settle = |state: &mut State, object: &Value, write: &Write<'_>| {
             let object = object.clone();
             let Some(old) = &old else {
@@ -102,7 +114,7 @@ impl Admission<'_> {
         let drafting = Write { stage: Stage::Draft, ..write.clone() };
         let draft = self.kubernetes.settled(self.kind, |state| settle(state, &mutated, &drafting)).await?;
         let Some((draft, created)) = draft else { return Ok(None) };
-        subject.object = Some(draft.value().clone());
+        subject.object = Some(shown(&draft));
         let name = draft.name().to_owned();
         subject.name = &name;
         self.validate(hooks, &subject, write).await?;
@@ -111,6 +123,31 @@ impl Admission<'_> {
         }
         let drafted = Write { stage: Stage::Drafted, ..write.clone() };
         self.kubernetes.settled(self.kind, |state| settle(state, draft.value(), &drafted)).await
+    }
+
+    /// Asks about an object that a subresource takes and nobody stores, such as a Binding. Answers it as hooks have changed
+    /// it.
+    ///
+    /// # Errors
+    /// What hooks refuse.
+    pub(crate) async fn connect(&self, object: Value, write: &Write<'_>) -> Result<Value, ApiError> {
+        let operations = [Operation::Create];
+        let hooks = self.kubernetes.hooks_for(self.kind, self.subresource, self.namespace, &operations);
+        if hooks.is_empty() {
+            return Ok(object);
+        }
+        let mut subject = Subject {
+            kind: self.kind,
+            subresource: self.subresource,
+            namespace: self.namespace,
+            name: self.name,
+            operation: Operation::Create,
+            object: Some(object),
+            old: None,
+        };
+        self.mutate(&hooks, &mut subject, write).await?;
+        self.validate(&hooks, &subject, write).await?;
+        Ok(subject.object.unwrap_or_default())
     }
 
     /// Asks about the deletion of an object.
@@ -175,7 +212,9 @@ impl Admission<'_> {
         let Some(mut object) = said.filter(|object| subject.object.as_ref() != Some(object)) else {
             return Ok(false);
         };
-        decode_changed(self.kind, &mut object)?;
+        if !subject.is_of_its_own() {
+            decode_changed(self.kind, &mut object)?;
+        }
         subject.object = Some(object);
         Ok(true)
     }
@@ -195,11 +234,12 @@ impl Admission<'_> {
     /// An object of one kind in the form of another that shows the same objects.
     async fn reshaped(
         &self,
-        from: &Arc<Kind>,
-        to: &Arc<Kind>,
+        (from, to): (&Arc<Kind>, &Arc<Kind>),
+        subject: &Subject<'_>,
         object: Option<&Value>,
     ) -> Result<Option<Value>, ApiError> {
-        let Some(object) = object.filter(|_| !Arc::ptr_eq(from, to)) else { return Ok(object.cloned()) };
+        let same = Arc::ptr_eq(from, to) || subject.is_of_its_own();
+        let Some(object) = object.filter(|_| !same) else { return Ok(object.cloned()) };
         let reshaped = self.kubernetes.settled(to, |_| reshape(from, to, object)).await;
         // Also a hook that may fail does not help here.
         reshaped.map(Some).map_err(|error| ApiError::internal(&error.message))
@@ -226,12 +266,13 @@ impl Admission<'_> {
             return Ok(None);
         };
         let uid = self.kubernetes.shared.state.lock().new_uid();
+        let old = subject.old.as_deref().map(Object::value);
         let asked = Asked {
             kubernetes: self.kubernetes,
             subject,
             form: &form,
-            object: self.reshaped(self.kind, &form, subject.object.as_ref()).await?,
-            old_object: self.reshaped(self.kind, &form, subject.old.as_deref().map(Object::value)).await?,
+            object: self.reshaped((self.kind, &form), subject, subject.object.as_ref()).await?,
+            old_object: self.reshaped((self.kind, &form), subject, old).await?,
             user: self.user,
             options: &options(subject.operation, write),
             dry_run: write.dry_run,
@@ -246,7 +287,7 @@ impl Admission<'_> {
         match asked.ask(hook).await {
             Ok(said) => {
                 self.warnings.lock().extend(said.warnings);
-                self.reshaped(&form, self.kind, said.object.as_ref()).await
+                self.reshaped((&form, self.kind), subject, said.object.as_ref()).await
             }
             Err(Trouble::Refused(error)) => Err(error),
             Err(Trouble::Failed(why)) if hook.optional => {

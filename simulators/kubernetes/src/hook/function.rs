@@ -17,7 +17,7 @@ pub struct AdmissionRequest {
     pub operation: String,
     /// Name of the kind.
     pub kind: String,
-    /// `status`, `scale`, or empty for the object itself.
+    /// `status`, `scale`, `binding` and the like, or empty for the object itself.
     pub subresource: String,
     /// Namespace of the object; empty for objects without one.
     pub namespace: String,

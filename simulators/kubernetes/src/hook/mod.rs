@@ -104,6 +104,13 @@ pub(crate) struct Subject<'a> {
     pub(crate) old: Option<Arc<Object>>,
 }
 
+impl Subject<'_> {
+    /// Whether the subresource has objects of a type of its own, the same in all versions of the kind.
+    fn is_of_its_own(&self) -> bool {
+        matches!(self.subresource, "scale" | "binding" | "eviction" | "token")
+    }
+}
+
 /// The hooks of one server.
 pub(crate) type AllHooks = RwLock<Hooks>;
 

@@ -33,6 +33,19 @@ pub(super) struct Asked<'a> {
     pub(super) uid: String,
 }
 
+/// Group, version and kind of an object.
+struct ObjectType {
+    group: String,
+    version: String,
+    kind: String,
+}
+
+impl ObjectType {
+    fn to_value(&self) -> Value {
+        json!({ "group": self.group, "version": self.version, "kind": self.kind })
+    }
+}
+
 /// What a hook said.
 #[derive(Debug, Default)]
 pub(super) struct Said {
@@ -80,7 +93,7 @@ impl Asked<'_> {
         let subject = self.subject;
         let Decision { object, refusal, warnings } = function(AdmissionRequest {
             operation: subject.operation.as_str().to_owned(),
-            kind: self.form.kind.clone(),
+            kind: self.object_type(self.form).kind,
             subresource: subject.subresource.to_owned(),
             namespace: subject.namespace.to_owned(),
             name: subject.name.to_owned(),
@@ -112,10 +125,26 @@ impl Asked<'_> {
         Ok(Said { object: self.patched(hook, response)?, warnings })
     }
 
+    /// What the object is: of the kind, or of what the subresource takes.
+    fn object_type(&self, kind: &Kind) -> ObjectType {
+        let carried =
+            self.object.as_ref().or(self.old_object.as_ref()).filter(|_| self.subject.is_of_its_own());
+        let Some(carried) = carried else {
+            return ObjectType {
+                group: kind.group.clone(),
+                version: kind.version.clone(),
+                kind: kind.kind.clone(),
+            };
+        };
+        let text = |member: &str| string_at(carried, &[member]).unwrap_or_default();
+        let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
+        ObjectType { group: group.to_owned(), version: version.to_owned(), kind: text("kind").to_owned() }
+    }
+
     /// The AdmissionReview.
     fn question(&self) -> Value {
         let subject = self.subject;
-        let kind = |kind: &Kind| json!({ "group": kind.group, "version": kind.version, "kind": kind.kind });
+        let kind = |kind: &Kind| self.object_type(kind).to_value();
         let resource =
             |kind: &Kind| json!({ "group": kind.group, "version": kind.version, "resource": kind.plural });
         let mut request = json!({

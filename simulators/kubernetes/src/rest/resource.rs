@@ -7,7 +7,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::path::ResourcePath;
 use super::query::{Query, Unknown};
@@ -16,13 +16,13 @@ use super::{Warnings, answer, body};
 use crate::hook::Admission;
 use crate::identity::{self, User};
 use crate::kubernetes::Kubernetes;
-use crate::object::{Object, string_at, to_bytes};
+use crate::object::{Object, to_bytes};
 use crate::registry::Kind;
 use crate::selector::{FieldSelector, LabelSelector, Selection};
 use crate::status::{self, ApiError};
 use crate::verbs::{
     Deletion, FieldValidation, ListOptions, Page, Part, Propagation, Stage, State, VersionMatch, Write,
-    namespace, orphans_by_default, pod,
+    namespace, orphans_by_default, pod, scale,
 };
 use crate::watch::{Start, Watch, WatchOptions};
 
@@ -110,6 +110,7 @@ impl Call {
             ("token", "create") if *self.kind.shelf == *SERVICE_ACCOUNTS => {
                 let request =
                     body::object(&self.headers, &self.kind, &body::read(request_body).await?, self.fields())?;
+                let request = self.admission().connect(request, &self.write()).await?;
                 let (namespace, name) = (&self.path.namespace, &self.path.name);
                 let answer = self.kubernetes.request_token(&self.kind, namespace, name, request)?;
                 Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&answer)))
@@ -117,8 +118,8 @@ impl Call {
             ("finalize", "update") if *self.kind.shelf == *namespace::SHELF => {
                 self.update(&body::read(request_body).await?).await
             }
-            ("binding", "create") if self.is_pod() => self.bind(&body::read(request_body).await?),
-            ("eviction", "create") if self.is_pod() => self.evict(&body::read(request_body).await?),
+            ("binding", "create") if self.is_pod() => self.bind(&body::read(request_body).await?).await,
+            ("eviction", "create") if self.is_pod() => self.evict(&body::read(request_body).await?).await,
             ("" | "status" | "scale", _) => Err(ApiError::method_not_allowed()),
             _ => Err(ApiError::no_such_resource()),
         }
@@ -324,15 +325,18 @@ impl Call {
         *self.kind.shelf == *pod::SHELF
     }
 
-    fn bind(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
+    async fn bind(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let binding = body::object(&self.headers, &self.kind, bytes, self.fields())?;
+        let write = self.write();
+        let binding = self.admission().connect(binding, &write).await?;
         let (namespace, name) = (&self.path.namespace, &self.path.name);
-        self.kubernetes.shared.state.lock().bind(&self.kind, namespace, name, &binding, &self.write())?;
+        self.kubernetes.shared.state.lock().bind(&self.kind, namespace, name, &binding, &write)?;
         Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&status::done())))
     }
 
-    fn evict(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
+    async fn evict(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let eviction = body::object(&self.headers, &self.kind, bytes, self.fields())?;
+        let eviction = self.admission().connect(eviction, &self.write()).await?;
         let options = eviction.get("deleteOptions").unwrap_or(&Value::Null);
         let (options, dry_run) = body::options_of_deletion(&self.query, options)?;
         let write = Write { dry_run, ..self.write() };
@@ -380,7 +384,7 @@ impl Call {
                     body::patch(&self.headers, &self.query, self.kind.custom, bytes, self.fields())?;
                 Ok(crate::patch::plain(
                     &crate::schema::ANYTHING,
-                    Some(&scale_of(&self.kind, current)),
+                    Some(&scale::of(&self.kind, current)),
                     &patch,
                     &how,
                 )?)
@@ -388,43 +392,10 @@ impl Call {
             let attempt = |state: &mut State, write: &Write<'_>| {
                 let current = state.get(&self.kind, namespace, name)?;
                 let wanted = wanted(&current)?;
-                let replicas = wanted.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(0);
-                let version = string_at(&wanted, &["metadata", "resourceVersion"]).unwrap_or_default();
-                Ok((state.scale(&self.kind, &current, replicas, version, write)?, false))
+                Ok((state.scale(&self.kind, &current, &wanted, write)?, false))
             };
             self.admission().write(&self.write(), attempt).await?.0
         };
-        Ok(answer::bytes(StatusCode::OK, answer::JSON, to_bytes(&scale_of(&self.kind, &object))))
+        Ok(answer::bytes(StatusCode::OK, answer::JSON, to_bytes(&scale::of(&self.kind, &object))))
     }
-}
-
-fn scale_of(kind: &Kind, object: &Object) -> Value {
-    let paths = kind.scale_paths();
-    let at = |path: &[String]| path.iter().try_fold(object.value(), |value, name| value.get(name));
-    let number = |path: &[String]| at(path).and_then(Value::as_u64).unwrap_or(0);
-    let mut metadata = serde_json::Map::new();
-    for member in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
-        if let Some(value) = object.pointer(&format!("/metadata/{member}")) {
-            metadata.insert(member.to_owned(), value.clone());
-        }
-    }
-    let selector = match &paths.selector {
-        Some(path) => at(path).and_then(Value::as_str).unwrap_or_default().to_owned(),
-        None => {
-            let labels = object.pointer("/spec/selector/matchLabels").and_then(Value::as_object);
-            let pair = |(k, v): (&String, &Value)| format!("{k}={}", v.as_str().unwrap_or_default());
-            labels.into_iter().flatten().map(pair).collect::<Vec<_>>().join(",")
-        }
-    };
-    let mut status = json!({ "replicas": number(&paths.actual) });
-    if !selector.is_empty() {
-        status["selector"] = selector.into();
-    }
-    json!({
-        "kind": "Scale",
-        "apiVersion": "autoscaling/v1",
-        "metadata": metadata,
-        "spec": { "replicas": number(&paths.replicas) },
-        "status": status,
-    })
 }

@@ -10,6 +10,7 @@ mod list;
 mod metadata;
 pub(crate) mod namespace;
 pub(crate) mod pod;
+pub(crate) mod scale;
 mod update;
 
 use std::sync::Arc;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Stage, State, Tracking, Write, date_managed_fields, decode, metadata as rules, namespace, pod};
+use super::{
+    Stage, State, Tracking, Write, date_managed_fields, decode, metadata as rules, namespace, pod, scale,
+};
 use crate::admission;
 use crate::conversion::{answer, read_back, to_stored};
 use crate::object::{Object, finalizers, is_terminating, metadata, metadata_value, set_metadata, string_at};
@@ -141,20 +143,20 @@ impl State {
         Ok((self.replace(kind, &current, proposed, part, tracking, write)?, false))
     }
 
-    /// Sets `spec.replicas`.
+    /// Makes an object as large as a Scale says.
     pub(crate) fn scale(
         &mut self,
         kind: &Kind,
         current: &Arc<Object>,
-        replicas: u64,
-        version: &str,
+        wanted: &Value,
         write: &Write<'_>,
     ) -> Result<Arc<Object>, ApiError> {
         let mut proposed = current.value().clone();
+        let version = metadata(wanted, "resourceVersion");
         if !matches!(version, "" | "0") {
             set_metadata(&mut proposed, "resourceVersion", Value::from(version));
         }
-        set_at(&mut proposed, &kind.scale_paths().replicas, Value::from(replicas));
+        scale::put(kind, &mut proposed, scale::wanted(wanted));
         self.replace(kind, current, proposed, Part::Main, Tracking::Changes, write)
     }
 
@@ -259,16 +261,6 @@ impl State {
         self.tend(write);
         Ok(served)
     }
-}
-
-/// Sets the value at a path of members, which are made where they are not there.
-fn set_at(object: &mut Value, path: &[String], value: Value) {
-    let mut place = object;
-    for name in path {
-        let Some(members) = place.as_object_mut() else { return };
-        place = members.entry(name.as_str()).or_insert_with(|| Value::Object(Map::new()));
-    }
-    *place = value;
 }
 
 /// The name of a namespace that is being written; empty for all other kinds.

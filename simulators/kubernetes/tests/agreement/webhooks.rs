@@ -233,6 +233,112 @@ pub async fn webhooks_see_custom_resources_in_their_version(caller: Caller) {
     assert_eq!(asked[0]["object"]["apiVersion"], format!("{group}/v1"));
 }
 
+/// Subresources with objects of a type of their own: the webhook is asked about those, and changes those.
+pub async fn webhooks_see_what_subresources_take(caller: Caller) {
+    let listening = Listening::admits(|request| {
+        let object = &request["object"];
+        let (path, value) = match object["kind"].as_str().unwrap_or_default() {
+            "Scale" if object["spec"]["replicas"] == 2 => ("/spec/replicas", json!(3)),
+            "Scale" if object["spec"]["replicas"] == 9 => {
+                return json!({"allowed": false, "status": {"message": "too many"}});
+            }
+            "Binding" if object["target"]["name"] == "full" => {
+                return json!({"allowed": false, "status": {"message": "no room"}});
+            }
+            "Binding" => ("/target/name", json!("other")),
+            "Eviction" => ("/deleteOptions", json!({"gracePeriodSeconds": 7})),
+            _ => return json!({"allowed": true}),
+        };
+        let patch = json!([{"op": "add", "path": path, "value": value}]);
+        json!({"allowed": true, "patchType": "JSONPatch", "patch": BASE64_STANDARD.encode(patch.to_string())})
+    })
+    .await;
+    let label = json!({"metadata": {"labels": {"hooked": caller.namespace}}});
+    caller.patch(&format!("/api/v1/namespaces/{}", caller.namespace), MERGE, &label).await.ok(200);
+    let mut webhook = listening.webhook(&caller, &["*"]);
+    webhook["namespaceSelector"] = webhook["objectSelector"].clone();
+    webhook["objectSelector"] = json!({});
+    webhook["rules"] = json!([
+        {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"],
+            "resources": ["configmaps", "pods/binding", "pods/eviction"]},
+        {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/scale"]},
+    ]);
+    register(&caller, "MutatingWebhookConfiguration", &listening, webhook).await;
+    let container = json!({"containers": [{"name": "c", "image": "i"}]});
+    for name in ["a", "b"] {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": container});
+        caller.post(&caller.at("pods"), &pod).await.ok(201);
+    }
+    let binding = |name: &str, node: &str| {
+        json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node}})
+    };
+    let refused = caller.post(&caller.at("pods/b/binding"), &binding("b", "full")).await;
+    let denied = "admission webhook \"hook.example.com\" denied the request";
+    assert_eq!(refused.refused(400, ""), format!("{denied}: no room"));
+    assert!(caller.get(&caller.at("pods/b")).await.ok(200)["spec"].get("nodeName").is_none());
+    caller.post(&caller.at("pods/a/binding"), &binding("a", "n0")).await.ok(201);
+    assert_eq!(caller.get(&caller.at("pods/a")).await.ok(200)["spec"]["nodeName"], "other");
+
+    let groups = caller.get("/apis/policy").await.ok(200);
+    let eviction = json!({"apiVersion": groups["preferredVersion"]["groupVersion"], "kind": "Eviction",
+        "metadata": {"name": "a", "namespace": caller.namespace}});
+    caller.post(&caller.at("pods/a/eviction"), &eviction).await.ok(201);
+    assert_eq!(caller.get(&caller.at("pods/a")).await.ok(200)["metadata"]["deletionGracePeriodSeconds"], 7);
+
+    let deployments = format!("/apis/apps/v1/namespaces/{}/deployments", caller.namespace);
+    let labels = json!({"app": "web"});
+    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": container}}});
+    caller.post(&deployments, &deployment).await.ok(201);
+    let scale = format!("{deployments}/web/scale");
+    let to = |replicas: u32| json!({"spec": {"replicas": replicas}});
+    let scaled = caller.patch(&scale, MERGE, &to(2)).await.ok(200);
+    assert_eq!(scaled["spec"]["replicas"], 3);
+    assert_eq!(caller.get(&format!("{deployments}/web")).await.ok(200)["spec"]["replicas"], 3);
+    let refused = caller.patch(&scale, MERGE, &to(9)).await;
+    assert_eq!(refused.refused(400, ""), format!("{denied}: too many"));
+    // The whole object is another resource.
+    caller.patch(&format!("{deployments}/web"), MERGE, &to(9)).await.ok(200);
+
+    let asked = listening.asked.lock().clone();
+    let shown = |request: &Value| {
+        let text = |pointer: &str| request.pointer(pointer).and_then(Value::as_str).unwrap_or("-").to_owned();
+        [
+            text("/operation"),
+            text("/resource/resource"),
+            text("/subResource"),
+            text("/requestSubResource"),
+            text("/name"),
+            text("/kind/kind"),
+            text("/requestKind/kind"),
+            text("/object/kind"),
+            text("/oldObject/kind"),
+        ]
+        .join(" ")
+    };
+    // A server whose cache lags tries a refused write once more.
+    let mut seen: Vec<String> = asked.iter().map(shown).collect();
+    seen.dedup();
+    assert_eq!(
+        seen,
+        [
+            "CREATE pods binding binding b Binding Binding Binding -",
+            "CREATE pods binding binding a Binding Binding Binding -",
+            "CREATE pods eviction eviction a Eviction Eviction Eviction -",
+            "UPDATE deployments scale scale web Scale Scale Scale Scale",
+        ]
+    );
+    assert_eq!(asked[0]["kind"], json!({"group": "", "version": "v1", "kind": "Binding"}));
+    assert_eq!(asked[3]["kind"], json!({"group": "autoscaling", "version": "v1", "kind": "Scale"}));
+    assert_eq!(asked[3]["resource"]["group"], "apps");
+    let replicas = |request: &Value, member: &str| request[member]["spec"]["replicas"].clone();
+    assert_eq!((replicas(&asked[3], "oldObject"), replicas(&asked[3], "object")), (json!(1), json!(2)));
+    let last = asked.last().unwrap();
+    assert_eq!((replicas(last, "oldObject"), replicas(last, "object")), (json!(3), json!(9)));
+}
+
 pub async fn a_webhook_that_is_down(caller: Caller) {
     let listening = Listening::admits(|_| json!({"allowed": true})).await;
     // It answers at first, so that one knows when it is in force.

@@ -7,7 +7,7 @@ use axum::routing::post;
 use axum::{Json, Router};
 use futures::future::join_all;
 use http::Method;
-use kubernetes_simulator::{Collection, Kubernetes, Options, WebhookHost};
+use kubernetes_simulator::{Collection, Kubernetes, Options, Token, WebhookHost};
 use parking_lot::Mutex;
 
 use crate::*;
@@ -329,4 +329,26 @@ async fn a_watch_follows_its_definition() {
     assert_eq!(events.len(), 1);
     assert_eq!(events[0]["object"]["apiVersion"], "example.com/v2");
     assert_eq!(events[0]["object"]["metadata"]["labels"], json!({ "a": "b" }), "nobody added a label");
+}
+
+/// kubectl shows and writes both versions. Real time and sockets.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kubectl_gets_both_versions() {
+    let (kubernetes, asked) = world(Options { tokens: vec![Token::generate()], ..Options::default() });
+    let Some(kubectl) = kubectl::Kubectl::start(&kubernetes).await else { return };
+    kubectl.run(&format!("apply -f {}", kubectl.file("widget.json", &widget("v2", "w", 7)))).await;
+    let shown = async |version: &str| {
+        let output = "-o jsonpath={.apiVersion}{.spec}";
+        kubectl.run(&format!("get widgets.{version}.example.com w {output}")).await
+    };
+    assert_eq!(shown("v1").await, "example.com/v1{\"size\":7}");
+    assert_eq!(shown("v2").await, "example.com/v2{\"length\":7}");
+    let patch = "{\"spec\":{\"size\":8}}";
+    kubectl.run(&format!("patch widgets.v1.example.com w --type merge -p {patch}")).await;
+    assert_eq!(shown("v2").await, "example.com/v2{\"length\":8}");
+    let again =
+        kubectl.run(&format!("apply -f {}", kubectl.file("widget.json", &widget("v2", "w", 9)))).await;
+    assert!(again.contains("configured"), "{again}");
+    assert_eq!(shown("v1").await, "example.com/v1{\"size\":9}");
+    assert!(!asked.lock().is_empty());
 }

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use kubernetes_simulator::{Kubernetes, Options, Token};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 /// Pointers to members, and their values as JSON.
@@ -193,32 +194,62 @@ fn program() -> Option<PathBuf> {
     named.or_else(assets).or_else(installed)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn kubectl_creates_shows_and_deletes() {
-    let Some(program) = program() else {
-        assert!(std::env::var_os("CI").is_none(), "kubectl is not there: in CI the test must run");
-        return;
-    };
-    let kubernetes = Kubernetes::new(Options { tokens: vec![Token::generate()], ..Options::default() });
-    let shutdown = CancellationToken::new();
-    let address = kubernetes.serve_https("127.0.0.1:0".parse().unwrap(), shutdown.clone()).await.unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("kubeconfig");
-    std::fs::write(&file, kubernetes.kubeconfig(&format!("https://{address}")).unwrap()).unwrap();
-    let run = async |arguments: &str| -> String {
-        let mut command = Command::new(&program);
+/// kubectl, and a server that it speaks to.
+pub struct Kubectl {
+    program: PathBuf,
+    folder: TempDir,
+    shutdown: CancellationToken,
+}
+
+impl Kubectl {
+    /// Serves over TLS. `None` where there is no kubectl.
+    pub async fn start(kubernetes: &Kubernetes) -> Option<Kubectl> {
+        let Some(program) = program() else {
+            assert!(std::env::var_os("CI").is_none(), "kubectl is not there: in CI the test must run");
+            return None;
+        };
+        let shutdown = CancellationToken::new();
+        let address = kubernetes.serve_https("127.0.0.1:0".parse().unwrap(), shutdown.clone()).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let config = kubernetes.kubeconfig(&format!("https://{address}")).unwrap();
+        std::fs::write(folder.path().join("kubeconfig"), config).unwrap();
+        Some(Kubectl { program, folder, shutdown })
+    }
+
+    /// Writes a file for commands, and answers its path.
+    pub fn file(&self, name: &str, content: &Value) -> String {
+        let file = self.folder.path().join(name);
+        std::fs::write(&file, content.to_string()).unwrap();
+        file.to_str().unwrap().to_owned()
+    }
+
+    /// What a command prints.
+    pub async fn run(&self, arguments: &str) -> String {
+        let mut command = Command::new(&self.program);
         command
             .env_clear()
-            .env("HOME", folder.path())
+            .env("HOME", self.folder.path())
             .arg("--kubeconfig")
-            .arg(&file)
+            .arg(self.folder.path().join("kubeconfig"))
             .args(arguments.split(' '));
         let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "kubectl {arguments}: {error}");
         String::from_utf8(output.stdout).unwrap()
-    };
-    let version: Value = serde_json::from_str(&run("version --client --output=json").await).unwrap();
+    }
+}
+
+impl Drop for Kubectl {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kubectl_creates_shows_and_deletes() {
+    let kubernetes = Kubernetes::new(Options { tokens: vec![Token::generate()], ..Options::default() });
+    let Some(kubectl) = Kubectl::start(&kubernetes).await else { return };
+    let version: Value = serde_json::from_str(&kubectl.run("version --client --output=json").await).unwrap();
     let minor = version["clientVersion"]["minor"].as_str().unwrap().trim_end_matches('+').to_owned();
     let old = minor.parse::<u32>().unwrap() < 25;
     for (arguments, kind, place, members) in CREATED {
@@ -226,7 +257,7 @@ async fn kubectl_creates_shows_and_deletes() {
         if old && OLD.iter().any(|command| arguments.starts_with(command)) {
             continue;
         }
-        run(arguments).await;
+        kubectl.run(arguments).await;
         let (namespace, name) = place.split_once('/').unwrap_or(("", place));
         let object =
             kubernetes.get(kind, namespace, name).unwrap_or_else(|| panic!("{arguments} made nothing"));
@@ -242,11 +273,10 @@ async fn kubectl_creates_shows_and_deletes() {
     kubernetes.update_status(quota).unwrap();
     let mut other = String::new();
     for (arguments, expected) in SHOWN.iter().filter(|_| !old) {
-        let shown = run(arguments).await;
+        let shown = kubectl.run(arguments).await;
         if !shown.contains(expected) {
             other.push_str(&format!("kubectl {arguments} printed:\n{shown}"));
         }
     }
-    shutdown.cancel();
     assert!(other.is_empty(), "{other}");
 }

@@ -1,0 +1,53 @@
+//! The `scale` subresource: how many there are and should be, behind a kind of its own.
+
+use serde_json::{Map, Value, json};
+
+use crate::object::Object;
+use crate::registry::Kind;
+
+/// The Scale of an object.
+pub(crate) fn of(kind: &Kind, object: &Object) -> Value {
+    let paths = kind.scale_paths();
+    let at = |path: &[String]| path.iter().try_fold(object.value(), |value, name| value.get(name));
+    let number = |path: &[String]| at(path).and_then(Value::as_u64).unwrap_or(0);
+    let mut metadata = Map::new();
+    for member in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = object.pointer(&format!("/metadata/{member}")) {
+            metadata.insert(member.to_owned(), value.clone());
+        }
+    }
+    let selector = match &paths.selector {
+        Some(path) => at(path).and_then(Value::as_str).unwrap_or_default().to_owned(),
+        None => {
+            let labels = object.pointer("/spec/selector/matchLabels").and_then(Value::as_object);
+            let pair = |(k, v): (&String, &Value)| format!("{k}={}", v.as_str().unwrap_or_default());
+            labels.into_iter().flatten().map(pair).collect::<Vec<_>>().join(",")
+        }
+    };
+    let mut status = json!({ "replicas": number(&paths.actual) });
+    if !selector.is_empty() {
+        status["selector"] = selector.into();
+    }
+    json!({
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": metadata,
+        "spec": { "replicas": number(&paths.replicas) },
+        "status": status,
+    })
+}
+
+/// How many a Scale wants.
+pub(crate) fn wanted(scale: &Value) -> u64 {
+    scale.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// Writes into an object how many are wanted.
+pub(crate) fn put(kind: &Kind, object: &mut Value, replicas: u64) {
+    let mut place = object;
+    for name in &kind.scale_paths().replicas {
+        let Some(members) = place.as_object_mut() else { return };
+        place = members.entry(name.as_str()).or_insert_with(|| Value::Object(Map::new()));
+    }
+    *place = Value::from(replicas);
+}
