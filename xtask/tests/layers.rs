@@ -9,8 +9,21 @@ use serde_json::Value;
 /// Crates that have no runtime, no clock and no I/O.
 const PURE: [&str; 6] = ["azure-types", "cloud", "cloud-config", "k8s", "machine", "planner"];
 /// The simulators and what tests are made of.
-const WITNESSES: [&str; 6] =
-    ["azure-simulator", "kubernetes-simulator", "simulated-cluster", "stand-ins", "testkit", "explorer"];
+const WITNESSES: [&str; 11] = [
+    "azure-engine",
+    "azure-entra",
+    "azure-imds",
+    "azure-packets",
+    "azure-providers",
+    "azure-simulator",
+    "kubernetes-simulator",
+    "simulated-cluster",
+    "stand-ins",
+    "testkit",
+    "explorer",
+];
+/// What a crate must not link that speaks no HTTP.
+const HTTP: [&str; 4] = ["axum", "http", "hyper", "tower"];
 /// What a pure crate must not link.
 const IMPURE: [&str; 5] = ["tokio", "hyper", "http", "kube", "rand"];
 
@@ -120,4 +133,19 @@ fn stand_ins_and_the_simulated_kubernetes_do_not_know_each_other() {
     let graph = Graph::read().unwrap();
     graph.assert_apart("stand-ins", &["kubernetes-simulator", "azure-simulator"]);
     graph.assert_apart("kubernetes-simulator", &["stand-ins", "azure-simulator"]);
+}
+
+/// A further provider changes no line of the engine, and none of them depends on how requests come.
+#[test]
+fn the_engine_of_the_simulated_azure_knows_no_provider_and_providers_no_http() {
+    let graph = Graph::read().unwrap();
+    let others = ["azure-providers", "azure-packets", "azure-entra", "azure-imds", "azure-simulator"];
+    graph.assert_apart("azure-engine", &others);
+    graph.assert_apart("azure-providers", &["azure-packets", "azure-entra", "azure-imds", "azure-simulator"]);
+    graph.assert_apart("azure-packets", &["azure-providers", "azure-entra", "azure-imds", "azure-simulator"]);
+    graph.assert_apart("azure-imds", &["azure-packets", "azure-simulator"]);
+    graph.assert_apart("azure-entra", &["azure-engine", "azure-providers", "azure-packets", "azure-imds"]);
+    for name in ["azure-engine", "azure-providers", "azure-packets"] {
+        graph.assert_apart(name, &HTTP);
+    }
 }

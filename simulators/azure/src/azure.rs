@@ -11,25 +11,25 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::engine::actors::{Actor, Actors};
-use crate::engine::budget::BudgetState;
-use crate::engine::budget::Budgets;
-use crate::engine::consistency::Consistency;
-use crate::engine::documents::Documents;
-use crate::engine::error::Refusal;
-use crate::engine::execution::Execution;
-use crate::engine::fault::Fault;
-use crate::engine::journal::Journal;
-use crate::engine::latency::LatencyProfile;
-use crate::engine::operation::{OperationEnd, OperationState};
-use crate::engine::options::MetadataAddresses;
-use crate::engine::options::Options;
-use crate::engine::overrides::{check_budgets, check_limits};
-use crate::engine::provider::AzureState;
-use crate::engine::request::Conditions;
-use crate::engine::snapshot::BadSnapshot;
-use crate::entra::{Clock, TokenVerifier};
-use crate::resources::{ResourceManager, delete_group, put_group};
+use azure_engine::actors::{Actor, Actors};
+use azure_engine::budget::BudgetState;
+use azure_engine::budget::Budgets;
+use azure_engine::consistency::Consistency;
+use azure_engine::documents::Documents;
+use azure_engine::error::Refusal;
+use azure_engine::execution::Execution;
+use azure_engine::fault::Fault;
+use azure_engine::journal::Journal;
+use azure_engine::latency::LatencyProfile;
+use azure_engine::operation::{OperationEnd, OperationState};
+use azure_engine::options::MetadataAddresses;
+use azure_engine::options::Options;
+use azure_engine::overrides::{check_budgets, check_limits};
+use azure_engine::provider::AzureState;
+use azure_engine::request::Conditions;
+use azure_engine::snapshot::BadSnapshot;
+use azure_entra::{Clock, TokenVerifier};
+use azure_providers::resources::{ResourceManager, delete_group, put_group};
 
 /// One simulated Azure. Clones are cheap and stand for the same Azure.
 ///
@@ -64,7 +64,7 @@ impl Azure {
     /// An Azure without any resource.
     pub fn new(options: Options) -> Self {
         let options = Arc::new(options);
-        let state = AzureState::new(options.clone(), &ResourceManager, crate::providers::all());
+        let state = AzureState::new(options.clone(), &ResourceManager, azure_providers::all());
         let inner = Inner {
             state: Mutex::new(state),
             external_url: RwLock::new(options.external_url.clone()),
@@ -84,7 +84,7 @@ impl Azure {
     ///
     /// The name in [`Options::limits`] that no limit has, or in [`Budgets::policies`] that no policy has.
     pub fn check(options: &Options) -> Result<(), String> {
-        let providers = crate::providers::all();
+        let providers = azure_providers::all();
         check_limits(&providers, &options.limits)?;
         options.budgets.as_ref().map_or(Ok(()), |budgets| check_budgets(&providers, budgets))
     }

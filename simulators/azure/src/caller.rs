@@ -14,11 +14,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::azure::Azure;
-use crate::engine::dispatch::Located;
-use crate::engine::error::{Extra, Refusal};
-use crate::engine::provider::AzureState;
-use crate::engine::target::Target;
-use crate::entra::{AuthFailure, Principal};
+use azure_engine::dispatch::Located;
+use azure_engine::error::{Extra, Refusal};
+use azure_engine::provider::AzureState;
+use azure_engine::target::Target;
+use azure_entra::{AuthFailure, Principal};
 
 /// How many tokens of other tenants one request may carry, as Resource Manager documents.
 const MAX_AUXILIARY_TOKENS: usize = 3;

@@ -14,17 +14,17 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::azure::Azure;
-use crate::engine::actors::Actor;
-use crate::engine::budget::BudgetState;
-use crate::engine::budget::Budgets;
-use crate::engine::consistency::Consistency;
-use crate::engine::error::Refusal;
-use crate::engine::fault::Fault;
-use crate::engine::latency::LatencyProfile;
-use crate::engine::operation::{OperationEnd, OperationState};
-use crate::engine::overrides::check_budgets;
 use crate::machines::PowerState;
 use crate::parameters::{self, Parameters};
+use azure_engine::actors::Actor;
+use azure_engine::budget::BudgetState;
+use azure_engine::budget::Budgets;
+use azure_engine::consistency::Consistency;
+use azure_engine::error::Refusal;
+use azure_engine::fault::Fault;
+use azure_engine::latency::LatencyProfile;
+use azure_engine::operation::{OperationEnd, OperationState};
+use azure_engine::overrides::check_budgets;
 
 pub(crate) fn router() -> Router<Azure> {
     Router::new()
@@ -238,8 +238,8 @@ async fn budgets(State(azure): State<Azure>) -> Json<Vec<BudgetState>> {
 /// Figures that are left out are Azure's; `null` turns throttling off.
 async fn set_budgets(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
     match read::<Option<Budgets>>(body) {
-        Ok(Some(budgets)) if check_budgets(&crate::providers::all(), &budgets).is_err() => {
-            let name = check_budgets(&crate::providers::all(), &budgets).err().unwrap_or_default();
+        Ok(Some(budgets)) if check_budgets(&azure_providers::all(), &budgets).is_err() => {
+            let name = check_budgets(&azure_providers::all(), &budgets).err().unwrap_or_default();
             refused(&Refusal::invalid_parameter("policies", format!("There is no policy '{name}'.")))
         }
         Ok(budgets) => {

@@ -1,8 +1,8 @@
 //! User-assigned identities as the directory knows them.
 
 use crate::azure::Azure;
-use crate::entra::{Application, ApplicationSource, FederatedCredential};
-use crate::identity;
+use azure_entra::{Application, ApplicationSource, FederatedCredential};
+use azure_providers::identity;
 
 impl ApplicationSource for Azure {
     fn application(&self, client_id: &str) -> Option<Application> {

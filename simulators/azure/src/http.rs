@@ -18,20 +18,20 @@ use tokio::time::Instant;
 use crate::azure::Azure;
 use crate::base_url::base_url;
 use crate::caller::{Caller, Credentials};
-use crate::engine::answer::{Answer, Note};
-use crate::engine::budget::{Class, Remaining};
-use crate::engine::dispatch::Located;
-use crate::engine::document::merge;
-use crate::engine::error::Refusal;
-use crate::engine::execution::Execution;
-use crate::engine::fault::{FaultAction, Struck, Subject};
-use crate::engine::journal::{JournalEntry, RequestKind};
-use crate::engine::latency::bounded;
-use crate::engine::operation::RetryAfterStyle;
-use crate::engine::provider::AzureState;
-use crate::engine::request::Conditions;
-use crate::engine::request::Request as ArmRequest;
-use crate::engine::target::Target;
+use azure_engine::answer::{Answer, Note};
+use azure_engine::budget::{Class, Remaining};
+use azure_engine::dispatch::Located;
+use azure_engine::document::merge;
+use azure_engine::error::Refusal;
+use azure_engine::execution::Execution;
+use azure_engine::fault::{FaultAction, Struck, Subject};
+use azure_engine::journal::{JournalEntry, RequestKind};
+use azure_engine::latency::bounded;
+use azure_engine::operation::RetryAfterStyle;
+use azure_engine::provider::AzureState;
+use azure_engine::request::Conditions;
+use azure_engine::request::Request as ArmRequest;
+use azure_engine::target::Target;
 
 impl Azure {
     /// The HTTP surface: Resource Manager, cloud metadata and the control API under `/_cerulean/`.
@@ -41,7 +41,7 @@ impl Azure {
             .route("/metadata/endpoints", get(crate::cloud::endpoints))
             .merge(crate::control::router())
             .merge(crate::caller::router())
-            .merge(crate::imds::control_router())
+            .merge(crate::metadata_control::router())
             .fallback(answer)
             .with_state(self.clone())
     }

@@ -1,3 +1,3 @@
 //! Journals as text, and how two runs differ: for `cerulean journal`.
 
-pub use crate::engine::journal::{BadLine, Divergence, JournalDiff, ResourceDiff, diff};
+pub use azure_engine::journal::{BadLine, Divergence, JournalDiff, ResourceDiff, diff};

@@ -3,9 +3,11 @@
 use azure_types::ResourceId;
 
 use crate::azure::Azure;
-use crate::compute::scheduled_events::{EventPlan, cancel_event, plan_event};
-use crate::engine::error::Refusal;
-use crate::engine::options::MetadataAddresses;
+use azure_engine::error::Refusal;
+use azure_engine::options::MetadataAddresses;
+use azure_engine::provider::AzureState;
+use azure_imds::Host;
+use azure_providers::compute::scheduled_events::{EventPlan, cancel_event, plan_event};
 
 /// The power state of a machine, as its instance view words it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +83,16 @@ impl Azure {
     ///
     /// When the machine is absent, or the id is that of something else.
     pub fn set_power_state(&self, machine: &ResourceId, state: PowerState) -> Result<(), Refusal> {
-        self.change(|azure| crate::compute::power::set(azure, machine, state.as_str()))
+        self.change(|azure| azure_providers::compute::power::set(azure, machine, state.as_str()))
+    }
+}
+
+impl Host for Azure {
+    fn metadata_addresses(&self) -> MetadataAddresses {
+        Azure::metadata_addresses(self)
+    }
+
+    fn with_state(&self, look: &mut dyn FnMut(&mut AzureState)) {
+        self.change(look);
     }
 }

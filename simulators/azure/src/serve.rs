@@ -8,6 +8,7 @@ use std::time::Duration;
 pub use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
+pub use azure_entra::Scheme;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -33,26 +34,6 @@ pub enum ServeError {
         /// The system's reason.
         source: io::Error,
     },
-}
-
-/// How a request reached the simulator. Every served request carries it as an extension, beside
-/// [`ConnectInfo`] with the peer's address; a request called in-process carries neither.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    /// Over TLS.
-    Https,
-    /// In the clear.
-    Http,
-}
-
-impl Scheme {
-    /// The word that begins URLs of this scheme.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Https => "https",
-            Self::Http => "http",
-        }
-    }
 }
 
 /// A listener that is being served until its token is cancelled.

@@ -24,8 +24,8 @@ use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::packet::{FlowPlan, Packet, Protocol, Source};
 use crate::parameters::{self, Parameters};
+use azure_packets::{FlowPlan, Packet, Protocol, Source};
 
 pub use of_azure::AzurePage;
 pub use source::PageSource;

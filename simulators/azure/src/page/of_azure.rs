@@ -5,8 +5,8 @@ use tokio::sync::watch;
 
 use super::source::PageSource;
 use crate::Azure;
-use crate::packet::{FlowPlan, FlowReport, Packet, ProbeAnswers, Verdict, flows, trace};
-use crate::view::Topology;
+use azure_packets::view::Topology;
+use azure_packets::{FlowPlan, FlowReport, Packet, ProbeAnswers, Verdict, flows, trace};
 
 /// How many requests the page shows at most; the journal may hold far more.
 const MAX_JOURNAL_ENTRIES: u64 = 300;

@@ -2,8 +2,8 @@
 
 use tokio::sync::watch;
 
-use crate::packet::{FlowPlan, FlowReport, Packet, Verdict};
-use crate::view::Topology;
+use azure_packets::view::Topology;
+use azure_packets::{FlowPlan, FlowReport, Packet, Verdict};
 
 /// What the page is about.
 pub trait PageSource: Send + Sync + 'static {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::image_store::Images;
-use crate::entra::{Entra, KeyError, SigningKey};
+use azure_entra::{Entra, KeyError, SigningKey};
 
 /// One registry.
 #[derive(Debug, Clone)]

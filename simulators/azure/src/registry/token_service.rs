@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::registries::{Registries, Registry, host};
-use crate::entra::{Jwt, REGISTRY_AUDIENCE};
 use crate::registry::answers::{errors, unauthorized};
+use azure_entra::{Jwt, REGISTRY_AUDIENCE};
 
 /// The action that the role AcrPull allows.
 pub(super) const PULL: &str = "pull";

@@ -1,0 +1,326 @@
+//! From a request to an answer: version rules, faults, budgets, then the target.
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::answer::Answer;
+use super::error::Refusal;
+use super::operation::{OperationStyle, OperationUrls};
+use super::request::Request;
+use super::target::{BadPath, Scope, Target};
+use super::version;
+use crate::execution::Execution;
+use crate::provider::{AzureState, Call, Extension, WireDialect};
+use crate::resolve::Resolved;
+
+/// What a request is about, found before anything is done.
+#[derive(Clone)]
+pub struct Located {
+    /// What its path names.
+    pub target: Target,
+    /// The resource or list, where the path names one.
+    pub resolved: Option<Resolved>,
+    /// The full type asked for.
+    pub resource_type: String,
+    /// Whether it asks for an operation.
+    pub poll: bool,
+    /// Why the path names no resource; a provider may answer it all the same.
+    pub unresolved: Option<Refusal>,
+}
+
+impl Located {
+    /// The id of the resource, where the request is about one.
+    pub fn resource(&self) -> Option<String> {
+        if let Target::Within(subscription, Scope::Group(name)) = &self.target {
+            return Some(ResourceId::group(subscription, name).to_string());
+        }
+        let resolved = self.resolved.as_ref().filter(|resolved| !resolved.list)?;
+        let below: String = resolved.below.iter().map(|segment| format!("/{segment}")).collect();
+        Some(format!("{}{below}", resolved.id))
+    }
+}
+
+impl AzureState {
+    /// Finds out what a request is about.
+    pub fn locate(&self, request: &Request<'_>) -> Result<Located, Refusal> {
+        let version = request.query.get("api-version").map(String::as_str).unwrap_or_default();
+        let own_versions = || self.manager.api_versions().join(",");
+        let invalid_version = || {
+            Refusal::new(
+                400,
+                "InvalidApiVersionParameter",
+                format!(
+                    "The api-version '{version}' is invalid. The supported versions are '{}'.",
+                    own_versions()
+                ),
+            )
+        };
+        let target = Target::parse(request.path).map_err(|bad| match bad {
+            BadPath::Unknown => Refusal::new(
+                404,
+                "InvalidRequestPath",
+                format!("The request path '{}' is not one of Resource Manager.", request.path),
+            ),
+            // ARM answers an empty segment as if the version were at fault.
+            BadPath::EmptySegment => invalid_version(),
+            BadPath::BadCharacter => Refusal::new(
+                400,
+                "InvalidResourceName",
+                "The resource name or path holds characters that are not allowed: < > % & : \\ ? / and control characters.",
+            ),
+        })?;
+        if version.is_empty() {
+            return Err(Refusal::new(
+                400,
+                "MissingApiVersionParameter",
+                "The api-version query parameter (?api-version=) is required for all requests.",
+            ));
+        }
+        let Target::Within(subscription, scope) = &target else {
+            if !version::known(version, self.time()) {
+                return Err(invalid_version());
+            }
+            return Ok(Located {
+                resource_type: self.manager.type_of(&target).into(),
+                target,
+                resolved: None,
+                poll: false,
+                unresolved: None,
+            });
+        };
+        let Some(subscription) = self.subscription(subscription) else {
+            return Err(Refusal::new(
+                404,
+                "SubscriptionNotFound",
+                format!("The subscription '{subscription}' could not be found."),
+            ));
+        };
+        let (resource_type, resolved, poll) = match scope {
+            Scope::Resource(group, namespace, segments) => {
+                let resolved =
+                    match self.resolve(subscription, group.as_deref(), namespace, segments, version) {
+                        Ok(resolved) => resolved,
+                        Err(refusal) if self.provider(namespace).is_some() => {
+                            let first = segments.first().map_or("", String::as_str);
+                            return Ok(Located {
+                                resource_type: format!("{namespace}/{first}"),
+                                target: Target::Within(subscription.to_owned(), scope.clone()),
+                                resolved: None,
+                                poll: false,
+                                unresolved: Some(refusal),
+                            });
+                        }
+                        Err(refusal) => return Err(refusal),
+                    };
+                let versions = resolved.resource_type.protocol().api_versions;
+                if !version::known(version, self.time())
+                    || (self.options.strict_api_versions && !versions.contains(&version))
+                {
+                    let region = &self.options.region;
+                    return Err(Refusal::new(
+                        400,
+                        "NoRegisteredProviderFound",
+                        format!(
+                            "No registered resource provider found for location '{region}' and API version '{version}' for \
+                             type '{}'. The supported api-versions are '{}'. The supported locations are '{region}'.",
+                            resolved.full_type.split_once('/').map_or("", |(_, name)| name),
+                            versions.join(", ")
+                        ),
+                    ));
+                }
+                (resolved.full_type.clone(), Some(resolved), false)
+            }
+            Scope::Operation(namespace, ..) => {
+                let name = self.provider(namespace).map_or(namespace.as_str(), |provider| provider.namespace);
+                (format!("{name}/locations/operations"), None, true)
+            }
+            Scope::GroupOperation(_) => (self.manager.type_of(&target).into(), None, true),
+            Scope::Extension(extension) => {
+                let first = extension.below.first().map_or("", String::as_str);
+                let Some(provider) = self.provider(&extension.by) else {
+                    return Err(Refusal::unknown_namespace(&extension.by));
+                };
+                if !version::known(version, self.time()) {
+                    return Err(invalid_version());
+                }
+                (format!("{}/{first}", provider.namespace), None, false)
+            }
+            _ => {
+                let known = self.manager.api_versions().contains(&version);
+                if !version::known(version, self.time()) || (self.options.strict_api_versions && !known) {
+                    return Err(invalid_version());
+                }
+                (self.manager.type_of(&target).into(), None, false)
+            }
+        };
+        Ok(Located {
+            target: Target::Within(subscription.to_owned(), scope.clone()),
+            resolved,
+            resource_type,
+            poll,
+            unresolved: None,
+        })
+    }
+
+    /// Does what a request asks for.
+    pub fn perform(
+        &mut self,
+        request: &Request<'_>,
+        located: &Located,
+        execution: &Execution,
+    ) -> Result<Answer, Refusal> {
+        let method = if request.method == "HEAD" { "GET" } else { request.method };
+        let Target::Within(subscription, scope) = &located.target else {
+            return self.manager.perform(self, request, &located.target, execution);
+        };
+        let body = || -> Result<Value, Refusal> {
+            serde_json::from_slice(request.body).map_err(Refusal::bad_content)
+        };
+        match (method, scope) {
+            (method, Scope::Extension(extension)) => {
+                let group = extension.group.as_deref();
+                let on = self.resolve(subscription, group, &extension.namespace, &extension.segments, "")?;
+                let id = self.require(&on)?.id.clone();
+                let scope = on.below.chunks(2).fold(id, |id, pair| match pair {
+                    [kind, name] => id.child(kind, name),
+                    _ => id,
+                });
+                if on.list || (!on.below.is_empty() && self.document(&scope).is_none()) {
+                    return Err(self.not_found(&scope));
+                }
+                let body = if request.body.is_empty() { Value::Null } else { body()? };
+                let segments: Vec<&str> = extension.below.iter().map(String::as_str).collect();
+                let asked = Extension { method, scope: &scope, segments: &segments, body: &body };
+                self.extend(&extension.by, &asked).unwrap_or_else(|| {
+                    let first = extension.below.first().map_or("", String::as_str);
+                    Err(Refusal::unknown_type(&extension.by, first, ""))
+                })
+            }
+            ("GET", Scope::Operation(_, key, result)) => {
+                let monitor =
+                    request.query.get("monitor").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+                self.poll(subscription, key, *result || monitor)
+            }
+            ("GET", Scope::GroupOperation(key)) => {
+                let answer = self.poll(subscription, key, true)?;
+                Ok(if answer.status == 204 { Answer::empty(200) } else { answer })
+            }
+            (method, Scope::Resource(group, namespace, segments)) => {
+                let Some(resolved) = &located.resolved else {
+                    let body = if request.body.is_empty() { Value::Null } else { body()? };
+                    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+                    let group = group.as_deref();
+                    if let Some(group) = group {
+                        self.require_group(&ResourceId::group(subscription, group))?;
+                    }
+                    let call = Call {
+                        method,
+                        subscription,
+                        group,
+                        segments: &segments,
+                        query: request.query,
+                        body: &body,
+                    };
+                    if let Some(answer) = self.call(namespace, &call) {
+                        return answer;
+                    }
+                    let scope = match group {
+                        Some(group) => self.group_id(subscription, group),
+                        None => ResourceId::subscription(subscription),
+                    };
+                    let asked = Extension { method, scope: &scope, segments: &segments, body: &body };
+                    return self.extend(namespace, &asked).unwrap_or_else(|| {
+                        let refusal = located.unresolved.clone();
+                        Err(refusal.unwrap_or_else(|| Refusal::method_not_allowed(method)))
+                    });
+                };
+                if !matches!(method, "GET" | "DELETE") {
+                    self.manager.check_registered(self, subscription, namespace)?;
+                }
+                let mut answer = match method {
+                    // Whether something exists: asked by its id.
+                    "GET" if request.method == "HEAD" && !resolved.list => {
+                        self.read(resolved, request.query).map(|_| Answer::empty(204))
+                    }
+                    "GET" => self.read(resolved, request.query),
+                    "PUT" => self.put(resolved, body()?, request.conditions, execution),
+                    "PATCH" => self.patch(resolved, body()?, request.conditions, execution),
+                    "DELETE" => self.delete(resolved, request.conditions, execution),
+                    "POST" => {
+                        let body = if request.body.is_empty() { Value::Null } else { body()? };
+                        self.act(resolved, &body, execution)
+                    }
+                    other => Err(Refusal::method_not_allowed(other)),
+                }?;
+                if resolved.below.is_empty() && method != "POST" {
+                    let asked = request.query.get("api-version").map(String::as_str).unwrap_or_default();
+                    self.shape(resolved, asked, &mut answer);
+                }
+                Ok(answer)
+            }
+            (other, Scope::Operation(..) | Scope::GroupOperation(_)) => {
+                Err(Refusal::method_not_allowed(other))
+            }
+            _ => self.manager.perform(self, request, &located.target, execution),
+        }
+    }
+
+    /// What a provider answers beside its resources.
+    fn call(&self, namespace: &str, call: &Call<'_>) -> Option<Result<Answer, Refusal>> {
+        let calls = &self.provider(namespace)?.calls;
+        calls.iter().find_map(|answers| answers(self, call)).map(|answer| answer.map(Answer::ok))
+    }
+
+    /// What a provider answers about what it lays on others' resources.
+    fn extend(&mut self, namespace: &str, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
+        let extensions = self.provider(namespace)?.extensions.clone();
+        extensions.into_iter().find_map(|extends| extends(self, asked))
+    }
+
+    /// The URLs of an operation: (`Azure-AsyncOperation`, `Location`).
+    pub fn operation_urls(
+        &self,
+        base: &str,
+        subscription: &str,
+        version: &str,
+        links: &super::answer::OperationLinks,
+        operation_style: OperationStyle,
+    ) -> (Option<String>, Option<String>) {
+        let (key, namespace, location, segment) =
+            (&links.key, &links.namespace, &links.location, links.segment);
+        // The status URL always exists; the result URL may be asked for, or given in its place.
+        let (with_status, with_result) = match operation_style.urls {
+            None => (true, links.result_url),
+            Some(OperationUrls::AsyncOperation) => (true, false),
+            Some(OperationUrls::Location) => (false, true),
+            Some(OperationUrls::Both) => (true, true),
+            Some(OperationUrls::Neither) => return (None, None),
+        };
+        match links.dialect {
+            WireDialect::Manager => (
+                None,
+                Some(format!(
+                    "{base}/subscriptions/{subscription}/operationresults/{key}?api-version={version}"
+                )),
+            ),
+            WireDialect::Network => {
+                let at = |kind: &str| {
+                    format!(
+                        "{base}/subscriptions/{subscription}/providers/{namespace}/locations/{location}/{kind}/{key}\
+                         ?api-version={version}"
+                    )
+                };
+                (with_status.then(|| at(segment)), with_result.then(|| at("operationResults")))
+            }
+            WireDialect::Compute => {
+                let tracking = self.seed.guid("tracking", key, 0);
+                let url = format!(
+                    "{base}/subscriptions/{subscription}/providers/{namespace}/locations/{location}/{segment}/{key}\
+                     ?p={tracking}&api-version={version}"
+                );
+                let result = with_result.then(|| format!("{url}&monitor=true"));
+                (with_status.then_some(url), result)
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Small tools for documents: reading members, filling defaults, checking what a client sent.
+
+use azure_types::ResourceId;
+use serde_json::{Map, Value};
+
+use super::error::Refusal;
+
+/// A JSON object.
+pub type Object = Map<String, Value>;
+
+/// A member of an object by `/`-separated path; `None` where any step is missing.
+pub fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('/').try_fold(value, |value, step| value.get(step))
+}
+
+/// A text member by path.
+pub fn text<'a>(value: &'a Value, path: &str) -> Option<&'a str> {
+    at(value, path)?.as_str()
+}
+
+/// The items of an array member by path; empty where it is missing.
+pub fn items<'a>(value: &'a Value, path: &str) -> &'a [Value] {
+    at(value, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The name of a child document.
+pub fn name(value: &Value) -> &str {
+    text(value, "name").unwrap_or_default()
+}
+
+/// The members of a value; none where it is not an object.
+pub fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flatten()
+}
+
+/// Takes the object out of a value; an empty one where it was something else.
+pub fn into_object(value: Value) -> Object {
+    match value {
+        Value::Object(object) => object,
+        _ => Object::new(),
+    }
+}
+
+/// Takes the `properties` object out of a document.
+pub fn take_properties(document: &mut Object) -> Object {
+    document.remove("properties").map(into_object).unwrap_or_default()
+}
+
+/// Sets a member that is missing or null.
+pub fn fill(object: &mut Object, member: &str, default: impl Into<Value>) {
+    match object.get(member) {
+        None | Some(Value::Null) => {
+            object.insert(member.into(), default.into());
+        }
+        Some(_) => {}
+    }
+}
+
+/// Removes members that only the service writes.
+pub fn strip(object: &mut Object, members: &[&str]) {
+    for member in members {
+        object.remove(*member);
+    }
+}
+
+/// Drops null members: absent values are omitted, not null.
+pub fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            object.retain(|_, member| !member.is_null());
+            object.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+/// Gives known members their canonical spelling and refuses the others, as the Network provider does.
+pub fn known_members(object: &mut Object, known: &[&str], what: &str) -> Result<(), Refusal> {
+    let strange: Vec<String> = object.keys().filter(|key| !known.contains(&key.as_str())).cloned().collect();
+    for key in strange {
+        let Some(canonical) = known.iter().find(|name| name.eq_ignore_ascii_case(&key)) else {
+            return Err(Refusal::bad_format(format!(
+                "Could not find member '{key}' on object of type '{what}'. Path 'properties.{key}'."
+            )));
+        };
+        if let Some(value) = object.remove(&key) {
+            object.insert((*canonical).into(), value);
+        }
+    }
+    Ok(())
+}
+
+/// Checks an enumeration ignoring case and stores Azure's spelling; a missing member takes the first
+/// value when `default` says so.
+pub fn enumeration(
+    object: &mut Object,
+    member: &str,
+    allowed: &[&str],
+    default: bool,
+) -> Result<(), Refusal> {
+    let Some(value) = object.get(member).filter(|value| !value.is_null()) else {
+        if let (true, Some(first)) = (default, allowed.first()) {
+            object.insert(member.into(), Value::from(*first));
+        }
+        return Ok(());
+    };
+    let given = value.as_str().unwrap_or_default();
+    match allowed.iter().find(|name| name.eq_ignore_ascii_case(given)) {
+        Some(canonical) => {
+            object.insert(member.into(), Value::from(*canonical));
+            Ok(())
+        }
+        None => Err(Refusal::bad_format(format!(
+            "Error converting value {value} to member '{member}'. Allowed values are: {}.",
+            allowed.join(", ")
+        ))),
+    }
+}
+
+/// Reads a whole number member; `None` where it is missing.
+pub fn integer(object: &Object, member: &str) -> Result<Option<i64>, Refusal> {
+    match object.get(member) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => {
+            value.as_i64().or_else(|| value.as_str().and_then(|text| text.parse().ok())).map(Some).ok_or_else(
+                || Refusal::bad_format(format!("Could not convert {value} to integer: member '{member}'.")),
+            )
+        }
+    }
+}
+
+/// Cuts a reference member down to `{"id": ...}` and returns the id. Clients send whole embedded
+/// copies of what they refer to; Azure keeps the id alone.
+pub fn reference(object: &mut Object, member: &str) -> Result<Option<ResourceId>, Refusal> {
+    let Some(value) = object.get_mut(member) else { return Ok(None) };
+    if value.is_null() {
+        object.remove(member);
+        return Ok(None);
+    }
+    reduce_reference(value, member).map(Some)
+}
+
+/// The same for each item of an array of references.
+pub fn references(object: &mut Object, member: &str) -> Result<Vec<ResourceId>, Refusal> {
+    match object.get_mut(member) {
+        None | Some(Value::Null) => {
+            object.remove(member);
+            Ok(Vec::new())
+        }
+        Some(Value::Array(items)) => items.iter_mut().map(|item| reduce_reference(item, member)).collect(),
+        Some(_) => Err(Refusal::bad_format(format!("Member '{member}' must be an array."))),
+    }
+}
+
+fn reduce_reference(value: &mut Value, member: &str) -> Result<ResourceId, Refusal> {
+    let Some(id) = text(value, "id") else {
+        return Err(Refusal::unreadable(
+            "MissingJsonReferenceId",
+            format!("Value for reference id is missing. Path properties.{member}."),
+        ));
+    };
+    let parsed =
+        ResourceId::parse(id).map_err(|_| Refusal::bad_id(id, &format!("properties.{member}.id")))?;
+    *value = serde_json::json!({ "id": id });
+    Ok(parsed)
+}
+
+/// Reads an id that a stored (already checked) document refers to.
+pub fn stored_reference(value: &Value, path: &str) -> Option<ResourceId> {
+    ResourceId::parse(text(value, path)?.trim()).ok()
+}
+
+/// Drops `{"id": target}` from every list in a document, and lists that held nothing else; `target` is
+/// in lower case.
+pub fn drop_listed(value: &mut Value, target: &str) {
+    match value {
+        Value::Object(object) => object.retain(|_, member| {
+            let Value::Array(items) = member else {
+                drop_listed(member, target);
+                return true;
+            };
+            let count = items.len();
+            items.retain(|item| !text(item, "id").is_some_and(|id| id.eq_ignore_ascii_case(target)));
+            items.iter_mut().for_each(|item| drop_listed(item, target));
+            !items.is_empty() || count == 0
+        }),
+        Value::Array(items) => items.iter_mut().for_each(|item| drop_listed(item, target)),
+        _ => {}
+    }
+}
+
+/// Merges `patch` into `base`: objects member by member, everything else replaced; null removes.
+pub fn merge(base: &mut Value, patch: Value) {
+    match (base, patch) {
+        (Value::Object(base), Value::Object(patch)) => {
+            for (member, value) in patch {
+                if value.is_null() {
+                    base.remove(&member);
+                } else {
+                    merge(base.entry(member).or_insert(Value::Null), value);
+                }
+            }
+        }
+        (base, patch) => *base = patch,
+    }
+}

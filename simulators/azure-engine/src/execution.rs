@@ -1,0 +1,30 @@
+//! How one request's work is to run.
+
+use std::time::Duration;
+
+use super::operation::{OperationStyle, Status};
+
+/// How one request's work is to run: chosen by faults, and by builders that want no delay.
+#[derive(Debug, Clone, Default)]
+pub struct Execution {
+    /// Finish before answering.
+    pub at_once: bool,
+    /// End so, rather than well.
+    pub ending: Option<Status>,
+    /// Never end by itself.
+    pub stall: bool,
+    /// Take this long, rather than what the profile says.
+    pub latency: Option<Duration>,
+    /// How the operation can be followed.
+    pub operation_style: OperationStyle,
+    /// The principal of the actor who asks; `None` for clients.
+    pub by: Option<String>,
+}
+
+/// An operation that was started (or was over at once).
+pub struct Started {
+    /// The operation's key.
+    pub key: String,
+    /// How long it takes; `None` for one that never ends by itself.
+    pub latency: Option<Duration>,
+}

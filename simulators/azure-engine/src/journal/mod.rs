@@ -1,0 +1,12 @@
+//! The journal: every Resource Manager request and what it changed. Of bodies it holds names of members, never their
+//! values, so that no secret of a body or header can enter it; the text of a refusal quotes only what rules judge,
+//! and none judges a secret.
+
+mod book;
+mod diff;
+mod export;
+
+pub use self::book::{Counts, Journal, JournalEntry, RequestKind};
+pub use self::book::{JournalBook, differences};
+pub use self::diff::{Divergence, JournalDiff, ResourceDiff, diff};
+pub use self::export::BadLine;

@@ -1,0 +1,21 @@
+//! Where resources are: names of regions as documents and paths spell them.
+
+use serde_json::Value;
+
+use super::document::Object;
+use super::error::Refusal;
+
+/// `West Europe` and `westeurope` are one.
+pub fn normal_location(location: &str) -> String {
+    location.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect()
+}
+
+/// The location that a document names, normal.
+///
+/// # Errors
+/// Refuses a document without one.
+pub fn location_of(body: &Object) -> Result<String, Refusal> {
+    body.get("location").and_then(Value::as_str).map(normal_location).ok_or_else(|| {
+        Refusal::new(400, "LocationRequired", "The location property is required for this definition.")
+    })
+}

@@ -1,0 +1,53 @@
+//! What services do without a request for it: resources that another one brings along, such as a
+//! machine its interfaces, and work that goes on after a request was answered.
+
+use std::time::Duration;
+
+use azure_types::ResourceId;
+use jiff::Timestamp;
+
+use super::document::Object;
+use super::error::Refusal;
+use super::operation::Completion;
+use crate::execution::Execution;
+use crate::provider::{AzureState, Proposal, Record, WireDialect};
+
+impl AzureState {
+    /// What a PUT would store; refused as the PUT would be. The provider is found by the id's type.
+    pub fn draft(&self, id: &ResourceId, body: Object) -> Result<Record, Refusal> {
+        let resource_type = self.resource_type(&id.resource_type()).ok_or_else(|| self.not_found(id))?;
+        let body = resource_type.write(self, Proposal::of_service(id, body))?;
+        let record = Record::new(resource_type, id, body, Timestamp::UNIX_EPOCH);
+        // Services wait for what is on its way, as Compute does.
+        self.check_references_as(&record, WireDialect::Compute)?;
+        Ok(record)
+    }
+
+    /// Makes a resource as a PUT would, which is over at once.
+    pub fn make(&mut self, id: &ResourceId, body: Object) -> Result<(), Refusal> {
+        let draft = self.draft(id, body)?;
+        let (resource_type, created) = (draft.resource_type, self.now());
+        self.insert(Record { created, ..draft });
+        resource_type.after_write(self, id, None);
+        resource_type.after_operation(self, id, &Completion::Write, false);
+        Ok(())
+    }
+
+    /// Lets a resource type go on later with what it does by itself: [`ResourceType::after_operation`] gets the step when it is time.
+    /// Without a time to wait, the latency of an action of that name decides. Gives the operation's key.
+    ///
+    /// [`ResourceType::after_operation`]: super::provider::ResourceType::after_operation
+    pub fn later(&mut self, subject: &ResourceId, step: &str, wait: Option<Duration>) -> Option<String> {
+        let record = self.store.get(subject)?;
+        let (resource_type, held) = (record.resource_type, record.operation.clone());
+        let execution = Execution { latency: wait, ..Execution::default() };
+        let name = resource_type.operation_name(step);
+        let started =
+            self.start(subject, resource_type, "POST", name, Completion::Step(step.into()), &execution);
+        // The resource itself is not busy with it.
+        if let Some(record) = self.store.get_mut(subject) {
+            record.operation = held;
+        }
+        Some(started.key)
+    }
+}

@@ -1,0 +1,338 @@
+//! Long-running operations ("Track asynchronous Azure operations").
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use azure_types::ResourceId;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::error::Refusal;
+use crate::provider::WireDialect;
+
+/// What happens when an operation ends well.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Completion {
+    /// The written resource becomes `Succeeded`.
+    Write,
+    /// The resource goes, with everything below it.
+    Delete,
+    /// The resource type does what it started: action and its arguments.
+    Action(String, Value),
+    /// What a service does by itself, after the request that brought it about was answered: the resource
+    /// type goes on with its next step, and the resource's state stays.
+    Step(String),
+    /// Nothing changes: the operation ends with this answer.
+    Report(Value),
+}
+
+/// Where an operation is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Status {
+    /// It runs.
+    InProgress,
+    /// It ended well.
+    Succeeded,
+    /// It failed, and why.
+    Failed(Refusal),
+    /// It was stopped, and by what.
+    Canceled(Refusal),
+}
+
+impl Status {
+    /// Azure's word.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::InProgress => "InProgress",
+            Self::Succeeded => "Succeeded",
+            Self::Failed(_) => "Failed",
+            Self::Canceled(_) => "Canceled",
+        }
+    }
+}
+
+/// How answers say when to ask again. Clients must understand them all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RetryAfterStyle {
+    /// `Retry-After: 10`
+    #[default]
+    Seconds,
+    /// `Retry-After: Thu, 01 Jan 2026 00:00:10 GMT`
+    HttpDate,
+    /// `retry-after-ms: 10000`
+    Milliseconds,
+    /// `x-ms-retry-after-ms: 10000`
+    MsMilliseconds,
+    /// `Retry-After: 10` on polls, nothing on the answer that starts the operation.
+    OnPolls,
+    /// Nothing at all.
+    Absent,
+}
+
+/// Which URLs the answer that starts an operation carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OperationUrls {
+    /// `Azure-AsyncOperation` alone.
+    AsyncOperation,
+    /// `Location` alone.
+    Location,
+    /// `Azure-AsyncOperation` and `Location`.
+    Both,
+    /// Neither: the resource's own `provisioningState` tells.
+    Neither,
+}
+
+/// How an operation can be followed, where that is not as its provider does it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationStyle {
+    /// Which URLs the first answer has.
+    pub urls: Option<OperationUrls>,
+    /// How answers say when to ask again.
+    pub retry_after: Option<RetryAfterStyle>,
+    /// Polls find nothing, as if it had expired.
+    pub forgotten: bool,
+}
+
+/// What one may see of an operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OperationState {
+    /// The key in its URLs.
+    pub key: String,
+    /// Such as `PutLoadBalancerOperation`.
+    pub name: String,
+    /// The resource it works on.
+    pub resource: ResourceId,
+    /// `InProgress`, `Succeeded`, `Failed` or `Canceled`.
+    pub status: String,
+    /// When it was started.
+    pub started: Timestamp,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ended: Option<Timestamp>,
+    /// Milliseconds until it ends; absent for one that is over or never ends by itself.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub remaining_ms: Option<u64>,
+    /// Whether polls find it.
+    pub readable: bool,
+}
+
+/// How to end an operation that runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum OperationEnd {
+    /// Well.
+    Succeeded,
+    /// With an error; the resource is `Failed` then.
+    Failed {
+        /// Azure's error code.
+        code: String,
+        /// Azure's error text.
+        #[serde(default)]
+        message: String,
+    },
+    /// `Canceled`; the resource is `Failed` then.
+    Canceled,
+}
+
+impl OperationEnd {
+    /// How an operation is then.
+    pub fn status(&self) -> Status {
+        match self {
+            Self::Succeeded => Status::Succeeded,
+            Self::Failed { code, message } => Status::Failed(Refusal::network(400, code, message)),
+            Self::Canceled => Status::Canceled(Refusal::network(409, "Canceled", "Operation was canceled.")),
+        }
+    }
+}
+
+/// A long-running operation.
+#[derive(Clone)]
+pub struct Operation {
+    /// GUID; for resource groups an opaque text.
+    pub key: String,
+    /// From 1, in the order of their start.
+    pub number: u64,
+    /// Such as `PutLoadBalancerOperation`.
+    pub name: String,
+    /// How its provider words answers.
+    pub dialect: WireDialect,
+    /// The resource it works on.
+    pub subject: ResourceId,
+    /// When it was started.
+    pub started: Timestamp,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// When it ends; `None` for one that never does by itself.
+    pub due: Option<Instant>,
+    /// Where it is.
+    pub status: Status,
+    /// What happens when it ends well.
+    pub completion: Completion,
+    /// How it will end, where a fault says so.
+    pub ending: Option<Status>,
+    /// How it can be followed.
+    pub operation_style: OperationStyle,
+    /// Until when it is readable, once it has ended.
+    pub readable_until: Option<Instant>,
+}
+
+impl Operation {
+    fn readable(&self, now: Instant) -> bool {
+        !self.operation_style.forgotten && self.readable_until.is_none_or(|until| now < until)
+    }
+
+    /// What one may see of it.
+    pub fn state(&self, now: Instant) -> OperationState {
+        let running = self.status == Status::InProgress;
+        OperationState {
+            key: self.key.clone(),
+            name: self.name.clone(),
+            resource: self.subject.clone(),
+            status: self.status.as_str().into(),
+            started: self.started,
+            ended: self.ended,
+            remaining_ms: self
+                .due
+                .filter(|_| running)
+                .map(|due| due.saturating_duration_since(now).as_millis() as u64),
+            readable: self.readable(now),
+        }
+    }
+}
+
+/// How many ended operations stay readable. A client polls an operation within minutes of its end, and in that time not
+/// even hundreds of clients end as many.
+const MAX_ENDED: usize = 10_000;
+
+/// How long an ended operation stays readable. Azure promises no time; a day is our choice.
+const READABLE_FOR: std::time::Duration = std::time::Duration::from_secs(24 * 3_600);
+
+/// All operations, running and past.
+#[derive(Default)]
+pub struct Operations {
+    by_key: HashMap<String, Operation>,
+    /// Running operations in the order in which they end.
+    queue: BTreeSet<(Instant, u64, String)>,
+    /// Ended operations, oldest first; the oldest expire.
+    ended: VecDeque<String>,
+    count: u64,
+}
+
+impl Operations {
+    /// The number of the next operation.
+    pub fn next_number(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
+
+    /// Keeps an operation that has begun.
+    pub fn start(&mut self, operation: Operation) {
+        if let Some(due) = operation.due {
+            self.queue.insert((due, operation.number, operation.key.clone()));
+        }
+        self.by_key.insert(operation.key.clone(), operation);
+    }
+
+    /// Chooses how a running operation will end; `false` where none of that key runs.
+    pub fn set_ending(&mut self, key: &str, ending: Status) -> bool {
+        let running = self.by_key.get_mut(key).filter(|operation| operation.status == Status::InProgress);
+        running.map(|operation| operation.ending = Some(ending)).is_some()
+    }
+
+    /// Ends a running operation and gives it back; `None` when it is not running.
+    pub fn end(&mut self, key: &str, now: Timestamp) -> Option<&mut Operation> {
+        let operation =
+            self.by_key.get_mut(key).filter(|operation| operation.status == Status::InProgress)?;
+        operation.ended = Some(now);
+        operation.readable_until = Some(Instant::now() + READABLE_FOR);
+        self.ended.push_back(key.to_owned());
+        if self.ended.len() > MAX_ENDED
+            && let Some(oldest) = self.ended.pop_front()
+        {
+            self.by_key.remove(&oldest);
+        }
+        self.by_key.get_mut(key)
+    }
+
+    /// The operation of a key.
+    pub fn get(&self, key: &str) -> Option<&Operation> {
+        self.by_key.get(&key.to_ascii_lowercase()).or_else(|| self.by_key.get(key))
+    }
+
+    /// How many were ever started.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Keys of those that are over and remembered, the oldest first.
+    pub fn ended(&self) -> Vec<String> {
+        self.ended.iter().cloned().collect()
+    }
+
+    /// Replaces everything by what was saved.
+    pub fn restore(&mut self, operations: Vec<Operation>, ended: Vec<String>, count: u64) {
+        *self = Self { count, ended: ended.into(), ..Self::default() };
+        for operation in operations {
+            if operation.status == Status::InProgress {
+                self.start(operation);
+            } else {
+                self.by_key.insert(operation.key.clone(), operation);
+            }
+        }
+    }
+
+    /// The operation that a poll in a subscription finds. The nil GUID names the one that was started last:
+    /// so that people need not copy GUIDs, and that requests whose identifiers were taken out can be sent
+    /// again.
+    pub fn readable(&self, key: &str, subscription: &str) -> Option<&Operation> {
+        let here =
+            |operation: &&Operation| operation.subject.subscription_id().eq_ignore_ascii_case(subscription);
+        let found = match uuid::Uuid::parse_str(key) {
+            Ok(guid) if guid.is_nil() => {
+                self.by_key.values().filter(here).max_by_key(|operation| operation.number)
+            }
+            _ => self.get(key).filter(here),
+        };
+        found.filter(|operation| operation.readable(Instant::now()))
+    }
+
+    /// All of them, in the order in which they were started.
+    pub fn all(&self) -> Vec<&Operation> {
+        let mut all: Vec<&Operation> = self.by_key.values().collect();
+        all.sort_by_key(|operation| operation.number);
+        all
+    }
+
+    /// The operation of a key, if it still runs.
+    pub fn running(&self, key: Option<&String>) -> Option<&Operation> {
+        self.by_key.get(key?).filter(|operation| operation.status == Status::InProgress)
+    }
+
+    /// When the next operation ends.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.queue.first().map(|first| first.0)
+    }
+
+    /// Takes the next operation that is over at `now`.
+    pub fn take_due(&mut self, now: Instant) -> Option<String> {
+        while let Some(first) = self.queue.first() {
+            if first.0 > now {
+                return None;
+            }
+            let (_, _, key) = self.queue.pop_first()?;
+            if self.by_key.get(&key).is_some_and(|operation| operation.status == Status::InProgress) {
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    /// How many run.
+    pub fn running_count(&self) -> usize {
+        self.by_key.values().filter(|operation| operation.status == Status::InProgress).count()
+    }
+}

@@ -1,0 +1,73 @@
+//! Pages of lists.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+/// One page out of `items`, which are ordered by [`sort`]; the token for the next page, where one is left.
+///
+/// The token names the last item shown, so that items which come or go between two pages neither
+/// repeat nor hide others.
+pub fn page<T>(
+    mut items: Vec<T>,
+    id: impl Fn(&T) -> &str,
+    token: Option<&str>,
+    size: usize,
+) -> Option<(Vec<T>, Option<String>)> {
+    if let Some(token) = token {
+        let (number, text) = decode(token)?;
+        items.retain(|item| {
+            let item = id(item);
+            let own = number_of(item);
+            own > number || own == number && item.to_ascii_lowercase() > text
+        });
+    }
+    let more = items.len() > size.max(1);
+    items.truncate(size.max(1));
+    let next = items.last().filter(|_| more).map(|last| encode(number_of(id(last)), id(last)));
+    Some((items, next))
+}
+
+/// Orders items, which are in the order of their lower-case ids: those with a number for a name come
+/// first, by number.
+pub fn sort<T>(items: &mut [T], id: impl Fn(&T) -> &str) {
+    items.sort_by_cached_key(|item| number_of(id(item)));
+}
+
+fn number_of(id: &str) -> u64 {
+    id.rsplit('/').next().and_then(|last| last.parse().ok()).unwrap_or(u64::MAX)
+}
+
+fn encode(number: u64, text: &str) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{number}:{}", text.to_ascii_lowercase()))
+}
+
+fn decode(token: &str) -> Option<(u64, String)> {
+    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(token).ok()?).ok()?;
+    let (number, text) = text.split_once(':')?;
+    Some((number.parse().ok()?, text.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{page, sort};
+
+    #[test]
+    fn pages_neither_repeat_nor_hide_items() {
+        let mut items: Vec<String> = (0..25).map(|n| format!("/set/{n}")).collect();
+        items.sort();
+        sort(&mut items, |item| item);
+        let (mut seen, mut token) = (Vec::new(), None::<String>);
+        loop {
+            let (mut some, next) = page(items.clone(), |item| item, token.as_deref(), 10).unwrap();
+            seen.append(&mut some);
+            // One that was shown goes in between.
+            items.retain(|item| item != "/set/3");
+            token = next;
+            if token.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, (0..25).map(|n| format!("/set/{n}")).collect::<Vec<_>>());
+        assert!(page(items, |item| item, Some("%%"), 10).is_none());
+    }
+}

@@ -1,0 +1,183 @@
+//! Operations as time goes on: how they start, end, give way, and what is due.
+
+use std::time::Duration;
+
+use azure_types::ResourceId;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::error::Refusal;
+use super::execution::{Execution, Started};
+use super::operation::{Completion, Operation, Status};
+use super::protocol::WireDialect;
+use super::provider::{AzureState, Record, ResourceType};
+use super::store::State;
+
+impl AzureState {
+    /// Starts an operation on a resource. The caller has set the resource's state already.
+    pub fn start(
+        &mut self,
+        subject: &ResourceId,
+        resource_type: &'static dyn ResourceType,
+        verb: &str,
+        name: String,
+        completion: Completion,
+        execution: &Execution,
+    ) -> Started {
+        let number = self.operations.next_number();
+        let mut key = self.seed.guid("operation", subject.as_str(), number);
+        if resource_type.dialect() == WireDialect::Manager {
+            use base64::Engine as _;
+            let job = json!({ "jobId": format!("RESOURCEGROUPDELETIONJOB-{key}"), "jobLocation": self.options.region });
+            key = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(job.to_string());
+        }
+        let draw = self.seed.number("latency", subject.as_str(), number);
+        let latency = match (execution.at_once, execution.stall, execution.latency) {
+            (true, _, _) => Some(Duration::ZERO),
+            (_, true, _) => None,
+            (_, _, Some(latency)) => Some(latency),
+            _ => {
+                let action = match &completion {
+                    Completion::Action(action, _) | Completion::Step(action) => Some(action.as_str()),
+                    _ => None,
+                };
+                Some(self.latency.of(verb, resource_type.name(), action, draw))
+            }
+        };
+        let operation = Operation {
+            key: key.clone(),
+            number,
+            name,
+            dialect: resource_type.dialect(),
+            subject: subject.clone(),
+            started: self.now(),
+            ended: None,
+            due: latency.map(|latency| self.instant() + latency),
+            status: Status::InProgress,
+            completion,
+            ending: execution.ending.clone(),
+            operation_style: execution.operation_style,
+            readable_until: None,
+        };
+        if let Some(record) = self.store.get_mut(subject) {
+            record.operation = Some(key.clone());
+        }
+        self.operations.start(operation);
+        if execution.at_once {
+            self.finish(&key);
+        }
+        Started { key, latency }
+    }
+
+    /// Does everything that is due by now, in the order in which it is due: operations end, actors act.
+    pub fn settle(&mut self) {
+        let now = Instant::now();
+        loop {
+            let operation = self.operations.next_due().filter(|due| *due <= now);
+            let action = self.actors.due(now).filter(|due| *due <= now);
+            let next = self
+                .timetables
+                .iter()
+                .filter_map(|kept| Some((kept.due()?, kept.attend())))
+                .min_by_key(|(due, _)| *due);
+            let next = next.and_then(|(due, attend)| Some((self.instant_of(due)?, attend)));
+            let next = next.filter(|(due, _)| *due <= now);
+            let Some(due) = operation.into_iter().chain(action).chain(next.map(|(due, _)| due)).min() else {
+                break;
+            };
+            self.moment = Some(due);
+            self.store.history.moment = self.moment;
+            if operation == Some(due) {
+                if let Some(key) = self.operations.take_due(due) {
+                    self.finish(&key);
+                }
+            } else if action == Some(due) {
+                self.act_for_actors(due);
+            } else if let Some((_, attend)) = next {
+                attend(self);
+            }
+        }
+        self.moment = None;
+        self.store.history.moment = None;
+    }
+
+    /// Ends an operation, in the way that was chosen for it.
+    pub fn finish(&mut self, key: &str) {
+        let now = self.now();
+        let Some(operation) = self.operations.end(key, now) else { return };
+        operation.status = operation.ending.take().unwrap_or(Status::Succeeded);
+        let failure = operation.status != Status::Succeeded;
+        let (subject, completion) = (operation.subject.clone(), operation.completion.clone());
+        self.revision += 1;
+        let Some(resource_type) = self.store.get(&subject).map(|record| record.resource_type) else { return };
+        match (&completion, failure) {
+            (Completion::Delete, false) => self.remove(&subject),
+            (Completion::Report(_) | Completion::Step(_), _) => {}
+            _ => {
+                // Who is going stays so, whatever else has ended.
+                let going =
+                    |record: &Record| record.state == State::Deleting && completion != Completion::Delete;
+                if let Some(record) = self.store.get_mut(&subject).filter(|record| !going(record)) {
+                    record.state = if failure { State::Failed } else { State::Succeeded };
+                    if resource_type.dialect() == WireDialect::Network {
+                        record.version += 1;
+                    }
+                }
+            }
+        }
+        if completion == Completion::Delete && failure {
+            self.spare(&subject);
+        }
+        resource_type.after_operation(self, &subject, &completion, failure);
+    }
+
+    /// Keeps what was to go with a resource whose deletion has failed.
+    fn spare(&mut self, subject: &ResourceId) {
+        let below: Vec<ResourceId> = self
+            .store
+            .below(subject)
+            .filter(|record| {
+                record.state == State::Deleting
+                    && self.operations.running(record.operation.as_ref()).is_none()
+            })
+            .map(|record| record.id.clone())
+            .collect();
+        for id in below {
+            if let Some(record) = self.store.get_mut(&id) {
+                record.state = State::Succeeded;
+            }
+        }
+    }
+
+    /// Ends a running operation now; `false` where none of that key runs.
+    pub fn end(&mut self, key: &str, status: Status) -> bool {
+        if !self.operations.set_ending(key, status) {
+            return false;
+        }
+        self.finish(key);
+        true
+    }
+
+    /// Ends a running operation as `Canceled`, because another one takes its place.
+    pub fn supersede(&mut self, key: &str, by_name: &str) {
+        let now = self.now();
+        let Some(operation) = self.operations.end(key, now) else { return };
+        let refusal = match operation.dialect {
+            WireDialect::Network | WireDialect::Manager => {
+                Refusal::network(409, "Canceled", "Operation was canceled.").with_detail(
+                    "CanceledAndSupersededDueToAnotherOperation",
+                    format!(
+                        "Operation {} ({}) was canceled and superseded by operation {by_name}.",
+                        operation.name, operation.key
+                    ),
+                )
+            }
+            WireDialect::Compute => Refusal::new(
+                409,
+                "OperationPreempted",
+                "Operation execution has been preempted by a more recent operation.",
+            ),
+        };
+        operation.status = Status::Canceled(refusal);
+    }
+}

@@ -1,0 +1,577 @@
+//! What a resource provider tells the engine, and the state that it works on.
+//!
+//! A provider is tables and types; the engine knows none of them by name. Types work on the state and the
+//! state knows its types, so both are defined here, and what either does is elsewhere.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use azure_types::ResourceId;
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::actors::{Actor, Actors};
+use super::answer::Answer;
+use super::budget::policy::Policy;
+use super::budget::{Buckets, Budgets};
+use super::consistency::Consistency;
+use super::document::{Object, at};
+use super::error::Refusal;
+use super::execution::Execution;
+use super::fault::Faults;
+use super::journal::JournalBook;
+use super::latency::LatencyProfile;
+use super::limits::{Limit, Limits};
+use super::names::NameRule;
+use super::operation::{Completion, Operations};
+use super::options::Options;
+use super::request::Request;
+use super::schema::Members;
+use super::seed::Seed;
+use super::store;
+use super::store::Indexed;
+use super::target::Target;
+use super::version::Since;
+
+pub use super::protocol::{ChildCollection, Concurrency, Polling, Protocol, WireDialect};
+pub use super::reference::Reference;
+
+/// One stored resource.
+pub type Record = store::Record<dyn ResourceType>;
+
+/// All documents of one simulated Azure.
+pub type Store = store::Store<dyn ResourceType>;
+
+/// Where a write comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The client sent a document, or parts of one.
+    Put,
+    /// The client sent changes, which are in the document already.
+    Patch,
+    /// A service makes what goes with another resource, for which the client's request was checked.
+    Service,
+}
+
+/// A write that asks to be normalised and checked.
+pub struct Proposal<'a> {
+    /// Canonical id of the resource.
+    pub id: &'a ResourceId,
+    /// The stored document, where the resource exists.
+    pub old: Option<&'a Record>,
+    /// What the client sent, nulls dropped: `location` settled, read-only envelope members removed.
+    pub body: Object,
+    /// Where the write comes from.
+    pub source: Source,
+    /// Members of the envelope that the client emptied: the body has none of them.
+    pub emptied: Vec<&'static str>,
+}
+
+impl<'a> Proposal<'a> {
+    /// What a service makes anew.
+    pub fn of_service(id: &'a ResourceId, body: Object) -> Self {
+        Self { id, old: None, body, source: Source::Service, emptied: Vec::new() }
+    }
+}
+
+impl Proposal<'_> {
+    /// A member of the stored document by path.
+    pub fn old_member(&self, path: &str) -> Option<&Value> {
+        at(&self.old?.body, path)
+    }
+}
+
+/// Which optional parts a read asked for (`$expand`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Expand {
+    /// The instance view of machines.
+    pub instance_view: bool,
+}
+
+/// What a list was asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Listing<'a> {
+    /// The optional parts.
+    pub expand: Expand,
+    /// Query options by lower-case name.
+    pub query: &'a BTreeMap<String, String>,
+}
+
+/// What a POST action starts.
+pub struct Action {
+    /// Passed back to [`ResourceType::after_operation`] when the operation is over.
+    pub completion: Completion,
+    /// What to answer at once; otherwise the action is a long-running operation.
+    pub answer: Option<Answer>,
+}
+
+/// One resource type of a provider.
+pub trait ResourceType: Send + Sync + 'static {
+    /// How requests about the type are answered.
+    fn protocol(&self) -> &'static Protocol;
+
+    /// The type in Azure's spelling, such as `Microsoft.Network/loadBalancers`.
+    fn name(&self) -> &'static str {
+        self.protocol().resource_type
+    }
+
+    /// How the provider words its answers.
+    fn dialect(&self) -> WireDialect {
+        self.protocol().dialect
+    }
+
+    /// What an operation on it is called: `Put` gives `PutLoadBalancerOperation`.
+    fn operation_name(&self, verb: &str) -> String {
+        format!("{verb}{}Operation", self.protocol().noun.replace(' ', ""))
+    }
+
+    /// Changes the document in the answer to a write whose operation still runs.
+    fn accepted(&self, _azure: &AzureState, _record: &Record, _document: &mut Object) {}
+
+    /// The resources that a list below a scope holds, where they are kept elsewhere.
+    fn gather<'a>(&self, _azure: &'a AzureState, _scope: &ResourceId) -> Option<Vec<&'a Record>> {
+        None
+    }
+
+    /// What a list shows of a resource; `None` leaves it out.
+    fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+        Some(azure.present(record, listing.expand))
+    }
+
+    /// Most items of one page of a list.
+    fn page_size(&self, _options: &Options, _listing: &Listing<'_>) -> usize {
+        usize::MAX
+    }
+
+    /// Checks a write and gives the document to store: defaults filled, derived members removed.
+    fn write(&self, azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal>;
+
+    /// Everything the document points at.
+    fn references(&self, _record: &Record) -> Vec<Reference> {
+        Vec::new()
+    }
+
+    /// The public address that the document holds.
+    fn public_address(&self, _record: &Record) -> Option<IpAddr> {
+        None
+    }
+
+    /// After a write was stored: effects on other documents.
+    fn after_write(&self, _azure: &mut AzureState, _id: &ResourceId, _old: Option<&Value>) {}
+
+    /// After the set of documents that point at this one changed.
+    fn referrers_changed(&self, _azure: &mut AzureState, _id: &ResourceId) {}
+
+    /// After an operation ended; `failed` when it failed or was cancelled.
+    fn after_operation(
+        &self,
+        _azure: &mut AzureState,
+        _id: &ResourceId,
+        _completion: &Completion,
+        _failed: bool,
+    ) {
+    }
+
+    /// Whether the resource may go.
+    fn check_delete(&self, _azure: &AzureState, _record: &Record) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// After a deletion was accepted.
+    fn on_delete(&self, _azure: &mut AzureState, _id: &ResourceId) {}
+
+    /// Adds derived members to a document that is about to be shown.
+    fn present(&self, _azure: &AzureState, _record: &Record, _document: &mut Object, _expand: Expand) {}
+
+    /// Adds derived members to a child document that is about to be shown.
+    fn present_child(
+        &self,
+        _azure: &AzureState,
+        _record: &Record,
+        _collection: &str,
+        _id: &ResourceId,
+        _properties: &mut Object,
+    ) {
+    }
+
+    /// Read-only views below the resource, such as `instanceView`; `None` where there is none.
+    fn view(&self, _azure: &AzureState, _record: &Record, _below: &[&str]) -> Option<Result<Value, Refusal>> {
+        None
+    }
+
+    /// The same for a GET over the wire, which may have query options (by lower-case name).
+    fn answer(
+        &self,
+        azure: &AzureState,
+        record: &Record,
+        below: &[&str],
+        _query: &BTreeMap<String, String>,
+    ) -> Option<Result<Value, Refusal>> {
+        self.view(azure, record, below)
+    }
+
+    /// PUT (`body`) or DELETE (no body) of something below the resource that is kept elsewhere, such as
+    /// a service's connections, which are kept with the endpoints. Says whether it was there; `None`
+    /// where nothing below can be written so. What [`ResourceType::view`] then gives is the answer to a PUT.
+    fn write_view(
+        &self,
+        _azure: &mut AzureState,
+        _id: &ResourceId,
+        _below: &[&str],
+        _body: Option<&Value>,
+    ) -> Option<Result<bool, Refusal>> {
+        None
+    }
+
+    /// Resources that the service made for this one and that go with it.
+    fn owned(&self, _azure: &AzureState, _record: &Record) -> Vec<ResourceId> {
+        Vec::new()
+    }
+
+    /// All documents of a type that only exists as views below this type's resources.
+    fn views_of_type(&self, _azure: &AzureState, _record: &Record, _resource_type: &str) -> Vec<Value> {
+        Vec::new()
+    }
+
+    /// A POST action; below a child of the resource it is the whole path, such as
+    /// `backendAddressPools/{name}/{action}`.
+    fn act(
+        &self,
+        _azure: &mut AzureState,
+        _id: &ResourceId,
+        _action: &str,
+        _body: &Value,
+    ) -> Option<Result<Action, Refusal>> {
+        None
+    }
+
+    /// The answer to an instance name that cannot exist.
+    fn check_name(&self, _name: &str) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// The resource that an id of this type stands for, where that is another one: a machine that is also
+    /// known below its scale set.
+    fn stands_for(&self, _azure: &AzureState, _id: &ResourceId) -> Option<ResourceId> {
+        None
+    }
+
+    /// The answer when the resource is absent, where it is not ARM's own.
+    fn absent(&self, _id: &ResourceId) -> Option<Refusal> {
+        None
+    }
+}
+
+/// A request to a provider that is about no resource: `skus`, `locations/{location}/usages`.
+pub struct Call<'a> {
+    /// `GET` or `POST`.
+    pub method: &'a str,
+    /// The subscription, which exists.
+    pub subscription: &'a str,
+    /// The resource group, where the path names one; it exists.
+    pub group: Option<&'a str>,
+    /// The segments behind the namespace, in the caller's spelling.
+    pub segments: &'a [&'a str],
+    /// Query options by lower-case name.
+    pub query: &'a BTreeMap<String, String>,
+    /// `Null` where there is no body.
+    pub body: &'a Value,
+}
+
+/// Answers a call; `None` where it is not this function's.
+pub type Answers = fn(&AzureState, &Call<'_>) -> Option<Result<Value, Refusal>>;
+
+/// A request to something that lies on a subscription, a group or a resource and belongs to another
+/// provider: tags, an identity.
+pub struct Extension<'a> {
+    /// The HTTP method.
+    pub method: &'a str,
+    /// What it lies on; groups and resources exist.
+    pub scope: &'a ResourceId,
+    /// The segments behind the namespace, in the caller's spelling.
+    pub segments: &'a [&'a str],
+    /// `Null` where there is no body.
+    pub body: &'a Value,
+}
+
+/// Answers such a request; `None` where it is not this function's.
+pub type Extends = fn(&mut AzureState, &Extension<'_>) -> Option<Result<Answer, Refusal>>;
+
+/// A resource provider: a namespace, its types, and what it answers beside them.
+pub struct Provider {
+    /// Such as `Microsoft.Network`.
+    pub namespace: &'static str,
+    /// Its types.
+    pub resource_types: Vec<&'static dyn ResourceType>,
+    /// What it answers beside its resources.
+    pub calls: Vec<Answers>,
+    /// What it lays on others' resources.
+    pub extensions: Vec<Extends>,
+    /// What it counts beside ARM's own budgets.
+    pub policies: &'static [Policy],
+    /// How much there may be of its resources.
+    pub limits: &'static [Limit],
+    /// Types that are free from ARM's own limit of resources in a group.
+    pub unlimited: &'static [&'static str],
+    /// Which names new resources may have.
+    pub names: &'static [NameRule],
+    /// What members of its documents hold.
+    pub members: &'static [Members],
+    /// What older API versions do not show.
+    pub since: &'static [Since],
+    /// Members beside `properties`, of whosever resources, that it checks and fills in.
+    pub envelope: &'static [EnvelopeMember],
+    /// What it does by itself at its time.
+    pub timetable: Option<fn() -> Box<dyn Timetable>>,
+    /// What it does for actors beside what they can do with every resource.
+    pub acts: Option<Acts>,
+}
+
+impl Provider {
+    /// A provider with types and nothing else.
+    pub fn new(namespace: &'static str, resource_types: Vec<&'static dyn ResourceType>) -> Self {
+        Self {
+            namespace,
+            resource_types,
+            calls: Vec::new(),
+            extensions: Vec::new(),
+            policies: &[],
+            limits: &[],
+            unlimited: &[],
+            names: &[],
+            members: &[],
+            since: &[],
+            envelope: &[],
+            timetable: None,
+            acts: None,
+        }
+    }
+}
+
+/// A member beside `properties` that resources of all providers may have and one provider knows, such as
+/// `identity`.
+pub struct EnvelopeMember {
+    /// Its name.
+    pub name: &'static str,
+    /// Checks what a write gives to a resource, and cuts it down to what clients write.
+    pub check: fn(&AzureState, &ResourceId, &mut Object) -> Result<(), Refusal>,
+    /// Fills in what is derived, in a document that is about to be shown and has the member.
+    pub present: fn(&AzureState, &Record, &mut Object),
+}
+
+/// What happens by itself at its time, beside operations and actors. It is part of the state and saved
+/// with it.
+pub trait Timetable: Any + Send {
+    /// The member of a saved state.
+    fn name(&self) -> &'static str;
+
+    /// When something happens next.
+    fn due(&self) -> Option<Timestamp>;
+
+    /// Does what is due by now.
+    fn attend(&self) -> fn(&mut AzureState);
+
+    /// What is saved.
+    fn save(&self) -> Result<Value, serde_json::Error>;
+
+    /// What was saved, taken up again.
+    fn read(&self, saved: Value) -> Result<Box<dyn Timetable>, serde_json::Error>;
+}
+
+/// One act of an actor.
+pub struct Act {
+    /// From 1.
+    pub count: u64,
+    /// Drawn from the seed.
+    pub draw: u64,
+}
+
+/// Does an act, if it is one of those that the provider knows.
+pub type Acts = fn(&mut AzureState, &Actor, &Act);
+
+/// What Resource Manager answers by itself, below no provider's path: about subscriptions, groups, regions,
+/// providers' records.
+pub trait Manager: Send + Sync + 'static {
+    /// Versions of its API, newest first.
+    fn api_versions(&self) -> &'static [&'static str];
+
+    /// What a path of its own is about, as a full type: for the journal and for faults.
+    fn type_of(&self, target: &Target) -> &'static str;
+
+    /// Does what a request for one of its own paths asks for.
+    fn perform(
+        &self,
+        azure: &mut AzureState,
+        request: &Request<'_>,
+        target: &Target,
+        execution: &Execution,
+    ) -> Result<Answer, Refusal>;
+
+    /// Whether a subscription may write with a provider.
+    fn check_registered(
+        &self,
+        azure: &AzureState,
+        subscription: &str,
+        namespace: &str,
+    ) -> Result<(), Refusal>;
+
+    /// Whether there is a region, in its normal spelling, in which resources of a type may be.
+    fn check_region(&self, azure: &AzureState, location: &str, resource_type: &str) -> Result<(), Refusal>;
+}
+
+impl Indexed for dyn ResourceType {
+    fn type_name(&self) -> &'static str {
+        self.name()
+    }
+
+    fn references_of(&self, record: &Record) -> Vec<Reference> {
+        self.references(record)
+    }
+
+    fn public_address_of(&self, record: &Record) -> Option<IpAddr> {
+        self.public_address(record)
+    }
+}
+
+/// The state of one simulated Azure.
+pub struct AzureState {
+    /// How it was set up.
+    pub options: Arc<Options>,
+    /// The providers.
+    pub providers: Vec<Provider>,
+    /// Where everything random comes from.
+    pub seed: Seed,
+    /// The documents.
+    pub store: Store,
+    /// The long-running operations.
+    pub operations: Operations,
+    /// What was asked.
+    pub journal: JournalBook,
+    /// The faults in force.
+    pub faults: Faults,
+    /// Everybody else who works here.
+    pub actors: Actors,
+    /// Request budgets, changeable while it runs.
+    pub budgets: Option<Budgets>,
+    /// What is left of the budgets.
+    pub buckets: Buckets,
+    /// How much there may be of everything.
+    pub limits: Limits,
+    /// How far reads lag, changeable while it runs.
+    pub consistency: Consistency,
+    /// What Resource Manager answers by itself.
+    pub manager: &'static dyn Manager,
+    /// What providers do by themselves.
+    pub timetables: Vec<Box<dyn Timetable>>,
+    /// How many requests there were.
+    pub requests: u64,
+    /// Raised by everything that changes what a reader would see.
+    pub revision: u64,
+    /// Latencies, changeable while it runs.
+    pub latency: LatencyProfile,
+    /// The wall-clock time at `origin`.
+    pub(super) start: Timestamp,
+    pub(super) origin: Option<Instant>,
+    /// The time at which something is being done that was due before now.
+    pub(super) moment: Option<Instant>,
+}
+
+impl AzureState {
+    /// A state without any resource.
+    pub fn new(options: Arc<Options>, manager: &'static dyn Manager, providers: Vec<Provider>) -> Self {
+        let consistency = options.consistency;
+        let mut azure = Self {
+            seed: Seed(options.seed),
+            journal: JournalBook::with_capacity(options.journal_capacity),
+            latency: options.latency.clone(),
+            budgets: options.budgets.clone(),
+            consistency,
+            limits: Limits::new(
+                providers.iter().flat_map(|provider| provider.limits),
+                options.limits.clone(),
+            ),
+            manager,
+            timetables: providers.iter().filter_map(|p| p.timetable).map(|new| new()).collect(),
+            providers,
+            store: Store::default(),
+            operations: Operations::default(),
+            faults: Faults::of(&options.faults),
+            actors: Actors::of(&options.actors),
+            start: options.start,
+            options,
+            buckets: Buckets::default(),
+            requests: 0,
+            revision: 0,
+            origin: None,
+            moment: None,
+        };
+        azure.set_consistency(consistency);
+        azure
+    }
+
+    /// The provider of a namespace.
+    pub fn provider(&self, namespace: &str) -> Option<&Provider> {
+        self.providers.iter().find(|provider| provider.namespace.eq_ignore_ascii_case(namespace))
+    }
+
+    /// The resource type of a full name such as `Microsoft.Network/loadBalancers`.
+    pub fn resource_type(&self, name: &str) -> Option<&'static dyn ResourceType> {
+        let namespace = name.split('/').next().unwrap_or_default();
+        let types = &self.provider(namespace)?.resource_types;
+        types.iter().copied().find(|known| known.name().eq_ignore_ascii_case(name))
+    }
+
+    /// The subscription in the spelling of the options, if it exists.
+    pub fn subscription(&self, subscription: &str) -> Option<&str> {
+        std::iter::once(&self.options.subscription)
+            .chain(&self.options.more_subscriptions)
+            .find(|known| known.eq_ignore_ascii_case(subscription))
+            .map(String::as_str)
+    }
+
+    /// What a provider keeps for what it does by itself.
+    pub fn timetable<T: Timetable>(&self) -> Option<&T> {
+        self.timetables.iter().find_map(|kept| (kept.as_ref() as &dyn Any).downcast_ref())
+    }
+
+    /// The same, to be changed.
+    pub fn timetable_mut<T: Timetable>(&mut self) -> Option<&mut T> {
+        self.timetables.iter_mut().find_map(|kept| (kept.as_mut() as &mut dyn Any).downcast_mut())
+    }
+
+    /// The tenant that a subscription belongs to.
+    pub fn tenant_of(&self, subscription: &str) -> &str {
+        let mut others = self.options.subscription_tenants.iter();
+        let other = others.find(|(known, _)| known.eq_ignore_ascii_case(subscription));
+        other.map_or(&self.options.tenant, |(_, tenant)| tenant)
+    }
+
+    /// The etag of a record.
+    pub fn etag(&self, record: &Record) -> String {
+        match record.resource_type.dialect() {
+            WireDialect::Network => {
+                // A resource that was deleted and made anew must not answer to its old etags.
+                let subject = format!("{}#{}", record.id, record.incarnation);
+                format!("W/\"{}\"", self.seed.guid("etag", &subject, record.version))
+            }
+            WireDialect::Compute | WireDialect::Manager => format!("\"{}\"", record.version),
+        }
+    }
+
+    /// The location of a record, or of its nearest ancestor that has one.
+    pub fn location(&self, id: &ResourceId) -> String {
+        let mut next = Some(id.clone());
+        while let Some(id) = next {
+            if let Some(location) =
+                self.store.get(&id).and_then(|r| r.body.get("location")).and_then(Value::as_str)
+            {
+                return location.into();
+            }
+            next = id.parent();
+        }
+        self.options.region.clone()
+    }
+}

@@ -1,0 +1,43 @@
+//! Pointers from one document to another.
+
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
+
+/// Why one document points at another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A configuration uses it: a rule its probe, a subnet its security group, an IP configuration its
+    /// subnet or pool.
+    Uses,
+    /// A scale set's model names it: blocks deletion, but shows in no back-reference.
+    Model,
+    /// It is named, may be anywhere and may be absent: the type that names it checks what it must be.
+    Names,
+}
+
+/// A pointer from one document (or child document) to another.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    /// The document, or the child in it, that points.
+    pub from: ResourceId,
+    /// What it points at.
+    pub to: ResourceId,
+    /// Why.
+    pub role: Role,
+    /// The address that `from` holds in the subnet `to`.
+    pub address: Option<IpAddr>,
+}
+
+impl Reference {
+    /// One that uses what it points at.
+    pub fn uses(from: &ResourceId, to: ResourceId) -> Self {
+        Self { from: from.clone(), to, role: Role::Uses, address: None }
+    }
+}
+
+/// Whether the last (type, name) pair of an id is of a type, given as `/type/` in lower case.
+pub fn is_of(id: &ResourceId, wanted: &str) -> bool {
+    let text = id.to_lower();
+    text.rfind('/').is_some_and(|at| text[..=at].ends_with(wanted))
+}

@@ -1,0 +1,82 @@
+//! Whether what a document is about to point at exists and is ready.
+
+use azure_types::ResourceId;
+
+use super::error::Refusal;
+use super::protocol::WireDialect;
+use super::provider::{AzureState, Record};
+use super::reference::Role;
+use super::store::State;
+
+impl AzureState {
+    /// Checks that everything a document is about to point at exists and is ready.
+    pub fn check_references(&self, candidate: &Record) -> Result<(), Refusal> {
+        self.check_references_as(candidate, candidate.resource_type.dialect())
+    }
+
+    /// The same, as strict as providers of a dialect are.
+    pub fn check_references_as(&self, candidate: &Record, dialect: WireDialect) -> Result<(), Refusal> {
+        let references = candidate.resource_type.references(candidate);
+        for reference in references.into_iter().filter(|reference| reference.role != Role::Names) {
+            if reference.to.is_within(&candidate.id) {
+                if self.find_child(candidate, &reference.to).is_none() {
+                    return Err(Refusal::invalid_reference(&reference.to, &reference.from));
+                }
+                continue;
+            }
+            let holder = self
+                .store
+                .holder(&reference.to)
+                .filter(|holder| {
+                    holder.id == reference.to || self.find_child(holder, &reference.to).is_some()
+                })
+                .filter(|holder| same_region(holder, candidate))
+                .ok_or_else(|| Refusal::invalid_reference(&reference.to, &reference.from))?;
+            match (dialect, holder.state) {
+                (_, State::Succeeded) => {}
+                (WireDialect::Network | WireDialect::Manager, _) => {
+                    self.check_provisioned(holder, &reference.to, &reference.from)?;
+                }
+                // Compute waits for the network by itself, but not for what will not come.
+                (WireDialect::Compute, State::Creating | State::Updating) => {}
+                (WireDialect::Compute, state) => {
+                    return Err(Refusal::new(
+                        409,
+                        "Conflict",
+                        format!(
+                            "Resource {} is in {} state and cannot be used.",
+                            reference.to,
+                            state.as_str()
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that what a document is about to point at is not being changed, as Network wants it.
+    pub fn check_provisioned(
+        &self,
+        holder: &Record,
+        to: &ResourceId,
+        from: &ResourceId,
+    ) -> Result<(), Refusal> {
+        if holder.state == State::Succeeded {
+            return Ok(());
+        }
+        let last = holder.operation.as_ref().and_then(|key| self.operations.get(key)).map_or_else(
+            || holder.resource_type.operation_name("Put"),
+            |operation| format!("{} ({})", operation.name, operation.key),
+        );
+        Err(Refusal::not_provisioned(to, from, holder.state.as_str(), &last))
+    }
+}
+
+/// Whether two documents are in one region, as far as both say where they are.
+fn same_region(one: &Record, other: &Record) -> bool {
+    match (one.body.get("location"), other.body.get("location")) {
+        (Some(one), Some(other)) => one == other,
+        _ => true,
+    }
+}

@@ -1,0 +1,223 @@
+//! From a path to a resource type and a canonical id.
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::error::Refusal;
+use crate::provider::{AzureState, ChildCollection, Expand, Record, ResourceType};
+
+/// What a path means among the known types.
+#[derive(Clone)]
+pub struct Resolved {
+    /// The type.
+    pub resource_type: &'static dyn ResourceType,
+    /// Canonical id of the resource; for a list the id of the scope that is listed.
+    pub id: ResourceId,
+    /// Whether all resources of the type below `id` are meant.
+    pub list: bool,
+    /// Segments behind the resource: children, views, actions.
+    pub below: Vec<String>,
+    /// The full type that was asked for, for the journal and for faults.
+    pub full_type: String,
+}
+
+impl AzureState {
+    /// What an id stands for.
+    pub fn resolve_id(&self, id: &ResourceId) -> Result<Resolved, Refusal> {
+        let segments: Vec<String> = id
+            .type_and_name_pairs()
+            .into_iter()
+            .flat_map(|(kind, name)| [kind.to_owned(), name.to_owned()])
+            .collect();
+        let namespace = id.namespace().unwrap_or_default();
+        self.resolve(id.subscription_id(), id.group_name(), namespace, &segments, "")
+    }
+
+    /// The id of a group in the spelling under which it was created.
+    pub fn group_id(&self, subscription: &str, group: &str) -> ResourceId {
+        let id = ResourceId::group(subscription, group);
+        self.store.get(&id).map_or(id, |record| record.id.clone())
+    }
+
+    /// Finds what the segments behind a provider namespace mean.
+    pub fn resolve(
+        &self,
+        subscription: &str,
+        group: Option<&str>,
+        namespace: &str,
+        segments: &[String],
+        api_version: &str,
+    ) -> Result<Resolved, Refusal> {
+        let scope = match group {
+            Some(group) => self.group_id(subscription, group),
+            None => ResourceId::subscription(subscription),
+        };
+        let Some(provider) = self.provider(namespace) else {
+            return Err(Refusal::unknown_namespace(namespace));
+        };
+        let mut full_type = provider.namespace.to_owned();
+        let mut id = scope.clone();
+        let mut found: Option<Resolved> = None;
+        let mut rest = segments;
+        while let [segment, after @ ..] = rest {
+            let longer = format!("{full_type}/{segment}");
+            let Some(resource_type) = self.resource_type(&longer) else { break };
+            full_type = resource_type.name().to_owned();
+            let spelled = full_type.rsplit('/').next().unwrap_or_default();
+            let Some((name, below)) = after.split_first() else {
+                return Ok(Resolved { resource_type, id, list: true, below: Vec::new(), full_type });
+            };
+            id = match found {
+                None => id.resource(provider.namespace, spelled, name),
+                Some(_) => id.child(spelled, name),
+            };
+            rest = below;
+            found = Some(Resolved {
+                resource_type,
+                id: id.clone(),
+                list: false,
+                below: Vec::new(),
+                full_type: full_type.clone(),
+            });
+        }
+        let Some(mut resolved) = found else {
+            let asked = segments.first().map_or("", String::as_str);
+            return Err(Refusal::unknown_type(provider.namespace, asked, api_version));
+        };
+        if group.is_none() {
+            return Err(Refusal::new(
+                404,
+                "InvalidRequestPath",
+                format!(
+                    "A resource of type '{full_type}' lies in a resource group, and the path names none."
+                ),
+            ));
+        }
+        // The stored spelling of the name wins on reads; a write puts its own in its place.
+        for (at, segment) in rest.iter().enumerate() {
+            if at % 2 == 0 {
+                let known = resolved.resource_type.protocol().child_collection(segment).filter(|_| at == 0);
+                let canonical = known.map_or(segment.as_str(), |collection| collection.name);
+                resolved.full_type = format!("{}/{canonical}", resolved.full_type);
+            }
+        }
+        resolved.below = rest.to_vec();
+        let meant = resolved.resource_type.stands_for(self, &resolved.id);
+        if let Some(record) = meant.and_then(|id| self.store.get(&id)) {
+            (resolved.resource_type, resolved.id) = (record.resource_type, record.id.clone());
+        }
+        resolved.resource_type.check_name(resolved.id.name())?;
+        Ok(resolved)
+    }
+
+    /// The group that a resource id lies in; refused when it does not exist.
+    pub fn require_group(&self, id: &ResourceId) -> Result<(), Refusal> {
+        let Some(group) = id.group_name() else { return Ok(()) };
+        match self.store.get(&ResourceId::group(id.subscription_id(), group)) {
+            Some(_) => Ok(()),
+            None => Err(Refusal::group_not_found(group)),
+        }
+    }
+
+    /// The answer for an absent resource.
+    pub fn not_found(&self, id: &ResourceId) -> Refusal {
+        let path: String =
+            id.type_and_name_pairs().iter().map(|(segment, name)| format!("/{segment}/{name}")).collect();
+        let namespace = id.namespace().unwrap_or_default();
+        Refusal::resource_not_found(&format!("{namespace}{path}"), id.group_name().unwrap_or_default())
+    }
+
+    /// The record that was resolved, or the refusal that its absence gets.
+    pub fn require(&self, resolved: &Resolved) -> Result<&Record, Refusal> {
+        self.require_group(&resolved.id)?;
+        if let Some(record) = self.store.get(&resolved.id) {
+            return Ok(record);
+        }
+        // The top-level resource is ARM's to know; what lies below it is the provider's.
+        if let Some(top) = top_level(&resolved.id).filter(|top| *top != resolved.id) {
+            if self.store.get(&top).is_none() {
+                return Err(self.not_found(&resolved.id));
+            }
+            if let Some(refusal) = resolved.resource_type.absent(&resolved.id) {
+                return Err(refusal);
+            }
+        }
+        Err(self.not_found(&resolved.id))
+    }
+
+    /// The child collection, and the child's name, that the segments below a record mean.
+    pub fn child_target<'a>(
+        resource_type: &'static dyn ResourceType,
+        below: &'a [String],
+    ) -> Option<(&'static ChildCollection, Option<&'a str>)> {
+        let (first, rest) = below.split_first()?;
+        let collection = resource_type.protocol().child_collection(first)?;
+        match rest {
+            [] => Some((collection, None)),
+            [name] => Some((collection, Some(name))),
+            _ => None,
+        }
+    }
+
+    /// The document of an id, however deep: a resource, a child document or a view.
+    pub fn document(&self, id: &ResourceId) -> Option<Value> {
+        if id.namespace().is_none() {
+            return self.store.get(id).map(|record| self.present(record, Default::default()));
+        }
+        let holder = self.store.holder(id)?;
+        if holder.id == *id {
+            return Some(self.present(holder, WHOLE));
+        }
+        if let Some((collection, child)) = self.find_child(holder, id) {
+            return Some(self.present_child(holder, collection, child));
+        }
+        let below: Vec<&str> = id.as_str().get(holder.id.as_str().len() + 1..)?.split('/').collect();
+        holder.resource_type.view(self, holder, &below)?.ok()
+    }
+
+    /// Every document of a type, ordered by id.
+    pub fn documents_of_type(&self, full_name: &str) -> Vec<Value> {
+        let mut type_name = full_name;
+        loop {
+            if let Some(resource_type) = self.resource_type(type_name) {
+                let mut records: Vec<&Record> = self.store.of_type(resource_type.name()).collect();
+                super::paging::sort(&mut records, |record| record.id.as_str());
+                let below = full_name.get(type_name.len() + 1..);
+                return records
+                    .into_iter()
+                    .flat_map(|record| self.documents_below(record, full_name, below))
+                    .collect();
+            }
+            match type_name.rsplit_once('/') {
+                Some((shorter, _)) if shorter.contains('/') => type_name = shorter,
+                _ => return Vec::new(),
+            }
+        }
+    }
+
+    fn documents_below(&self, record: &Record, full_name: &str, below: Option<&str>) -> Vec<Value> {
+        let Some(below) = below else { return vec![self.present(record, WHOLE)] };
+        match record.resource_type.protocol().child_collection(below) {
+            Some(collection) => {
+                super::document::items(&record.body, &format!("properties/{}", collection.name))
+                    .iter()
+                    .map(|child| self.present_child(record, collection, child))
+                    .collect()
+            }
+            None => record.resource_type.views_of_type(self, record, full_name),
+        }
+    }
+}
+
+/// Readers in this process see machines' power, too: packet oracle, kubelets and tests ask for it.
+const WHOLE: Expand = Expand { instance_view: true };
+
+/// The top-level resource that an id lies in.
+fn top_level(id: &ResourceId) -> Option<ResourceId> {
+    let pairs = id.type_and_name_pairs().len();
+    let mut top = id.clone();
+    for _ in 1..pairs {
+        top = top.parent()?;
+    }
+    Some(top)
+}

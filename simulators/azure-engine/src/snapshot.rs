@@ -1,0 +1,249 @@
+//! The whole state as one document: saved, and taken up again elsewhere or later.
+//!
+//! Times that are still to come are kept as distances from the moment of saving, because nobody knows
+//! when a state is taken up. What can be derived (who points at whom, which addresses are in use) is not
+//! kept.
+
+use std::collections::BTreeMap;
+
+use azure_types::ResourceId;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::budget::SavedBucket;
+use super::fault::Declared;
+use super::journal::Journal;
+use super::latency::LatencyProfile;
+use super::operation::{Completion, Operation, OperationStyle, Status};
+use super::store::State;
+use super::time_left::{after, distance};
+use crate::actors::{Actors, SavedActors};
+use crate::budget::Budgets;
+use crate::consistency::Consistency;
+use crate::provider::{AzureState, Record};
+
+/// The form of a saved state; raised when an older program could not read it.
+const FORMAT: u64 = 1;
+
+/// Why a saved state cannot be taken up.
+#[derive(Debug, thiserror::Error)]
+pub enum BadSnapshot {
+    /// It is no saved state.
+    #[error("this is no saved state of a simulated Azure: {0}")]
+    Unreadable(#[source] serde_json::Error),
+    /// A newer program has written it.
+    #[error("the saved state has format {0}, and this program knows formats up to {FORMAT}")]
+    Format(u64),
+    /// It holds a type that is not simulated here.
+    #[error("the saved state has a resource of type {0}, which is not simulated here")]
+    UnknownType(String),
+    /// It belongs to a subscription that this Azure does not have.
+    #[error("the saved state belongs to the subscription {0}, which this Azure does not have")]
+    UnknownSubscription(String),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Snapshot {
+    format: u64,
+    seed: u64,
+    time: Timestamp,
+    requests: u64,
+    revision: u64,
+    latency: LatencyProfile,
+    budgets: Option<Budgets>,
+    limits: BTreeMap<String, u64>,
+    #[serde(default)]
+    consistency: Consistency,
+    resources: Vec<SavedRecord>,
+    incarnations: BTreeMap<String, u64>,
+    operations: Vec<SavedOperation>,
+    /// Keys of those that are over, the oldest first.
+    ended: Vec<String>,
+    operations_started: u64,
+    faults: Vec<Declared>,
+    #[serde(default)]
+    actors: SavedActors,
+    buckets: Vec<SavedBucket>,
+    journal: Journal,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SavedRecord {
+    id: ResourceId,
+    #[serde(rename = "type")]
+    resource_type: String,
+    body: Value,
+    hidden: super::document::Object,
+    version: u64,
+    state: State,
+    operation: Option<String>,
+    created: Timestamp,
+    incarnation: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SavedOperation {
+    key: String,
+    number: u64,
+    name: String,
+    #[serde(rename = "style")]
+    dialect: super::protocol::WireDialect,
+    subject: ResourceId,
+    started: Timestamp,
+    ended: Option<Timestamp>,
+    /// Nanoseconds from the moment of saving.
+    due_in: Option<u64>,
+    status: Status,
+    completion: Completion,
+    ending: Option<Status>,
+    #[serde(rename = "manner")]
+    operation_style: OperationStyle,
+    /// Nanoseconds from the moment of saving.
+    readable_for: Option<u64>,
+}
+
+impl AzureState {
+    /// The whole state.
+    pub fn save(&mut self) -> Result<Value, serde_json::Error> {
+        self.settle();
+        let (now, time) = (Instant::now(), self.now());
+        let (incarnations, ended) = (self.store.incarnations(), self.operations.ended());
+        let resources = self.store.all().map(|record| SavedRecord {
+            id: record.id.clone(),
+            resource_type: record.resource_type.name().into(),
+            body: record.body.clone(),
+            hidden: record.hidden.clone(),
+            version: record.version,
+            state: record.state,
+            operation: record.operation.clone(),
+            created: record.created,
+            incarnation: record.incarnation,
+        });
+        let operations = self.operations.all().into_iter().cloned().map(|operation| SavedOperation {
+            key: operation.key,
+            number: operation.number,
+            name: operation.name,
+            dialect: operation.dialect,
+            subject: operation.subject,
+            started: operation.started,
+            ended: operation.ended,
+            due_in: operation.due.map(|due| distance(now, due)),
+            status: operation.status,
+            completion: operation.completion,
+            ending: operation.ending,
+            operation_style: operation.operation_style,
+            readable_for: operation.readable_until.map(|until| distance(now, until)),
+        });
+        let mut saved = serde_json::to_value(Snapshot {
+            format: FORMAT,
+            seed: self.seed.0,
+            time,
+            requests: self.requests,
+            revision: self.revision,
+            latency: self.latency.clone(),
+            budgets: self.budgets.clone(),
+            limits: self.limits.overrides(),
+            consistency: self.consistency,
+            resources: resources.collect(),
+            incarnations,
+            operations: operations.collect(),
+            ended,
+            operations_started: self.operations.count(),
+            faults: self.faults.declared().to_vec(),
+            actors: self.actors.save(now),
+            buckets: self.buckets.save(now),
+            journal: self.journal.after(0),
+        })?;
+        for kept in &self.timetables {
+            saved[kept.name()] = kept.save()?;
+        }
+        Ok(saved)
+    }
+
+    /// Takes up a saved state in place of its own. Gives the times at which running operations end.
+    /// Nothing is changed where it cannot be taken up.
+    pub fn restore(&mut self, saved: Value) -> Result<Vec<Instant>, BadSnapshot> {
+        let format = saved.get("format").and_then(Value::as_u64);
+        if let Some(format) = format.filter(|format| *format > FORMAT) {
+            return Err(BadSnapshot::Format(format));
+        }
+        let timetables = self
+            .timetables
+            .iter()
+            .map(|kept| kept.read(saved.get(kept.name()).cloned().unwrap_or_else(|| serde_json::json!({}))))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(BadSnapshot::Unreadable)?;
+        let saved: Snapshot = serde_json::from_value(saved).map_err(BadSnapshot::Unreadable)?;
+        let mut records = Vec::with_capacity(saved.resources.len());
+        for record in saved.resources {
+            let subscription = record.id.subscription_id();
+            if self.subscription(subscription).is_none() {
+                return Err(BadSnapshot::UnknownSubscription(subscription.into()));
+            }
+            let Some(resource_type) = self.resource_type(&record.resource_type) else {
+                return Err(BadSnapshot::UnknownType(record.resource_type));
+            };
+            records.push(Record {
+                id: record.id,
+                resource_type,
+                body: record.body,
+                hidden: record.hidden,
+                version: record.version,
+                state: record.state,
+                operation: record.operation,
+                created: record.created,
+                incarnation: record.incarnation,
+            });
+        }
+        let now = Instant::now();
+        let operations: Vec<Operation> = saved
+            .operations
+            .into_iter()
+            .map(|operation| Operation {
+                key: operation.key,
+                number: operation.number,
+                name: operation.name,
+                dialect: operation.dialect,
+                subject: operation.subject,
+                started: operation.started,
+                ended: operation.ended,
+                due: operation.due_in.map(|left| after(now, left)),
+                status: operation.status,
+                completion: operation.completion,
+                ending: operation.ending,
+                operation_style: operation.operation_style,
+                readable_until: operation.readable_for.map(|left| after(now, left)),
+            })
+            .collect();
+        let ends = operations
+            .iter()
+            .filter(|operation| operation.status == Status::InProgress)
+            .filter_map(|operation| operation.due)
+            .collect();
+        self.seed = super::seed::Seed(saved.seed);
+        self.set_time(saved.time);
+        self.requests = saved.requests;
+        // Whoever watches must see that everything may have changed.
+        self.revision = saved.revision.max(self.revision) + 1;
+        self.latency = saved.latency;
+        self.budgets = saved.budgets;
+        self.set_consistency(saved.consistency);
+        // A limit that this program does not know cannot be kept.
+        let mut limits = saved.limits;
+        limits.retain(|name, _| self.limits.all().contains_key(name));
+        let _ = self.limits.set(limits);
+        self.timetables = timetables;
+        self.store.restore(records, saved.incarnations);
+        self.operations.restore(operations, saved.ended, saved.operations_started);
+        self.faults.restore(saved.faults);
+        self.actors = Actors::restore(saved.actors, now);
+        self.buckets.restore(saved.buckets, now);
+        self.journal.restore(saved.journal);
+        Ok(ends)
+    }
+}

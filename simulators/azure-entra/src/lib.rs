@@ -1,0 +1,26 @@
+//! Entra ID: who may ask Resource Manager, and the tokens that prove it.
+//!
+//! Serves instance discovery, OpenID configuration, signing keys and the token endpoint
+//! for client secrets, client certificates and federated tokens.
+//! Access tokens are signed, so whatever checks them ([`TokenVerifier`]) need not be in this process.
+
+mod application;
+mod assertion;
+mod claims;
+mod directory;
+mod discovery;
+mod jwt;
+mod refusal;
+mod requested_claims;
+mod routes;
+mod scheme;
+mod token_endpoint;
+mod verifier;
+
+pub use application::{Application, ClientSecret, FederatedCredential, RegisteredCertificate};
+pub use directory::{
+    AccessToken, ApplicationSource, Clock, Entra, EntraOptions, IssuedToken, REGISTRY_AUDIENCE,
+};
+pub use jwt::{Jwt, KeyError, PublicKey, SigningKey};
+pub use scheme::Scheme;
+pub use verifier::{AuthFailure, Principal, TokenVerifier};

@@ -1,0 +1,403 @@
+//! Data disks of machines: which disk is at which LUN.
+
+use std::collections::BTreeSet;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::background_copy::is_fast;
+use super::copy_source::USUAL_GIB;
+use super::disk_creation;
+use super::disk_creation::check_name_free;
+use super::sku_table::Size;
+use super::{disk_access, sku_table, zones};
+use azure_engine::document::{
+    Object, at, enumeration, fill, integer, into_object, items, reference, stored_reference, text,
+};
+use azure_engine::error::Refusal;
+use azure_engine::operation::Completion;
+use azure_engine::provider::{Action, AzureState, Proposal, Record, ResourceType, Source};
+use azure_engine::store::State;
+
+/// Largest LUN of any size.
+const MAX_LUN: i64 = 63;
+
+/// The machine that gets the disks.
+pub(super) struct Machine<'a> {
+    pub(super) id: &'a ResourceId,
+    /// What refusals call it.
+    pub(super) noun: &'static str,
+    pub(super) size: &'a str,
+    pub(super) zone: Option<&'a str>,
+    /// Before the names of disks that come with it.
+    pub(super) name: &'a str,
+}
+
+/// Checks the data disks of a storage profile and fills what is left open. Entries marked for detaching
+/// are taken off.
+pub(super) fn normalise(
+    azure: &AzureState,
+    machine: &Machine<'_>,
+    storage: &mut Object,
+) -> Result<(), Refusal> {
+    let list = match storage.remove("dataDisks") {
+        None => Vec::new(),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(bad("dataDisks must be an array")),
+    };
+    let mut luns = BTreeSet::new();
+    let mut disks = BTreeSet::new();
+    let mut normal = Vec::with_capacity(list.len());
+    for entry in list {
+        let mut entry = into_object(entry);
+        if entry.get("toBeDetached") == Some(&Value::Bool(true)) {
+            continue;
+        }
+        let Some(lun) = integer(&entry, "lun")?.filter(|lun| (0..=MAX_LUN).contains(lun)) else {
+            return Err(bad(format!("every data disk needs a lun from 0 to {MAX_LUN}")));
+        };
+        if !luns.insert(lun) {
+            return Err(bad(format!("more than one data disk uses lun {lun}")));
+        }
+        check(azure, machine, lun, &mut entry)?;
+        if let Some(id) = at(&Value::Object(entry.clone()), "managedDisk/id").and_then(Value::as_str)
+            && !disks.insert(id.to_ascii_lowercase())
+        {
+            return Err(bad(format!("disk {id} is listed more than once")));
+        }
+        normal.push(Value::Object(entry));
+    }
+    let most = super::sku_table::most_disks(machine.size);
+    if normal.len() > most {
+        return Err(Refusal::new(
+            409,
+            "OperationNotAllowed",
+            format!(
+                "The maximum number of data disks allowed to be attached to a VM of this size is {most}."
+            ),
+        )
+        .at("dataDisks"));
+    }
+    storage.insert("dataDisks".into(), normal.into());
+    Ok(())
+}
+
+/// Checks one entry.
+fn check(azure: &AzureState, machine: &Machine<'_>, lun: i64, entry: &mut Object) -> Result<(), Refusal> {
+    entry.insert("lun".into(), lun.into());
+    entry.insert("toBeDetached".into(), false.into());
+    enumeration(entry, "createOption", &["Attach", "Empty", "FromImage", "Copy", "Restore"], true)?;
+    enumeration(entry, "caching", &["None", "ReadOnly", "ReadWrite"], true)?;
+    enumeration(entry, "deleteOption", &["Detach", "Delete"], true)?;
+    entry.remove("detachOption");
+    let option = entry.get("createOption").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut managed = entry.remove("managedDisk").map(into_object).unwrap_or_default();
+    let known = managed.contains_key("id");
+    if option == "Attach" || known {
+        let mut holder = Object::new();
+        holder.insert("managedDisk".into(), Value::Object(std::mem::take(&mut managed)));
+        let kept = holder.get("managedDisk").cloned().map(into_object).unwrap_or_default();
+        let Some(id) = reference(&mut holder, "managedDisk")? else {
+            return Err(bad("a data disk to attach needs managedDisk.id"));
+        };
+        let Some(disk) = azure.store.get(&id) else {
+            return Err(Refusal::new(404, "NotFound", format!("Disk {id} is not found.")));
+        };
+        attachable(azure, machine, disk)?;
+        check_shared_caching(entry, disk)?;
+        managed = kept;
+        managed.insert("id".into(), disk.id.as_str().into());
+        let kind = text(&disk.body, "sku/name").unwrap_or_default();
+        managed.insert("storageAccountType".into(), kind.into());
+        entry.insert("name".into(), disk.id.name().into());
+        if let Some(size) = at(&disk.body, "properties/diskSizeGB") {
+            entry.insert("diskSizeGB".into(), size.clone());
+        }
+    } else {
+        if option != "Empty" {
+            let source = entry.get("sourceResource").and_then(|source| stored_reference(source, "id"));
+            let source = source.and_then(|source| azure.store.get(&source));
+            let size = source.and_then(|source| at(&source.body, "properties/diskSizeGB")).cloned();
+            fill(entry, "diskSizeGB", size.unwrap_or_else(|| USUAL_GIB.into()));
+        }
+        if integer(entry, "diskSizeGB")?.is_none_or(|size| size < 1) {
+            return Err(bad("an empty data disk needs diskSizeGB"));
+        }
+        let incarnation = azure.store.incarnation(machine.id);
+        let subject = format!("{}/{lun}", machine.id);
+        let unique = azure.seed.guid("data disk", &subject, incarnation).replace('-', "");
+        fill(entry, "name", format!("{}_disk{}_{unique}", machine.name, lun + 2));
+        check_name_free(azure, machine.id, entry.get("name"), "dataDisk.name")?;
+        fill(&mut managed, "storageAccountType", "Standard_LRS");
+    }
+    let kind = managed.get("storageAccountType").and_then(Value::as_str).unwrap_or_default();
+    check_caching(entry, kind)?;
+    let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
+    check_kind(machine.size, kind, name, "dataDisk.managedDisk.storageAccountType")?;
+    entry.insert("managedDisk".into(), Value::Object(managed));
+    Ok(())
+}
+
+/// The kind of the disk that a member of a machine names: it may have changed since the machine was written.
+pub(super) fn kind_of<'a>(azure: &'a AzureState, managed: &Object) -> Option<&'a str> {
+    let id = managed.get("id").and_then(Value::as_str).and_then(|id| ResourceId::parse(id).ok())?;
+    text(&azure.store.get(&id)?.body, "sku/name")
+}
+
+/// Shows the disks of a machine as they are now.
+pub(super) fn present(azure: &AzureState, storage: &mut Value) {
+    let mut disks: Vec<&mut Value> = Vec::new();
+    for (member, value) in storage.as_object_mut().into_iter().flatten() {
+        match (member.as_str(), value) {
+            ("osDisk", system) => disks.push(system),
+            ("dataDisks", Value::Array(list)) => disks.extend(list),
+            _ => {}
+        }
+    }
+    for managed in disks.into_iter().filter_map(|disk| disk.get_mut("managedDisk")?.as_object_mut()) {
+        if let Some(kind) = kind_of(azure, managed) {
+            managed.insert("storageAccountType".into(), kind.into());
+        }
+    }
+}
+
+/// What several machines write no host keeps a copy of.
+fn check_shared_caching(entry: &Object, disk: &Record) -> Result<(), Refusal> {
+    let caching = entry.get("caching").and_then(Value::as_str).unwrap_or("None");
+    let shares = at(&disk.body, "properties/maxShares").and_then(Value::as_u64).unwrap_or(1);
+    if caching == "None" || shares < 2 {
+        return Ok(());
+    }
+    let name = disk.id.name();
+    let text = format!(
+        "Shared disk '{name}' with maxShares {shares} supports only Disk CachingType 'None', not '{caching}'."
+    );
+    Err(Refusal::new(400, "BadRequest", text))
+}
+
+/// Hosts cache no fast disks.
+fn check_caching(entry: &Object, kind: &str) -> Result<(), Refusal> {
+    let caching = entry.get("caching").and_then(Value::as_str).unwrap_or("None");
+    if caching == "None" || !is_fast(kind) {
+        return Ok(());
+    }
+    Err(Refusal::invalid_parameter(
+        "dataDisk.caching",
+        format!(
+            "Storage Account type {kind} is not supported with caching type {caching}. Please use caching type None."
+        ),
+    ))
+}
+
+/// Not every size takes premium disks. What those outside the catalogue take nobody knows.
+pub(super) fn check_kind(size: &str, kind: &str, disk: &str, target: &str) -> Result<(), Refusal> {
+    let takes = sku_table::find(size).is_none_or(Size::premium);
+    if takes || !kind.starts_with("Premium") {
+        return Ok(());
+    }
+    Err(Refusal::invalid_parameter(
+        target,
+        format!(
+            "Requested operation cannot be performed because the VM size {size} does not support the storage account type \
+             {kind} of disk '{disk}'. Consider updating the VM to a size that supports Premium storage."
+        ),
+    ))
+}
+
+/// Whether a disk can be with this machine, too.
+fn attachable(azure: &AzureState, machine: &Machine<'_>, disk: &Record) -> Result<(), Refusal> {
+    let holds = azure.store.referrers(&disk.id).any(|user| user.from == *machine.id);
+    if !holds {
+        disk_access::check_none(azure, disk)?;
+        if disk.state == State::Deleting {
+            return Err(Refusal::new(404, "NotFound", format!("Disk {} is not found.", disk.id)));
+        }
+    }
+    let others: Vec<&ResourceId> =
+        azure.store.referrers(&disk.id).map(|user| &user.from).filter(|user| *user != machine.id).collect();
+    let shares = at(&disk.body, "properties/maxShares").and_then(Value::as_u64).unwrap_or(1);
+    if let (Some(other), true) = (others.first(), others.len() as u64 >= shares) {
+        return Err(Refusal::new(
+            409,
+            "ConflictingUserInput",
+            format!(
+                "Disk '{}' cannot be attached as the disk is already owned by VM '{other}'.",
+                disk.id.name()
+            ),
+        )
+        .at(disk.id.as_str()));
+    }
+    check_zone(machine, disk)
+}
+
+/// A machine in a zone takes disks of that zone, and one in no zone those of none; both take those that are in all.
+fn check_zone(machine: &Machine<'_>, disk: &Record) -> Result<(), Refusal> {
+    let zone = items(&disk.body, "zones").first().and_then(Value::as_str);
+    let redundant = text(&disk.body, "sku/name").is_some_and(zones::is_redundant);
+    if zone != machine.zone && !redundant {
+        return Err(Refusal::new(
+            400,
+            "BadRequest",
+            format!(
+                "Disk {} cannot be attached to the {} because it is not in zone '{}'.",
+                disk.id,
+                machine.noun,
+                machine.zone.unwrap_or_default()
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// The disks that a scale set's model asks for, for one new instance: they go with it.
+pub(super) fn of_model(
+    azure: &AzureState,
+    instance: &ResourceId,
+    prefix: &str,
+    model: Option<&Value>,
+) -> Value {
+    let asked = model.and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
+    let disks: Vec<Value> = asked
+        .iter()
+        .filter_map(|entry| {
+            let lun = entry.get("lun").and_then(Value::as_i64)?;
+            let unique = azure.seed.guid("data disk", &format!("{instance}/{lun}"), 0).replace('-', "");
+            let mut entry = into_object(entry.clone());
+            entry.insert("name".into(), format!("{prefix}_disk{}_{unique}", lun + 2).into());
+            fill(&mut entry, "deleteOption", "Delete");
+            fill(&mut entry, "createOption", "Empty");
+            fill(&mut entry, "toBeDetached", false);
+            let mut managed = entry.remove("managedDisk").map(into_object).unwrap_or_default();
+            fill(&mut managed, "storageAccountType", "Standard_LRS");
+            entry.insert("managedDisk".into(), Value::Object(managed));
+            Some(Value::Object(entry))
+        })
+        .collect();
+    disks.into()
+}
+
+/// The data disks that go with their machine.
+pub(super) fn owned(body: &Value) -> Vec<ResourceId> {
+    items(body, "properties/storageProfile/dataDisks")
+        .iter()
+        .filter(|disk| text(disk, "deleteOption") == Some("Delete"))
+        .filter_map(|disk| stored_reference(disk, "managedDisk/id"))
+        .collect()
+}
+
+/// Creates the disks that entries ask for, and says in the entries which they are.
+pub(super) fn create_asked_for(azure: &mut AzureState, id: &ResourceId) {
+    let Some(record) = azure.store.get(id) else { return };
+    let location = azure.location(id);
+    let zones = record.body.get("zones").cloned();
+    let group = ResourceId::group(id.subscription_id(), id.group_name().unwrap_or_default());
+    let mut asked = Vec::new();
+    let mut body = record.body.clone();
+    let list = body
+        .get_mut("properties")
+        .and_then(|properties| properties.get_mut("storageProfile"))
+        .and_then(|storage| storage.get_mut("dataDisks"))
+        .and_then(Value::as_array_mut);
+    for entry in list.into_iter().flatten() {
+        if at(entry, "managedDisk/id").is_some() {
+            continue;
+        }
+        let disk = group.resource("Microsoft.Compute", "disks", text(entry, "name").unwrap_or_default());
+        asked.push((
+            disk.clone(),
+            disk_body(
+                &location,
+                zones.as_ref(),
+                text(entry, "managedDisk/storageAccountType"),
+                json!({
+                    "creationData": { "createOption": "Empty" },
+                    "diskSizeGB": entry.get("diskSizeGB"),
+                }),
+            ),
+        ));
+        entry["managedDisk"]["id"] = disk.as_str().into();
+    }
+    if asked.is_empty() {
+        return;
+    }
+    for (disk, body) in asked {
+        disk_creation::create(azure, &disk, body);
+    }
+    if let Some(record) = azure.store.get_mut(id) {
+        record.body = body;
+    }
+    azure.changed(id);
+}
+
+/// The document of a disk that comes with a machine.
+pub(super) fn disk_body(
+    location: &str,
+    zones: Option<&Value>,
+    kind: Option<&str>,
+    properties: Value,
+) -> Value {
+    let mut body = json!({
+        "location": location,
+        "sku": { "name": kind.unwrap_or("Standard_LRS") },
+        "properties": properties,
+    });
+    // A machine's zone is its disks' zone, too, but for kinds that are in all of them.
+    if let Some(zones) = zones.filter(|_| !kind.is_some_and(zones::is_redundant)) {
+        body["zones"] = zones.clone();
+    }
+    body
+}
+
+/// The action that changes the list of data disks entry by entry.
+pub(super) const CHANGE: &str = "attachDetachDataDisks";
+
+/// Does that: what it comes to is written as a whole list would be.
+pub(super) fn change(
+    azure: &mut AzureState,
+    resource_type: &'static dyn ResourceType,
+    id: &ResourceId,
+    body: &Value,
+) -> Result<Action, Refusal> {
+    let record = azure.store.get(id).ok_or_else(|| azure.not_found(id))?;
+    let mut list: Vec<Value> = items(&record.body, "properties/storageProfile/dataDisks").to_vec();
+    let same = |entry: &Value, disk: &str| {
+        text(entry, "managedDisk/id").is_some_and(|id| id.eq_ignore_ascii_case(disk))
+    };
+    for gone in items(body, "dataDisksToDetach") {
+        let disk = text(gone, "diskId").unwrap_or_default();
+        let before = list.len();
+        list.retain(|entry| !same(entry, disk));
+        if list.len() == before {
+            return Err(bad(format!("disk {disk} is not attached to {}", id.name())));
+        }
+    }
+    for wanted in items(body, "dataDisksToAttach") {
+        let used: BTreeSet<i64> = list.iter().filter_map(|entry| entry.get("lun")?.as_i64()).collect();
+        let free = (0..=MAX_LUN).find(|lun| !used.contains(lun));
+        let lun = wanted.get("lun").and_then(Value::as_i64).or(free);
+        let mut entry = into_object(wanted.clone());
+        let disk = entry.remove("diskId");
+        entry.insert("lun".into(), lun.into());
+        entry.insert("createOption".into(), "Attach".into());
+        entry.insert("managedDisk".into(), json!({ "id": disk }));
+        list.push(Value::Object(entry));
+    }
+    let mut envelope = Object::new();
+    envelope.insert("properties".into(), json!({ "storageProfile": { "dataDisks": list } }));
+    let written = {
+        let (source, emptied) = (Source::Put, Vec::new());
+        resource_type.write(azure, Proposal { id, old: Some(record), body: envelope, source, emptied })?
+    };
+    // Who asked is told the storage profile that came of it.
+    let told = at(&written, "properties/storageProfile").cloned().unwrap_or_default();
+    if let Some(record) = azure.store.get_mut(id) {
+        record.body = written;
+        record.version += 1;
+    }
+    azure.changed(id);
+    Ok(Action { completion: Completion::Report(told), answer: None })
+}
+
+fn bad(why: impl std::fmt::Display) -> Refusal {
+    Refusal::invalid_parameter("dataDisks", format!("The data disks cannot be as asked for: {why}."))
+}

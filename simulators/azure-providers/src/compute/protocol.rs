@@ -1,0 +1,12 @@
+//! What the provider's types have in common.
+
+use azure_engine::provider::{Concurrency, Protocol, WireDialect};
+
+/// Versions that clients of today use, newest first; 2018-10-01 serves the NICs of instances.
+const API_VERSIONS: [&str; 7] =
+    ["2025-04-01", "2024-07-01", "2023-09-01", "2021-07-01", "2019-07-01", "2018-10-01", "2017-12-01"];
+
+/// How requests about most of the provider's types are answered.
+pub(super) const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
+    Protocol::new(resource_type, noun, &API_VERSIONS, WireDialect::Compute, Concurrency::Conflict)
+}

@@ -1,0 +1,55 @@
+//! User-assigned identities as a directory sees them: who they are, and whose tokens sign them in.
+
+use serde_json::Value;
+
+use super::federated_credential::FederatedCredentials;
+use super::ids::Ids;
+use super::user_assigned::UserAssignedIdentities;
+use azure_engine::document::items;
+use azure_engine::provider::{AzureState, ResourceType as _};
+
+/// A user-assigned identity.
+pub struct DirectoryIdentity {
+    /// The client id.
+    pub client: String,
+    /// The object id of its service principal.
+    pub principal: String,
+    /// Its tenant.
+    pub tenant: String,
+    /// Whose tokens sign it in.
+    pub trusts: Vec<Trusted>,
+}
+
+/// Whose tokens sign an identity in.
+pub struct Trusted {
+    /// Who issues them.
+    pub issuer: String,
+    /// About whom.
+    pub subject: String,
+    /// For whom; `None` for the usual audience.
+    pub audience: Option<String>,
+}
+
+/// The identity of a client id.
+pub fn find(azure: &AzureState, client_id: &str) -> Option<DirectoryIdentity> {
+    let (record, ids) = azure
+        .store
+        .of_type(UserAssignedIdentities.name())
+        .map(|record| (record, Ids::of(azure, &record.id, record.incarnation)))
+        .find(|(_, ids)| ids.client.eq_ignore_ascii_case(client_id))?;
+    let credentials = azure.store.of_type_below(FederatedCredentials.name(), &record.id);
+    let trusts = credentials.into_iter().map(|credential| {
+        let text = |member: &str| {
+            let value = credential.body.get("properties").and_then(|properties| properties.get(member));
+            value.and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let audience = items(&credential.body, "properties/audiences").first().and_then(Value::as_str);
+        Trusted { issuer: text("issuer"), subject: text("subject"), audience: audience.map(str::to_owned) }
+    });
+    Some(DirectoryIdentity {
+        client: ids.client,
+        principal: ids.principal,
+        tenant: azure.tenant_of(record.id.subscription_id()).to_owned(),
+        trusts: trusts.collect(),
+    })
+}

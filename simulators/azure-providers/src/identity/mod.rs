@@ -1,0 +1,96 @@
+//! `Microsoft.ManagedIdentity`: user-assigned identities and whom they trust, the identities that
+//! resources have, and what a directory must know of either.
+
+mod assignment;
+mod directory;
+mod federated_credential;
+mod ids;
+mod protocol;
+mod user_assigned;
+
+use serde_json::json;
+
+pub use self::assignment::{ManagedIdentity, assigned};
+pub use self::directory::{DirectoryIdentity, Trusted, find};
+
+use self::ids::Ids;
+use azure_engine::answer::Answer;
+use azure_engine::error::Refusal;
+use azure_engine::limits::Limit;
+use azure_engine::names::NameRule;
+use azure_engine::provider::AzureState;
+use azure_engine::provider::{EnvelopeMember, Extension, Provider};
+
+pub(crate) fn provider() -> Provider {
+    Provider {
+        extensions: vec![own_identity],
+        limits: LIMITS,
+        names: NAMES,
+        envelope: &ENVELOPE,
+        ..Provider::new(
+            "Microsoft.ManagedIdentity",
+            vec![&user_assigned::UserAssignedIdentities, &federated_credential::FederatedCredentials],
+        )
+    }
+}
+
+static ENVELOPE: [EnvelopeMember; 1] = [EnvelopeMember {
+    name: "identity",
+    check: assignment::check_identity,
+    present: assignment::present_identity,
+}];
+
+static LIMITS: &[Limit] = &[Limit::of("managedIdentity.federatedCredentialsPerIdentity", 20)];
+
+static NAMES: &[NameRule] = &[
+    NameRule {
+        of: "*/federatedIdentityCredentials",
+        fits: |name| fits(name, 3, 120),
+        refusal: |_, name| bad_name(name, 3, 120),
+    },
+    NameRule { of: "*", fits: |name| fits(name, 3, 128), refusal: |_, name| bad_name(name, 3, 128) },
+];
+
+fn fits(name: &str, shortest: usize, longest: usize) -> bool {
+    (shortest..=longest).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+}
+
+fn bad_name(name: &str, shortest: usize, longest: usize) -> Refusal {
+    Refusal::new(
+        400,
+        "InvalidResourceName",
+        format!(
+            "The resource name '{name}' is invalid. It must begin with a letter or digit, hold only letters, digits, '-' \
+             and '_', and be {shortest} to {longest} characters long."
+        ),
+    )
+}
+
+/// `{scope}/providers/Microsoft.ManagedIdentity/identities/default`: the identity of a resource itself.
+fn own_identity(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
+    let [kind, name] = asked.segments else { return None };
+    if !kind.eq_ignore_ascii_case("identities") || !name.eq_ignore_ascii_case("default") {
+        return None;
+    }
+    if asked.method != "GET" {
+        return Some(Err(Refusal::method_not_allowed(asked.method)));
+    }
+    let Some(record) = azure.store.get(asked.scope).filter(|record| assignment::is_own(&record.body)) else {
+        let text = format!("The resource '{}' has no identity of its own.", asked.scope);
+        return Some(Err(Refusal::new(404, "NotFound", text)));
+    };
+    let ids = Ids::of(azure, &record.id, record.incarnation);
+    Some(Ok(Answer::ok(json!({
+        "id": format!("{}/providers/Microsoft.ManagedIdentity/identities/default", record.id),
+        "name": "default",
+        "type": "Microsoft.ManagedIdentity/identities",
+        "location": azure.location(&record.id),
+        "properties": {
+            "tenantId": azure.tenant_of(record.id.subscription_id()),
+            "principalId": ids.principal,
+            "clientId": ids.client,
+        },
+    }))))
+}

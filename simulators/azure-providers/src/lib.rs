@@ -1,0 +1,14 @@
+//! The resource providers of the simulated Azure: a folder for each namespace, which holds tables, and what is special
+//! about a type. A further one is a module that [`all`] names. They know documents and the engine, and no HTTP.
+
+pub mod compute;
+pub mod identity;
+mod network;
+pub mod resources;
+
+use azure_engine::provider::Provider;
+
+/// All of them.
+pub fn all() -> Vec<Provider> {
+    vec![resources::provider(), network::provider(), compute::provider(), identity::provider()]
+}

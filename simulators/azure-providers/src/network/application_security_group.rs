@@ -1,0 +1,176 @@
+//! Application security groups: names for sets of network interfaces (Azure REST reference,
+//! "Application Security Groups").
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::protocol::protocol;
+use crate::network::checks::check_unused;
+use crate::network::resource_guid::resource_guid;
+use azure_engine::document::{items, known_members, name, stored_reference, strip, take_properties};
+use azure_engine::error::Refusal;
+use azure_engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
+use azure_engine::reference::is_of;
+
+pub(super) struct ApplicationSecurityGroups;
+
+const PROTOCOL: Protocol =
+    protocol("Microsoft.Network/applicationSecurityGroups", "ApplicationSecurityGroup");
+
+impl ResourceType for ApplicationSecurityGroups {
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
+    }
+
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let mut properties = take_properties(&mut proposal.body);
+        known_members(&mut properties, &["provisioningState", "resourceGuid"], "ApplicationSecurityGroup")?;
+        strip(&mut properties, &["provisioningState"]);
+        resource_guid(azure, &proposal, &mut properties);
+        let mut body = proposal.body;
+        body.insert("properties".into(), Value::Object(properties));
+        Ok(Value::Object(body))
+    }
+
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        check_unused(azure, &record.id, "InUseApplicationSecurityGroupCannotBeDeleted", |users| {
+            let (id, user) = (&record.id, users.first().copied().unwrap_or_default());
+            format!("Application security group {id} cannot be deleted because it is in use by {user}.")
+        })
+    }
+}
+
+/// The groups that a document lists under `path`.
+fn listed(document: &Value, path: &str) -> BTreeSet<ResourceId> {
+    items(document, path).iter().filter_map(|item| stored_reference(item, "id")).collect()
+}
+
+/// The virtual network that the members of a group are in; those of `but` left out.
+fn network_of(azure: &AzureState, group: &ResourceId, but: Option<&ResourceId>) -> Option<ResourceId> {
+    // Rules name groups, too, and there may be a thousand of them.
+    let members = azure
+        .store
+        .referrers(group)
+        .filter(|user| !is_of(&user.from, "/securityrules/"))
+        .filter(|member| but.is_none_or(|but| !member.from.is_within(but)));
+    members
+        .filter_map(|member| {
+            let holder = azure.store.holder(&member.from)?;
+            let references = holder.resource_type.references(holder);
+            let subnet =
+                references.into_iter().find(|one| one.from == member.from && is_of(&one.to, "/subnets/"));
+            subnet?.to.parent()
+        })
+        .next()
+}
+
+/// Checks the groups that the IP configurations of one interface are in: not too many, everywhere the
+/// same, and all of the interface's network.
+pub(super) fn check_members(
+    azure: &AzureState,
+    interface: &ResourceId,
+    configurations: &[Value],
+) -> Result<(), Refusal> {
+    let most = azure.limit("network.applicationSecurityGroupsPerIpConfiguration");
+    let mut first: Option<BTreeSet<ResourceId>> = None;
+    for configuration in configurations {
+        let groups = listed(configuration, "properties/applicationSecurityGroups");
+        if groups.len() as u64 > most {
+            return Err(Refusal::network(
+                400,
+                "ApplicationSecurityGroupCountLimitReached",
+                format!(
+                    "IP configuration {} of {interface} is in {} application security groups; it cannot be in more than \
+                     {most}.",
+                    name(configuration),
+                    groups.len()
+                ),
+            ));
+        }
+        if first.as_ref().is_some_and(|first| *first != groups) {
+            return Err(Refusal::network(
+                400,
+                "AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups",
+                format!(
+                    "All IP configurations of {interface} must be in the same application security groups; {} is in others.",
+                    name(configuration)
+                ),
+            ));
+        }
+        let network =
+            stored_reference(configuration, "properties/subnet/id").and_then(|subnet| subnet.parent());
+        for group in &groups {
+            let theirs = network_of(azure, group, Some(interface));
+            if let (Some(own), Some(theirs)) = (&network, theirs)
+                && *own != theirs
+            {
+                return Err(Refusal::network(
+                    400,
+                    "AllMembersOfApplicationSecurityGroupMustBeFromSameVnet",
+                    format!(
+                        "{interface} is in {own} and cannot join {group}, whose members are in {theirs}."
+                    ),
+                ));
+            }
+        }
+        first.get_or_insert(groups);
+    }
+    Ok(())
+}
+
+/// Checks the groups that the rules of a security group name: not too many, and those of one rule all of
+/// one network.
+pub(super) fn check_rules(
+    azure: &AzureState,
+    security_group: &ResourceId,
+    rules: &[Value],
+) -> Result<(), Refusal> {
+    let per_rule = azure.limit("network.applicationSecurityGroupsPerRule");
+    let in_all = azure.limit("network.applicationSecurityGroupsPerSecurityGroup");
+    let mut all = BTreeSet::new();
+    let mut known: BTreeMap<ResourceId, Option<ResourceId>> = BTreeMap::new();
+    for rule in rules {
+        let mut networks = BTreeSet::new();
+        for side in ["source", "destination"] {
+            let groups = listed(rule, &format!("properties/{side}ApplicationSecurityGroups"));
+            if groups.len() as u64 > per_rule {
+                return Err(too_many(
+                    &security_group.child("securityRules", name(rule)),
+                    groups.len(),
+                    per_rule,
+                ));
+            }
+            networks.extend(groups.iter().filter_map(|group| {
+                known.entry(group.clone()).or_insert_with(|| network_of(azure, group, None)).clone()
+            }));
+            all.extend(groups);
+        }
+        if networks.len() > 1 {
+            let networks: Vec<&str> = networks.iter().map(ResourceId::as_str).collect();
+            return Err(Refusal::network(
+                400,
+                "AllApplicationSecurityGroupsInSecurityRuleMustBeFromSameVnet",
+                format!(
+                    "Security rule {} of {security_group} names application security groups of several virtual networks \
+                     ({}).",
+                    name(rule),
+                    networks.join(", ")
+                ),
+            ));
+        }
+    }
+    match all.len() as u64 > in_all {
+        true => Err(too_many(security_group, all.len(), in_all)),
+        false => Ok(()),
+    }
+}
+
+fn too_many(id: &ResourceId, named: usize, most: u64) -> Refusal {
+    Refusal::network(
+        400,
+        "ApplicationSecurityGroupCountLimitReached",
+        format!("{id} names {named} application security groups; it cannot name more than {most}."),
+    )
+}

@@ -1,0 +1,12 @@
+//! What the provider's types have in common.
+
+use azure_engine::provider::{Concurrency, Protocol, WireDialect};
+
+/// Versions that clients of today use, newest first.
+const API_VERSIONS: [&str; 7] =
+    ["2025-05-01", "2024-07-01", "2024-05-01", "2022-07-01", "2020-11-01", "2019-03-01", "2018-11-01"];
+
+/// How requests about most of the provider's types are answered.
+pub(super) const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
+    Protocol::new(resource_type, noun, &API_VERSIONS, WireDialect::Network, Concurrency::Supersede)
+}

@@ -1,0 +1,28 @@
+//! `Microsoft.Resources`: subscriptions, resource groups, providers' records, regions, tags.
+
+mod filter;
+mod generic;
+mod group;
+mod location;
+mod manager;
+mod protocol;
+mod registration;
+mod subscription;
+mod subscription_record;
+mod tag;
+
+pub use self::group::{delete_group, put_group};
+pub(crate) use self::location::list_locations;
+pub use self::location::{region_display_name, region_names};
+pub use self::manager::ResourceManager;
+use azure_engine::provider::Provider;
+
+pub(crate) fn provider() -> Provider {
+    Provider {
+        extensions: vec![tag::answer],
+        ..Provider::new(
+            "Microsoft.Resources",
+            vec![&group::ResourceGroups, &subscription_record::Subscriptions],
+        )
+    }
+}

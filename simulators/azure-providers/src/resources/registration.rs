@@ -1,0 +1,159 @@
+//! Providers' records, and whether a subscription is registered to use them ("Azure resource providers and types").
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::location::{Region, regions};
+use super::subscription_record::{
+    NOT_REGISTERED, REGISTERED, REGISTERING, Subscriptions, UNREGISTERING, registration, set_registration,
+};
+use azure_engine::answer::{Answer, Note};
+use azure_engine::document::at;
+use azure_engine::error::Refusal;
+use azure_engine::execution::Execution;
+use azure_engine::operation::Completion;
+use azure_engine::provider::AzureState;
+
+/// The one provider that no subscription can do without.
+const FREE: &str = "Microsoft.Resources";
+
+/// Types whose records say which zones there are.
+const ZONAL: [&str; 7] = [
+    "virtualMachines",
+    "virtualMachineScaleSets",
+    "disks",
+    "publicIPAddresses",
+    "publicIPPrefixes",
+    "loadBalancers",
+    "natGateways",
+];
+
+/// Whether a subscription may use a provider.
+pub(crate) fn require_registered(
+    azure: &AzureState,
+    subscription: &str,
+    namespace: &str,
+) -> Result<(), Refusal> {
+    match registration(azure, subscription, namespace) {
+        REGISTERED | UNREGISTERING => Ok(()),
+        _ => {
+            let spelled = azure.provider(namespace).map_or(namespace, |provider| provider.namespace);
+            Err(Refusal::new(
+                409,
+                "MissingSubscriptionRegistration",
+                format!(
+                    "The subscription is not registered to use namespace '{spelled}'. See \
+                         https://aka.ms/rps-not-found for how to register subscriptions."
+                ),
+            ))
+        }
+    }
+}
+
+/// POST `register` and `unregister`: the state changes after a while.
+pub(crate) fn change_registration(
+    azure: &mut AzureState,
+    subscription: &str,
+    namespace: &str,
+    action: &str,
+    execution: &Execution,
+) -> Result<Answer, Refusal> {
+    let Some(spelled) = azure.provider(namespace).map(|provider| provider.namespace) else {
+        return Err(Refusal::unknown_namespace(namespace));
+    };
+    let id = ResourceId::subscription(subscription);
+    let wanted = action.eq_ignore_ascii_case("register");
+    if !wanted {
+        let refused = |text: String| Err(Refusal::new(409, "CannotUnregisterProvider", text));
+        if spelled == FREE {
+            return refused(format!(
+                "The provider '{spelled}' needs no registration and cannot be unregistered."
+            ));
+        }
+        if let Some(record) = azure.store.below(&id).find(|record| record.id.namespace() == Some(spelled)) {
+            return refused(format!(
+                "The provider '{spelled}' cannot be unregistered because the subscription has resources of it, such \
+                 as '{}'.",
+                record.id
+            ));
+        }
+    }
+    let (passing, last) = if wanted { (REGISTERING, REGISTERED) } else { (UNREGISTERING, NOT_REGISTERED) };
+    let state = registration(azure, subscription, spelled);
+    let mut note = Note::default();
+    if state != passing && state != last {
+        note.changes = vec![format!("registrationState: {state} -> {last}")];
+        set_registration(azure, &id, spelled, passing);
+        let completion = Completion::Action("registration".into(), json!([spelled, last]));
+        let name = format!("{passing} {spelled}");
+        let started = azure.start(&id, &Subscriptions, "POST", name, completion, execution);
+        note.operation_ms = started.latency.and_then(|latency| u64::try_from(latency.as_millis()).ok());
+    }
+    let answer = read_provider(azure, Some(subscription), spelled)?;
+    Ok(Answer { note, ..answer })
+}
+
+/// A provider's record; the zones stand with virtual machines and what is made of them.
+fn provider_document(azure: &AzureState, subscription: Option<&str>, namespace: &str) -> Option<Value> {
+    let provider = azure.provider(namespace)?;
+    let regions: Vec<Region> = regions(azure);
+    let shown: Vec<&str> = regions.iter().map(|region| region.display_name.as_str()).collect();
+    let mut types: Vec<Value> = Vec::new();
+    for resource_type in &provider.resource_types {
+        let name = resource_type.name().split_once('/').map_or("", |(_, name)| name);
+        let capabilities = match resource_type.protocol().tracked {
+            true => {
+                "CrossResourceGroupResourceMove, CrossSubscriptionResourceMove, SupportsTags, SupportsLocation"
+            }
+            false => "None",
+        };
+        let mut record = json!({
+            "resourceType": name,
+            "locations": if resource_type.protocol().tracked { shown.clone() } else { Vec::new() },
+            "apiVersions": resource_type.protocol().api_versions,
+            "defaultApiVersion": resource_type.protocol().api_versions.first(),
+            "capabilities": capabilities,
+        });
+        let zoned: Vec<Value> = regions
+            .iter()
+            .filter(|region| ZONAL.contains(&name) && !region.zones.is_empty())
+            // Azure lists zones in no order; the newest first is one that shows who relies on it.
+            .map(|region| json!({ "location": region.display_name, "zones": region.zones.iter().rev().collect::<Vec<_>>() }))
+            .collect();
+        if !zoned.is_empty() {
+            record["zoneMappings"] = zoned.into();
+        }
+        types.push(record);
+    }
+    let mut document = json!({
+        "namespace": provider.namespace,
+        "resourceTypes": types,
+    });
+    if let Some(subscription) = subscription {
+        document["id"] = format!("/subscriptions/{subscription}/providers/{}", provider.namespace).into();
+        document["authorizations"] = json!([]);
+        document["registrationState"] = registration(azure, subscription, provider.namespace).into();
+        let free = provider.namespace == FREE;
+        document["registrationPolicy"] =
+            if free { "RegistrationFree" } else { "RegistrationRequired" }.into();
+    }
+    Some(document)
+}
+
+/// GET of a provider's record, of a subscription or as the tenant sees it.
+pub(crate) fn read_provider(
+    azure: &AzureState,
+    subscription: Option<&str>,
+    namespace: &str,
+) -> Result<Answer, Refusal> {
+    let found = provider_document(azure, subscription, namespace);
+    found.map(Answer::ok).ok_or_else(|| Refusal::unknown_namespace(namespace))
+}
+
+/// GET of all providers' records.
+pub(crate) fn list_providers(azure: &AzureState, subscription: Option<&str>) -> Answer {
+    let mut list: Vec<Value> =
+        azure.providers.iter().filter_map(|p| provider_document(azure, subscription, p.namespace)).collect();
+    list.sort_by_cached_key(|record| at(record, "namespace").map(Value::to_string));
+    Answer::ok(json!({ "value": list }))
+}

@@ -1,0 +1,88 @@
+//! What is known about a subscription beyond the options: its tags, and which providers it uses.
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::protocol::{API_VERSIONS, protocol};
+use azure_engine::error::Refusal;
+use azure_engine::operation::Completion;
+use azure_engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
+
+/// What a subscription's record calls a provider's state, by the lower-case namespace.
+const STATES: &str = "registrations";
+
+pub(super) const REGISTERED: &str = "Registered";
+pub(super) const REGISTERING: &str = "Registering";
+pub(super) const UNREGISTERING: &str = "Unregistering";
+pub(super) const NOT_REGISTERED: &str = "NotRegistered";
+
+/// There is a record only of a subscription where something was said about it.
+pub(crate) struct Subscriptions;
+
+const PROTOCOL: Protocol = Protocol {
+    api_versions: &API_VERSIONS,
+    tracked: false,
+    creatable: false,
+    ..protocol("Microsoft.Resources/subscriptions", "Subscription")
+};
+
+impl ResourceType for Subscriptions {
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
+    }
+
+    fn write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        Ok(Value::Object(proposal.body))
+    }
+
+    fn after_operation(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        completion: &Completion,
+        failed: bool,
+    ) {
+        if let Completion::Action(_, change) = completion {
+            registration_ended(azure, id, change, failed);
+        }
+    }
+}
+
+/// Makes the record of a subscription, where there is none.
+pub(super) fn hold(azure: &mut AzureState, id: &ResourceId) {
+    if azure.store.get(id).is_none() {
+        let created = azure.now();
+        azure.insert(Record::new(&Subscriptions, id, json!({}), created));
+    }
+}
+
+/// The state of a provider in a subscription.
+pub(super) fn registration<'a>(azure: &'a AzureState, subscription: &str, namespace: &str) -> &'a str {
+    let record = azure.store.get(&ResourceId::subscription(subscription));
+    let states = record.and_then(|record| record.hidden.get(STATES));
+    let state = states.and_then(|states| states.get(namespace.to_ascii_lowercase()));
+    state.and_then(Value::as_str).unwrap_or(REGISTERED)
+}
+
+/// Sets it.
+pub(super) fn set_registration(
+    azure: &mut AzureState,
+    subscription: &ResourceId,
+    namespace: &str,
+    state: &str,
+) {
+    hold(azure, subscription);
+    if let Some(record) = azure.store.get_mut(subscription) {
+        let states = record.hidden.entry(STATES).or_insert_with(|| json!({}));
+        states[namespace.to_ascii_lowercase()] = state.into();
+    }
+    azure.revision += 1;
+}
+
+/// The end of a registration.
+fn registration_ended(azure: &mut AzureState, subscription: &ResourceId, change: &Value, failed: bool) {
+    let namespace = change.get(0).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let last = change.get(1).and_then(Value::as_str).unwrap_or(REGISTERED);
+    let other = if last == REGISTERED { NOT_REGISTERED } else { REGISTERED };
+    set_registration(azure, subscription, &namespace, if failed { other } else { last });
+}
