@@ -76,6 +76,7 @@ pub async fn run(screen: Screen, arguments: KubernetesArguments) -> anyhow::Resu
         (HostError::State(_), Some(state)) => anyhow::Error::from(error).context(state.remedy()),
         _ => error.into(),
     })?;
+    hosted.spawn_stand_ins(&stop).await?;
     screen.line(format_args!("Kubernetes API  {}", hosted.url));
     screen.line(format_args!("control API     {}/_cerulean/", hosted.control));
     screen.line("");

@@ -252,7 +252,7 @@ impl HostedCluster {
     }
 }
 
-async fn client_of(kubeconfig: &str) -> Result<Client, HostError> {
+pub(crate) async fn client_of(kubeconfig: &str) -> Result<Client, HostError> {
     let failed = |error: &dyn std::fmt::Display| HostError::Kubernetes(error.to_string());
     let file = Kubeconfig::from_yaml(kubeconfig).map_err(|error| failed(&error))?;
     let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use kubernetes_simulator::{CertificateAuthority, Fault, Kubernetes, ServeError, Token};
 use serde_json::Value;
+use stand_ins::Controllers;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::{HostError, Reader, certificates, kept_secret, write};
+use crate::hosted::client_of;
 
 /// How long Events stay, as in clusters (`--event-ttl`).
 const EVENT_TTL: Duration = Duration::from_secs(60 * 60);
@@ -105,5 +107,17 @@ impl HostedKubernetes {
         let kubeconfig = directory.join("kubeconfig");
         write(&kubeconfig, &kubeconfig_text, Reader::Owner)?;
         Ok(Self { kubernetes, url, control, kubeconfig, kubeconfig_text })
+    }
+
+    /// Runs beside it, until `stop`, what a cluster without nodes needs of its controllers: claims and volumes that
+    /// are to go do so.
+    ///
+    /// # Errors
+    /// The kubeconfig leads nowhere.
+    pub async fn spawn_stand_ins(&self, stop: &CancellationToken) -> Result<(), HostError> {
+        let client = client_of(&self.kubeconfig_text).await?;
+        // Dropping the handle does not end it; the token does.
+        let _volumes = Controllers::spawn_for_volumes(client, self.kubernetes.clock(), stop.clone());
+        Ok(())
     }
 }

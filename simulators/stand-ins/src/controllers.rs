@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::objects::{Action, Key, Kind, Objects, Round};
 use crate::{
-    WallClock, daemon_set, deployment, disruption, is, job, pod, replica_set, scheduler, service_endpoints,
+    WallClock, daemon_set, deployment, disruption, is, job, pod, protection, replica_set, scheduler, service_endpoints,
     stateful_set,
 };
 
@@ -26,8 +26,28 @@ const BATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a failure is left alone.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What is done in every round, in this order.
-const CONTROLLERS: [fn(&mut Round<'_>); 9] = [
+/// Something that looks at all objects and says what is to be done.
+type Controller = fn(&mut Round<'_>);
+
+/// Controllers that run together, and what they look at.
+struct Crew {
+    /// What is done in every round, in this order.
+    controllers: &'static [Controller],
+    kinds: &'static [Kind],
+    /// What is kept of an object; `None` if nothing of it matters.
+    view: fn(Kind, Value) -> Option<Value>,
+}
+
+const ALL: Crew =
+    Crew { controllers: &CONTROLLERS, kinds: &Kind::WATCHED, view: |_, object| Some(object) };
+
+const VOLUMES: Crew = Crew {
+    controllers: &[protection::keep_all],
+    kinds: &protection::KINDS,
+    view: protection::view,
+};
+
+const CONTROLLERS: [Controller; 10] = [
     deployment::keep_all,
     replica_set::keep_all,
     stateful_set::keep_all,
@@ -37,6 +57,7 @@ const CONTROLLERS: [fn(&mut Round<'_>); 9] = [
     pod::run_all,
     disruption::keep_all,
     service_endpoints::keep_all,
+    protection::keep_all,
 ];
 
 /// Keeps Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and their pods, budgets for disruptions, and Endpoints;
@@ -44,7 +65,7 @@ const CONTROLLERS: [fn(&mut Round<'_>); 9] = [
 ///
 /// A pod gets a ready node whose taints it tolerates and whose labels it selects, runs at once, and is ready while its
 /// node is; those of Jobs end well after a second. A pod that is to go has ended at once, and one whose node is gone
-/// goes, too. Pods are not restarted, not limited by resources, and not evicted by taints. Kinds that the API does not
+/// goes, too. Claims and volumes that are to go do so when nobody uses them. Pods are not restarted, not limited by resources, and not evicted by taints. Kinds that the API does not
 /// serve when this starts are left alone.
 pub struct Controllers {
     task: JoinHandle<()>,
@@ -59,9 +80,28 @@ impl fmt::Debug for Controllers {
 impl Controllers {
     /// Runs until `shutdown`.
     pub fn spawn(client: kube::Client, clock: WallClock, shutdown: CancellationToken) -> Controllers {
+        Self::spawn_crew(&ALL, client, clock, shutdown)
+    }
+
+    /// Runs until `shutdown` what lets PersistentVolumeClaims and PersistentVolumes go that nobody uses, and nothing else.
+    pub fn spawn_for_volumes(
+        client: kube::Client,
+        clock: WallClock,
+        shutdown: CancellationToken,
+    ) -> Controllers {
+        Self::spawn_crew(&VOLUMES, client, clock, shutdown)
+    }
+
+    fn spawn_crew(
+        crew: &'static Crew,
+        client: kube::Client,
+        clock: WallClock,
+        shutdown: CancellationToken,
+    ) -> Controllers {
+        let runner = Runner::new(crew, client, clock);
         Controllers {
             task: tokio::spawn(async move {
-                shutdown.run_until_cancelled(Runner::new(client, clock).run()).await;
+                shutdown.run_until_cancelled(runner.run()).await;
             }),
         }
     }
@@ -73,14 +113,20 @@ impl Controllers {
     }
 }
 
-/// Everything that is to be done about these objects now.
+/// Everything that all controllers do about these objects now.
+#[cfg(test)]
 pub(crate) fn decide<'a>(objects: &'a Objects, now: jiff::Timestamp) -> Round<'a> {
+    decide_with(&CONTROLLERS, objects, now)
+}
+
+fn decide_with<'a>(controllers: &[Controller], objects: &'a Objects, now: jiff::Timestamp) -> Round<'a> {
     let mut round = Round::new(objects, now);
-    CONTROLLERS.iter().for_each(|controller| controller(&mut round));
+    controllers.iter().for_each(|controller| controller(&mut round));
     round
 }
 
 struct Runner {
+    crew: &'static Crew,
     client: kube::Client,
     clock: WallClock,
     objects: Objects,
@@ -93,8 +139,9 @@ struct Runner {
 }
 
 impl Runner {
-    fn new(client: kube::Client, clock: WallClock) -> Self {
+    fn new(crew: &'static Crew, client: kube::Client, clock: WallClock) -> Self {
         Self {
+            crew,
             client,
             clock,
             objects: Objects::default(),
@@ -163,7 +210,7 @@ impl Runner {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Kind::WATCHED.into_iter().filter(|kind| plurals.contains(kind.names().2)).collect())
+        Ok(self.crew.kinds.iter().copied().filter(|kind| plurals.contains(kind.names().2)).collect())
     }
 
     fn api(&self, kind: Kind, namespace: &str) -> Api<DynamicObject> {
@@ -200,7 +247,9 @@ impl Runner {
 
     fn keep(&mut self, kind: Kind, object: &DynamicObject) {
         // What came as JSON can be written as JSON.
-        if let Ok(object) = serde_json::to_value(object) {
+        if let Ok(object) = serde_json::to_value(object)
+            && let Some(object) = (self.crew.view)(kind, object)
+        {
             self.objects.insert(kind, object);
         }
     }
@@ -215,7 +264,7 @@ impl Runner {
     async fn act(&mut self) -> (bool, Duration) {
         let mut failed = false;
         let now = (self.clock)();
-        let round = decide(&self.objects, now);
+        let round = decide_with(self.crew.controllers, &self.objects, now);
         let pause = round.wake.map_or(Duration::MAX, |wake| {
             Duration::try_from(wake.duration_since(now)).unwrap_or_default().max(BATCH_INTERVAL)
         });

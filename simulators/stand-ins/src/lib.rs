@@ -20,6 +20,7 @@ mod node_monitor;
 mod objects;
 mod pace;
 mod pod;
+mod protection;
 mod replica_set;
 mod revision;
 mod scheduler;

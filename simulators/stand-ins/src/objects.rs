@@ -19,13 +19,13 @@ pub(crate) enum Kind {
     Endpoints,
     Pod,
     Node,
-    /// Made for the pods of StatefulSets, and not looked at.
     PersistentVolumeClaim,
+    PersistentVolume,
 }
 
 impl Kind {
     /// The kinds that are watched.
-    pub(crate) const WATCHED: [Kind; 11] = [
+    pub(crate) const WATCHED: [Kind; 13] = [
         Kind::Deployment,
         Kind::ReplicaSet,
         Kind::StatefulSet,
@@ -37,6 +37,8 @@ impl Kind {
         Kind::Endpoints,
         Kind::Pod,
         Kind::Node,
+        Kind::PersistentVolumeClaim,
+        Kind::PersistentVolume,
     ];
 
     /// API group, name of the kind, and plural. All are `v1`, but for what old servers have as a beta.
@@ -54,6 +56,7 @@ impl Kind {
             Kind::Pod => ("", "Pod", "pods"),
             Kind::Node => ("", "Node", "nodes"),
             Kind::PersistentVolumeClaim => ("", "PersistentVolumeClaim", "persistentvolumeclaims"),
+            Kind::PersistentVolume => ("", "PersistentVolume", "persistentvolumes"),
         }
     }
 

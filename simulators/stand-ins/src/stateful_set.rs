@@ -113,6 +113,10 @@ fn make(round: &mut Round<'_>, set: &Value, ordinal: u64, present: &Current) {
         let claim = format!("{}-{name}", text(volume));
         volumes.retain(|one| one["name"] != *volume);
         volumes.push(json!({"name": volume, "persistentVolumeClaim": {"claimName": claim}}));
+        let place = (text(&set["metadata"]["namespace"]).to_owned(), claim.clone());
+        if round.objects.get(Kind::PersistentVolumeClaim, &place).is_some() {
+            continue;
+        }
         let labels = &set["spec"]["selector"]["matchLabels"];
         round.act(Action::Create(
             Kind::PersistentVolumeClaim,

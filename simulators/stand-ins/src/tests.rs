@@ -50,8 +50,7 @@ impl Api {
                 if let Some(prefix) = metadata["generateName"].as_str() {
                     metadata["name"] = format!("{prefix}{:05}", self.made).into();
                 }
-                let known = self.objects.get(kind, &key(&object)).is_some();
-                assert!(!known || kind == Kind::PersistentVolumeClaim, "made twice: {object}");
+                assert!(self.objects.get(kind, &key(&object)).is_none(), "made twice: {object}");
                 self.objects.insert(kind, object);
             }
             Action::Patch(kind, key, patch) => {
@@ -418,4 +417,50 @@ fn endpoints_are_the_pods_that_a_service_selects() {
     api.settle();
     let subset = &api.only(Kind::Endpoints)["subsets"][0];
     assert_eq!(subset["notReadyAddresses"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn claims_and_volumes_that_nobody_uses_are_let_go() {
+    let going = |name: &str, finalizers: Value| {
+        json!({"metadata": {"namespace": "shop", "name": name, "finalizers": finalizers, "deletionTimestamp": NOW,
+            "resourceVersion": "7"}})
+    };
+    let claim = |name: &str| (Kind::PersistentVolumeClaim, going(name, json!(["kubernetes.io/pvc-protection"])));
+    let pod = |name: &str, node: Value, claim: &str| {
+        let volumes = json!([{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]);
+        let pod = json!({"metadata": {"namespace": "shop", "name": name},
+            "spec": {"nodeName": node, "volumes": volumes}});
+        (Kind::Pod, pod)
+    };
+    let mut bound = going("bound", json!(["kubernetes.io/pv-protection"]));
+    bound["status"]["phase"] = "Bound".into();
+    let staying = json!({"metadata": {"namespace": "shop", "name": "staying",
+        "finalizers": ["kubernetes.io/pvc-protection"]}});
+    let mut objects = Objects::default();
+    for (kind, object) in [
+        claim("used"),
+        claim("waited-for"),
+        claim("free"),
+        pod("a", json!("node-0"), "used"),
+        pod("b", Value::Null, "waited-for"),
+        (Kind::PersistentVolumeClaim, staying),
+        (Kind::PersistentVolume, bound),
+        (Kind::PersistentVolume, going("released", json!(["example.com/x", "kubernetes.io/pv-protection"]))),
+    ] {
+        objects.insert(kind, object);
+    }
+    let mut round = crate::objects::Round::new(&objects, NOW.parse().unwrap());
+    crate::protection::keep_all(&mut round);
+    let done: Vec<(&str, &Value)> = round
+        .actions
+        .iter()
+        .map(|action| match action {
+            Action::Patch(_, (_, name), patch) => (name.as_str(), &patch["metadata"]["finalizers"]),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(
+        done,
+        [("free", &json!([])), ("waited-for", &json!([])), ("released", &json!(["example.com/x"]))]
+    );
 }

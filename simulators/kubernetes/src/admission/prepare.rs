@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{list_at, text_at};
 use crate::conversion;
+use crate::object::{finalizers, set_finalizers};
 use crate::registry::{Conversion, Kind};
 
 /// What an object becomes when it is created.
@@ -19,6 +20,8 @@ pub(super) fn on_create(kind: &Kind, object: &mut Value) {
                 spec.entry("finalizers").or_insert_with(|| json!(["kubernetes"]));
             }
         }
+        Some(("", "PersistentVolume")) => protect(object, "kubernetes.io/pv-protection"),
+        Some(("", "PersistentVolumeClaim")) => protect(object, "kubernetes.io/pvc-protection"),
         Some(("", "Pod")) => {
             tolerate_for_a_while(object);
             let class = quality(object);
@@ -27,6 +30,15 @@ pub(super) fn on_create(kind: &Kind, object: &mut Value) {
             }
         }
         _ => {}
+    }
+}
+
+/// Keeps an object while it is in use (the admission plugin `StorageObjectInUseProtection`).
+fn protect(object: &mut Value, finalizer: &str) {
+    let mut held = finalizers(object);
+    if !held.iter().any(|one| one == finalizer) {
+        held.push(finalizer.to_owned());
+        set_finalizers(object, &held);
     }
 }
 

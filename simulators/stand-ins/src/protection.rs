@@ -1,0 +1,68 @@
+//! Claims and volumes that are in use: a claim that is to go stays while a pod on a node has it, a volume while it is bound.
+//!
+//! The API server gives each the finalizer when it is made; here it is taken away. Left out: giving it to objects that lost
+//! it, and claims of generic ephemeral volumes, which nobody makes.
+
+use serde_json::{Value, json};
+
+use crate::objects::{Action, Kind, Round, is_deleting, key, list, name, text};
+
+/// What may hold an object, and whether it does.
+struct Rule {
+    kind: Kind,
+    finalizer: &'static str,
+    in_use: fn(&Round<'_>, &Value) -> bool,
+}
+
+const RULES: [Rule; 2] = [
+    Rule {
+        kind: Kind::PersistentVolumeClaim,
+        finalizer: "kubernetes.io/pvc-protection",
+        in_use: |round, claim| {
+            let pods = round.objects.within(Kind::Pod, text(&claim["metadata"]["namespace"]));
+            let has = |volume: &Value| volume["persistentVolumeClaim"]["claimName"] == name(claim);
+            // A pod without a node has started nothing, and no kubelet starts it with a claim that goes.
+            let mut pods = pods.filter(|pod| pod["spec"]["nodeName"].is_string());
+            pods.any(|pod| list(&pod["spec"]["volumes"]).iter().any(has))
+        },
+    },
+    Rule {
+        kind: Kind::PersistentVolume,
+        finalizer: "kubernetes.io/pv-protection",
+        in_use: |_, volume| volume["status"]["phase"] == "Bound",
+    },
+];
+
+/// The kinds that matter here.
+pub(crate) const KINDS: [Kind; 3] = [Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Pod];
+
+/// What matters of an object here: of pods there may be many, and few have claims.
+pub(crate) fn view(kind: Kind, object: Value) -> Option<Value> {
+    let claimed = |volume: &&Value| !volume["persistentVolumeClaim"].is_null();
+    if kind != Kind::Pod {
+        return Some(object);
+    }
+    let volumes: Vec<&Value> = list(&object["spec"]["volumes"]).iter().filter(claimed).collect();
+    if volumes.is_empty() {
+        return None;
+    }
+    let metadata = &object["metadata"];
+    Some(json!({"metadata": {"namespace": metadata["namespace"], "name": metadata["name"]},
+        "spec": {"nodeName": object["spec"]["nodeName"], "volumes": volumes}}))
+}
+
+/// Lets go what is to go and nobody uses.
+pub(crate) fn keep_all(round: &mut Round<'_>) {
+    for Rule { kind, finalizer, in_use } in &RULES {
+        for object in round.objects.of(*kind).filter(|one| is_deleting(one)) {
+            let finalizers = list(&object["metadata"]["finalizers"]);
+            if !finalizers.iter().any(|one| one == finalizer) || in_use(round, object) {
+                continue;
+            }
+            let left: Vec<&Value> = finalizers.iter().filter(|one| *one != finalizer).collect();
+            let version = &object["metadata"]["resourceVersion"];
+            let patch = json!({"metadata": {"finalizers": left, "resourceVersion": version}});
+            round.act(Action::Patch(*kind, key(object), patch));
+        }
+    }
+}
