@@ -157,9 +157,19 @@ fn is_label_text(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }
 
+/// One requirement on a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FieldTerm {
+    field: String,
+    equal: bool,
+    value: String,
+    /// Whether the member is one of a custom kind: then it is nothing but what stands there.
+    custom: bool,
+}
+
 /// A field selector; without terms it matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct FieldSelector(Vec<(String, bool, String)>);
+pub(crate) struct FieldSelector(Vec<FieldTerm>);
 
 impl FieldSelector {
     /// Reads `a=b,c!=d` and refuses fields that the kind does not offer.
@@ -175,7 +185,7 @@ impl FieldSelector {
             };
             let common = field == "metadata.name" || (field == "metadata.namespace" && kind.namespaced);
             if !common && !kind.fields.iter().any(|known| known == field) {
-                return Err(if kind.fields.is_empty() {
+                return Err(if kind.fields.is_empty() && !kind.custom {
                     format!(
                         "{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
                     )
@@ -183,14 +193,15 @@ impl FieldSelector {
                     format!("field label not supported: {field}")
                 });
             }
-            terms.push((field.to_owned(), equal, value.to_owned()));
+            let (field, value, custom) = (field.to_owned(), value.to_owned(), kind.custom);
+            terms.push(FieldTerm { field, equal, value, custom });
         }
         Ok(Self(terms))
     }
 
     /// Whether the object's members fulfil every term; absent members count as empty text.
     pub(crate) fn matches(&self, object: &Object) -> bool {
-        self.0.iter().all(|(field, equal, wanted)| (field_text(object, field) == *wanted) == *equal)
+        self.0.iter().all(|term| (field_text(object, &term.field, term.custom) == term.value) == term.equal)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -198,7 +209,7 @@ impl FieldSelector {
     }
 }
 
-fn field_text(object: &Object, field: &str) -> String {
+fn field_text(object: &Object, field: &str, custom: bool) -> String {
     // What is known without reading the object.
     match field {
         "metadata.name" => return object.name().to_owned(),
@@ -206,7 +217,7 @@ fn field_text(object: &Object, field: &str) -> String {
         _ => {}
     }
     // The one field whose label is not its path: a core Event's source is its component.
-    let value = if field == "source" {
+    let value = if field == "source" && !custom {
         value_at(object, &["source", "component"])
             .filter(|component| component.as_str() != Some(""))
             .or_else(|| value_at(object, &["reportingComponent"]))
@@ -219,6 +230,7 @@ fn field_text(object: &Object, field: &str) -> String {
         Some(Value::Bool(truth)) => truth.to_string(),
         Some(Value::Number(number)) => number.to_string(),
         // Booleans that are absent are false to the API server.
+        None if custom => String::new(),
         None if field == "spec.unschedulable" || field == "spec.hostNetwork" => "false".to_owned(),
         _ => String::new(),
     }

@@ -1,5 +1,7 @@
 //! CustomResourceDefinitions: what they get and what they must be.
 
+mod field_path;
+mod rules;
 mod schema;
 
 use serde_json::{Value, json};
@@ -65,6 +67,7 @@ fn versions(object: &Value, causes: &mut Causes) {
     };
     // Where all versions say the same, the server reads it as said once, and its messages name that place.
     let (one_schema, one_set_of_columns) = (shared("schema"), shared("additionalPrinterColumns"));
+    let one_set_of_fields = shared("selectableFields");
     for (index, version) in versions.iter().enumerate() {
         let at = format!("spec.versions[{index}]");
         let name = text_at(version, "/name");
@@ -82,6 +85,17 @@ fn versions(object: &Value, causes: &mut Causes) {
             }
         }
         scale(version, &at, causes);
+        match (one_set_of_fields, one_schema, index) {
+            (true, true, 0) => selectable_fields(version, "spec.selectableFields", causes),
+            (true, true, _) => {}
+            // The server looks for the one schema, and there are several.
+            (true, false, 0) if !list_at(version, "/selectableFields").is_empty() => {
+                let why = "selectableFields may only be set when validations.schema is included";
+                causes.push(Invalid::text("spec.selectableFields", "", why));
+            }
+            (true, false, _) => {}
+            (false, _, _) => selectable_fields(version, &format!("{at}.selectableFields"), causes),
+        }
         if one_set_of_columns && index > 0 {
             continue;
         }
@@ -116,6 +130,30 @@ fn scale(version: &Value, at: &str, causes: &mut Causes) {
             }
             _ => {}
         }
+    }
+}
+
+/// The members by which objects of a version can be selected.
+fn selectable_fields(version: &Value, at: &str, causes: &mut Causes) {
+    const MOST: usize = 8;
+    let Some(schema) = version.pointer("/schema/openAPIV3Schema") else { return };
+    let mut known = Vec::new();
+    for (index, field) in list_at(version, "/selectableFields").iter().enumerate() {
+        let at = format!("{at}[{index}].jsonPath");
+        match text_at(field, "/jsonPath") {
+            "" => causes.push(Invalid::required(at, "")),
+            path => match field_path::selectable(schema, path) {
+                Err(why) => causes.push(Invalid::text(at, path, &why)),
+                Ok(members) if known.contains(&members) => {
+                    causes.push(Invalid::duplicate(at, &format!("{path:?}")));
+                }
+                Ok(members) => known.push(members),
+            },
+        }
+    }
+    if known.len() > MOST {
+        let message = format!("Too many: {}: must have at most {MOST} items", known.len());
+        causes.push(Invalid::new(at, message));
     }
 }
 

@@ -8,6 +8,7 @@ mod allocators;
 pub(crate) mod custom;
 mod defaults;
 mod definition;
+pub(crate) mod expression;
 mod immutable;
 mod metadata;
 mod node;
@@ -192,6 +193,10 @@ pub fn on_update(
         None => custom::validate(kind, Some(old), object, &mut causes),
         _ => {
             validation::validate(kind, object, &mut causes);
+            if kind.is("batch", "Job") {
+                // The server's check of an update begins with the check of the whole, which it has made before.
+                validation::validate(kind, object, &mut causes);
+            }
             immutable::validate(kind, &complete(kind, old), &complete(kind, object), &mut causes);
         }
     }

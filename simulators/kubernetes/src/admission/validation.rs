@@ -206,6 +206,9 @@ pub(super) fn go_map(map: &Value) -> String {
 
 /// A label selector as Go prints it.
 pub(super) fn go_selector(selector: &Value) -> String {
+    if selector.is_null() {
+        return "\"null\"".to_owned();
+    }
     let labels = go_map(selector.get("matchLabels").unwrap_or(&Value::Null));
     let texts = |values: &[Value]| {
         let values: Vec<String> = values.iter().map(ToString::to_string).collect();
@@ -272,14 +275,15 @@ fn job(object: &Value, at: &str, field: &str, causes: &mut Causes) {
         let field = format!("{field}.completionMode");
         causes.push(Invalid::unsupported(field, mode, &["Indexed", "NonIndexed"]));
     }
-    if let Some(selector) = spec.get("selector").filter(|selector| !selector.is_null()) {
-        let labels = spec.pointer("/template/metadata/labels").unwrap_or(&Value::Null);
-        if !selects(selector, labels) {
-            let why = "`selector` does not match template `labels`";
-            causes.push(Invalid::value(format!("{field}.template.metadata.labels"), &go_map(labels), why));
-        }
-    } else if at == "/spec" {
+    let selector = spec.get("selector").filter(|selector| !selector.is_null());
+    if selector.is_none() && at == "/spec" {
         causes.push(Invalid::required(format!("{field}.selector"), ""));
+    }
+    let labels = spec.pointer("/template/metadata/labels").unwrap_or(&Value::Null);
+    // A selector that is not there selects nothing; a CronJob's Jobs get theirs later.
+    if selector.map_or(at == "/spec", |selector| !selects(selector, labels)) {
+        let why = "`selector` does not match template `labels`";
+        causes.push(Invalid::value(format!("{field}.template.metadata.labels"), &go_map(labels), why));
     }
     template(spec, field, Restarts::AtMostOnFailure, causes);
 }

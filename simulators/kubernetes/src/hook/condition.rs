@@ -1,9 +1,9 @@
 //! `matchConditions`: expressions in CEL that are all true where a webhook wants to be asked.
 
-use kube_cel::cel::{Program, Value as Cel};
+use kube_cel::cel::Value as Cel;
 use serde_json::Value;
 
-use crate::admission::custom::cel;
+use crate::admission::custom::cel::{self, Program};
 use crate::object::{list_at, string_at};
 
 /// One condition. What cannot be compiled fails each time.

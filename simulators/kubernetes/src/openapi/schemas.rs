@@ -126,6 +126,10 @@ pub(super) fn of(kind: &Kind) -> Map<String, Value> {
         schema["type"] = "object".into();
         add_identity(&mut schema);
         complete_embedded(&mut schema);
+        if !kind.fields.is_empty() {
+            let fields = kind.fields.iter().map(|path| json!({ "fieldPath": path }));
+            schema["x-kubernetes-selectable-fields"] = fields.collect();
+        }
         schemas.insert(root.clone(), schema);
         collect(OBJECT_META, &mut schemas);
     } else {

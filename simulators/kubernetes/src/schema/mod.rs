@@ -14,10 +14,9 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use kube_cel::cel::Program;
 use serde_json::Value;
 
-use crate::admission::custom::compile;
+use crate::admission::expression::{Program, compile};
 
 /// A JSON type that a schema asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,20 +6,16 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use kube_cel::KubeCelExt as _;
 use kube_cel::cel::objects::{Key, Map as CelMap, OptionalValue};
-use kube_cel::cel::{Context, ExecutionError, Program, Value as Cel};
+use kube_cel::cel::{Context, ExecutionError, Value as Cel};
 use serde_json::{Number, Value};
 
+use super::super::expression::escape;
+pub(crate) use super::super::expression::{Program, compile};
 use crate::schema::{Additional, Form, Schema};
-
-/// Compiles an expression.
-///
-/// # Errors
-/// What the parser says.
-pub(crate) fn compile(expression: &str) -> Result<Program, String> {
-    Program::compile(expression).map_err(|error| error.to_string())
-}
 
 thread_local! {
     /// All functions that Kubernetes knows. They take a while to register.
@@ -67,7 +63,7 @@ pub(super) fn evaluate(program: &Program, variables: &Variables) -> Result<Cel, 
         if let Some(old) = &variables.old {
             context.add_variable_from_value("oldSelf", old.clone());
         }
-        program.execute(&context)
+        program.evaluate(&context)
     })
 }
 
@@ -78,7 +74,7 @@ pub(crate) fn evaluate_plain(program: &Program, variables: &[(&str, &Value)]) ->
         for (name, value) in variables {
             context.add_variable_from_value(*name, plain(value));
         }
-        program.execute(&context)
+        program.evaluate(&context)
     })
 }
 
@@ -138,61 +134,16 @@ fn number(schema: &Schema, number: &Number) -> Cel {
 
 fn text(format: &str, text: &str) -> Cel {
     static TIMESTAMP: LazyLock<Option<Program>> = LazyLock::new(|| compile("timestamp(self)").ok());
+    static DATE: LazyLock<Option<Program>> = LazyLock::new(|| compile("timestamp(self + 'T00:00:00Z')").ok());
     static DURATION: LazyLock<Option<Program>> = LazyLock::new(|| compile("duration(self)").ok());
     let plain = Cel::String(Arc::new(text.to_owned()));
     let program = match format {
-        "date-time" | "datetime" => &*TIMESTAMP,
+        "date-time" => &*TIMESTAMP,
+        "date" => &*DATE,
         "duration" => &*DURATION,
+        "byte" => return STANDARD.decode(text).map_or(plain, |bytes| Cel::Bytes(Arc::new(bytes))),
         _ => return plain,
     };
     let variables = Variables { this: plain.clone(), old: None };
     program.as_ref().and_then(|program| evaluate(program, &variables).ok()).unwrap_or(plain)
-}
-
-/// A member's name in CEL.
-fn escape(name: &str) -> String {
-    const WORDS: &[&str] = &[
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
-    if WORDS.contains(&name) {
-        return format!("__{name}__");
-    }
-    name.replace("__", "__underscores__")
-        .replace('.', "__dot__")
-        .replace('-', "__dash__")
-        .replace('/', "__slash__")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_cel_cannot_spell_are_escaped() {
-        let escaped = ["namespace", "a.b", "a-b", "a/b", "a__b", "a_b", "size"].map(escape);
-        assert_eq!(
-            escaped,
-            ["__namespace__", "a__dot__b", "a__dash__b", "a__slash__b", "a__underscores__b", "a_b", "size"]
-        );
-    }
 }

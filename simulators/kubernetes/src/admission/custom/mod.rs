@@ -19,8 +19,6 @@ use crate::registry::Kind;
 use crate::schema::Schema;
 use crate::schema::decode::remove_unknown;
 
-pub(crate) use cel::compile;
-
 /// Brings an object into the form in which it is stored: what the schema does not know is taken out, what it has a default
 /// for and is not there is put in.
 pub(crate) fn settle(tree: &Schema, object: &mut Value) {
@@ -39,6 +37,7 @@ pub(super) fn validate(kind: &Kind, old: Option<&Value>, object: &Value, causes:
     let tree = kind.tree();
     let before = causes.0.len();
     values::validate(tree, old, object, causes);
+    scale(kind, object, causes);
     let was_unique = old.is_none_or(|old| {
         let mut causes = Causes::default();
         uniqueness::validate(tree, old, &mut causes);
@@ -63,6 +62,21 @@ pub(super) fn validate(kind: &Kind, old: Option<&Value>, object: &Value, causes:
         }
     } else {
         rules::validate(tree, old, object, causes);
+    }
+}
+
+/// The numbers of the `scale` subresource are numbers of pods, wherever they stand.
+fn scale(kind: &Kind, object: &Value, causes: &mut Causes) {
+    let Some(paths) = &kind.scale_paths else { return };
+    for path in [&paths.replicas, &paths.actual] {
+        let found = path.iter().try_fold(object, |value, name| value.get(name));
+        let Some(count) = found.and_then(Value::as_i64) else { continue };
+        let why = match count {
+            ..0 => "should be a non-negative integer".to_owned(),
+            _ if i32::try_from(count).is_err() => format!("should be less than or equal to {}", i32::MAX),
+            _ => continue,
+        };
+        causes.push(Invalid::value(format!(".{}", path.join(".")), &count.to_string(), &why));
     }
 }
 

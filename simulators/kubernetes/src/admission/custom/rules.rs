@@ -74,7 +74,7 @@ fn evaluate(
             return;
         }
     };
-    let is_transition = compiled.rule.references().has_variable("oldSelf");
+    let is_transition = compiled.rule.names("oldSelf");
     if is_transition && old.is_none() && !rule.optional_old_self {
         return;
     }

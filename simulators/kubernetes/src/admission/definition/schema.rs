@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::custom::{compile, settle, validate_default};
+use super::super::custom::{settle, validate_default};
+use super::rules::{self, RULES};
 use super::{Causes, Invalid, list_at, text_at};
 use crate::schema::Schema;
 
@@ -20,7 +21,6 @@ const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 const LIST_TYPE: &str = "x-kubernetes-list-type";
 const KEYS: &str = "x-kubernetes-list-map-keys";
 const MAP_TYPE: &str = "x-kubernetes-map-type";
-const RULES: &str = "x-kubernetes-validations";
 const TYPES: &[&str] = &["array", "boolean", "integer", "number", "object", "string"];
 
 /// Checks the schema of a version.
@@ -35,6 +35,10 @@ pub(super) fn validate(document: &Value, at: &str, causes: &mut Causes) {
     }
     if found.are_none() {
         defaults(document, at, &mut found);
+    }
+    // Rules are compiled where their types are known.
+    if found.are_none() {
+        rules::compile_all(document, at, &mut found);
     }
     // The server sorts them.
     found.0.sort_by_key(ToString::to_string);
@@ -244,7 +248,7 @@ fn openapi(schema: &Value, level: Level, at: &str, causes: &mut Causes) {
         causes.push(Invalid::value(format!("{at}.{PRESERVE}"), "false", "must be true or undefined"));
     }
     lists_and_maps(schema, kind, at, causes);
-    rules(schema, at, causes);
+    rules::validate(schema, at, causes);
     if let Some(items) = schema.get("items") {
         openapi(items, Level::Item, &format!("{at}.items"), causes);
     }
@@ -329,47 +333,6 @@ fn keyed(schema: &Value, keys: &[Value], at: &str, causes: &mut Causes) {
         if flag(property, "nullable") {
             let why = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
             causes.push(Invalid::forbidden(format!("{at}.nullable"), why));
-        }
-    }
-}
-
-fn rules(schema: &Value, at: &str, causes: &mut Causes) {
-    for (index, rule) in list_at(schema, &format!("/{RULES}")).iter().enumerate() {
-        let at = format!("{at}.{RULES}[{index}]");
-        let text = text_at(rule, "/rule").trim();
-        if text.is_empty() {
-            causes.push(Invalid::required(format!("{at}.rule"), "rule is not specified"));
-            continue;
-        }
-        let message = rule.get("message").and_then(Value::as_str);
-        match message {
-            Some(message) if message.trim().is_empty() => {
-                let why = "must be non-empty if specified";
-                causes.push(Invalid::text(format!("{at}.message"), message, why));
-            }
-            Some(message) if message.contains('\n') => {
-                causes.push(Invalid::text(format!("{at}.message"), message, "must not contain line breaks"));
-            }
-            None if text.contains('\n') && rule.get("messageExpression").is_none() => {
-                let why = "message must be specified if rule contains line breaks";
-                causes.push(Invalid::required(format!("{at}.message"), why));
-            }
-            _ => {}
-        }
-        const REASONS: &[&str] =
-            &["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
-        if let Some(reason) = rule.get("reason").and_then(Value::as_str)
-            && !REASONS.contains(&reason)
-        {
-            causes.push(Invalid::unsupported(format!("{at}.reason"), reason, REASONS));
-        }
-        for member in ["rule", "messageExpression"] {
-            let Some(expression) = rule.get(member).and_then(Value::as_str) else { continue };
-            if let Err(error) = compile(expression) {
-                let printed = rule.to_string();
-                let why = format!("compilation failed: {error}");
-                causes.push(Invalid::value(format!("{at}.{member}"), &printed, &why));
-            }
         }
     }
 }

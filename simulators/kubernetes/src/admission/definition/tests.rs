@@ -106,13 +106,95 @@ fn rules_must_compile() {
             "x-kubernetes-validations": [{ "rule": rule }] } } })
     };
     assert_eq!(schema_causes(schema("self > 0")), [""; 0]);
-    let found = schema_causes(schema("self >"));
-    let [found] = found.as_slice() else { panic!("{found:?}") };
-    assert!(found.starts_with("properties[a].x-kubernetes-validations[0].rule: Invalid value: "), "{found}");
-    assert!(found.contains("compilation failed: "), "{found}");
+    let refused = |rule: &str, why: &str| {
+        let printed = format!(
+            "apiextensions.ValidationRule{{Rule:{rule:?}, Message:\"\", MessageExpression:\"\", \
+             Reason:(*apiextensions.FieldValueErrorReason)(nil), FieldPath:\"\", OptionalOldSelf:(*bool)(nil)}}"
+        );
+        let found = schema_causes(schema(rule));
+        let [found] = found.as_slice() else { panic!("{found:?}") };
+        let wanted =
+            format!("properties[a].x-kubernetes-validations[0].rule: Invalid value: {printed}: {why}");
+        assert!(found.starts_with(&wanted), "{found}\n{wanted}");
+    };
+    refused("self >", "compilation failed: ERROR: <input>:1:7: Syntax error: ");
+    refused("self.b > 0", "compilation failed: ERROR: <input>:1:5: type 'int' does not support field selection");
+    refused("self + 1", "cel expression must evaluate to a bool");
     assert_eq!(
         schema_causes(schema("")),
         ["properties[a].x-kubernetes-validations[0].rule: Required value: rule is not specified"]
+    );
+}
+
+#[test]
+fn rules_say_what_they_must() {
+    let rule = |rule: Value| {
+        json!({ "type": "object", "properties": { "a": { "type": "array", "items": { "type": "object",
+            "properties": { "b": { "type": "string" } }, "x-kubernetes-validations": [rule] } } } })
+    };
+    let at = "properties[a].items.x-kubernetes-validations[0]";
+    for (given, wanted) in [
+        (
+            json!({ "rule": "self.b == oldSelf.b" }),
+            "rule: Invalid value: \"self.b == oldSelf.b\": oldSelf cannot be used on the uncorrelatable portion of the \
+             schema within spec.validation.openAPIV3Schema.properties[a]",
+        ),
+        (
+            json!({ "rule": "self.b == ''", "optionalOldSelf": true }),
+            "optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule",
+        ),
+        (
+            json!({ "rule": "self.b == ''", "fieldPath": ".c" }),
+            "fieldPath: Invalid value: \".c\": fieldPath must be a valid path",
+        ),
+        (
+            json!({ "rule": "self.b\n== ''" }),
+            "message: Required value: message must be specified if rule contains line breaks",
+        ),
+        (
+            json!({ "rule": "self.b == ''", "reason": "Bad" }),
+            "reason: Unsupported value: \"Bad\": supported values: \"FieldValueDuplicate\", \"FieldValueForbidden\", \
+             \"FieldValueInvalid\", \"FieldValueRequired\"",
+        ),
+    ] {
+        assert_eq!(schema_causes(rule(given.clone())), [format!("{at}.{wanted}")], "{given}");
+    }
+    let message = |expression: &str| rule(json!({ "rule": "self.b == ''", "messageExpression": expression }));
+    assert_eq!(schema_causes(message("'not ' + self.b")), [""; 0]);
+    for (expression, why) in [
+        ("self.c", "messageExpression compilation failed: ERROR: <input>:1:5: undefined field 'c'"),
+        ("1", "messageExpression must evaluate to a string"),
+    ] {
+        let found = schema_causes(message(expression));
+        assert!(found.iter().any(|found| found.contains(why)), "{found:?}");
+    }
+}
+
+#[test]
+fn selectable_fields_are_plain_members() {
+    let schema = json!({ "type": "object", "properties": { "spec": { "type": "object", "properties": {
+        "color": { "type": "string" }, "size": { "type": "integer" }, "parts": { "type": "array", "items": { "type": "string" } } } },
+        "metadata": { "type": "object", "properties": { "name": { "type": "string" } } } } });
+    let with = |paths: &[&str]| {
+        let mut definition = definition(schema.clone());
+        let fields: Vec<Value> = paths.iter().map(|path| json!({ "jsonPath": path })).collect();
+        definition["spec"]["versions"][0]["selectableFields"] = fields.into();
+        causes(None, &definition)
+    };
+    assert_eq!(with(&[".spec.color", ".spec.size"]), [""; 0]);
+    for (path, why) in [
+        (".spec.parts", "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."),
+        (".spec.weight", "is an invalid path: does not refer to a valid field"),
+        (".spec['color']", "is an invalid path: array notation is not allowed"),
+        (".metadata.name", "must not point to fields in metadata"),
+    ] {
+        let wanted = format!("spec.selectableFields[0].jsonPath: Invalid value: {path:?}: {why}");
+        assert_eq!(with(&[path]), [wanted]);
+    }
+    assert_eq!(with(&[""]), ["spec.selectableFields[0].jsonPath: Required value"]);
+    assert_eq!(
+        with(&[".spec.color", ".spec.color"]),
+        [r#"spec.selectableFields[1].jsonPath: Duplicate value: ".spec.color""#]
     );
 }
 
