@@ -109,8 +109,9 @@ pub enum FaultAction {
         #[serde(default)]
         after_ms: u64,
     },
-    /// Answer a list or begin a watch as it was some changes ago, as from a cache that lags. Only what the client allows
-    /// is stale: a request with a `resourceVersion`, `0` included, that is not newer.
+    /// Answer a list as it was some changes ago, and tell a watch of changes that much later, as from a cache that lags.
+    /// Only what the client allows is stale: a request with a `resourceVersion`, `0` included, that is not newer. A watch
+    /// lags until it ends, or all faults do.
     Stale {
         /// How many changes of this kind the cache has not seen.
         changes: usize,
@@ -291,35 +292,59 @@ pub(crate) struct Declared {
     seen: u64,
 }
 
+/// A cache that lags: what a watch shows until the faults are ended that were in force when it began.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lag {
+    /// How many changes it has not seen.
+    pub(crate) changes: usize,
+    era: u64,
+}
+
 /// The faults in force, in the order of their declaration.
 #[derive(Debug, Default)]
-pub(crate) struct Faults(Vec<Declared>);
+pub(crate) struct Faults {
+    declared: Vec<Declared>,
+    /// How often all of them were ended.
+    era: u64,
+}
 
 impl Faults {
     pub(crate) fn add(&mut self, fault: Fault) {
-        self.0.push(Declared { fault, seen: 0 });
+        self.declared.push(Declared { fault, seen: 0 });
     }
 
     pub(crate) fn clear(&mut self) {
-        self.0.clear();
+        self.restore(Vec::new());
     }
 
     pub(crate) fn list(&self) -> Vec<Fault> {
-        self.0.iter().map(|declared| declared.fault.clone()).collect()
+        self.declared.iter().map(|declared| declared.fault.clone()).collect()
     }
 
     pub(crate) fn declared(&self) -> &[Declared] {
-        &self.0
+        &self.declared
     }
 
     pub(crate) fn restore(&mut self, declared: Vec<Declared>) {
-        self.0 = declared;
+        self.declared = declared;
+        self.era += 1;
+    }
+
+    /// A lag of so many changes, from now on.
+    pub(crate) fn lag(&self, changes: usize) -> Lag {
+        Lag { changes, era: self.era }
+    }
+
+    /// Whether a lag has not been ended yet.
+    pub(crate) fn lasts(&self, lag: &Lag) -> bool {
+        lag.era == self.era
     }
 
     /// The first fault that strikes this request. Every fitting fault counts the request.
     pub(crate) fn strike(&mut self, request: &Subject<'_>, seed: u64) -> Option<Struck> {
         let mut struck = None;
-        let fitting = self.0.iter_mut().enumerate().filter(|(_, declared)| declared.fault.fits(request));
+        let fitting =
+            self.declared.iter_mut().enumerate().filter(|(_, declared)| declared.fault.fits(request));
         for (place, declared) in fitting {
             let number = declared.seen;
             declared.seen += 1;

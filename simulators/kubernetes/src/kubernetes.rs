@@ -397,9 +397,10 @@ impl Kubernetes {
         self.shared.faults.lock().list()
     }
 
-    /// Forgets all faults.
+    /// Forgets all faults. Watches that one of them lets lag catch up.
     pub fn clear_faults(&self) {
         self.shared.faults.lock().clear();
+        self.shared.state.lock().store.wake_all();
     }
 
     /// How many requests of a verb (`get`, `list`, `watch`, `create`, `update`, `patch`, `delete`,
@@ -464,7 +465,7 @@ impl Kubernetes {
             dry_run: false,
             manager: DIRECT,
             stage: Stage::Whole,
-            fields: FieldValidation::Ignore,
+            fields: FieldValidation::default(),
         }
     }
 }

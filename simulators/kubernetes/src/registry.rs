@@ -104,6 +104,8 @@ pub struct Kind {
     pub(crate) versions: Option<Arc<conversion::Versions>>,
     /// Whether objects are shown as they lie in the store, in whichever version that is.
     pub(crate) as_stored: bool,
+    /// The definition that it came from, by a hash of what matters here.
+    pub(crate) made_of: u64,
     /// What tables of a custom kind show (`additionalPrinterColumns`).
     pub(crate) columns: Vec<Column>,
     /// Where the numbers of a custom kind's `scale` subresource are.
@@ -138,6 +140,7 @@ impl Kind {
             tree: None,
             versions: None,
             as_stored: false,
+            made_of: 0,
             columns: Vec::new(),
             scale_paths: None,
             review: false,
@@ -420,6 +423,12 @@ impl Registry {
             sections: if kind.custom { &[] } else { SECTIONS },
             versions: &Siblings { registry: self, kind },
         })
+    }
+
+    /// Whether a kind is served as it was when it was asked for: definitions of custom ones change and go.
+    pub(crate) fn still_serves(&self, kind: &Kind) -> bool {
+        let now = self.by_path(&kind.group, &kind.version, &kind.plural);
+        now.is_some_and(|now| now.made_of == kind.made_of)
     }
 
     /// Whether any kind of this group and version is served.

@@ -185,10 +185,15 @@ impl ApiError {
     }
 
     /// A request that is no object of the store, such as a TokenRequest, and not valid.
-    pub(crate) fn invalid_request(group: &str, kind: &str, field: &str, message: &str) -> Self {
-        let text = format!("{kind}.{group} \"\" is invalid: {field}: {message}");
+    pub(crate) fn invalid_request(
+        (group, kind): (&str, &str),
+        name: &str,
+        field: &str,
+        message: &str,
+    ) -> Self {
+        let text = format!("{kind}.{group} {name:?} is invalid: {field}: {message}");
         let mut error = Self::new(422, "Invalid", text);
-        error.details = details(group, kind, "");
+        error.details = details(group, kind, name);
         error.causes(json!([{ "reason": cause_reason(message), "message": message, "field": field }]))
     }
 

@@ -104,14 +104,15 @@ impl Shelf {
         Some(objects)
     }
 
-    /// Up to `limit` changes after `version`, oldest first. `Err` with the oldest version that can be
-    /// continued from, when changes after `version` were forgotten.
-    pub(crate) fn changes_after(&self, version: u64, limit: usize) -> Result<Vec<Entry>, u64> {
-        if version < self.forgotten {
+    /// Up to `limit` changes after a version and up to another, oldest first. `Err` with the oldest version that can be
+    /// continued from, when changes after the first one were forgotten.
+    pub(crate) fn changes_between(&self, after: u64, last: u64, limit: usize) -> Result<Vec<Entry>, u64> {
+        if after < self.forgotten {
             return Err(self.forgotten);
         }
-        let start = self.log.partition_point(|entry| entry.version <= version);
-        Ok(self.log.range(start..).take(limit).cloned().collect())
+        let start = self.log.partition_point(|entry| entry.version <= after);
+        let wanted = self.log.range(start..).take_while(|entry| entry.version <= last);
+        Ok(wanted.take(limit).cloned().collect())
     }
 
     /// The version that was newest before the last `changes`, as far as the log reaches back.
@@ -218,6 +219,20 @@ impl Store {
     pub(crate) fn shelf(&mut self, shelf: &Arc<str>) -> &Shelf {
         let version = self.version;
         self.shelves.entry(Arc::clone(shelf)).or_insert_with(|| Shelf::new(version))
+    }
+
+    /// Tells who follows a kind to look again, although none of its objects has changed.
+    pub(crate) fn wake(&self, shelf: &str) {
+        if let Some(shelf) = self.shelves.get(shelf) {
+            shelf.changed.send_replace(self.version);
+        }
+    }
+
+    /// The same for all kinds.
+    pub(crate) fn wake_all(&self) {
+        for shelf in self.shelves.values() {
+            shelf.changed.send_replace(self.version);
+        }
     }
 
     /// The object under this key, to be looked at.
@@ -470,7 +485,7 @@ mod tests {
             let shelf = store.shelf(&shelf_name());
             for (version, objects) in &states {
                 let then = shelf.at(*version);
-                let changes = shelf.changes_after(*version, usize::MAX);
+                let changes = shelf.changes_between(*version, u64::MAX, usize::MAX);
                 prop_assert_eq!(then.is_some(), changes.is_ok());
                 let (Some(then), Ok(changes)) = (then, changes) else { continue };
                 prop_assert_eq!(values(&then), values(objects));

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::conversion::{Pending, serve};
+use crate::fault::Lag;
 use crate::kubernetes::Kubernetes;
 use crate::object::{Object, to_bytes};
 use crate::registry::Kind;
@@ -39,6 +40,8 @@ pub(crate) struct WatchOptions {
     pub(crate) start: Start,
     /// The version that its first objects are of; the newest without.
     pub(crate) stale: Option<u64>,
+    /// How far behind it stays.
+    pub(crate) lag: Option<Lag>,
     pub(crate) bookmarks: bool,
     pub(crate) timeout_seconds: Option<u64>,
 }
@@ -55,6 +58,7 @@ pub(crate) struct Watch {
     selection: Selection,
     representation: Representation,
     bookmarks: bool,
+    lag: Option<Lag>,
     /// All changes up to this version were told.
     cursor: u64,
     initial: VecDeque<Arc<Object>>,
@@ -83,7 +87,7 @@ impl Watch {
         representation: Representation,
         options: WatchOptions,
     ) -> Result<Self, ApiError> {
-        let WatchOptions { selection, start, stale, bookmarks, timeout_seconds } = options;
+        let WatchOptions { selection, start, stale, lag, bookmarks, timeout_seconds } = options;
         let dropped = kubernetes.shared.watch_generation.subscribe();
         let begin = |state: &mut State| {
             let current = state.store.version();
@@ -123,6 +127,7 @@ impl Watch {
             selection,
             representation,
             bookmarks,
+            lag,
             cursor,
             initial,
             initial_bookmark: matches!(start, Start::InitialEvents { .. }) && bookmarks,
@@ -165,6 +170,9 @@ impl Watch {
                     self.changed_lines(&mut lines).await;
                     if !lines.is_empty() {
                         return Some(lines.freeze());
+                    }
+                    if self.finished {
+                        return None;
                     }
                 }
                 Woken::Bookmark => {
@@ -213,18 +221,29 @@ impl Watch {
         }
     }
 
-    /// Tells what the log says after the cursor.
+    /// Tells what the log says after the cursor. A kind that is served no more, or in another way, has nothing more to
+    /// tell.
     async fn changed_lines(&mut self, lines: &mut BytesMut) {
         loop {
             self.changed.borrow_and_update();
-            let (entries, reached) = {
+            let lag = self.lag();
+            let (entries, reached, served) = {
                 let mut state = self.kubernetes.shared.state.lock();
+                let served = state.registry.still_serves(&self.kind);
                 let version = state.store.version();
-                // A custom kind goes on as it is defined now.
+                // What is left to tell of a custom kind is told as it is defined now.
                 if let Some(newest) = redefined(&state, &self.kind) {
                     self.kind = newest;
                 }
-                (state.store.shelf(&self.kind.shelf).changes_after(self.cursor, MAX_BATCH), version)
+                let shelf = state.store.shelf(&self.kind.shelf);
+                let reached = match lag {
+                    // A kind that goes takes its caches along.
+                    Some(changes) if served => {
+                        shelf.version_before(changes).unwrap_or_default().max(self.cursor)
+                    }
+                    _ => version,
+                };
+                (shelf.changes_between(self.cursor, reached, MAX_BATCH), reached, served)
             };
             let entries = match entries {
                 Ok(entries) => entries,
@@ -244,6 +263,7 @@ impl Watch {
             }
             if entries.len() < MAX_BATCH {
                 self.cursor = reached;
+                self.finished |= !served;
                 return;
             }
             self.cursor = entries.last().map_or(reached, |entry| entry.version);
@@ -253,6 +273,12 @@ impl Watch {
                 return;
             }
         }
+    }
+
+    /// How many changes it does not know yet.
+    fn lag(&self) -> Option<usize> {
+        let faults = self.kubernetes.shared.faults.lock();
+        self.lag.filter(|lag| faults.lasts(lag)).map(|lag| lag.changes)
     }
 
     /// An entry's object, and what it was before, as the kind serves them.

@@ -86,7 +86,7 @@ fn alone() -> Kubernetes {
 }
 
 /// How many random lives of objects of random kinds are led at both.
-const RANDOM_LIVES: u64 = 56;
+const RANDOM_LIVES: u64 = 60;
 
 /// A behaviour at the real server.
 struct Running {
@@ -113,7 +113,8 @@ behaviours! {
         update_of_another_name, an_update_that_changes_nothing_keeps_the_version, status_is_apart,
         a_finalizer_holds_an_object, deletion_under_preconditions, a_lease_is_taken_by_one,
         a_dry_run_stores_nothing, what_is_not_there, a_definition_has_a_schema_for_each_version,
-        the_server_is_a_service, everything_is_allowed_to_administrators;
+        the_server_is_a_service, everything_is_allowed_to_administrators, a_workload_is_scaled,
+        claims_and_volumes_are_protected;
     bodies:
         unknown_members_are_dropped, wrong_types_are_refused, null_and_empty_are_nothing, objects_come_in_protobuf,
         objects_come_in_yaml;
@@ -144,7 +145,8 @@ behaviours! {
         generation_counts_changes_of_all_but_status_and_metadata, scale_follows_the_paths_of_the_definition,
         columns_are_those_of_the_definition, strategic_patches_are_for_built_in_kinds,
         apply_knows_lists_and_maps_of_custom_kinds, several_versions_show_one_object, definitions_must_be_sound,
-        a_name_in_use_is_not_granted, a_definition_takes_its_objects_along;
+        a_name_in_use_is_not_granted, a_definition_takes_its_objects_along,
+        fields_of_custom_kinds_are_not_selected_unless_named, watches_end_with_their_kind;
     conversions:
         a_webhook_shows_objects_in_every_version, a_webhook_is_asked_for_one_object_at_a_time,
         a_webhook_changes_labels_and_annotations_alone, a_webhook_that_fails, a_webhook_of_the_older_review,

@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::objects::{Action, Key, Kind, Objects, Round};
 use crate::{
-    WallClock, daemon_set, deployment, disruption, is, job, pod, protection, replica_set, scheduler, service_endpoints,
-    stateful_set,
+    WallClock, daemon_set, deployment, disruption, is, job, pod, protection, replica_set, scheduler,
+    service_endpoints, stateful_set,
 };
 
 /// Changes within this time are looked at together.
@@ -38,14 +38,10 @@ struct Crew {
     view: fn(Kind, Value) -> Option<Value>,
 }
 
-const ALL: Crew =
-    Crew { controllers: &CONTROLLERS, kinds: &Kind::WATCHED, view: |_, object| Some(object) };
+const ALL: Crew = Crew { controllers: &CONTROLLERS, kinds: &Kind::WATCHED, view: |_, object| Some(object) };
 
-const VOLUMES: Crew = Crew {
-    controllers: &[protection::keep_all],
-    kinds: &protection::KINDS,
-    view: protection::view,
-};
+const VOLUMES: Crew =
+    Crew { controllers: &[protection::keep_all], kinds: &protection::KINDS, view: protection::view };
 
 const CONTROLLERS: [Controller; 10] = [
     deployment::keep_all,

@@ -425,7 +425,8 @@ fn claims_and_volumes_that_nobody_uses_are_let_go() {
         json!({"metadata": {"namespace": "shop", "name": name, "finalizers": finalizers, "deletionTimestamp": NOW,
             "resourceVersion": "7"}})
     };
-    let claim = |name: &str| (Kind::PersistentVolumeClaim, going(name, json!(["kubernetes.io/pvc-protection"])));
+    let claim =
+        |name: &str| (Kind::PersistentVolumeClaim, going(name, json!(["kubernetes.io/pvc-protection"])));
     let pod = |name: &str, node: Value, claim: &str| {
         let volumes = json!([{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]);
         let pod = json!({"metadata": {"namespace": "shop", "name": name},

@@ -116,5 +116,10 @@ impl Kubernetes {
 }
 
 fn invalid(message: &str) -> ApiError {
-    ApiError::invalid_request("authentication.k8s.io", "TokenRequest", "spec.expirationSeconds", message)
+    ApiError::invalid_request(
+        ("authentication.k8s.io", "TokenRequest"),
+        "",
+        "spec.expirationSeconds",
+        message,
+    )
 }

@@ -1,5 +1,6 @@
 //! The rows of custom kinds, from their definitions.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -11,11 +12,17 @@ use crate::schema::Schema;
 
 impl Registry {
     /// Serves the custom kinds of a CustomResourceDefinition, in all its served versions, under the names that it was
-    /// granted.
-    pub(crate) fn register_definition(&mut self, definition: &Value) {
+    /// granted. Answers whether anything of it is new.
+    pub(crate) fn register_definition(&mut self, definition: &Value) -> bool {
+        let made_of = hash(definition);
+        let name = string_at(definition, &["metadata", "name"]).unwrap_or_default();
+        if self.kinds.iter().any(|row| row.custom && *row.shelf == *name && row.made_of == made_of) {
+            return false;
+        }
         self.forget_definition(definition);
         let versions = Arc::new(versions(definition));
         let mut rows = rows(definition, &versions);
+        rows.iter_mut().for_each(|row| row.made_of = made_of);
         rows.sort_by_key(|kind| priority(&kind.version));
         // Whoever looks at metadata alone needs no version that is served.
         let stored = rows.iter().find(|row| row.has_api_version(&versions.storage)).or(rows.first());
@@ -24,6 +31,7 @@ impl Registry {
             self.as_stored.insert(Arc::clone(&stored.shelf), Arc::new(stored));
         }
         self.extend(rows);
+        true
     }
 
     /// Stops serving the kinds of a CustomResourceDefinition.
@@ -35,6 +43,15 @@ impl Registry {
         self.by_path.retain(|_, row| stays(row));
         self.as_stored.retain(|_, row| stays(row));
     }
+}
+
+/// What a definition serves: its specification, under the names that it was granted.
+fn hash(definition: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let spec = value_at(definition, &["spec"]);
+    let names = value_at(definition, &["status", "acceptedNames"]);
+    (spec, names).hash(&mut hasher);
+    hasher.finish()
 }
 
 fn flag(value: &Value, name: &str) -> bool {

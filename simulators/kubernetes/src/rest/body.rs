@@ -6,12 +6,10 @@ use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
-use crate::admission::Invalid;
 use crate::patch::PatchType;
 use crate::registry::Kind;
 use crate::status::ApiError;
-use crate::verbs::decode::cannot_be_handled;
-use crate::verbs::{DeleteOptions, FieldValidation, Propagation};
+use crate::verbs::{DeleteOptions, Propagation};
 use crate::wire::protobuf;
 
 use super::json;
@@ -33,31 +31,26 @@ fn media_type(headers: &HeaderMap) -> String {
 const BUILTIN: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 const CUSTOM: &str = "application/json, application/yaml";
 
+/// A body that was read, and what it says twice: `duplicate field "spec.size"`.
+pub(super) type Read = (Value, Vec<String>);
+
 /// An object of a kind, or what its subresources take, as JSON, YAML or protobuf.
-pub(super) fn object(
-    headers: &HeaderMap,
-    kind: &Kind,
-    bytes: &[u8],
-    fields: FieldValidation<'_>,
-) -> Result<Value, ApiError> {
+pub(super) fn object(headers: &HeaderMap, kind: &Kind, bytes: &[u8]) -> Result<Read, ApiError> {
     match media_type(headers).as_str() {
-        "" | "*/*" | "application/json" => {
-            let (value, duplicates) = json::read(bytes).map_err(no_json)?;
-            fields.settle(&duplicate_fields(&duplicates)).map_err(|why| cannot_be_handled(kind, &why))?;
-            Ok(value)
-        }
-        "application/yaml" => yaml(bytes),
-        protobuf::MEDIA_TYPE if !kind.custom => from_protobuf(bytes),
+        "" | "*/*" | "application/json" => json(bytes),
+        "application/yaml" => Ok((yaml(bytes)?, Vec::new())),
+        protobuf::MEDIA_TYPE if !kind.custom => Ok((from_protobuf(bytes)?, Vec::new())),
         _ => Err(ApiError::unsupported_media_type(if kind.custom { CUSTOM } else { BUILTIN })),
     }
 }
 
-fn from_protobuf(bytes: &[u8]) -> Result<Value, ApiError> {
-    protobuf::decode(bytes).map_err(|error| ApiError::bad_request(error.to_string()))
+fn json(bytes: &[u8]) -> Result<Read, ApiError> {
+    let (value, duplicates) = json::read(bytes).map_err(no_json)?;
+    Ok((value, duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect()))
 }
 
-fn duplicate_fields(paths: &[String]) -> Vec<String> {
-    paths.iter().map(|path| format!("duplicate field {path:?}")).collect()
+fn from_protobuf(bytes: &[u8]) -> Result<Value, ApiError> {
+    protobuf::decode(bytes).map_err(|error| ApiError::bad_request(error.to_string()))
 }
 
 /// A patch and how to read it.
@@ -66,16 +59,7 @@ pub(super) fn patch(
     query: &Query,
     custom: bool,
     bytes: &[u8],
-    fields: FieldValidation<'_>,
-) -> Result<(Value, PatchType), ApiError> {
-    let json = |bytes: &[u8]| {
-        let (value, duplicates) = json::read(bytes).map_err(no_json)?;
-        fields.settle(&duplicate_fields(&duplicates)).map_err(|why| {
-            let message = format!("Invalid value: {:?}: {why}", String::from_utf8_lossy(bytes));
-            ApiError::invalid_patch(&Invalid { field: "patch".to_owned(), message })
-        })?;
-        Ok::<_, ApiError>(value)
-    };
+) -> Result<(Read, PatchType), ApiError> {
     let media_type = media_type(headers);
     if query.force.is_some() && media_type != "application/apply-patch+yaml" {
         let message = "Forbidden: may not be specified for non-apply patch";
@@ -91,7 +75,10 @@ pub(super) fn patch(
                 let message = "Required value: is required for apply patch";
                 return Err(ApiError::invalid_option("PatchOptions", "fieldManager", message));
             };
-            (yaml(bytes)?, PatchType::Apply { field_manager, force: query.force.unwrap_or(false) })
+            (
+                (yaml(bytes)?, Vec::new()),
+                PatchType::Apply { field_manager, force: query.force.unwrap_or(false) },
+            )
         }
         _ => {
             return Err(ApiError::unsupported_media_type(if custom {

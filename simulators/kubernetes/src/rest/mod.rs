@@ -25,7 +25,7 @@ use tokio::time::Instant;
 pub(crate) use representation::{Representation, bookmark, watch_line};
 
 use crate::discovery;
-use crate::fault::{FaultAction, Subject};
+use crate::fault::{FaultAction, Lag, Subject};
 use crate::identity::User;
 use crate::journal::JournalEntry;
 use crate::kubernetes::Kubernetes;
@@ -148,7 +148,7 @@ async fn conduct(
         return Err(refusal);
     }
     let stale = match &struck.action {
-        FaultAction::Stale { changes } => Some(*changes),
+        FaultAction::Stale { changes } => Some(kubernetes.shared.faults.lock().lag(*changes)),
         _ => None,
     };
     let answer = serve(kubernetes, user, asked, request, warnings, stale).await;
@@ -170,7 +170,7 @@ async fn serve(
     asked: Option<(path::ResourcePath, Query, &str)>,
     request: Request,
     warnings: &Warnings,
-    stale: Option<usize>,
+    stale: Option<Lag>,
 ) -> Result<Answer, ApiError> {
     let Some((target, query, verb)) = asked else {
         let path = request.uri().path();

@@ -4,6 +4,7 @@ use axum::extract::Query as Pairs;
 use http::{Method, Uri};
 use serde_json::Value;
 
+use crate::fault::Lag;
 use crate::status::ApiError;
 use crate::verbs::VersionMatch;
 
@@ -41,7 +42,7 @@ pub(super) struct Query {
     pub(super) orphan_dependents: Option<bool>,
     pub(super) grace_period: Option<u64>,
     /// How many changes a cache has not seen that a fault lets lag.
-    pub(super) stale: Option<usize>,
+    pub(super) stale: Option<Lag>,
 }
 
 impl Query {

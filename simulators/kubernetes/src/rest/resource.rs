@@ -20,9 +20,10 @@ use crate::object::{Object, to_bytes};
 use crate::registry::Kind;
 use crate::selector::{FieldSelector, LabelSelector, Selection};
 use crate::status::{self, ApiError};
+use crate::verbs::decode::cannot_be_handled;
 use crate::verbs::{
-    Deletion, FieldValidation, ListOptions, Page, Part, Propagation, Stage, State, VersionMatch, Write,
-    namespace, orphans_by_default, pod, scale,
+    Deletion, FieldValidation, ListOptions, Page, Part, Propagation, Reaction, Stage, State, VersionMatch,
+    Write, namespace, orphans_by_default, pod, scale,
 };
 use crate::watch::{Start, Watch, WatchOptions};
 
@@ -70,7 +71,7 @@ pub(super) async fn serve(
             return Err(ApiError::method_not_allowed());
         }
         let bytes = body::read(request_body).await?;
-        let question = body::object(&parts.headers, &kind, &bytes, FieldValidation::Ignore)?;
+        let (question, _) = body::object(&parts.headers, &kind, &bytes)?;
         let answer = identity::answer(&kubernetes, &kind, question, &user);
         return Ok(answer::bytes(StatusCode::CREATED, answer::JSON, to_bytes(&answer)));
     }
@@ -108,8 +109,7 @@ impl Call {
                 self.scale(verb, &body::read(request_body).await?).await
             }
             ("token", "create") if *self.kind.shelf == *SERVICE_ACCOUNTS => {
-                let request =
-                    body::object(&self.headers, &self.kind, &body::read(request_body).await?, self.fields())?;
+                let request = self.other(&body::read(request_body).await?)?;
                 let request = self.admission().connect(request, &self.write()).await?;
                 let (namespace, name) = (&self.path.namespace, &self.path.name);
                 let answer = self.kubernetes.request_token(&self.kind, namespace, name, request)?;
@@ -159,17 +159,25 @@ impl Call {
             dry_run: self.query.dry_run,
             manager: &self.manager,
             stage: Stage::Whole,
-            fields: self.fields(),
+            fields: self.fields(&[]),
         }
     }
 
-    /// What is done about members that the kind does not have, or has twice.
-    fn fields(&self) -> FieldValidation<'_> {
-        match self.query.unknown {
-            Unknown::Ignore => FieldValidation::Ignore,
-            Unknown::Warn => FieldValidation::Warn(&self.warnings),
-            Unknown::Strict => FieldValidation::Strict,
-        }
+    /// What is done about members that the kind does not have, or that the body has twice.
+    fn fields<'a>(&'a self, duplicates: &'a [String]) -> FieldValidation<'a> {
+        let reaction = match self.query.unknown {
+            Unknown::Ignore => Reaction::Ignore,
+            Unknown::Warn => Reaction::Warn(&self.warnings),
+            Unknown::Strict => Reaction::Strict,
+        };
+        FieldValidation { reaction, duplicates }
+    }
+
+    /// What a subresource takes that is no object of the kind.
+    fn other(&self, bytes: &[u8]) -> Result<Value, ApiError> {
+        let (value, duplicates) = body::object(&self.headers, &self.kind, bytes)?;
+        self.fields(&duplicates).settle(&[]).map_err(|why| cannot_be_handled(&self.kind, &why))?;
+        Ok(value)
     }
 
     fn selection(&self) -> Result<Selection, ApiError> {
@@ -221,7 +229,7 @@ impl Call {
     fn stale_version(&self, state: &mut State) -> Option<u64> {
         let not_older_than = self.query.resource_version?;
         let exact = self.query.version_match == Some(VersionMatch::Exact) || self.query.token.is_some();
-        let version = state.store.shelf(&self.kind.shelf).version_before(self.query.stale?)?;
+        let version = state.store.shelf(&self.kind.shelf).version_before(self.query.stale?.changes)?;
         let known = version >= not_older_than && version >= state.store.compacted();
         (known && !exact).then_some(version)
     }
@@ -245,18 +253,20 @@ impl Call {
                 self.stale_version(&mut self.kubernetes.shared.state.lock())
             }
         };
+        let lag = self.query.stale.filter(|_| self.query.resource_version.is_some());
         let (bookmarks, timeout_seconds) = (self.query.bookmarks, self.query.timeout_seconds);
-        let options = WatchOptions { selection, start, stale, bookmarks, timeout_seconds };
+        let options = WatchOptions { selection, start, stale, lag, bookmarks, timeout_seconds };
         let watch = Watch::new(self.kubernetes, self.kind, self.representation, options).await?;
         let body = Body::from_stream(watch.into_stream());
         Ok(answer::stream(StatusCode::OK, answer::JSON, body))
     }
 
     async fn create(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
-        let object = body::object(&self.headers, &self.kind, bytes, self.fields())?;
+        let (object, duplicates) = body::object(&self.headers, &self.kind, bytes)?;
+        let write = Write { fields: self.fields(&duplicates), ..self.write() };
         let (created, _) = self
             .admission()
-            .write(&self.write(), |state, write| {
+            .write(&write, |state, write| {
                 let created = state.create(&self.kind, &self.path.namespace, object.clone(), write)?;
                 Ok((created, true))
             })
@@ -265,11 +275,12 @@ impl Call {
     }
 
     async fn update(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
-        let object = body::object(&self.headers, &self.kind, bytes, self.fields())?;
+        let (object, duplicates) = body::object(&self.headers, &self.kind, bytes)?;
+        let write = Write { fields: self.fields(&duplicates), ..self.write() };
         let (namespace, name) = (&self.path.namespace, &self.path.name);
         let (updated, created) = self
             .admission()
-            .write(&self.write(), |state, write| {
+            .write(&write, |state, write| {
                 state.update(&self.kind, namespace, name, self.part(), object.clone(), write)
             })
             .await?;
@@ -277,11 +288,12 @@ impl Call {
     }
 
     async fn patch(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
-        let (patch, how) = body::patch(&self.headers, &self.query, self.kind.custom, bytes, self.fields())?;
+        let ((patch, duplicates), how) = body::patch(&self.headers, &self.query, self.kind.custom, bytes)?;
+        let write = Write { fields: self.fields(&duplicates), ..self.write() };
         let (namespace, name) = (&self.path.namespace, &self.path.name);
         let (patched, created) = self
             .admission()
-            .write(&self.write(), |state, write| {
+            .write(&write, |state, write| {
                 state.patch(&self.kind, namespace, name, self.part(), (&patch, &how), write)
             })
             .await?;
@@ -326,7 +338,7 @@ impl Call {
     }
 
     async fn bind(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
-        let binding = body::object(&self.headers, &self.kind, bytes, self.fields())?;
+        let binding = self.other(bytes)?;
         let write = self.write();
         let binding = self.admission().connect(binding, &write).await?;
         let (namespace, name) = (&self.path.namespace, &self.path.name);
@@ -335,7 +347,7 @@ impl Call {
     }
 
     async fn evict(&self, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
-        let eviction = body::object(&self.headers, &self.kind, bytes, self.fields())?;
+        let eviction = self.other(bytes)?;
         let eviction = self.admission().connect(eviction, &self.write()).await?;
         let options = eviction.get("deleteOptions").unwrap_or(&Value::Null);
         let (options, dry_run) = body::options_of_deletion(&self.query, options)?;
@@ -378,10 +390,9 @@ impl Call {
         } else {
             let wanted = |current: &Object| -> Result<Value, ApiError> {
                 if verb == "update" {
-                    return body::object(&self.headers, &self.kind, bytes, self.fields());
+                    return self.other(bytes);
                 }
-                let (patch, how) =
-                    body::patch(&self.headers, &self.query, self.kind.custom, bytes, self.fields())?;
+                let ((patch, _), how) = body::patch(&self.headers, &self.query, self.kind.custom, bytes)?;
                 Ok(crate::patch::plain(
                     &crate::schema::ANYTHING,
                     Some(&scale::of(&self.kind, current)),

@@ -12,7 +12,7 @@ use crate::wire;
 
 /// What is done about members that a kind does not have, and about those that are there twice (`fieldValidation`).
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) enum FieldValidation<'a> {
+pub(crate) enum Reaction<'a> {
     /// They are dropped.
     #[default]
     Ignore,
@@ -22,15 +22,24 @@ pub(crate) enum FieldValidation<'a> {
     Strict,
 }
 
+/// The same, with what the reader of the body has found already: it is told together with the rest.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FieldValidation<'a> {
+    pub(crate) reaction: Reaction<'a>,
+    /// Members that are there twice, in words.
+    pub(crate) duplicates: &'a [String],
+}
+
 impl FieldValidation<'_> {
     /// Deals with what was found. The error is what is said of it all together.
-    pub(crate) fn settle(self, found: &[String]) -> Result<(), String> {
-        match self {
-            _ if found.is_empty() => Ok(()),
-            Self::Ignore => Ok(()),
-            Self::Warn(warnings) => {
+    pub(crate) fn settle(self, unknown: &[String]) -> Result<(), String> {
+        let found = || self.duplicates.iter().chain(unknown);
+        match self.reaction {
+            _ if found().next().is_none() => Ok(()),
+            Reaction::Ignore => Ok(()),
+            Reaction::Warn(warnings) => {
                 let mut warnings = warnings.lock();
-                for text in found {
+                for text in found() {
                     // A request may be tried several times.
                     if !warnings.contains(text) {
                         warnings.push(text.clone());
@@ -38,7 +47,10 @@ impl FieldValidation<'_> {
                 }
                 Ok(())
             }
-            Self::Strict => Err(format!("strict decoding error: {}", found.join(", "))),
+            Reaction::Strict => {
+                let found: Vec<&str> = found().map(String::as_str).collect();
+                Err(format!("strict decoding error: {}", found.join(", ")))
+            }
         }
     }
 }
@@ -78,7 +90,7 @@ pub(super) fn patched(
 /// # Errors
 /// 500: it is not the client who has made a mistake.
 pub(crate) fn changed(kind: &Kind, object: &mut Value) -> Result<(), ApiError> {
-    into_type(kind, object, FieldValidation::Ignore).map_err(|why| ApiError::internal(&why))
+    into_type(kind, object, FieldValidation::default()).map_err(|why| ApiError::internal(&why))
 }
 
 fn into_type(kind: &Kind, object: &mut Value, validation: FieldValidation<'_>) -> Result<(), String> {
@@ -86,14 +98,16 @@ fn into_type(kind: &Kind, object: &mut Value, validation: FieldValidation<'_>) -
         // Their types are checked with all else that their schema asks for, and what it does not know goes then, too.
         return validation.settle(&unknown(&decode(kind.tree(), object).unknown));
     }
-    let Some(schema) = builtin::of_kind(&kind.group, &kind.version, &kind.kind) else { return Ok(()) };
+    let Some(schema) = builtin::of_kind(&kind.group, &kind.version, &kind.kind) else {
+        return validation.settle(&[]);
+    };
     wire::tidy(kind, object)?;
     let findings = decode(schema, object);
     if let Some(wrong) = findings.wrong {
         return Err(wrong.to_string());
     }
+    validation.settle(&unknown(&findings.unknown))?;
     if !findings.unknown.is_empty() {
-        validation.settle(&unknown(&findings.unknown))?;
         remove_unknown(schema, object);
     }
     Ok(())

@@ -170,8 +170,12 @@ impl State {
 
     /// Serves what a stored definition defines, once it has its names.
     pub(super) fn definition_written(&mut self, kind: &Kind, definition: &Object) {
-        if *kind.shelf == *SHELF && is_true(definition, "Established") {
-            self.registry.register_definition(definition);
+        if *kind.shelf == *SHELF
+            && is_true(definition, "Established")
+            && self.registry.register_definition(definition)
+        {
+            // Who watches objects of the kind begins anew.
+            self.store.wake(definition.name());
         }
     }
 
@@ -246,6 +250,7 @@ impl State {
             return;
         }
         self.registry.forget_definition(definition);
+        self.store.wake(definition.name());
         let group = string_at(definition, &["spec", "group"]);
         for key in self.store.keys(SHELF) {
             let Some(other) = self.store.get(SHELF, &key) else { continue };

@@ -31,7 +31,7 @@ use crate::store::{SavedShelf, Store};
 
 pub use housekeeping::Collection;
 
-pub(crate) use decode::{FieldValidation, changed as decode_changed};
+pub(crate) use decode::{FieldValidation, Reaction, changed as decode_changed};
 pub(crate) use housekeeping::SavedChore;
 
 pub(crate) use delete::{DeleteOptions, Deletion, Propagation, orphans_by_default};
@@ -116,7 +116,9 @@ impl State {
     ) -> Result<(), String> {
         let mut fresh = Self::new(options);
         for shelf in saved.iter().filter(|shelf| shelf.resource == definition::SHELF) {
-            shelf.objects.values().for_each(|definition| fresh.registry.register_definition(definition));
+            for definition in shelf.objects.values() {
+                fresh.registry.register_definition(definition);
+            }
         }
         for shelf in saved.iter().filter(|shelf| !shelf.objects.is_empty()) {
             let Some(kind) = fresh.registry.by_shelf(&shelf.resource) else {

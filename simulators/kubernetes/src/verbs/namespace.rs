@@ -25,8 +25,27 @@ const DEFAULT_ACCOUNT: &str = "default";
 /// The ConfigMap with the certificate of the authority that signs the server's.
 const ROOT_CERTIFICATE: &str = "kube-root-ca.crt";
 
+/// The namespace of the system's own parts, and the ConfigMap there that tells other servers whose certificates count:
+/// controllers written in Go watch it.
+const SYSTEM: &str = "kube-system";
+const AUTHENTICATION: &str = "extension-apiserver-authentication";
+
 /// The finalizer in the specification of every namespace: its contents have to go first.
 const CONTENTS: &str = "kubernetes";
+
+/// What a server with this certificate authority tells others.
+fn authentication(certificate: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": AUTHENTICATION, "namespace": SYSTEM },
+        "data": {
+            "client-ca-file": certificate,
+            "requestheader-allowed-names": r#"["front-proxy-client"]"#,
+            "requestheader-client-ca-file": certificate,
+            "requestheader-extra-headers-prefix": r#"["X-Remote-Extra-"]"#,
+            "requestheader-group-headers": r#"["X-Remote-Group"]"#,
+            "requestheader-username-headers": r#"["X-Remote-User"]"#,
+        } })
+}
 
 impl State {
     /// The members that a new namespace gets.
@@ -56,8 +75,7 @@ impl State {
         if self.store.get(SHELF, name).is_none_or(|namespace| namespace.is_terminating()) {
             return;
         }
-        let write = &Write { manager: "kube-controller-manager", stage: Stage::Whole, ..write.clone() };
-        let objects = [
+        let mut objects = vec![
             json!({ "apiVersion": "v1", "kind": "ServiceAccount",
                 "metadata": { "name": DEFAULT_ACCOUNT, "namespace": name } }),
             json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": ROOT_CERTIFICATE, "namespace": name,
@@ -67,7 +85,15 @@ impl State {
                     clusters." } },
                 "data": { "ca.crt": certificate } }),
         ];
+        if name == SYSTEM {
+            objects.push(authentication(&certificate));
+        }
         for object in objects {
+            let manager = match metadata(&object, "name") {
+                AUTHENTICATION => "kube-apiserver",
+                _ => "kube-controller-manager",
+            };
+            let write = &Write { manager, stage: Stage::Whole, ..write.clone() };
             let kind = crate::object::string_at(&object, &["kind"]).unwrap_or_default();
             let Some(kind) = self.registry.by_type("v1", kind) else { continue };
             if self.get(&kind, name, metadata(&object, "name")).is_err()
@@ -82,7 +108,7 @@ impl State {
     pub(super) fn refurnish_namespace(&mut self, kind: &Kind, gone: &Object, write: &Write<'_>) {
         if matches!(
             (&*kind.shelf, gone.name()),
-            ("serviceaccounts", DEFAULT_ACCOUNT) | ("configmaps", ROOT_CERTIFICATE)
+            ("serviceaccounts", DEFAULT_ACCOUNT) | ("configmaps", ROOT_CERTIFICATE | AUTHENTICATION)
         ) {
             self.furnish_namespace(gone.namespace(), write);
         }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::object::Object;
 use crate::registry::Kind;
+use crate::status::ApiError;
 
 /// The Scale of an object.
 pub(crate) fn of(kind: &Kind, object: &Object) -> Value {
@@ -38,12 +39,22 @@ pub(crate) fn of(kind: &Kind, object: &Object) -> Value {
 }
 
 /// How many a Scale wants.
-pub(crate) fn wanted(scale: &Value) -> u64 {
-    scale.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(0)
+pub(crate) fn wanted(scale: &Value) -> i64 {
+    scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// Refuses a Scale that wants less than none. What custom resources may have is checked with the rest of them.
+pub(super) fn validate(kind: &Kind, name: &str, scale: &Value) -> Result<(), ApiError> {
+    let wanted = wanted(scale);
+    if wanted >= 0 || kind.custom {
+        return Ok(());
+    }
+    let message = format!("Invalid value: {wanted}: must be greater than or equal to 0");
+    Err(ApiError::invalid_request(("autoscaling", "Scale"), name, "spec.replicas", &message))
 }
 
 /// Writes into an object how many are wanted.
-pub(crate) fn put(kind: &Kind, object: &mut Value, replicas: u64) {
+pub(crate) fn put(kind: &Kind, object: &mut Value, replicas: i64) {
     let mut place = object;
     for name in &kind.scale_paths().replicas {
         let Some(members) = place.as_object_mut() else { return };

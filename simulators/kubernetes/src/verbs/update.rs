@@ -151,6 +151,7 @@ impl State {
         wanted: &Value,
         write: &Write<'_>,
     ) -> Result<Arc<Object>, ApiError> {
+        scale::validate(kind, current.name(), wanted)?;
         let mut proposed = current.value().clone();
         let version = metadata(wanted, "resourceVersion");
         if !matches!(version, "" | "0") {

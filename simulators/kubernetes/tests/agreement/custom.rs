@@ -1,7 +1,9 @@
 //! Custom resources: definitions, schemas, versions, subresources, tables, patches.
 
+use futures::StreamExt as _;
 use http::Method;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::caller::{APPLY, Answer, Caller, JSON, MERGE, STRATEGIC, version};
 
@@ -189,6 +191,14 @@ pub async fn scale_follows_the_paths_of_the_definition(caller: Caller) {
     assert_eq!(scale["spec"], json!({"replicas": 3}));
     assert_eq!(scale["status"], json!({"replicas": 2, "selector": "a=b"}));
     scale["spec"]["replicas"] = json!(5);
+    let mut negative = scale.clone();
+    negative["spec"]["replicas"] = json!(-1);
+    let refused = custom.caller.put(&format!("{at}/scale"), &negative).await;
+    let message = refused.refused(422, "Invalid");
+    let why = "is invalid: .spec.replicas: Invalid value: -1: should be a non-negative integer";
+    assert!(message.starts_with("Widget.") && message.ends_with(why), "{message}");
+    let told = custom.refused(json!({"size": 1, "replicas": -1})).await;
+    assert_eq!(told, [".spec.replicas: Invalid value: -1: should be a non-negative integer"]);
     let scaled = custom.caller.put(&format!("{at}/scale"), &scale).await.ok(200);
     assert_eq!(scaled["spec"]["replicas"], 5);
     let read = custom.caller.get(&at).await.ok(200);
@@ -429,4 +439,36 @@ pub async fn a_definition_takes_its_objects_along(caller: Caller) {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     panic!("the definition is still there");
+}
+
+pub async fn fields_of_custom_kinds_are_not_selected_unless_named(caller: Caller) {
+    let custom = Custom::new(caller).await;
+    let refused = custom.caller.get(&format!("{}?fieldSelector=spec.size%3D1", custom.at)).await;
+    assert_eq!(refused.refused(400, "BadRequest"), "field label not supported: spec.size");
+    custom.create("w", json!({"size": 1})).await.ok(201);
+    let list = custom.caller.get(&format!("{}?fieldSelector=metadata.name%3Dw", custom.at)).await.ok(200);
+    assert_eq!(list["items"].as_array().map(Vec::len), Some(1));
+}
+
+pub async fn watches_end_with_their_kind(caller: Caller) {
+    let custom = Custom::new(caller).await;
+    let caller = &custom.caller;
+    let list = caller.get(&custom.at).await.ok(200);
+    let mut watch =
+        caller.watch(&format!("{}?watch=true&resourceVersion={}", custom.at, version(&list))).await;
+    custom.create("w", json!({"size": 1})).await.ok(201);
+    caller.delete(&format!("{DEFINITIONS}/widgets.{}", custom.group)).await.ok(200);
+    let told = async {
+        let mut told = vec![];
+        while let Some((kind, _)) = watch.next().await {
+            told.push(kind);
+        }
+        told
+    };
+    // A real server marks the object before it goes, or does not.
+    let told = timeout(std::time::Duration::from_secs(60), told).await.expect("the end in time");
+    assert_eq!(
+        (told.first().map(String::as_str), told.last().map(String::as_str)),
+        (Some("ADDED"), Some("DELETED"))
+    );
 }

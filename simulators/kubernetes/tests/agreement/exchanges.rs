@@ -179,6 +179,18 @@ fn without_uids(text: &str) -> String {
     words.collect()
 }
 
+/// A text with nothing in Go's structures: they have the members of one version, and addresses.
+fn without_structures(text: &str) -> String {
+    const BEGIN: &str = "core.PodTemplateSpec{";
+    const END: &str = "}: field is immutable";
+    match (text.find(BEGIN), text.rfind(END)) {
+        (Some(begin), Some(end)) if begin < end => {
+            format!("{}{BEGIN}{}", &text[..begin], &text[end..])
+        }
+        _ => text.to_owned(),
+    }
+}
+
 fn forget(value: &mut Value, apart: &[&str]) {
     const OWN: [&str; 8] = [
         "uid",
@@ -198,7 +210,7 @@ fn forget(value: &mut Value, apart: &[&str]) {
             members.values_mut().for_each(|value| forget(value, apart));
         }
         Value::Array(entries) => entries.iter_mut().for_each(|value| forget(value, apart)),
-        Value::String(text) => *text = without_uids(text),
+        Value::String(text) => *text = without_structures(&without_uids(text)),
         _ => {}
     }
 }

@@ -246,3 +246,55 @@ pub async fn everything_is_allowed_to_administrators(caller: Caller) {
     assert_eq!((&answer["status"]["allowed"], &answer["spec"]), (&json!(true), &review["spec"]));
     assert_eq!(caller.get(reviews).await.code, 405);
 }
+
+pub async fn a_workload_is_scaled(caller: Caller) {
+    let at = format!("/apis/apps/v1/namespaces/{}/deployments", caller.namespace);
+    let template =
+        json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}});
+    caller.post(&at, &object).await.ok(201);
+    let scale = format!("{at}/d/scale");
+    let three = json!({"spec": {"replicas": 3}});
+    assert_eq!(caller.patch(&scale, MERGE, &three).await.ok(200)["spec"]["replicas"], 3);
+    let refused = caller.patch(&scale, MERGE, &json!({"spec": {"replicas": -1}})).await;
+    assert_eq!(
+        refused.refused(422, "Invalid"),
+        "Scale.autoscaling \"d\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+    );
+    let causes = &refused.body["details"]["causes"];
+    assert_eq!(
+        (&causes[0]["reason"], &causes[0]["field"]),
+        (&json!("FieldValueInvalid"), &json!("spec.replicas"))
+    );
+    assert_eq!(caller.get(&scale).await.ok(200)["spec"]["replicas"], 3);
+}
+
+/// The admission plugin StorageObjectInUseProtection.
+pub async fn claims_and_volumes_are_protected(caller: Caller) {
+    let claims = caller.at("persistentvolumeclaims");
+    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "finalizers": ["example.com/x"]},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
+    let created = caller.post(&format!("{claims}?fieldManager=me"), &claim).await.ok(201);
+    let finalizers = &created["metadata"]["finalizers"];
+    assert_eq!(finalizers, &json!(["example.com/x", "kubernetes.io/pvc-protection"]));
+    let owned = &created["metadata"]["managedFields"][0]["fieldsV1"]["f:metadata"]["f:finalizers"];
+    assert!(owned.get("v:\"kubernetes.io/pvc-protection\"").is_none(), "{owned}");
+    let free = json!({"metadata": {"finalizers": null}});
+    let freed = caller.patch(&format!("{claims}/data"), MERGE, &free).await.ok(200);
+    assert!(freed["metadata"].get("finalizers").is_none(), "it is given once");
+    caller.delete(&format!("{claims}/data")).await.ok(200);
+    caller.get(&format!("{claims}/data")).await.refused(404, "NotFound");
+
+    let name = caller.namespace.clone();
+    let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+        "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/data"}}});
+    let created = caller.post("/api/v1/persistentvolumes", &volume).await.ok(201);
+    assert_eq!(created["metadata"]["finalizers"], json!(["kubernetes.io/pv-protection"]));
+    let at = format!("/api/v1/persistentvolumes/{name}");
+    let marked = caller.delete(&at).await.ok(200);
+    assert!(marked["metadata"]["deletionTimestamp"].is_string(), "{marked}");
+    caller.patch(&at, MERGE, &free).await.ok(200);
+    caller.get(&at).await.refused(404, "NotFound");
+}

@@ -118,10 +118,14 @@ async fn what_was_answered_is_remembered_until_the_definition_changes() {
     assert_eq!(list["items"][0], created);
     assert_eq!(asked.lock().len(), 2);
 
-    let mark = json!({ "metadata": { "annotations": { "example.com/changed": "yes" } } });
-    kubernetes.merge("customresourcedefinitions", "", "widgets.example.com", &mark).unwrap();
-    assert_eq!(raw::get(&kubernetes, &format!("{V2}/w"), "").await.1, created);
-    assert_eq!(asked.lock().len(), 3);
+    for (change, count) in [
+        (json!({ "metadata": { "annotations": { "example.com/changed": "yes" } } }), 2),
+        (json!({ "spec": { "names": { "categories": ["all"] } } }), 3),
+    ] {
+        kubernetes.merge("customresourcedefinitions", "", "widgets.example.com", &change).unwrap();
+        assert_eq!(raw::get(&kubernetes, &format!("{V2}/w"), "").await.1, created);
+        assert_eq!(asked.lock().len(), count, "{change}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

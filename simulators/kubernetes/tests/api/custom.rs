@@ -271,3 +271,90 @@ async fn managers_have_names_of_limited_length() {
     );
     assert_eq!(raw::post(&kubernetes, &at(&"x".repeat(128)), &object).await.0, 201);
 }
+
+/// Kubernetes' documentation: "CRD field selectors", since 1.31.
+#[tokio::test(start_paused = true)]
+async fn objects_are_selected_by_the_fields_that_their_definition_names() {
+    let kubernetes = kubernetes();
+    let mut definition = with_spec(&json!({ "type": "object", "properties": {
+        "color": { "type": "string" }, "size": { "type": "integer" }, "hostNetwork": { "type": "boolean" } } }));
+    definition["spec"]["versions"][0]["selectableFields"] = json!([{ "jsonPath": ".spec.color" }, { "jsonPath": ".spec.size" }, { "jsonPath": ".spec.hostNetwork" }]);
+    kubernetes.create(definition).unwrap();
+    for (name, spec) in [
+        ("a", json!({ "color": "red", "size": 1 })),
+        ("b", json!({ "color": "blue", "size": 2, "hostNetwork": true })),
+        ("c", json!({ "size": 1 })),
+    ] {
+        kubernetes.create(widget(name, &spec)).unwrap();
+    }
+    let selected = async |selector: &str| {
+        let (code, list) = raw::get(&kubernetes, &format!("{WIDGETS}?fieldSelector={selector}"), "").await;
+        let items = list["items"].as_array().into_iter().flatten();
+        let names: Vec<String> =
+            items.map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect();
+        (code, names.join(" "))
+    };
+    for (selector, names) in [
+        ("spec.color%3Dred", "a"),
+        ("spec.size%3D1", "a c"),
+        ("spec.size%3D1,spec.color%3D", "c"),
+        ("spec.color!%3Dred,metadata.name!%3Dc", "b"),
+        ("spec.hostNetwork%3Dtrue", "b"),
+        ("spec.hostNetwork%3D", "a c"),
+    ] {
+        assert_eq!(selected(selector).await, (200, names.to_owned()), "{selector}");
+    }
+    let (code, refused) =
+        raw::get(&kubernetes, &format!("{WIDGETS}?fieldSelector=spec.weight%3D1"), "").await;
+    assert_eq!((code, refused["message"].as_str()), (400, Some("field label not supported: spec.weight")));
+
+    let version = kubernetes.resource_version();
+    kubernetes.merge("wd", "default", "c", &json!({ "spec": { "color": "red" } })).unwrap();
+    kubernetes.merge("wd", "default", "a", &json!({ "spec": { "color": "blue" } })).unwrap();
+    let path = format!(
+        "{WIDGETS}?watch=1&timeoutSeconds=1&fieldSelector=spec.color%3Dred&resourceVersion={version}"
+    );
+    assert_eq!(raw::describe_events(&raw::watch(&kubernetes, &path).await), ["ADDED c", "DELETED a"]);
+    let path = format!("{WIDGETS}?fieldSelector=spec.color%3Dblue");
+    assert_eq!(raw::send(&kubernetes, http::Method::DELETE, &path, &[], "").await.0, 200);
+    assert_eq!(selected("").await, (200, "c".to_owned()));
+    let (_, document) = raw::get(&kubernetes, "/openapi/v3/apis/example.com/v1", "").await;
+    let schema = &document["components"]["schemas"]["com.example.v1.Widget"];
+    assert_eq!(schema["x-kubernetes-selectable-fields"][0], json!({ "fieldPath": "spec.color" }));
+}
+
+/// kube-apiserver makes the storage of a kind anew when its definition changes, and ends the watches of the old one.
+#[tokio::test(start_paused = true)]
+async fn open_watches_end_with_the_definition_that_they_began_under() {
+    let kubernetes = kubernetes();
+    kubernetes.create(definition()).unwrap();
+    kubernetes.create(widget("w", &json!({}))).unwrap();
+    let watched = |version: &'static str| {
+        let kubernetes = kubernetes.clone();
+        tokio::spawn(async move {
+            let start = tokio::time::Instant::now();
+            let path =
+                format!("/apis/example.com/{version}/namespaces/default/widgets?watch=1&timeoutSeconds=600");
+            let events = raw::describe_events(&raw::watch(&kubernetes, &path).await);
+            (start.elapsed().as_secs(), events)
+        })
+    };
+    let pause = || tokio::time::sleep(std::time::Duration::from_secs(1));
+    let change = |pointer: &str, value: Value| {
+        let mut changed = kubernetes.get("crd", "", "widgets.example.com").unwrap().value().clone();
+        *changed.pointer_mut(pointer).unwrap() = value;
+        kubernetes.update(changed).unwrap();
+    };
+    let (old, new) = (watched("v1beta1"), watched("v1"));
+    pause().await;
+    let annotated = json!({ "metadata": { "annotations": { "a": "b" } } });
+    kubernetes.merge("crd", "", "widgets.example.com", &annotated).unwrap();
+    pause().await;
+    change("/spec/versions/1/served", json!(false));
+    assert_eq!(old.await.unwrap(), (2, vec!["ADDED w".to_owned()]));
+    assert_eq!(new.await.unwrap(), (2, vec!["ADDED w".to_owned()]), "clients begin anew");
+    let new = watched("v1");
+    pause().await;
+    kubernetes.delete("crd", "", "widgets.example.com").unwrap();
+    assert_eq!(new.await.unwrap(), (1, vec!["ADDED w".to_owned(), "DELETED w".to_owned()]));
+}

@@ -109,7 +109,7 @@ async fn a_cache_lags_where_the_client_allows_it() {
     assert_eq!(names(&format!("?resourceVersion={newest}")).await.0, 3, "and here nothing older than it");
     let path = "/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=1&resourceVersion=0";
     let events = raw::watch(&kubernetes, path).await;
-    assert_eq!(raw::describe_events(&events), ["ADDED a", "ADDED b", "ADDED c"], "it catches up");
+    assert_eq!(raw::describe_events(&events), ["ADDED a"], "a watch stays behind, too");
 }
 
 #[tokio::test(start_paused = true)]
@@ -212,4 +212,40 @@ async fn the_faults_that_the_guide_shows_are_taken() {
         json_patch::merge(&mut whole, shown);
         assert_eq!(&whole, taken);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stale_watch_stays_behind_until_the_faults_end() {
+    let kubernetes = kubernetes();
+    let version = kubernetes.create(config_map("a", json!({}))).unwrap().version();
+    kubernetes.inject(Fault::new(FaultAction::Stale { changes: 2 }).verb("watch"));
+    let told = {
+        let kubernetes = kubernetes.clone();
+        let path = format!("/api/v1/configmaps?watch=1&timeoutSeconds=60&resourceVersion={version}");
+        let request = Request::builder().uri(path).body(Body::empty()).unwrap();
+        let response = kubernetes.router().oneshot(request).await.unwrap();
+        let mut lines = response.into_body().into_data_stream();
+        let start = Instant::now();
+        tokio::spawn(async move {
+            use futures::StreamExt as _;
+            let mut told = vec![];
+            while let Some(Ok(bytes)) = lines.next().await {
+                for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+                    let event: Value = serde_json::from_slice(line).unwrap();
+                    let name = event["object"]["metadata"]["name"].as_str().unwrap().to_owned();
+                    told.push((start.elapsed().as_secs(), name));
+                }
+            }
+            told
+        })
+    };
+    for name in ["b", "c", "d", "e"] {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        kubernetes.create(config_map(name, json!({}))).unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    kubernetes.clear_faults();
+    let told = told.await.unwrap();
+    let told: Vec<(u64, &str)> = told.iter().map(|(at, name)| (*at, name.as_str())).collect();
+    assert_eq!(told, [(3, "b"), (4, "c"), (5, "d"), (5, "e")]);
 }

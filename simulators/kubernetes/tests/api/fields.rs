@@ -128,6 +128,35 @@ async fn members_that_are_there_twice_are_told() {
     );
 }
 
+/// sigs.k8s.io/json and kube-apiserver's patch handler: all that a strict reader finds is one error.
+#[tokio::test(start_paused = true)]
+async fn what_is_there_twice_and_what_is_unknown_is_told_together() {
+    let kubernetes = kubernetes();
+    let body = r#"{"metadata":{"name":"m"},"data":{"a":"1","a":"2"},"sesame":"open"}"#;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let strict = format!("{maps}?fieldValidation=Strict");
+    let (code, refused, _) = send(&kubernetes, Method::POST, &strict, "application/json", body).await;
+    let told = "strict decoding error: duplicate field \"data.a\", unknown field \"sesame\"";
+    assert_eq!(code, 400);
+    assert!(refused["message"].as_str().unwrap().ends_with(told), "{refused}");
+    let (code, _, warnings) = send(&kubernetes, Method::POST, maps, "application/json", body).await;
+    assert_eq!((code, warnings.len()), (201, 2));
+    let patch = r#"{"data":{"a":"1","a":"2"},"sesame":"open"}"#;
+    let strict = format!("{maps}/m?fieldValidation=Strict");
+    let merge = "application/merge-patch+json";
+    let (code, refused, _) = send(&kubernetes, Method::PATCH, &strict, merge, patch).await;
+    assert_eq!(code, 422);
+    assert!(refused["message"].as_str().unwrap().ends_with(told), "{refused}");
+    let patch = r#"{"data":{"a":"1","a":"2"}}"#;
+    let (code, refused, _) = send(&kubernetes, Method::PATCH, &strict, merge, patch).await;
+    assert_eq!(code, 422, "{refused}");
+    let message = refused["message"].as_str().unwrap();
+    assert!(
+        message.starts_with(" \"\" is invalid: patch: Invalid value: \"{\\\"apiVersion\\\""),
+        "{message}"
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn patches_are_decoded_too() {
     let kubernetes = kubernetes();

@@ -222,6 +222,8 @@ async fn namespaces_are_furnished_where_there_is_a_certificate() {
     }
     kubernetes.delete("sa", "n", "default").unwrap();
     assert!(kubernetes.get("sa", "n", "default").is_some(), "it comes again");
+    let other = kubernetes.get("cm", "kube-system", "extension-apiserver-authentication").unwrap();
+    assert_eq!(other["data"]["client-ca-file"], "PEM");
     kubernetes.delete("ns", "", "n").unwrap();
     assert!(kubernetes.get("ns", "", "n").is_none());
 }

@@ -126,7 +126,8 @@ fn compile_rule(rule: &Value, this: &Type<'_>, at: &str, unordered: Option<&str>
     }
     match (program.names("oldSelf"), unordered, optional) {
         (true, Some(list), _) => {
-            let why = format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {list}");
+            let why =
+                format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {list}");
             causes.push(Invalid::text(format!("{at}.rule"), text_at(rule, "/rule"), &why));
         }
         (false, _, Some(given)) => {

@@ -118,7 +118,10 @@ fn rules_must_compile() {
         assert!(found.starts_with(&wanted), "{found}\n{wanted}");
     };
     refused("self >", "compilation failed: ERROR: <input>:1:7: Syntax error: ");
-    refused("self.b > 0", "compilation failed: ERROR: <input>:1:5: type 'int' does not support field selection");
+    refused(
+        "self.b > 0",
+        "compilation failed: ERROR: <input>:1:5: type 'int' does not support field selection",
+    );
     refused("self + 1", "cel expression must evaluate to a bool");
     assert_eq!(
         schema_causes(schema("")),
@@ -183,7 +186,10 @@ fn selectable_fields_are_plain_members() {
     };
     assert_eq!(with(&[".spec.color", ".spec.size"]), [""; 0]);
     for (path, why) in [
-        (".spec.parts", "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."),
+        (
+            ".spec.parts",
+            "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.",
+        ),
         (".spec.weight", "is an invalid path: does not refer to a valid field"),
         (".spec['color']", "is an invalid path: array notation is not allowed"),
         (".metadata.name", "must not point to fields in metadata"),

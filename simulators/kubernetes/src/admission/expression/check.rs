@@ -193,7 +193,11 @@ impl<'s> Checker<'s> {
         match before {
             None => of,
             Some(before) if self.bindings.accept(&before, &of) => {
-                if matches!(before, Type::Dyn) { before } else { of }
+                if matches!(before, Type::Dyn) {
+                    before
+                } else {
+                    of
+                }
             }
             Some(_) if self.mixes => Type::Dyn,
             Some(before) => self.fail(at, format!("expected type '{before}' but found '{of}'")),

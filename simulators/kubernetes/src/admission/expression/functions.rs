@@ -163,7 +163,10 @@ fn shorthand(text: &'static str) -> Vec<String> {
         "COMPARISON" => {
             let same = ORDERED.iter().map(|one| format!("({one}, {one}) bool"));
             let numbers = NUMBERS.iter().flat_map(|one| {
-                NUMBERS.iter().filter(move |other| *other != one).map(move |other| format!("({one}, {other}) bool"))
+                NUMBERS
+                    .iter()
+                    .filter(move |other| *other != one)
+                    .map(move |other| format!("({one}, {other}) bool"))
             });
             same.chain(numbers).collect()
         }

@@ -85,10 +85,7 @@ fn what_cannot_be_evaluated_is_told_with_its_place() {
         ("has(self.color)", "1:4: undefined field 'color'"),
         ("self.size > 0 && object.size > 0", "1:18: undeclared reference to 'object' (in container '')"),
         ("self.size.value > 0", "1:10: type 'int' does not support field selection"),
-        (
-            "self.size == 'a'",
-            "1:11: found no matching overload for '_==_' applied to '(int, string)'",
-        ),
+        ("self.size == 'a'", "1:11: found no matching overload for '_==_' applied to '(int, string)'"),
         ("self.name > 0", "1:11: found no matching overload for '_>_' applied to '(string, int)'"),
         ("self.name == null", "1:11: found no matching overload for '_==_' applied to '(string, null)'"),
         ("self.spec > 0", "1:11: found no matching overload for '_>_' applied to '(selfType1.spec, int)'"),

@@ -62,7 +62,8 @@ static METADATA: LazyLock<Schema> = LazyLock::new(|| {
 impl<'s> Object<'s> {
     /// The type of a member by its name in CEL.
     pub(super) fn member(&self, name: &str) -> Option<Type<'s>> {
-        let (property, link) = self.schema.properties.iter().find(|(property, _)| escape(property) == name)?;
+        let (property, link) =
+            self.schema.properties.iter().find(|(property, _)| escape(property) == name)?;
         let place = format!("{}.{property}", self.name);
         match link {
             Link::Inline(schema) => Type::of(schema, &place),
@@ -88,9 +89,7 @@ impl<'s> Type<'s> {
         Some(match schema.form? {
             Form::Array => Self::List(Box::new(link(schema.items.as_ref()?, "@idx")?)),
             Form::Object => match &schema.additional {
-                Additional::Of(values) => {
-                    Self::Map(Box::new(Self::Text), Box::new(link(values, "@elem")?))
-                }
+                Additional::Of(values) => Self::Map(Box::new(Self::Text), Box::new(link(values, "@elem")?)),
                 _ => Self::Object(Object { name: place.to_owned(), schema }),
             },
             Form::String => match &*schema.format {
@@ -119,10 +118,7 @@ impl<'s> Type<'s> {
 
     /// Whether null may stand for such a value.
     fn is_nullable(&self) -> bool {
-        matches!(
-            self,
-            Self::Null | Self::Opaque(..) | Self::Object(_) | Self::Timestamp | Self::Duration
-        )
+        matches!(self, Self::Null | Self::Opaque(..) | Self::Object(_) | Self::Timestamp | Self::Duration)
     }
 
     fn parts(&self) -> Vec<&Self> {
