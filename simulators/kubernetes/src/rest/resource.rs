@@ -120,8 +120,23 @@ impl Call {
             }
             ("binding", "create") if self.is_pod() => self.bind(&body::read(request_body).await?).await,
             ("eviction", "create") if self.is_pod() => self.evict(&body::read(request_body).await?).await,
+            ("log" | "exec" | "attach" | "portforward", _) if self.is_pod() => Err(self.runs_nothing()),
             ("" | "status" | "scale", _) => Err(ApiError::method_not_allowed()),
             _ => Err(ApiError::no_such_resource()),
+        }
+    }
+
+    /// Why nobody can be asked for what a container says.
+    fn runs_nothing(&self) -> ApiError {
+        let (name, what) = (&self.path.name, &self.path.subresource);
+        let state = self.kubernetes.shared.state.lock();
+        match state.store.has(&self.kind.shelf, &self.kind.key(&self.path.namespace, name)) {
+            false => ApiError::not_found(&self.kind, name),
+            true => {
+                let message =
+                    format!("pod {name:?} has no {what}: nothing runs in the pods of a simulated Kubernetes");
+                ApiError::new(501, "NotImplemented", message).about(&self.kind, name)
+            }
         }
     }
 

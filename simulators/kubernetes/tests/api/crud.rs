@@ -315,3 +315,19 @@ async fn a_recorder_publishes_and_repeats_events() {
     assert_eq!(events[0]["series"]["count"], 3);
     assert_eq!(events[0]["involvedObject"]["uid"], object.uid());
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_what_a_container_says_hears_that_none_runs() {
+    let kubernetes = kubernetes();
+    let logs = "/api/v1/namespaces/default/pods/p/log?container=c";
+    assert_eq!(raw::get(&kubernetes, logs, "").await.0, 404);
+    let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p" },
+        "spec": { "containers": [{ "name": "c", "image": "i" }] } });
+    kubernetes.create(pod).unwrap();
+    let (code, refused) = raw::get(&kubernetes, logs, "").await;
+    assert_eq!((code, refused["reason"].as_str()), (501, Some("NotImplemented")));
+    assert_eq!(
+        refused["message"],
+        "pod \"p\" has no log: nothing runs in the pods of a simulated Kubernetes"
+    );
+}
