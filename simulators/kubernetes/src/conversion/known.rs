@@ -40,6 +40,10 @@ impl Known {
         serde_json::from_slice(answer).ok()
     }
 
+    pub(super) fn has(&self, key: Key) -> bool {
+        self.answers.contains_key(&key)
+    }
+
     /// Keeps an answer. Beyond the capacity a quarter goes, of those that were not used for longest. `objects` is how many
     /// of the kind there are: a list needs an answer for each of them at once.
     pub(super) fn insert(&mut self, key: Key, answer: &Value, objects: usize) {

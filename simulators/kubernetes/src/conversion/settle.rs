@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::{StreamExt as _, stream};
 use serde_json::Value;
 
 use super::ConversionWebhook;
@@ -13,6 +14,9 @@ use crate::verbs::State;
 
 /// How often a verb is run again. One conversion may show that another one is needed, and others may write meanwhile.
 const ROUNDS: usize = 100;
+
+/// How many questions are open at the same time, where a list needs many.
+const AT_ONCE: usize = 8;
 
 /// An object that nobody knows yet in another version.
 #[derive(Debug, Clone)]
@@ -67,16 +71,10 @@ impl Pending {
 
     /// Asks everybody concerned.
     async fn ask(self, kubernetes: &Kubernetes) -> Result<(), ApiError> {
-        let mut left = self.0;
-        while let Some(first) = left.first() {
-            let (webhook, to) = (Arc::clone(&first.webhook), first.to.clone());
-            let (mut now, later): (Vec<Wanted>, Vec<Wanted>) = left
-                .into_iter()
-                .partition(|wanted| Arc::ptr_eq(&wanted.webhook, &webhook) && wanted.to == to);
-            left = later;
-            let mut seen = std::collections::HashSet::new();
-            now.retain(|wanted| seen.insert(wanted.key));
-            webhook.ask(kubernetes, &to, now).await?;
+        let asked = self.0.into_iter().map(|wanted| ConversionWebhook::ask(kubernetes, wanted));
+        let mut answers = stream::iter(asked).buffered(AT_ONCE);
+        while let Some(answer) = answers.next().await {
+            answer.map_err(|why| ApiError::new(500, "", why))?;
         }
         Ok(())
     }

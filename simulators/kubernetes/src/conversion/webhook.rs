@@ -1,9 +1,12 @@
 //! The webhook that converts the objects of a custom kind: `spec.conversion` of its definition.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::{self, BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -18,6 +21,12 @@ use crate::webhook::{CallError, ClientConfig};
 /// How long a webhook may take, as kube-apiserver waits.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// A question on its way.
+pub(super) type Asking = Shared<Asked>;
+
+/// Nothing, once the answer is known; or the whole message that says why it never will be.
+type Asked = BoxFuture<'static, Result<(), String>>;
+
 /// A conversion webhook as registered, and what it said so far. A definition that is written again has a new one.
 pub(crate) struct ConversionWebhook {
     /// Name of the definition, and of the shelf of its objects.
@@ -25,6 +34,8 @@ pub(crate) struct ConversionWebhook {
     config: Result<ClientConfig, CallError>,
     review: Option<ReviewVersion>,
     known: Mutex<Known>,
+    /// What is being asked, as long as somebody waits for it.
+    asking: Mutex<HashMap<Key, WeakShared<Asked>>>,
 }
 
 impl fmt::Debug for ConversionWebhook {
@@ -47,6 +58,7 @@ impl ConversionWebhook {
             config: ClientConfig::parse(config),
             review: versions.filter_map(Value::as_str).find_map(ReviewVersion::named),
             known: Mutex::default(),
+            asking: Mutex::default(),
         })
     }
 
@@ -73,26 +85,37 @@ impl ConversionWebhook {
         Err(ApiError::pending(&this.unasked(), Pending::one(wanted)))
     }
 
-    /// Asks for objects in another version, and remembers the answers.
-    ///
-    /// # Errors
-    /// 500 without a reason, in the API server's words: the webhook cannot be reached, fails, or answers with something
-    /// else.
-    pub(super) async fn ask(
-        &self,
-        kubernetes: &Kubernetes,
-        to: &str,
-        wanted: Vec<Wanted>,
-    ) -> Result<(), ApiError> {
-        for wanted in wanted {
-            let converted = self.ask_one(kubernetes, to, &wanted.object).await;
-            let converted = converted.map_err(|why| ApiError::new(500, "", why))?;
-            let objects = kubernetes.shared.state.lock().store.len(&self.definition);
-            self.known.lock().insert(wanted.key, &converted, objects);
+    /// Asks for an object in another version, and remembers the answer. Who wants the same meanwhile waits for the same
+    /// answer.
+    pub(super) fn ask(kubernetes: &Kubernetes, wanted: Wanted) -> Asking {
+        let mut asking = wanted.webhook.asking.lock();
+        if let Some(asking) = asking.get(&wanted.key).and_then(WeakShared::upgrade) {
+            return asking;
         }
-        Ok(())
+        if wanted.webhook.known.lock().has(wanted.key) {
+            return future::ready(Ok(())).boxed().shared();
+        }
+        let Wanted { webhook: this, key, object, to } = wanted.clone();
+        let kubernetes = kubernetes.clone();
+        let asked = async move {
+            let converted = this.ask_one(&kubernetes, &to, &object).await;
+            if let Ok(converted) = &converted {
+                let objects = kubernetes.shared.state.lock().store.len(&this.definition);
+                this.known.lock().insert(key, converted, objects);
+            }
+            this.asking.lock().remove(&key);
+            converted.map(drop)
+        };
+        let asked = asked.boxed().shared();
+        asking.extend(asked.downgrade().map(|weak| (wanted.key, weak)));
+        drop(asking);
+        asked
     }
 
+    /// The converted object.
+    ///
+    /// # Errors
+    /// The API server's words: the webhook cannot be reached, fails, or answers with something else.
     async fn ask_one(&self, kubernetes: &Kubernetes, to: &str, object: &Value) -> Result<Value, String> {
         let subject = review::group_version_kind(object);
         let failed = |why: String| format!("conversion webhook for {subject} failed: {why}");

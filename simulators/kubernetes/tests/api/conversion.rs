@@ -186,6 +186,39 @@ async fn writers_at_the_same_time_do_not_disturb_each_other() {
     assert_eq!(shared["metadata"]["annotations"].as_object().unwrap().len(), 20);
 }
 
+/// Watches and requests that want the same wait for the same answer.
+#[tokio::test(start_paused = true)]
+async fn many_that_want_the_same_ask_once() {
+    let (kubernetes, asked) = world(Options::default());
+    kubernetes.create(widget("v1", "w", 1)).unwrap();
+    let path = format!("{V2}/w");
+    let reads = join_all((0..20).map(|_| raw::get(&kubernetes, &path, ""))).await;
+    assert!(reads.iter().all(|(code, object)| *code == 200 && object["spec"]["length"] == 1));
+    assert_eq!(asked.lock().len(), 1);
+    let from = kubernetes.resource_version();
+    let path = format!("{V2}?watch=true&resourceVersion={from}&timeoutSeconds=5");
+    let watches = join_all((0..20).map(|_| raw::watch(&kubernetes, &path)));
+    let change =
+        async { kubernetes.merge("widgets", "default", "w", &json!({ "spec": { "size": 2 } })).unwrap() };
+    let (watches, _) = futures::join!(watches, change);
+    assert!(watches.iter().all(|events| events.len() == 1 && events[0]["object"]["spec"]["length"] == 2));
+    assert_eq!(asked.lock().len(), 2);
+    // A question that fails fails for all of them, and is asked again by the next one.
+    kubernetes.merge("widgets", "default", "w", &json!({ "spec": { "size": 3 } })).unwrap();
+    silence(&kubernetes);
+    let path = format!("{V2}/w");
+    let start = tokio::time::Instant::now();
+    let reads = join_all((0..20).map(|_| raw::get(&kubernetes, &path, ""))).await;
+    assert!(reads.iter().all(|(code, _)| *code == 500));
+    assert_eq!(start.elapsed().as_secs(), 30);
+    // Who gave up while it was asked is no reason to fail for those who come later.
+    let gave_up =
+        tokio::time::timeout(std::time::Duration::from_secs(29), raw::get(&kubernetes, &path, "")).await;
+    assert!(gave_up.is_err());
+    converter(&kubernetes);
+    assert_eq!(raw::get(&kubernetes, &path, "").await.1["spec"], json!({ "length": 3 }));
+}
+
 /// The same requests give the same objects, whatever the webhook's part in them is.
 #[tokio::test(start_paused = true)]
 async fn a_seed_gives_the_same_objects() {
