@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use super::operation::OperationStyle;
-use super::protocol::WireDialect;
+use super::protocol::UrlForm;
 
 /// The URLs of a long-running operation that an answer must carry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationLinks {
     /// Its key.
     pub key: String,
-    /// How its provider words URLs.
-    pub dialect: WireDialect,
+    /// Where it is asked for.
+    pub urls: UrlForm,
     /// The path segment of its URL, such as `operations`.
     pub segment: &'static str,
     /// The namespace of its provider.

@@ -3,7 +3,8 @@
 use super::error::Refusal;
 use super::operation::Operation;
 use super::store::State;
-use crate::provider::{AzureState, Concurrency, Record, WireDialect};
+use super::words::Blocked;
+use crate::provider::{AzureState, Concurrency, Record};
 
 /// The host that Azure names in texts, whatever host was asked.
 const HOST: &str = "https://management.azure.com";
@@ -23,45 +24,28 @@ impl AzureState {
     }
 
     fn going(&self, record: &Record, running: Option<&Operation>) -> Refusal {
-        let (resource_type, id) = (record.resource_type, &record.id);
-        if resource_type.dialect() == WireDialect::Compute {
-            let (noun, name) = (resource_type.protocol().noun, id.name());
-            let text = format!("'Put on {noun}' is not allowed on '{name}' since it is marked for deletion.");
-            return Refusal::new(409, "OperationNotAllowed", text);
-        }
-        let mut text = "Another operation on this or dependent resource is in progress.".to_owned();
-        if let Some(running) = running {
-            let (subscription, namespace) = (id.subscription_id(), id.namespace().unwrap_or_default());
-            let (location, segment, key) =
-                (self.location(id), resource_type.protocol().polling.segment, &running.key);
-            let version = resource_type.protocol().api_versions.first().copied().unwrap_or_default();
-            text = format!(
-                "{text} To retrieve status of the operation use uri: {HOST}/subscriptions/{subscription}/providers/\
-                 {namespace}/locations/{location}/{segment}/{key}?api-version={version}."
-            );
-        }
-        Refusal::network(409, "AnotherOperationInProgress", text)
+        (record.resource_type.protocol().words.going)(&self.blocked(record, running))
     }
 
     fn busy(&self, record: &Record, running: Option<&Operation>) -> Refusal {
-        if record.resource_type.dialect() == WireDialect::Compute {
-            return Refusal::new(
-                409,
-                "Conflict",
-                "The request failed due to conflict with a concurrent request. To resolve it, please refer to \
-                 https://aka.ms/activitylog to get more details on the conflicting requests.",
-            );
+        (record.resource_type.protocol().words.busy)(&self.blocked(record, running))
+    }
+
+    fn blocked<'a>(&self, record: &'a Record, running: Option<&'a Operation>) -> Blocked<'a> {
+        let (protocol, id) = (record.resource_type.protocol(), &record.id);
+        let (subscription, namespace) = (id.subscription_id(), id.namespace().unwrap_or_default());
+        let (location, segment) = (self.location(id), protocol.polling.segment);
+        let key = running.map(|running| running.key.as_str()).unwrap_or_default();
+        let version = protocol.api_versions.first().copied().unwrap_or_default();
+        Blocked {
+            id,
+            noun: protocol.noun,
+            operation: running.map(|running| (running.name.as_str(), running.key.as_str())),
+            url: format!(
+                "{HOST}/subscriptions/{subscription}/providers/{namespace}/locations/{location}/{segment}/{key}\
+                 ?api-version={version}"
+            ),
+            wait: running.and_then(|running| self.poll_pause(running.due)).unwrap_or(1),
         }
-        let (name, key) = running.map_or(("", ""), |running| (&running.name, &running.key));
-        let wait = running.and_then(|running| self.poll_pause(running.due)).unwrap_or(1);
-        Refusal::network(429, "RetryableError", "A retryable error occurred.")
-            .with_detail(
-                "RetryableErrorDueToAnotherOperation",
-                format!(
-                    "Operation {name} ({key}) is updating resource {}. The call can be retried in {wait} seconds.",
-                    record.id
-                ),
-            )
-            .with_retry_after(u32::try_from(wait).unwrap_or(u32::MAX))
     }
 }

@@ -10,7 +10,8 @@ use super::request::Request;
 use super::target::{BadPath, Scope, Target};
 use super::version;
 use crate::execution::Execution;
-use crate::provider::{AzureState, Call, Extension, WireDialect};
+use crate::protocol::UrlForm;
+use crate::provider::{AzureState, Call, Extension};
 use crate::resolve::Resolved;
 
 /// What a request is about, found before anything is done.
@@ -296,14 +297,14 @@ impl AzureState {
             Some(OperationUrls::Both) => (true, true),
             Some(OperationUrls::Neither) => return (None, None),
         };
-        match links.dialect {
-            WireDialect::Manager => (
+        match links.urls {
+            UrlForm::Job => (
                 None,
                 Some(format!(
                     "{base}/subscriptions/{subscription}/operationresults/{key}?api-version={version}"
                 )),
             ),
-            WireDialect::Network => {
+            UrlForm::Apart => {
                 let at = |kind: &str| {
                     format!(
                         "{base}/subscriptions/{subscription}/providers/{namespace}/locations/{location}/{kind}/{key}\
@@ -312,7 +313,7 @@ impl AzureState {
                 };
                 (with_status.then(|| at(segment)), with_result.then(|| at("operationResults")))
             }
-            WireDialect::Compute => {
+            UrlForm::Monitor => {
                 let tracking = self.seed.guid("tracking", key, 0);
                 let url = format!(
                     "{base}/subscriptions/{subscription}/providers/{namespace}/locations/{location}/{segment}/{key}\

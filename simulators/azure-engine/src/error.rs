@@ -4,10 +4,8 @@ use azure_types::ResourceId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::protocol::WireDialect;
-
-/// What Network calls a document that it cannot read.
-const UNREADABLE: &str = "InvalidRequestFormat";
+/// What a document is called that cannot be read.
+pub const UNREADABLE: &str = "InvalidRequestFormat";
 
 /// A request that Azure refuses, or the reason why a long-running operation ended badly.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
@@ -97,18 +95,6 @@ impl Refusal {
     /// Names the member at fault.
     pub fn at(mut self, target: &str) -> Self {
         self.target = Some(target.into());
-        self
-    }
-
-    /// The same in the words of a provider: of what it cannot read, Compute says no more than the reason.
-    pub fn worded(mut self, dialect: WireDialect) -> Self {
-        if dialect != WireDialect::Compute || self.code != UNREADABLE {
-            return self;
-        }
-        if let Some(reason) = self.details.take().and_then(|details| details.into_iter().next()) {
-            self.message = reason.message;
-        }
-        self.code = "BadRequest".into();
         self
     }
 

@@ -3,7 +3,6 @@
 use azure_types::ResourceId;
 
 use super::document::drop_listed;
-use super::protocol::WireDialect;
 use super::provider::{AzureState, Record};
 use super::reference::Role;
 use super::store::State;
@@ -84,7 +83,7 @@ impl AzureState {
         for target in targets {
             let Some(holder) = self.store.holder(&target).map(|record| record.id.clone()) else { continue };
             let Some(record) = self.store.get_mut(&holder) else { continue };
-            if follow && record.resource_type.dialect() == WireDialect::Network {
+            if follow && record.resource_type.protocol().counts_referrers {
                 record.version += 1;
             }
             record.resource_type.referrers_changed(self, &holder);

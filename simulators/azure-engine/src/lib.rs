@@ -52,4 +52,5 @@ mod tags;
 pub mod target;
 mod time_left;
 pub mod version;
+pub mod words;
 pub mod write;

@@ -10,7 +10,8 @@ use super::document::Object;
 use super::error::Refusal;
 use super::operation::Completion;
 use crate::execution::Execution;
-use crate::provider::{AzureState, Proposal, Record, WireDialect};
+use crate::protocol::Readiness;
+use crate::provider::{AzureState, Proposal, Record};
 
 impl AzureState {
     /// What a PUT would store; refused as the PUT would be. The provider is found by the id's type.
@@ -18,8 +19,8 @@ impl AzureState {
         let resource_type = self.resource_type(&id.resource_type()).ok_or_else(|| self.not_found(id))?;
         let body = resource_type.write(self, Proposal::of_service(id, body))?;
         let record = Record::new(resource_type, id, body, Timestamp::UNIX_EPOCH);
-        // Services wait for what is on its way, as Compute does.
-        self.check_references_as(&record, WireDialect::Compute)?;
+        // Services wait for what is on its way.
+        self.check_references_as(&record, Readiness::UnderWay)?;
         Ok(record)
     }
 

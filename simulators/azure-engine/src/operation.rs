@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::error::Refusal;
-use crate::provider::WireDialect;
+use super::protocol::Protocol;
 
 /// What happens when an operation ends well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -158,8 +158,8 @@ pub struct Operation {
     pub number: u64,
     /// Such as `PutLoadBalancerOperation`.
     pub name: String,
-    /// How its provider words answers.
-    pub dialect: WireDialect,
+    /// How requests about its resource are answered.
+    pub protocol: &'static Protocol,
     /// The resource it works on.
     pub subject: ResourceId,
     /// When it was started.

@@ -6,10 +6,9 @@ use azure_types::ResourceId;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::error::Refusal;
 use super::execution::{Execution, Started};
 use super::operation::{Completion, Operation, Status};
-use super::protocol::WireDialect;
+use super::protocol::KeyForm;
 use super::provider::{AzureState, Record, ResourceType};
 use super::store::State;
 
@@ -26,7 +25,7 @@ impl AzureState {
     ) -> Started {
         let number = self.operations.next_number();
         let mut key = self.seed.guid("operation", subject.as_str(), number);
-        if resource_type.dialect() == WireDialect::Manager {
+        if resource_type.protocol().polling.key == KeyForm::Job {
             use base64::Engine as _;
             let job = json!({ "jobId": format!("RESOURCEGROUPDELETIONJOB-{key}"), "jobLocation": self.options.region });
             key = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(job.to_string());
@@ -48,7 +47,7 @@ impl AzureState {
             key: key.clone(),
             number,
             name,
-            dialect: resource_type.dialect(),
+            protocol: resource_type.protocol(),
             subject: subject.clone(),
             started: self.now(),
             ended: None,
@@ -119,7 +118,7 @@ impl AzureState {
                     |record: &Record| record.state == State::Deleting && completion != Completion::Delete;
                 if let Some(record) = self.store.get_mut(&subject).filter(|record| !going(record)) {
                     record.state = if failure { State::Failed } else { State::Succeeded };
-                    if resource_type.dialect() == WireDialect::Network {
+                    if resource_type.protocol().counts_ends {
                         record.version += 1;
                     }
                 }
@@ -162,22 +161,8 @@ impl AzureState {
     pub fn supersede(&mut self, key: &str, by_name: &str) {
         let now = self.now();
         let Some(operation) = self.operations.end(key, now) else { return };
-        let refusal = match operation.dialect {
-            WireDialect::Network | WireDialect::Manager => {
-                Refusal::network(409, "Canceled", "Operation was canceled.").with_detail(
-                    "CanceledAndSupersededDueToAnotherOperation",
-                    format!(
-                        "Operation {} ({}) was canceled and superseded by operation {by_name}.",
-                        operation.name, operation.key
-                    ),
-                )
-            }
-            WireDialect::Compute => Refusal::new(
-                409,
-                "OperationPreempted",
-                "Operation execution has been preempted by a more recent operation.",
-            ),
-        };
+        let words = operation.protocol.words;
+        let refusal = (words.superseded)(&operation.name, &operation.key, by_name);
         operation.status = Status::Canceled(refusal);
     }
 }

@@ -1,16 +1,57 @@
 //! How requests about one resource type are answered: the parts that are the same for every resource.
 
-use serde::{Deserialize, Serialize};
+use super::store::State;
+use super::words::{USUAL, Words};
 
-/// How a provider words its etags, operations and answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum WireDialect {
-    /// Weak GUID etags; `operations` and `operationResults`.
-    Network,
-    /// Counters as strong etags, also on PUT answers; one operations URL with `monitor=true`.
-    Compute,
-    /// ARM itself: no etags; operations known by an opaque key of the subscription.
-    Manager,
+/// What etags look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EtagForm {
+    /// `W/"{guid}"`, another one after each change.
+    WeakGuid,
+    /// `"{count}"`, how often it was changed.
+    Counter,
+    /// Documents show none; a condition is compared with the count all the same.
+    Hidden,
+}
+
+impl EtagForm {
+    /// An etag as a client sent it, perhaps without quotes.
+    pub fn read(self, given: &str) -> String {
+        match self {
+            _ if given.contains('"') => given.to_owned(),
+            Self::Counter => format!("\"{given}\""),
+            Self::WeakGuid | Self::Hidden => format!("W/\"{given}\""),
+        }
+    }
+}
+
+/// What a document may point at while it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// Only what is ready.
+    Ready,
+    /// Also what is being made or changed: the provider waits for it by itself.
+    UnderWay,
+}
+
+/// What keys of operations look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyForm {
+    /// A GUID.
+    Guid,
+    /// An opaque text, which holds a job's id and its region.
+    Job,
+}
+
+/// Where operations are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UrlForm {
+    /// The status at one URL, the final answer at another below `operationResults`.
+    Apart,
+    /// Both at one URL, the final answer with `monitor=true`.
+    Monitor,
+    /// The final answer alone, below the subscription.
+    Job,
 }
 
 /// What a second write does to a resource whose operation still runs.
@@ -39,12 +80,20 @@ pub struct ChildCollection {
 /// How operations on a type are polled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Polling {
+    /// What their keys look like.
+    pub key: KeyForm,
+    /// Where they are asked for.
+    pub urls: UrlForm,
     /// The path segment of operation URLs; `operations` nearly everywhere.
     pub segment: &'static str,
     /// Whether the answer to a write also carries `Location`.
     pub location_on_writes: bool,
+    /// Whether the status says when an operation began and ended.
+    pub times: bool,
     /// Whether the status of a write that succeeded holds the resource (`properties.output`).
     pub output: bool,
+    /// The status of the final answer when the resource is gone.
+    pub gone_status: u16,
 }
 
 /// How requests about one resource type are answered. Each provider has a usual one, from which a type
@@ -57,8 +106,8 @@ pub struct Protocol {
     pub noun: &'static str,
     /// API versions for strict mode and for the provider record, newest first.
     pub api_versions: &'static [&'static str],
-    /// How the provider words its answers.
-    pub dialect: WireDialect,
+    /// How refusals about any resource of the provider are worded.
+    pub words: &'static Words,
     /// What a second write does while an operation runs.
     pub concurrency: Concurrency,
     /// Child collections inside the document.
@@ -69,8 +118,22 @@ pub struct Protocol {
     pub creatable: bool,
     /// Whether a PATCH changes tags and nothing else, at once.
     pub only_tags: bool,
+    /// What etags look like.
+    pub etag: EtagForm,
     /// Whether documents carry an etag.
     pub etagged: bool,
+    /// Whether the answer to a write carries it as a header, too.
+    pub etag_on_writes: bool,
+    /// Whether an etag changes when only who refers to the document has changed.
+    pub counts_referrers: bool,
+    /// Whether the end of an operation is a change of its own.
+    pub counts_ends: bool,
+    /// The state of a resource that is being made.
+    pub first_state: State,
+    /// What documents may point at while they are written.
+    pub readiness: Readiness,
+    /// Whether a write that changes nothing is over at once.
+    pub unchanged_at_once: bool,
     /// Whether a write that takes no time is answered as `Succeeded` at once.
     pub immediate: bool,
     /// Whether a write is over before it is answered, and its answer names no operation.
@@ -92,25 +155,30 @@ pub struct Protocol {
 }
 
 impl Protocol {
-    /// What most types of a dialect have in common.
+    /// How requests about types of Resource Manager itself are answered. Providers begin with it and say what differs.
     pub const fn new(
         resource_type: &'static str,
         noun: &'static str,
         api_versions: &'static [&'static str],
-        dialect: WireDialect,
-        concurrency: Concurrency,
     ) -> Self {
         Self {
             resource_type,
             noun,
             api_versions,
-            dialect,
-            concurrency,
+            words: &USUAL,
+            concurrency: Concurrency::Conflict,
             child_collections: &[],
             tracked: true,
             creatable: true,
-            only_tags: matches!(dialect, WireDialect::Network),
-            etagged: !matches!(dialect, WireDialect::Manager),
+            only_tags: false,
+            etag: EtagForm::Hidden,
+            etagged: false,
+            etag_on_writes: false,
+            counts_referrers: false,
+            counts_ends: false,
+            first_state: State::Updating,
+            readiness: Readiness::Ready,
+            unchanged_at_once: false,
             immediate: false,
             synchronous: false,
             synchronous_delete: false,
@@ -119,7 +187,15 @@ impl Protocol {
             update_status: 200,
             patch_status: 200,
             delete_status: 202,
-            polling: Polling { segment: "operations", location_on_writes: false, output: false },
+            polling: Polling {
+                key: KeyForm::Job,
+                urls: UrlForm::Job,
+                segment: "operations",
+                location_on_writes: false,
+                times: false,
+                output: false,
+                gone_status: 200,
+            },
         }
     }
 

@@ -36,7 +36,9 @@ use super::store::Indexed;
 use super::target::Target;
 use super::version::Since;
 
-pub use super::protocol::{ChildCollection, Concurrency, Polling, Protocol, WireDialect};
+pub use super::protocol::{
+    ChildCollection, Concurrency, EtagForm, KeyForm, Polling, Protocol, Readiness, UrlForm,
+};
 pub use super::reference::Reference;
 
 /// One stored resource.
@@ -116,11 +118,6 @@ pub trait ResourceType: Send + Sync + 'static {
     /// The type in Azure's spelling, such as `Microsoft.Network/loadBalancers`.
     fn name(&self) -> &'static str {
         self.protocol().resource_type
-    }
-
-    /// How the provider words its answers.
-    fn dialect(&self) -> WireDialect {
-        self.protocol().dialect
     }
 
     /// What an operation on it is called: `Put` gives `PutLoadBalancerOperation`.
@@ -551,13 +548,13 @@ impl AzureState {
 
     /// The etag of a record.
     pub fn etag(&self, record: &Record) -> String {
-        match record.resource_type.dialect() {
-            WireDialect::Network => {
+        match record.resource_type.protocol().etag {
+            EtagForm::WeakGuid => {
                 // A resource that was deleted and made anew must not answer to its old etags.
                 let subject = format!("{}#{}", record.id, record.incarnation);
                 format!("W/\"{}\"", self.seed.guid("etag", &subject, record.version))
             }
-            WireDialect::Compute | WireDialect::Manager => format!("\"{}\"", record.version),
+            EtagForm::Counter | EtagForm::Hidden => format!("\"{}\"", record.version),
         }
     }
 

@@ -10,7 +10,7 @@ use super::error::Refusal;
 use super::operation::{Completion, Status};
 use super::paging::{page, sort};
 use super::version::remove;
-use crate::provider::{AzureState, Expand, Listing, Record, WireDialect};
+use crate::provider::{AzureState, Expand, Listing, Record};
 use crate::resolve::Resolved;
 
 /// Longest pause that polls are told to make, in seconds.
@@ -118,35 +118,27 @@ impl AzureState {
                     ..Answer::empty(202)
                 }),
                 Status::Failed(refusal) | Status::Canceled(refusal) => Err(refusal.clone()),
-                Status::Succeeded => Ok(match (&operation.completion, operation.dialect) {
-                    (Completion::Delete, WireDialect::Network)
-                        if self.store.get(&operation.subject).is_none() =>
-                    {
-                        Answer::empty(204)
+                Status::Succeeded => Ok(match &operation.completion {
+                    Completion::Delete if self.store.get(&operation.subject).is_none() => {
+                        Answer::empty(operation.protocol.polling.gone_status)
                     }
-                    (Completion::Write, _) => match self.store.get(&operation.subject) {
+                    Completion::Write => match self.store.get(&operation.subject) {
                         Some(record) => Answer::ok(self.present(record, Expand::default())),
                         None => Answer::empty(204),
                     },
-                    (Completion::Report(report), _) => Answer::ok(report.clone()),
+                    Completion::Report(report) => Answer::ok(report.clone()),
                     _ => Answer::empty(200),
                 }),
             };
         }
-        let mut body = match operation.dialect {
-            WireDialect::Network | WireDialect::Manager => json!({ "status": operation.status.as_str() }),
-            WireDialect::Compute => {
-                let mut body = json!({
-                    "startTime": operation.started.to_string(),
-                    "status": operation.status.as_str(),
-                    "name": operation.key,
-                });
-                if let Some(ended) = operation.ended {
-                    body["endTime"] = json!(ended.to_string());
-                }
-                body
+        let mut body = json!({ "status": operation.status.as_str() });
+        if operation.protocol.polling.times {
+            body["startTime"] = json!(operation.started.to_string());
+            body["name"] = json!(operation.key);
+            if let Some(ended) = operation.ended {
+                body["endTime"] = json!(ended.to_string());
             }
-        };
+        }
         if let Status::Failed(refusal) | Status::Canceled(refusal) = &operation.status {
             body["error"] = refusal.error();
         }

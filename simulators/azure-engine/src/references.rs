@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 
 use super::error::Refusal;
-use super::protocol::WireDialect;
+use super::protocol::Readiness;
 use super::provider::{AzureState, Record};
 use super::reference::Role;
 use super::store::State;
@@ -11,11 +11,11 @@ use super::store::State;
 impl AzureState {
     /// Checks that everything a document is about to point at exists and is ready.
     pub fn check_references(&self, candidate: &Record) -> Result<(), Refusal> {
-        self.check_references_as(candidate, candidate.resource_type.dialect())
+        self.check_references_as(candidate, candidate.resource_type.protocol().readiness)
     }
 
-    /// The same, as strict as providers of a dialect are.
-    pub fn check_references_as(&self, candidate: &Record, dialect: WireDialect) -> Result<(), Refusal> {
+    /// The same for what must be as ready as that.
+    pub fn check_references_as(&self, candidate: &Record, readiness: Readiness) -> Result<(), Refusal> {
         let references = candidate.resource_type.references(candidate);
         for reference in references.into_iter().filter(|reference| reference.role != Role::Names) {
             if reference.to.is_within(&candidate.id) {
@@ -32,14 +32,14 @@ impl AzureState {
                 })
                 .filter(|holder| same_region(holder, candidate))
                 .ok_or_else(|| Refusal::invalid_reference(&reference.to, &reference.from))?;
-            match (dialect, holder.state) {
+            match (readiness, holder.state) {
                 (_, State::Succeeded) => {}
-                (WireDialect::Network | WireDialect::Manager, _) => {
+                (Readiness::Ready, _) => {
                     self.check_provisioned(holder, &reference.to, &reference.from)?;
                 }
-                // Compute waits for the network by itself, but not for what will not come.
-                (WireDialect::Compute, State::Creating | State::Updating) => {}
-                (WireDialect::Compute, state) => {
+                // Nobody waits for what will not come.
+                (Readiness::UnderWay, State::Creating | State::Updating) => {}
+                (Readiness::UnderWay, state) => {
                     return Err(Refusal::new(
                         409,
                         "Conflict",

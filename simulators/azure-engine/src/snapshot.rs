@@ -91,8 +91,9 @@ struct SavedOperation {
     key: String,
     number: u64,
     name: String,
-    #[serde(rename = "style")]
-    dialect: super::protocol::WireDialect,
+    /// The type of its resource; older states do not have it, and its id says the same then.
+    #[serde(default)]
+    resource_type: Option<String>,
     subject: ResourceId,
     started: Timestamp,
     ended: Option<Timestamp>,
@@ -128,7 +129,7 @@ impl AzureState {
             key: operation.key,
             number: operation.number,
             name: operation.name,
-            dialect: operation.dialect,
+            resource_type: Some(operation.protocol.resource_type.to_owned()),
             subject: operation.subject,
             started: operation.started,
             ended: operation.ended,
@@ -201,14 +202,17 @@ impl AzureState {
             });
         }
         let now = Instant::now();
-        let operations: Vec<Operation> = saved
-            .operations
-            .into_iter()
-            .map(|operation| Operation {
+        let mut operations = Vec::with_capacity(saved.operations.len());
+        for operation in saved.operations {
+            let name = operation.resource_type.unwrap_or_else(|| operation.subject.resource_type());
+            let Some(resource_type) = self.resource_type(&name) else {
+                return Err(BadSnapshot::UnknownType(name));
+            };
+            operations.push(Operation {
                 key: operation.key,
                 number: operation.number,
                 name: operation.name,
-                dialect: operation.dialect,
+                protocol: resource_type.protocol(),
                 subject: operation.subject,
                 started: operation.started,
                 ended: operation.ended,
@@ -218,8 +222,8 @@ impl AzureState {
                 ending: operation.ending,
                 operation_style: operation.operation_style,
                 readable_until: operation.readable_for.map(|left| after(now, left)),
-            })
-            .collect();
+            });
+        }
         let ends = operations
             .iter()
             .filter(|operation| operation.status == Status::InProgress)

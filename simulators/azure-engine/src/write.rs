@@ -16,7 +16,7 @@ use super::store::State;
 use crate::actors::Write;
 use crate::execution::{Execution, Started};
 use crate::provider::{
-    AzureState, ChildCollection, Expand, Proposal, Record, ResourceType, Source, WireDialect,
+    AzureState, ChildCollection, Concurrency, Expand, Proposal, Record, ResourceType, Source,
 };
 use crate::resolve::Resolved;
 
@@ -210,7 +210,7 @@ impl AzureState {
             .and_then(|()| {
                 resource_type.write(self, Proposal { id, old, body: into_object(body), source, emptied })
             })
-            .map_err(|refusal| refusal.worded(protocol.dialect))?;
+            .map_err(protocol.words.unreadable)?;
         let before = old.map(|old| old.body.clone());
         let changed = before.as_ref() != Some(&stored);
         let repairs = old.is_some_and(|old| old.state != State::Succeeded);
@@ -221,10 +221,7 @@ impl AzureState {
             body: stored,
             hidden: old.map(|old| old.hidden.clone()).unwrap_or_default(),
             version: old.map_or(1, |old| old.version + u64::from(changed || repairs)),
-            state: match protocol.dialect {
-                WireDialect::Compute if old.is_none() => State::Creating,
-                _ => State::Updating,
-            },
+            state: if old.is_none() { protocol.first_state } else { State::Updating },
             operation: old.and_then(|old| old.operation.clone()),
             created: old.map_or(jiff::Timestamp::UNIX_EPOCH, |old| old.created),
             incarnation: 0,
@@ -252,12 +249,8 @@ impl AzureState {
         let instant = self.instant();
         self.actors.accepted(&written, instant);
         let mut execution = execution.clone();
-        // A write that changes nothing is over at once; Compute says `Updating` all the same.
-        if unchanged
-            && protocol.dialect == WireDialect::Network
-            && execution.ending.is_none()
-            && !execution.stall
-        {
+        // A write that changes nothing is over at once, where the provider looks.
+        if unchanged && protocol.unchanged_at_once && execution.ending.is_none() && !execution.stall {
             execution.at_once = true;
         }
         execution.at_once |= synchronous;
@@ -304,7 +297,7 @@ impl AzureState {
             status,
             location,
             body: Some(shown),
-            etag: (protocol.dialect == WireDialect::Compute && protocol.etagged).then(|| self.etag(record)),
+            etag: (protocol.etag_on_writes && protocol.etagged).then(|| self.etag(record)),
             operation: (!synchronous)
                 .then(|| self.links(id, resource_type, &started, protocol.polling.location_on_writes)),
             note: Note { changes: note_changes, operation_ms: milliseconds(&started) },
@@ -357,8 +350,8 @@ impl AzureState {
             execution,
         );
         // A write must not take a report for its predecessor.
-        if let (true, WireDialect::Network, Some(record)) =
-            (reports, resource_type.dialect(), self.store.get_mut(&id))
+        if let (true, Concurrency::Supersede, Some(record)) =
+            (reports, resource_type.protocol().concurrency, self.store.get_mut(&id))
         {
             record.operation = held;
         }
@@ -384,7 +377,7 @@ impl AzureState {
             self.operations.get(&started.key).filter(|o| o.ended.is_none()).map(|operation| operation.due);
         OperationLinks {
             key: started.key.clone(),
-            dialect: resource_type.dialect(),
+            urls: resource_type.protocol().polling.urls,
             segment: resource_type.protocol().polling.segment,
             namespace: id.namespace().unwrap_or_default().to_owned(),
             location: self.location(id),
@@ -430,35 +423,9 @@ impl AzureState {
         if given == "*" {
             return Ok(());
         }
-        match old.resource_type.dialect() {
-            WireDialect::Network | WireDialect::Manager => {
-                let shown = if given.contains('"') { given.to_owned() } else { format!("W/\"{given}\"") };
-                if shown == current {
-                    return Ok(());
-                }
-                Err(Refusal::network(412, "PreconditionFailed", "Precondition failed.").with_detail(
-                    "PreconditionFailedEtagMismatch",
-                    format!(
-                        "Etag provided in if-match header {shown} does not match etag {current} of resource {} in NRP \
-                         data store.",
-                        old.id
-                    ),
-                ))
-            }
-            WireDialect::Compute => {
-                let shown = if given.contains('"') { given.to_owned() } else { format!("\"{given}\"") };
-                if shown == current {
-                    return Ok(());
-                }
-                Err(Refusal::new(
-                    412,
-                    "PreconditionFailed",
-                    format!(
-                        "Etag provided in if-match header {shown} does not match etag {current} of resource."
-                    ),
-                ))
-            }
-        }
+        let protocol = old.resource_type.protocol();
+        let shown = protocol.etag.read(given);
+        if shown == current { Ok(()) } else { Err((protocol.words.mismatch)(&shown, &current, &old.id)) }
     }
 
     fn check_envelope(

@@ -61,14 +61,20 @@ pub(super) struct Disks;
 
 /// What disks and snapshots have in common.
 pub(super) const fn disk_protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
+    let usual = protocol(resource_type, noun);
     Protocol {
         api_versions: &API_VERSIONS,
         etagged: false,
         create_status: 202,
         update_status: 202,
         patch_status: 202,
-        polling: Polling { segment: "DiskOperations", location_on_writes: true, output: true },
-        ..protocol(resource_type, noun)
+        polling: Polling {
+            segment: "DiskOperations",
+            location_on_writes: true,
+            output: true,
+            ..usual.polling
+        },
+        ..usual
     }
 }
 

@@ -50,6 +50,7 @@ mod uniform;
 mod update;
 mod versions;
 mod virtual_machine;
+mod words;
 mod zones;
 
 use azure_engine::provider::Provider;

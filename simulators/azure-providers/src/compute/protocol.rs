@@ -1,6 +1,9 @@
 //! What the provider's types have in common.
 
-use azure_engine::provider::{Concurrency, Protocol, WireDialect};
+use azure_engine::provider::{EtagForm, KeyForm, Polling, Protocol, Readiness, UrlForm};
+use azure_engine::store::State;
+
+use super::words::WORDS;
 
 /// Versions that clients of today use, newest first; 2018-10-01 serves the NICs of instances.
 const API_VERSIONS: [&str; 7] =
@@ -8,5 +11,15 @@ const API_VERSIONS: [&str; 7] =
 
 /// How requests about most of the provider's types are answered.
 pub(super) const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
-    Protocol::new(resource_type, noun, &API_VERSIONS, WireDialect::Compute, Concurrency::Conflict)
+    let usual = Protocol::new(resource_type, noun, &API_VERSIONS);
+    Protocol {
+        words: &WORDS,
+        etag: EtagForm::Counter,
+        etagged: true,
+        etag_on_writes: true,
+        first_state: State::Creating,
+        readiness: Readiness::UnderWay,
+        polling: Polling { key: KeyForm::Guid, urls: UrlForm::Monitor, times: true, ..usual.polling },
+        ..usual
+    }
 }

@@ -1,6 +1,6 @@
 //! What the provider's types have in common.
 
-use azure_engine::provider::{Concurrency, Protocol, WireDialect};
+use azure_engine::provider::{Concurrency, EtagForm, KeyForm, Polling, Protocol, UrlForm};
 
 /// Versions that clients of today use, newest first.
 const API_VERSIONS: [&str; 7] =
@@ -8,5 +8,16 @@ const API_VERSIONS: [&str; 7] =
 
 /// How requests about most of the provider's types are answered.
 pub(super) const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
-    Protocol::new(resource_type, noun, &API_VERSIONS, WireDialect::Network, Concurrency::Supersede)
+    let usual = Protocol::new(resource_type, noun, &API_VERSIONS);
+    Protocol {
+        concurrency: Concurrency::Supersede,
+        only_tags: true,
+        etag: EtagForm::WeakGuid,
+        etagged: true,
+        counts_referrers: true,
+        counts_ends: true,
+        unchanged_at_once: true,
+        polling: Polling { key: KeyForm::Guid, urls: UrlForm::Apart, gone_status: 204, ..usual.polling },
+        ..usual
+    }
 }

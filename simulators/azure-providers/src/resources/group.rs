@@ -16,9 +16,7 @@ use azure_engine::execution::Execution;
 use azure_engine::journal::differences;
 use azure_engine::location::location_of;
 use azure_engine::operation::Completion;
-use azure_engine::provider::{
-    AzureState, Expand, Proposal, Protocol, Record, ResourceType, Source, WireDialect,
-};
+use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType, Source, UrlForm};
 use azure_engine::reference::Role;
 use azure_engine::store::State;
 
@@ -166,7 +164,7 @@ pub fn delete_group(
     let links = |key: String, retry_after| OperationLinks {
         segment: "operationresults",
         key,
-        dialect: WireDialect::Manager,
+        urls: UrlForm::Job,
         namespace: String::new(),
         location: String::new(),
         result_url: true,

@@ -1,6 +1,6 @@
 //! What the provider's types have in common.
 
-use azure_engine::provider::{Concurrency, Protocol, WireDialect};
+use azure_engine::provider::Protocol;
 
 /// Versions of the resources API, newest first.
 pub(super) const API_VERSIONS: [&str; 7] =
@@ -8,5 +8,5 @@ pub(super) const API_VERSIONS: [&str; 7] =
 
 /// How requests about most of the provider's types are answered.
 pub(super) const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
-    Protocol::new(resource_type, noun, &API_VERSIONS, WireDialect::Manager, Concurrency::Conflict)
+    Protocol::new(resource_type, noun, &API_VERSIONS)
 }

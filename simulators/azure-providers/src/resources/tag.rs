@@ -8,7 +8,7 @@ use azure_engine::answer::{Answer, Note};
 use azure_engine::document::{Object, members, text};
 use azure_engine::error::Refusal;
 use azure_engine::journal::differences;
-use azure_engine::provider::{AzureState, Extension, WireDialect};
+use azure_engine::provider::{AzureState, Extension};
 
 /// Answers `{scope}/providers/Microsoft.Resources/tags/default`.
 pub(super) fn answer(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
@@ -74,7 +74,7 @@ fn tags_of(azure: &mut AzureState, asked: &Extension<'_>) -> Result<Answer, Refu
                 false => document.insert("tags".into(), Value::Object(new.clone())),
             };
         }
-        if record.resource_type.dialect() != WireDialect::Manager {
+        if record.resource_type.protocol().etagged {
             record.version += 1;
         }
         azure.changed(scope);
