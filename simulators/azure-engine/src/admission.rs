@@ -9,7 +9,7 @@ use super::dispatch::Located;
 use super::error::Refusal;
 use super::location::normal_location;
 use super::target::{Scope, Target};
-use crate::provider::{AzureState, Provider};
+use crate::provider::AzureState;
 use crate::request::Request;
 
 impl AzureState {
@@ -25,8 +25,11 @@ impl AzureState {
             Target::Within(subscription, scope) => (subscription.as_str(), namespace(scope)),
             Target::Subscriptions | Target::Tenants | Target::TenantProviders(_) => ("", None),
         };
-        let provider: Option<&Provider> = namespace.and_then(|namespace| self.provider(namespace));
-        let provider = provider.map(|provider| (provider.namespace, provider.policies));
+        let namespace = namespace.and_then(|namespace| self.namespace(namespace));
+        let provider = namespace.map(|namespace| {
+            let policies = self.providers_of(namespace).flat_map(|provider| provider.policies);
+            (namespace, policies.collect())
+        });
         let region = self.region_of(request, located);
         let resource = match &located.resolved {
             Some(resolved) => resolved.id.as_str(),

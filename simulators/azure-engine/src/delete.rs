@@ -33,6 +33,7 @@ impl AzureState {
         let Some(record) = self.store.get(id) else {
             if let Some(parent) = id.parent().filter(|parent| parent.namespace().is_some())
                 && self.store.get(&parent).is_none()
+                && self.document(&parent).is_none()
             {
                 return Err(Refusal::parent_not_found("delete", resource_type.name(), &parent));
             }

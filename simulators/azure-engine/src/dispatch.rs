@@ -7,11 +7,11 @@ use super::answer::Answer;
 use super::error::Refusal;
 use super::operation::{OperationStyle, OperationUrls};
 use super::request::Request;
-use super::target::{BadPath, Scope, Target};
+use super::target::{self, BadPath, Scope, Target};
 use super::version;
 use crate::execution::Execution;
 use crate::protocol::UrlForm;
-use crate::provider::{AzureState, Call, Extension};
+use crate::provider::{Answers, AzureState, Call, Extends, Extension};
 use crate::resolve::Resolved;
 
 /// What a request is about, found before anything is done.
@@ -101,7 +101,7 @@ impl AzureState {
                 let resolved =
                     match self.resolve(subscription, group.as_deref(), namespace, segments, version) {
                         Ok(resolved) => resolved,
-                        Err(refusal) if self.provider(namespace).is_some() => {
+                        Err(refusal) if self.namespace(namespace).is_some() => {
                             let first = segments.first().map_or("", String::as_str);
                             return Ok(Located {
                                 resource_type: format!("{namespace}/{first}"),
@@ -113,38 +113,32 @@ impl AzureState {
                         }
                         Err(refusal) => return Err(refusal),
                     };
-                let versions = resolved.resource_type.protocol().api_versions;
-                if !version::known(version, self.time())
-                    || (self.options.strict_api_versions && !versions.contains(&version))
-                {
-                    let region = &self.options.region;
-                    return Err(Refusal::new(
-                        400,
-                        "NoRegisteredProviderFound",
-                        format!(
-                            "No registered resource provider found for location '{region}' and API version '{version}' for \
-                             type '{}'. The supported api-versions are '{}'. The supported locations are '{region}'.",
-                            resolved.full_type.split_once('/').map_or("", |(_, name)| name),
-                            versions.join(", ")
-                        ),
-                    ));
-                }
+                self.check_version(&resolved, version)?;
                 (resolved.full_type.clone(), Some(resolved), false)
             }
             Scope::Operation(namespace, ..) => {
-                let name = self.provider(namespace).map_or(namespace.as_str(), |provider| provider.namespace);
+                let name = self.namespace(namespace).unwrap_or(namespace);
                 (format!("{name}/locations/operations"), None, true)
             }
             Scope::GroupOperation(_) => (self.manager.type_of(&target).into(), None, true),
             Scope::Extension(extension) => {
                 let first = extension.below.first().map_or("", String::as_str);
-                let Some(provider) = self.provider(&extension.by) else {
+                let Some(namespace) = self.namespace(&extension.by) else {
                     return Err(Refusal::unknown_namespace(&extension.by));
                 };
                 if !version::known(version, self.time()) {
                     return Err(invalid_version());
                 }
-                (format!("{}/{first}", provider.namespace), None, false)
+                let full_type = format!("{namespace}/{first}");
+                match self.resource_type(&full_type) {
+                    None => (full_type, None, false),
+                    Some(_) => {
+                        let (_, scope) = self.extended(subscription, extension)?;
+                        let resolved = self.resolve_in(&scope, namespace, &extension.below, version)?;
+                        self.check_version(&resolved, version)?;
+                        (resolved.full_type.clone(), Some(resolved), false)
+                    }
+                }
             }
             _ => {
                 let known = self.manager.api_versions().contains(&version);
@@ -179,15 +173,13 @@ impl AzureState {
         };
         match (method, scope) {
             (method, Scope::Extension(extension)) => {
-                let group = extension.group.as_deref();
-                let on = self.resolve(subscription, group, &extension.namespace, &extension.segments, "")?;
-                let id = self.require(&on)?.id.clone();
-                let scope = on.below.chunks(2).fold(id, |id, pair| match pair {
-                    [kind, name] => id.child(kind, name),
-                    _ => id,
-                });
-                if on.list || (!on.below.is_empty() && self.document(&scope).is_none()) {
+                let (on, scope) = self.extended(subscription, extension)?;
+                self.require(&on)?;
+                if !on.below.is_empty() && self.document(&scope).is_none() {
                     return Err(self.not_found(&scope));
+                }
+                if let Some(resolved) = &located.resolved {
+                    return self.operate(request, resolved, execution);
                 }
                 let body = if request.body.is_empty() { Value::Null } else { body()? };
                 let segments: Vec<&str> = extension.below.iter().map(String::as_str).collect();
@@ -235,29 +227,7 @@ impl AzureState {
                         Err(refusal.unwrap_or_else(|| Refusal::method_not_allowed(method)))
                     });
                 };
-                if !matches!(method, "GET" | "DELETE") {
-                    self.manager.check_registered(self, subscription, namespace)?;
-                }
-                let mut answer = match method {
-                    // Whether something exists: asked by its id.
-                    "GET" if request.method == "HEAD" && !resolved.list => {
-                        self.read(resolved, request.query).map(|_| Answer::empty(204))
-                    }
-                    "GET" => self.read(resolved, request.query),
-                    "PUT" => self.put(resolved, body()?, request.conditions, execution),
-                    "PATCH" => self.patch(resolved, body()?, request.conditions, execution),
-                    "DELETE" => self.delete(resolved, request.conditions, execution),
-                    "POST" => {
-                        let body = if request.body.is_empty() { Value::Null } else { body()? };
-                        self.act(resolved, &body, execution)
-                    }
-                    other => Err(Refusal::method_not_allowed(other)),
-                }?;
-                if resolved.below.is_empty() && method != "POST" {
-                    let asked = request.query.get("api-version").map(String::as_str).unwrap_or_default();
-                    self.shape(resolved, asked, &mut answer);
-                }
-                Ok(answer)
+                self.operate(request, resolved, execution)
             }
             (other, Scope::Operation(..) | Scope::GroupOperation(_)) => {
                 Err(Refusal::method_not_allowed(other))
@@ -266,15 +236,93 @@ impl AzureState {
         }
     }
 
+    /// Does what is asked of a resource or list.
+    fn operate(
+        &mut self,
+        request: &Request<'_>,
+        resolved: &Resolved,
+        execution: &Execution,
+    ) -> Result<Answer, Refusal> {
+        let method = if request.method == "HEAD" { "GET" } else { request.method };
+        let namespace = resolved.full_type.split('/').next().unwrap_or_default();
+        let body = || -> Result<Value, Refusal> {
+            serde_json::from_slice(request.body).map_err(Refusal::bad_content)
+        };
+        if !matches!(method, "GET" | "DELETE") {
+            self.manager.check_registered(self, resolved.id.subscription_id(), namespace)?;
+        }
+        let mut answer = match method {
+            // Whether something exists: asked by its id.
+            "GET" if request.method == "HEAD" && !resolved.list => {
+                self.read(resolved, request.query).map(|_| Answer::empty(204))
+            }
+            "GET" => self.read(resolved, request.query),
+            "PUT" => self.put(resolved, body()?, request.conditions, execution),
+            "PATCH" => self.patch(resolved, body()?, request.conditions, execution),
+            "DELETE" => self.delete(resolved, request.conditions, execution),
+            "POST" => {
+                let body = if request.body.is_empty() { Value::Null } else { body()? };
+                self.act(resolved, &body, execution)
+            }
+            other => Err(Refusal::method_not_allowed(other)),
+        }?;
+        if resolved.below.is_empty() && method != "POST" {
+            let asked = request.query.get("api-version").map(String::as_str).unwrap_or_default();
+            self.shape(resolved, asked, &mut answer);
+        }
+        Ok(answer)
+    }
+
+    /// Whether a type can be asked for in a version.
+    fn check_version(&self, resolved: &Resolved, version: &str) -> Result<(), Refusal> {
+        let versions = resolved.resource_type.protocol().api_versions;
+        if !version::known(version, self.time())
+            || (self.options.strict_api_versions && !versions.contains(&version))
+        {
+            let region = &self.options.region;
+            return Err(Refusal::new(
+                400,
+                "NoRegisteredProviderFound",
+                format!(
+                    "No registered resource provider found for location '{region}' and API version '{version}' for \
+                     type '{}'. The supported api-versions are '{}'. The supported locations are '{region}'.",
+                    resolved.full_type.split_once('/').map_or("", |(_, name)| name),
+                    versions.join(", ")
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// What an extension lies on, whether or not it exists: the resource, and the id of that or of a child in it.
+    fn extended(
+        &self,
+        subscription: &str,
+        extension: &target::Extension,
+    ) -> Result<(Resolved, ResourceId), Refusal> {
+        let group = extension.group.as_deref();
+        let on = self.resolve(subscription, group, &extension.namespace, &extension.segments, "")?;
+        if on.list {
+            return Err(self.not_found(&on.id));
+        }
+        let scope = on.below.chunks(2).fold(on.id.clone(), |id, pair| match pair {
+            [kind, name] => id.child(kind, name),
+            _ => id,
+        });
+        Ok((on, scope))
+    }
+
     /// What a provider answers beside its resources.
-    fn call(&self, namespace: &str, call: &Call<'_>) -> Option<Result<Answer, Refusal>> {
-        let calls = &self.provider(namespace)?.calls;
-        calls.iter().find_map(|answers| answers(self, call)).map(|answer| answer.map(Answer::ok))
+    fn call(&mut self, namespace: &str, call: &Call<'_>) -> Option<Result<Answer, Refusal>> {
+        let calls = self.providers_of(namespace).flat_map(|provider| provider.calls.clone());
+        let calls: Vec<Answers> = calls.collect();
+        calls.into_iter().find_map(|answers| answers(self, call)).map(|answer| answer.map(Answer::ok))
     }
 
     /// What a provider answers about what it lays on others' resources.
     fn extend(&mut self, namespace: &str, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
-        let extensions = self.provider(namespace)?.extensions.clone();
+        let extensions = self.providers_of(namespace).flat_map(|provider| provider.extensions.clone());
+        let extensions: Vec<Extends> = extensions.collect();
         extensions.into_iter().find_map(|extends| extends(self, asked))
     }
 

@@ -291,6 +291,19 @@ impl Refusal {
         Self::new(400, UNREADABLE, "Cannot parse the request.").with_detail(code, reason)
     }
 
+    /// A type is not to be had in a location; `regions` are those in which it is.
+    pub fn no_such_location(location: &str, resource_type: &str, regions: &str) -> Self {
+        let what = format!("resource type '{resource_type}'");
+        Self::new(
+            400,
+            "LocationNotAvailableForResourceType",
+            format!(
+                "The provided location '{location}' is not available for {what}. List of available regions for the \
+                 resource type is '{regions}'."
+            ),
+        )
+    }
+
     /// ARM itself cannot read the body.
     pub fn bad_content(reason: impl std::fmt::Display) -> Self {
         Self::new(

@@ -17,8 +17,7 @@ impl AzureState {
     /// Checks the plain counts that a write would change.
     pub fn check_limits(&self, candidate: &Record, existed: bool) -> Result<(), Refusal> {
         let resource_type = candidate.resource_type;
-        let namespace = candidate.id.namespace().unwrap_or_default();
-        let Some(provider) = self.provider(namespace) else { return Ok(()) };
+        let Some(provider) = self.provider_of(resource_type.name()) else { return Ok(()) };
         if !existed {
             self.check_group_room(provider, candidate)?;
         }

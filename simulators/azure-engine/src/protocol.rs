@@ -34,6 +34,29 @@ pub enum Readiness {
     UnderWay,
 }
 
+/// Where resources of a type are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// In a region, which their documents name.
+    Regional,
+    /// In all of them: their documents say `global`.
+    Global,
+}
+
+/// What the location of a global resource is called.
+pub const GLOBAL: &str = "global";
+
+/// What resources of a type lie in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiesIn {
+    /// A resource group.
+    Group,
+    /// A subscription.
+    Subscription,
+    /// Whatever has an id: a subscription, a group or a resource of any provider.
+    Anything,
+}
+
 /// What keys of operations look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyForm {
@@ -114,6 +137,10 @@ pub struct Protocol {
     pub child_collections: &'static [ChildCollection],
     /// Whether it is a resource with location and tags, rather than a part of its parent.
     pub tracked: bool,
+    /// Where its resources are.
+    pub placement: Placement,
+    /// What they lie in.
+    pub lies_in: LiesIn,
     /// Whether clients may create it by PUT; scale set instances come from their set.
     pub creatable: bool,
     /// Whether a PATCH changes tags and nothing else, at once.
@@ -169,6 +196,8 @@ impl Protocol {
             concurrency: Concurrency::Conflict,
             child_collections: &[],
             tracked: true,
+            placement: Placement::Regional,
+            lies_in: LiesIn::Group,
             creatable: true,
             only_tags: false,
             etag: EtagForm::Hidden,

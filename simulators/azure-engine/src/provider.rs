@@ -37,7 +37,7 @@ use super::target::Target;
 use super::version::Since;
 
 pub use super::protocol::{
-    ChildCollection, Concurrency, EtagForm, KeyForm, Polling, Protocol, Readiness, UrlForm,
+    ChildCollection, Concurrency, EtagForm, KeyForm, LiesIn, Placement, Polling, Protocol, Readiness, UrlForm,
 };
 pub use super::reference::Reference;
 
@@ -279,7 +279,7 @@ pub struct Call<'a> {
 }
 
 /// Answers a call; `None` where it is not this function's.
-pub type Answers = fn(&AzureState, &Call<'_>) -> Option<Result<Value, Refusal>>;
+pub type Answers = fn(&mut AzureState, &Call<'_>) -> Option<Result<Value, Refusal>>;
 
 /// A request to something that lies on a subscription, a group or a resource and belongs to another
 /// provider: tags, an identity.
@@ -509,16 +509,33 @@ impl AzureState {
         azure
     }
 
-    /// The provider of a namespace.
-    pub fn provider(&self, namespace: &str) -> Option<&Provider> {
-        self.providers.iter().find(|provider| provider.namespace.eq_ignore_ascii_case(namespace))
+    /// The providers of a namespace: several services may share one.
+    pub fn providers_of(&self, namespace: &str) -> impl Iterator<Item = &Provider> {
+        self.providers.iter().filter(move |provider| provider.namespace.eq_ignore_ascii_case(namespace))
+    }
+
+    /// A namespace in Azure's spelling, where there is one.
+    pub fn namespace(&self, namespace: &str) -> Option<&'static str> {
+        self.providers_of(namespace).next().map(|provider| provider.namespace)
+    }
+
+    /// The provider that has a full type, or a type above it.
+    pub fn provider_of(&self, full_type: &str) -> Option<&Provider> {
+        let has = |provider: &&Provider| {
+            provider.resource_types.iter().any(|known| {
+                let (name, rest) = full_type.split_at_checked(known.name().len()).unwrap_or_default();
+                name.eq_ignore_ascii_case(known.name()) && (rest.is_empty() || rest.starts_with('/'))
+            })
+        };
+        self.providers_of(full_type.split('/').next().unwrap_or_default()).find(has)
     }
 
     /// The resource type of a full name such as `Microsoft.Network/loadBalancers`.
     pub fn resource_type(&self, name: &str) -> Option<&'static dyn ResourceType> {
-        let namespace = name.split('/').next().unwrap_or_default();
-        let types = &self.provider(namespace)?.resource_types;
-        types.iter().copied().find(|known| known.name().eq_ignore_ascii_case(name))
+        let mut types = self
+            .providers_of(name.split('/').next().unwrap_or_default())
+            .flat_map(|provider| &provider.resource_types);
+        types.find(|known| known.name().eq_ignore_ascii_case(name)).copied()
     }
 
     /// The subscription in the spelling of the options, if it exists.

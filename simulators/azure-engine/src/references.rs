@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 
 use super::error::Refusal;
-use super::protocol::Readiness;
+use super::protocol::{GLOBAL, Readiness};
 use super::provider::{AzureState, Record};
 use super::reference::Role;
 use super::store::State;
@@ -76,7 +76,7 @@ impl AzureState {
 /// Whether two documents are in one region, as far as both say where they are.
 fn same_region(one: &Record, other: &Record) -> bool {
     match (one.body.get("location"), other.body.get("location")) {
-        (Some(one), Some(other)) => one == other,
+        (Some(one), Some(other)) => one == other || one == GLOBAL || other == GLOBAL,
         _ => true,
     }
 }

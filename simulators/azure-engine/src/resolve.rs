@@ -4,7 +4,7 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::error::Refusal;
-use crate::provider::{AzureState, ChildCollection, Expand, Record, ResourceType};
+use crate::provider::{AzureState, ChildCollection, Expand, LiesIn, Record, ResourceType};
 
 /// What a path means among the known types.
 #[derive(Clone)]
@@ -52,10 +52,21 @@ impl AzureState {
             Some(group) => self.group_id(subscription, group),
             None => ResourceId::subscription(subscription),
         };
-        let Some(provider) = self.provider(namespace) else {
+        self.resolve_in(&scope, namespace, segments, api_version)
+    }
+
+    /// The same for what lies in a subscription, a group or a resource.
+    pub fn resolve_in(
+        &self,
+        scope: &ResourceId,
+        namespace: &str,
+        segments: &[String],
+        api_version: &str,
+    ) -> Result<Resolved, Refusal> {
+        let Some(namespace) = self.namespace(namespace) else {
             return Err(Refusal::unknown_namespace(namespace));
         };
-        let mut full_type = provider.namespace.to_owned();
+        let mut full_type = namespace.to_owned();
         let mut id = scope.clone();
         let mut found: Option<Resolved> = None;
         let mut rest = segments;
@@ -68,7 +79,7 @@ impl AzureState {
                 return Ok(Resolved { resource_type, id, list: true, below: Vec::new(), full_type });
             };
             id = match found {
-                None => id.resource(provider.namespace, spelled, name),
+                None => id.resource(namespace, spelled, name),
                 Some(_) => id.child(spelled, name),
             };
             rest = below;
@@ -82,16 +93,23 @@ impl AzureState {
         }
         let Some(mut resolved) = found else {
             let asked = segments.first().map_or("", String::as_str);
-            return Err(Refusal::unknown_type(provider.namespace, asked, api_version));
+            return Err(Refusal::unknown_type(namespace, asked, api_version));
         };
-        if group.is_none() {
-            return Err(Refusal::new(
-                404,
-                "InvalidRequestPath",
-                format!(
+        let fits = match resolved.resource_type.protocol().lies_in {
+            LiesIn::Group => scope.group_name().is_some() && scope.namespace().is_none(),
+            LiesIn::Subscription => scope.group_name().is_none() && scope.namespace().is_none(),
+            LiesIn::Anything => true,
+        };
+        if !fits {
+            let text = match resolved.resource_type.protocol().lies_in {
+                LiesIn::Subscription => {
+                    format!("A resource of type '{full_type}' lies in a subscription alone.")
+                }
+                _ => format!(
                     "A resource of type '{full_type}' lies in a resource group, and the path names none."
                 ),
-            ));
+            };
+            return Err(Refusal::new(404, "InvalidRequestPath", text));
         }
         // The stored spelling of the name wins on reads; a write puts its own in its place.
         for (at, segment) in rest.iter().enumerate() {

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::answer::Answer;
@@ -18,7 +17,7 @@ impl AzureState {
     pub fn check_names(&self, candidate: &Record, old: Option<&Record>) -> Result<(), Refusal> {
         let resource_type = candidate.resource_type.name();
         if old.is_none() {
-            self.check_name(&candidate.id, resource_type, candidate.id.name())?;
+            self.check_name(resource_type, candidate.id.name())?;
         }
         for collection in candidate.resource_type.protocol().child_collections {
             let path = format!("properties/{}", collection.name);
@@ -28,15 +27,15 @@ impl AzureState {
             let child_type = format!("{resource_type}/{}", collection.name);
             for child in items(&candidate.body, &path).iter().map(name) {
                 if !before.contains(&child.to_ascii_lowercase()) {
-                    self.check_name(&candidate.id, &child_type, child)?;
+                    self.check_name(&child_type, child)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn check_name(&self, id: &ResourceId, resource_type: &str, name: &str) -> Result<(), Refusal> {
-        let provider = id.namespace().and_then(|namespace| self.provider(namespace));
+    fn check_name(&self, resource_type: &str, name: &str) -> Result<(), Refusal> {
+        let provider = self.provider_of(resource_type);
         let rules = provider.map_or(&[][..], |provider| provider.names);
         match rules.iter().find(|rule| matches(rule.of, resource_type)) {
             Some(rule) if !(rule.fits)(name) => Err((rule.refusal)(resource_type, name)),
@@ -48,7 +47,7 @@ impl AzureState {
     /// # Errors
     /// Refuses a value that cannot stand for what its member holds, naming member and value.
     pub(super) fn shape_members(&self, resource_type: &str, document: &mut Value) -> Result<(), Refusal> {
-        let Some(provider) = self.provider(resource_type.split('/').next().unwrap_or_default()) else {
+        let Some(provider) = self.provider_of(resource_type) else {
             return Ok(());
         };
         if document.get("properties").is_some_and(|properties| !properties.is_object()) {
@@ -75,7 +74,7 @@ impl AzureState {
 
     /// What documents of a type have only in newer versions than this one.
     pub(super) fn newer_members(&self, resource_type: &str, version: &str) -> Vec<&'static str> {
-        let provider = self.provider(resource_type.split('/').next().unwrap_or_default());
+        let provider = self.provider_of(resource_type);
         let date = version.get(..10).unwrap_or(version);
         let since = provider.map_or(&[][..], |provider| provider.since).iter();
         since

@@ -11,12 +11,14 @@ use super::journal::differences;
 use super::latency::CREATE;
 use super::location::location_of;
 use super::operation::{Completion, Status};
+use super::protocol::GLOBAL;
 use super::request::Conditions;
 use super::store::State;
 use crate::actors::Write;
 use crate::execution::{Execution, Started};
 use crate::provider::{
-    AzureState, ChildCollection, Concurrency, Expand, Proposal, Record, ResourceType, Source,
+    AzureState, ChildCollection, Concurrency, Expand, Placement, Proposal, Protocol, Record, ResourceType,
+    Source,
 };
 use crate::resolve::Resolved;
 
@@ -187,6 +189,7 @@ impl AzureState {
             }
             if let Some(parent) = id.parent().filter(|parent| parent.namespace().is_some())
                 && self.store.get(&parent).is_none()
+                && self.document(&parent).is_none()
             {
                 return Err(Refusal::parent_not_found("write", protocol.resource_type, &parent));
             }
@@ -199,7 +202,7 @@ impl AzureState {
         let superseded = running.map(|running| running.key.clone());
         let given = ["tags", "identity"].map(|member| body.contains_key(member).then_some(member));
         if protocol.tracked {
-            self.check_envelope(id, protocol.resource_type, old, &mut body)?;
+            self.check_envelope(id, protocol, old, &mut body)?;
         }
         let emptied = given.into_iter().flatten().filter(|member| !body.contains_key(*member)).collect();
         let source = if method == "PATCH" { Source::Patch } else { Source::Put };
@@ -431,13 +434,20 @@ impl AzureState {
     fn check_envelope(
         &self,
         id: &ResourceId,
-        resource_type: &str,
+        protocol: &Protocol,
         old: Option<&Record>,
         body: &mut Object,
     ) -> Result<(), Refusal> {
         let location = location_of(body)?;
-        if old.is_none() {
-            self.manager.check_region(self, &location, resource_type)?;
+        match protocol.placement {
+            _ if old.is_some() => {}
+            Placement::Regional => {
+                self.manager.check_region(self, &location, protocol.resource_type)?;
+            }
+            Placement::Global if location == GLOBAL => {}
+            Placement::Global => {
+                return Err(Refusal::no_such_location(&location, protocol.resource_type, GLOBAL));
+            }
         }
         if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str)
             && current != location

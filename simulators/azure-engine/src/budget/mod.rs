@@ -181,7 +181,7 @@ pub struct Asker<'a> {
     /// The request, as providers' policies see it.
     pub counted: &'a Counted<'a>,
     /// The namespace asked, with its policies.
-    pub provider: Option<(&'static str, &'static [Policy])>,
+    pub provider: Option<(&'static str, Vec<&'static Policy>)>,
 }
 
 /// Above how many buckets full ones are forgotten, which changes no answer: a bucket that is made anew is full. Thousands
@@ -346,8 +346,8 @@ fn drawn(budgets: &Budgets, asker: &Asker<'_>) -> Vec<Drawn> {
         side(BudgetScope::Principal(asker.principal.to_owned()), 1.0),
         side(BudgetScope::Subscription, budgets.global_factor),
     ];
-    if let Some((namespace, policies)) = asker.provider.filter(|_| budgets.providers) {
-        for policy in policies.iter().filter(|policy| policy.fits(asker.counted)) {
+    if let Some((namespace, policies)) = asker.provider.as_ref().filter(|_| budgets.providers) {
+        for policy in policies.iter().copied().filter(|policy| policy.fits(asker.counted)) {
             let name = policy.full_name(namespace);
             let Some(figures) = policy.figures(budgets, &name) else { continue };
             let subject = match policy.per {
@@ -404,7 +404,13 @@ mod tests {
     ];
 
     fn asker<'a>(counted: &'a Counted<'a>) -> Asker<'a> {
-        Asker { subscription: "s", principal: "p", region: "r", counted, provider: Some(("N", &POLICIES)) }
+        Asker {
+            subscription: "s",
+            principal: "p",
+            region: "r",
+            counted,
+            provider: Some(("N", POLICIES.iter().collect())),
+        }
     }
 
     #[tokio::test(start_paused = true)]

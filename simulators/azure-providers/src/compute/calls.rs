@@ -11,7 +11,7 @@ use azure_engine::error::Refusal;
 use azure_engine::location::normal_location;
 use azure_engine::provider::{AzureState, Call, Expand};
 
-pub(super) fn answer(azure: &AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
+pub(super) fn answer(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
     if call.method != "GET" {
         return None;
     }

@@ -11,7 +11,7 @@ use azure_engine::location::normal_location;
 use azure_engine::provider::{AzureState, Call};
 
 /// Answers calls below `locations/{location}`.
-pub(super) fn answer(azure: &AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
+pub(super) fn answer(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
     let [locations, location, what] = call.segments else { return None };
     if !locations.eq_ignore_ascii_case("locations") {
         return None;

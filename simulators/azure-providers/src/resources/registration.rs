@@ -7,11 +7,14 @@ use super::location::{Region, regions};
 use super::subscription_record::{
     NOT_REGISTERED, REGISTERED, REGISTERING, Subscriptions, UNREGISTERING, registration, set_registration,
 };
+use std::collections::BTreeSet;
+
 use azure_engine::answer::{Answer, Note};
 use azure_engine::document::at;
 use azure_engine::error::Refusal;
 use azure_engine::execution::Execution;
 use azure_engine::operation::Completion;
+use azure_engine::protocol::{GLOBAL, Placement};
 use azure_engine::provider::AzureState;
 
 /// The one provider that no subscription can do without.
@@ -37,7 +40,7 @@ pub(crate) fn require_registered(
     match registration(azure, subscription, namespace) {
         REGISTERED | UNREGISTERING => Ok(()),
         _ => {
-            let spelled = azure.provider(namespace).map_or(namespace, |provider| provider.namespace);
+            let spelled = azure.namespace(namespace).unwrap_or(namespace);
             Err(Refusal::new(
                 409,
                 "MissingSubscriptionRegistration",
@@ -58,7 +61,7 @@ pub(crate) fn change_registration(
     action: &str,
     execution: &Execution,
 ) -> Result<Answer, Refusal> {
-    let Some(spelled) = azure.provider(namespace).map(|provider| provider.namespace) else {
+    let Some(spelled) = azure.namespace(namespace) else {
         return Err(Refusal::unknown_namespace(namespace));
     };
     let id = ResourceId::subscription(subscription);
@@ -95,11 +98,11 @@ pub(crate) fn change_registration(
 
 /// A provider's record; the zones stand with virtual machines and what is made of them.
 fn provider_document(azure: &AzureState, subscription: Option<&str>, namespace: &str) -> Option<Value> {
-    let provider = azure.provider(namespace)?;
+    let namespace = azure.namespace(namespace)?;
     let regions: Vec<Region> = regions(azure);
     let shown: Vec<&str> = regions.iter().map(|region| region.display_name.as_str()).collect();
     let mut types: Vec<Value> = Vec::new();
-    for resource_type in &provider.resource_types {
+    for resource_type in azure.providers_of(namespace).flat_map(|provider| &provider.resource_types) {
         let name = resource_type.name().split_once('/').map_or("", |(_, name)| name);
         let capabilities = match resource_type.protocol().tracked {
             true => {
@@ -109,7 +112,11 @@ fn provider_document(azure: &AzureState, subscription: Option<&str>, namespace: 
         };
         let mut record = json!({
             "resourceType": name,
-            "locations": if resource_type.protocol().tracked { shown.clone() } else { Vec::new() },
+            "locations": match (resource_type.protocol().tracked, resource_type.protocol().placement) {
+                (false, _) => Vec::new(),
+                (true, Placement::Global) => vec![GLOBAL],
+                (true, Placement::Regional) => shown.clone(),
+            },
             "apiVersions": resource_type.protocol().api_versions,
             "defaultApiVersion": resource_type.protocol().api_versions.first(),
             "capabilities": capabilities,
@@ -126,14 +133,14 @@ fn provider_document(azure: &AzureState, subscription: Option<&str>, namespace: 
         types.push(record);
     }
     let mut document = json!({
-        "namespace": provider.namespace,
+        "namespace": namespace,
         "resourceTypes": types,
     });
     if let Some(subscription) = subscription {
-        document["id"] = format!("/subscriptions/{subscription}/providers/{}", provider.namespace).into();
+        document["id"] = format!("/subscriptions/{subscription}/providers/{}", namespace).into();
         document["authorizations"] = json!([]);
-        document["registrationState"] = registration(azure, subscription, provider.namespace).into();
-        let free = provider.namespace == FREE;
+        document["registrationState"] = registration(azure, subscription, namespace).into();
+        let free = namespace == FREE;
         document["registrationPolicy"] =
             if free { "RegistrationFree" } else { "RegistrationRequired" }.into();
     }
@@ -152,8 +159,11 @@ pub(crate) fn read_provider(
 
 /// GET of all providers' records.
 pub(crate) fn list_providers(azure: &AzureState, subscription: Option<&str>) -> Answer {
-    let mut list: Vec<Value> =
-        azure.providers.iter().filter_map(|p| provider_document(azure, subscription, p.namespace)).collect();
+    let namespaces: BTreeSet<&str> = azure.providers.iter().map(|provider| provider.namespace).collect();
+    let mut list: Vec<Value> = namespaces
+        .into_iter()
+        .filter_map(|namespace| provider_document(azure, subscription, namespace))
+        .collect();
     list.sort_by_cached_key(|record| at(record, "namespace").map(Value::to_string));
     Answer::ok(json!({ "value": list }))
 }
