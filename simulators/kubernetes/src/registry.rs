@@ -106,6 +106,8 @@ pub struct Kind {
     pub(crate) as_stored: bool,
     /// The definition that it came from, by a hash of what matters here.
     pub(crate) made_of: u64,
+    /// What clients hear who use a version of a custom kind that is to go.
+    pub(crate) deprecation: Option<String>,
     /// What tables of a custom kind show (`additionalPrinterColumns`).
     pub(crate) columns: Vec<Column>,
     /// Where the numbers of a custom kind's `scale` subresource are.
@@ -141,6 +143,7 @@ impl Kind {
             versions: None,
             as_stored: false,
             made_of: 0,
+            deprecation: None,
             columns: Vec::new(),
             scale_paths: None,
             review: false,

@@ -146,7 +146,8 @@ behaviours! {
         columns_are_those_of_the_definition, strategic_patches_are_for_built_in_kinds,
         apply_knows_lists_and_maps_of_custom_kinds, several_versions_show_one_object, definitions_must_be_sound,
         a_name_in_use_is_not_granted, a_definition_takes_its_objects_along,
-        fields_of_custom_kinds_are_not_selected_unless_named, watches_end_with_their_kind;
+        fields_of_custom_kinds_are_not_selected_unless_named, watches_end_with_their_kind,
+        deprecated_versions_are_warned_of;
     conversions:
         a_webhook_shows_objects_in_every_version, a_webhook_is_asked_for_one_object_at_a_time,
         a_webhook_changes_labels_and_annotations_alone, a_webhook_that_fails, a_webhook_of_the_older_review,

@@ -74,6 +74,7 @@ fn versions(object: &Value, causes: &mut Causes) {
         if let Err(why) = dns_1035_label(name) {
             causes.push(Invalid::text(format!("{at}.name"), name, &why));
         }
+        deprecation(version, &at, causes);
         match version.pointer("/schema/openAPIV3Schema") {
             None => {
                 causes.push(Invalid::required(format!("{at}.schema.openAPIV3Schema"), "schemas are required"))
@@ -115,6 +116,28 @@ fn versions(object: &Value, causes: &mut Causes) {
     if stored.count() != 1 {
         let why = "must have exactly one version marked as storage version";
         causes.push(Invalid::value("spec.versions", &printed, why));
+    }
+}
+
+/// What clients hear of a version that is to go.
+fn deprecation(version: &Value, at: &str, causes: &mut Causes) {
+    const LONGEST: usize = 256;
+    let Some(words) = version.get("deprecationWarning").and_then(Value::as_str) else { return };
+    let control = words.char_indices().find(|(_, c)| c.is_control()).map(|(index, _)| {
+        format!(
+            "must only contain printable UTF-8 characters; non-printable character found at index {index}"
+        )
+    });
+    let wrong = match version.get("deprecated").and_then(Value::as_bool) {
+        Some(true) => [
+            (words.len() > LONGEST).then(|| format!("must be <= {LONGEST} characters long")),
+            words.is_empty().then(|| "must not be an empty string".to_owned()),
+            control,
+        ],
+        _ => [Some("can only be set for deprecated versions".to_owned()), None, None],
+    };
+    for why in wrong.into_iter().flatten() {
+        causes.push(Invalid::text(format!("{at}.deprecationWarning"), words, &why));
     }
 }
 

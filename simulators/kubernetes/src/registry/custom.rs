@@ -101,6 +101,7 @@ fn rows(definition: &Value, versions: &Arc<Versions>) -> Vec<Kind> {
         kind.schema = version.pointer("/schema/openAPIV3Schema").cloned();
         kind.tree = versions.trees.get(&kind.api_version()).cloned();
         kind.versions = Some(Arc::clone(versions));
+        kind.deprecation = deprecation(definition, version);
         kind.columns = list_at(version, &["additionalPrinterColumns"]).iter().map(column).collect();
         kind.fields = list_at(version, &["selectableFields"])
             .iter()
@@ -110,6 +111,24 @@ fn rows(definition: &Value, versions: &Arc<Versions>) -> Vec<Kind> {
         rows.push(kind);
     }
     rows
+}
+
+/// What is said of a version that is to go: the definition's words, or which version comes after it.
+fn deprecation(definition: &Value, version: &Value) -> Option<String> {
+    if !flag(version, "deprecated") {
+        return None;
+    }
+    if let Some(words) = string_at(version, &["deprecationWarning"]) {
+        return Some(words.to_owned());
+    }
+    let name = |version: &Value| string_at(version, &["name"]).unwrap_or_default().to_owned();
+    let text = |path: &[&str]| string_at(definition, path).unwrap_or_default();
+    let (group, kind, this) = (text(&["spec", "group"]), text(&["spec", "names", "kind"]), name(version));
+    let lasting = |other: &&Value| flag(other, "served") && !flag(other, "deprecated");
+    let all = list_at(definition, &["spec", "versions"]).iter().filter(lasting).map(name);
+    let better = all.filter(|other| priority(other) < priority(&this)).min_by_key(|other| priority(other));
+    let instead = better.map_or_else(String::new, |better| format!("; use {group}/{better} {kind}"));
+    Some(format!("{group}/{this} {kind} is deprecated{instead}"))
 }
 
 /// Short names are those that no other definition has; other names are served only when all of them are granted.

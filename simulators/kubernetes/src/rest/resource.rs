@@ -65,6 +65,7 @@ pub(super) async fn serve(
             _ => {}
         }
     }
+    warnings.lock().extend(kind.deprecation.clone());
     let (parts, request_body) = request.into_parts();
     if kind.is_review() {
         if verb != "create" {

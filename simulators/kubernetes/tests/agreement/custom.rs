@@ -1,7 +1,8 @@
 //! Custom resources: definitions, schemas, versions, subresources, tables, patches.
 
 use futures::StreamExt as _;
-use http::Method;
+use http::{Method, Request};
+use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -471,4 +472,32 @@ pub async fn watches_end_with_their_kind(caller: Caller) {
         (told.first().map(String::as_str), told.last().map(String::as_str)),
         (Some("ADDED"), Some("DELETED"))
     );
+}
+
+pub async fn deprecated_versions_are_warned_of(caller: Caller) {
+    let group = format!("{}.example.com", caller.namespace);
+    let old = |name: &str, words: Value| {
+        let mut version = version_of(name, false, spec_schema());
+        version["deprecated"] = json!(true);
+        version["deprecationWarning"] = words;
+        version
+    };
+    let versions = json!([
+        version_of("v1", true, spec_schema()),
+        old("v1beta1", Value::Null),
+        old("v1alpha1", json!("\"alpha\" goes"))
+    ]);
+    caller.post(DEFINITIONS, &definition(&group, versions)).await.ok(201);
+    Custom::served(&caller, &group, "v1").await;
+    for (version, warning) in [
+        ("v1", None),
+        ("v1beta1", Some(format!("{group}/v1beta1 Widget is deprecated; use {group}/v1 Widget"))),
+        ("v1alpha1", Some("\\\"alpha\\\" goes".to_owned())),
+    ] {
+        let path = format!("/apis/{group}/{version}/namespaces/{}/widgets", caller.namespace);
+        let request = Request::builder().uri(path).header("accept", "application/json");
+        let answer = caller.client.send(request.body(Body::empty()).unwrap()).await.unwrap();
+        let told = answer.headers().get("warning").map(|value| value.to_str().unwrap().to_owned());
+        assert_eq!(told, warning.map(|warning| format!("299 - \"{warning}\"")), "{version}");
+    }
 }

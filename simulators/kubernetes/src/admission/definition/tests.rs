@@ -244,6 +244,22 @@ fn names_versions_and_conversion_are_checked() {
 }
 
 #[test]
+fn what_is_said_of_a_deprecated_version_is_checked() {
+    let with = |deprecated: bool, words: &str| {
+        let mut definition = definition(json!({ "type": "object" }));
+        let version = &mut definition["spec"]["versions"][0];
+        version["deprecated"] = json!(deprecated);
+        version["deprecationWarning"] = json!(words);
+        causes(None, &definition)
+    };
+    assert_eq!(with(true, "use v2"), [""; 0]);
+    let at = "spec.versions[0].deprecationWarning: Invalid value";
+    assert_eq!(with(false, "use v2"), [format!("{at}: \"use v2\": can only be set for deprecated versions")]);
+    assert_eq!(with(true, ""), [format!("{at}: \"\": must not be an empty string")]);
+    assert_eq!(with(true, &"x".repeat(257)).len(), 1);
+}
+
+#[test]
 fn an_update_keeps_what_is_stored_under() {
     let mut old = definition(json!({ "type": "object" }));
     old["status"] =
