@@ -26,18 +26,8 @@ pub(super) enum Restarts {
     AtMostOnFailure,
 }
 
-/// Checks the specification `spec`, which messages call `field`.
-pub(super) fn validate(spec: &Value, field: &str, restarts: Restarts, causes: &mut Causes) {
-    let volumes = validate_volumes(spec, field, causes);
-    if list_at(spec, "/containers").is_empty() {
-        causes.push(Invalid::required(format!("{field}.containers"), ""));
-    }
-    let mut names = BTreeSet::new();
-    for list in ["containers", "initContainers"] {
-        for (index, container) in list_at(spec, &format!("/{list}")).iter().enumerate() {
-            validate_container(container, &format!("{field}.{list}[{index}]"), &volumes, &mut names, causes);
-        }
-    }
+/// Checks when a pod's containers start again.
+pub(super) fn validate_restarts(spec: &Value, field: &str, restarts: Restarts, causes: &mut Causes) {
     let policy = text_at(spec, "/restartPolicy");
     let at = format!("{field}.restartPolicy");
     match restarts {
@@ -50,6 +40,21 @@ pub(super) fn validate(spec: &Value, field: &str, restarts: Restarts, causes: &m
         }
         _ => {}
     }
+}
+
+/// Checks the specification `spec`, which messages call `field`.
+pub(super) fn validate(spec: &Value, field: &str, restarts: Restarts, causes: &mut Causes) {
+    let volumes = validate_volumes(spec, field, causes);
+    if list_at(spec, "/containers").is_empty() {
+        causes.push(Invalid::required(format!("{field}.containers"), ""));
+    }
+    let mut names = BTreeSet::new();
+    for list in ["containers", "initContainers"] {
+        for (index, container) in list_at(spec, &format!("/{list}")).iter().enumerate() {
+            validate_container(container, &format!("{field}.{list}[{index}]"), &volumes, &mut names, causes);
+        }
+    }
+    validate_restarts(spec, field, restarts, causes);
     let policy = text_at(spec, "/dnsPolicy");
     if !DNS_POLICIES.contains(&policy) {
         causes.push(Invalid::unsupported(format!("{field}.dnsPolicy"), policy, DNS_POLICIES));

@@ -38,6 +38,12 @@ fn pod_of(object: &Value, at: &str, field: &str, restarts: Restarts, causes: &mu
 
 /// A template's labels and pods.
 fn template(spec: &Value, field: &str, restarts: Restarts, causes: &mut Causes) {
+    template_labels(spec, field, causes);
+    let pods = spec.pointer("/template/spec").unwrap_or(&Value::Null);
+    pod::validate(pods, &format!("{field}.template.spec"), restarts, causes);
+}
+
+fn template_labels(spec: &Value, field: &str, causes: &mut Causes) {
     let template = spec.get("template").unwrap_or(&Value::Null);
     for (key, value) in metadata::members(template, "/metadata/labels") {
         let field = format!("{field}.template.labels");
@@ -45,8 +51,6 @@ fn template(spec: &Value, field: &str, restarts: Restarts, causes: &mut Causes) 
         causes.note(metadata::qualified_name(key).map_err(|why| Invalid::text(field.as_str(), key, &why)));
         causes.note(metadata::label_value(value).map_err(|why| Invalid::text(field.as_str(), value, &why)));
     }
-    let spec = template.get("spec").unwrap_or(&Value::Null);
-    pod::validate(spec, &format!("{field}.template.spec"), restarts, causes);
 }
 
 fn not_negative(object: &Value, pointer: &str, causes: &mut Causes) {
@@ -65,6 +69,13 @@ fn workload(kind: &str, object: &Value, causes: &mut Causes) {
     }
     strategy(kind, spec, causes);
     if !selected_template(kind, spec, causes) {
+        return;
+    }
+    if kind == "StatefulSet" {
+        // Its pods have volumes that the template does not name, so the server leaves the rest to the pods.
+        template_labels(spec, "spec", causes);
+        let pods = spec.pointer("/template/spec").unwrap_or(&Value::Null);
+        pod::validate_restarts(pods, "spec.template.spec", Restarts::Always, causes);
         return;
     }
     template(spec, "spec", Restarts::Always, causes);

@@ -19,8 +19,6 @@ const YOUNGER: &[&str] = &[
     "spec.storageCapacity",
     "spec.parameters.scope",
     "status.availableReplicas",
-    // Only controllers that are not there would take them away again.
-    "metadata.finalizers",
     // Names of uids in labels of jobs.
     "spec.selector.matchLabels.batch.kubernetes.io/controller-uid",
     "spec.selector.matchLabels.controller-uid",
@@ -148,6 +146,14 @@ fn cases() -> Vec<(&'static str, bool, &'static str, Vec<Value>)> {
             vec![
                 spec(workload(json!({ "serviceName": "s" }))),
                 spec(workload(json!({ "serviceName": "s", "podManagementPolicy": "Else" }))),
+                spec(json!({ "serviceName": "s", "selector": { "matchLabels": { "app": "a" } },
+                    "template": { "metadata": { "labels": { "app": "a" } }, "spec": { "containers": [{ "name": "c",
+                        "image": "i", "volumeMounts": [{ "name": "data", "mountPath": "/data" }] }] } },
+                    "volumeClaimTemplates": [{ "metadata": { "name": "data" }, "spec": {
+                        "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1Gi" } } } }] })),
+                spec(json!({ "serviceName": "s", "selector": { "matchLabels": { "app": "a" } },
+                    "template": { "metadata": { "labels": { "app": "a" } }, "spec": { "restartPolicy": "Never",
+                        "containers": [{ "name": "C_", "image": "i" }] } } })),
             ],
         ),
         (
