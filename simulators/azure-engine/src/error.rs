@@ -38,6 +38,48 @@ pub struct Extra {
     pub challenge: Option<String>,
 }
 
+/// Where it is known from that Azure refuses something so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evidence {
+    /// A recorded conversation, or Azure's public documents.
+    Azures,
+    /// Azure refuses it; code and words are ours.
+    Ours,
+}
+
+/// A refusal before it is known what it is about: status, code and evidence in one line.
+#[derive(Debug, Clone, Copy)]
+pub struct Code {
+    /// The HTTP status.
+    pub status: u16,
+    /// The code.
+    pub code: &'static str,
+    /// Whose they are.
+    pub evidence: Evidence,
+}
+
+impl Code {
+    /// A code of Azure's.
+    pub const fn azures(status: u16, code: &'static str) -> Self {
+        Self { status, code, evidence: Evidence::Azures }
+    }
+
+    /// A code of ours.
+    pub const fn ours(status: u16, code: &'static str) -> Self {
+        Self { status, code, evidence: Evidence::Ours }
+    }
+
+    /// The refusal in these words.
+    pub fn says(self, words: impl std::fmt::Display) -> Refusal {
+        Refusal::new(self.status, self.code, words.to_string())
+    }
+
+    /// The same with an empty list of inner errors, as Network sends it.
+    pub fn details(self, words: impl std::fmt::Display) -> Refusal {
+        Refusal::network(self.status, self.code, words.to_string())
+    }
+}
+
 /// One of the inner errors of a [`Refusal`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Detail {

@@ -27,6 +27,7 @@ mod limit_checks;
 pub mod limits;
 pub mod location;
 pub mod make;
+pub mod member_table;
 pub mod names;
 pub mod operation;
 pub mod options;

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use azure_types::ResourceId;
 use jiff::Timestamp;
+use serde_json::Value;
 
-use super::document::Object;
+use super::document::{Object, into_object};
 use super::error::Refusal;
 use super::operation::Completion;
 use crate::execution::Execution;
@@ -17,7 +18,9 @@ impl AzureState {
     /// What a PUT would store; refused as the PUT would be. The provider is found by the id's type.
     pub fn draft(&self, id: &ResourceId, body: Object) -> Result<Record, Refusal> {
         let resource_type = self.resource_type(&id.resource_type()).ok_or_else(|| self.not_found(id))?;
-        let body = resource_type.write(self, Proposal::of_service(id, body))?;
+        let mut body = Value::Object(body);
+        self.apply_members(resource_type, id, None, &mut body)?;
+        let body = resource_type.write(self, Proposal::of_service(id, into_object(body)))?;
         let record = Record::new(resource_type, id, body, Timestamp::UNIX_EPOCH);
         // Services wait for what is on its way.
         self.check_references_as(&record, Readiness::UnderWay)?;

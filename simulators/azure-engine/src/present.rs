@@ -37,7 +37,10 @@ impl AzureState {
         }
         let etag = self.etag(record);
         let mut properties = take_properties(&mut document);
-        properties.insert("provisioningState".into(), record.state.as_str().into());
+        if record.resource_type.protocol().shows_state {
+            properties.insert("provisioningState".into(), record.state.as_str().into());
+        }
+        self.present_users(record, &mut properties);
         for collection in record.resource_type.protocol().child_collections {
             if let Some(Value::Array(children)) = properties.get_mut(collection.name) {
                 for child in children {

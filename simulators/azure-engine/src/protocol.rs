@@ -157,6 +157,8 @@ pub struct Protocol {
     pub counts_ends: bool,
     /// The state of a resource that is being made.
     pub first_state: State,
+    /// Whether documents say in which state they are (`provisioningState`).
+    pub shows_state: bool,
     /// What documents may point at while they are written.
     pub readiness: Readiness,
     /// Whether a write that changes nothing is over at once.
@@ -206,6 +208,7 @@ impl Protocol {
             counts_referrers: false,
             counts_ends: false,
             first_state: State::Updating,
+            shows_state: true,
             readiness: Readiness::Ready,
             unchanged_at_once: false,
             immediate: false,

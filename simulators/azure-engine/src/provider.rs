@@ -25,6 +25,7 @@ use super::fault::Faults;
 use super::journal::JournalBook;
 use super::latency::LatencyProfile;
 use super::limits::{Limit, Limits};
+use super::member_table::{self, Member};
 use super::names::NameRule;
 use super::operation::{Completion, Operations};
 use super::options::Options;
@@ -115,6 +116,11 @@ pub trait ResourceType: Send + Sync + 'static {
     /// How requests about the type are answered.
     fn protocol(&self) -> &'static Protocol;
 
+    /// What the members of its `properties` hold; nothing for a type that looks at all of them by itself.
+    fn members(&self) -> &'static [Member] {
+        &[]
+    }
+
     /// The type in Azure's spelling, such as `Microsoft.Network/loadBalancers`.
     fn name(&self) -> &'static str {
         self.protocol().resource_type
@@ -147,8 +153,8 @@ pub trait ResourceType: Send + Sync + 'static {
     fn write(&self, azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal>;
 
     /// Everything the document points at.
-    fn references(&self, _record: &Record) -> Vec<Reference> {
-        Vec::new()
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        member_table::pointers(self.members(), &record.id, &record.body)
     }
 
     /// The public address that the document holds.

@@ -94,34 +94,34 @@ impl Members {
     }
 
     fn shape(&self, value: &mut Value, path: &str, namespace: &str) -> Result<(), Refusal> {
-        let path = path.trim_start_matches('.');
-        let what = match self.shape {
-            Shape::Refers(expected) => return check_reference(value, namespace, expected, path),
-            Shape::Flag => "boolean",
-            Shape::Number => "integer",
-            Shape::Text => "string",
-        };
-        let read = match (self.shape, &*value) {
-            (Shape::Flag, Value::Bool(_)) | (Shape::Text, Value::String(_)) => return Ok(()),
-            (Shape::Number, Value::Number(number)) if number.is_i64() || number.is_u64() => return Ok(()),
-            (Shape::Flag, Value::String(text)) => {
-                text.trim().to_ascii_lowercase().parse().ok().map(Value::Bool)
-            }
-            (Shape::Flag, Value::Number(number)) => number.as_i64().map(|number| Value::Bool(number != 0)),
-            (Shape::Number, Value::String(text)) => text.trim().parse::<i64>().ok().map(Value::from),
-            (Shape::Text, Value::Number(_) | Value::Bool(_)) => Some(Value::String(value.to_string())),
-            _ => None,
-        };
-        match read {
-            Some(read) => *value = read,
-            None => {
-                return Err(Refusal::bad_format(format!(
-                    "Could not convert {value} to {what}. Path '{path}'."
-                )));
-            }
-        }
-        Ok(())
+        shape(self.shape, value, path.trim_start_matches('.'), namespace)
     }
+}
+
+/// Brings one value into a shape.
+pub(super) fn shape(wanted: Shape, value: &mut Value, path: &str, namespace: &str) -> Result<(), Refusal> {
+    let what = match wanted {
+        Shape::Refers(expected) => return check_reference(value, namespace, expected, path),
+        Shape::Flag => "boolean",
+        Shape::Number => "integer",
+        Shape::Text => "string",
+    };
+    let read = match (wanted, &*value) {
+        (Shape::Flag, Value::Bool(_)) | (Shape::Text, Value::String(_)) => return Ok(()),
+        (Shape::Number, Value::Number(number)) if number.is_i64() || number.is_u64() => return Ok(()),
+        (Shape::Flag, Value::String(text)) => text.trim().to_ascii_lowercase().parse().ok().map(Value::Bool),
+        (Shape::Flag, Value::Number(number)) => number.as_i64().map(|number| Value::Bool(number != 0)),
+        (Shape::Number, Value::String(text)) => text.trim().parse::<i64>().ok().map(Value::from),
+        (Shape::Text, Value::Number(_) | Value::Bool(_)) => Some(Value::String(value.to_string())),
+        _ => None,
+    };
+    match read {
+        Some(read) => *value = read,
+        None => {
+            return Err(Refusal::bad_format(format!("Could not convert {value} to {what}. Path '{path}'.")));
+        }
+    }
+    Ok(())
 }
 
 /// A member, however the client spelled its name.

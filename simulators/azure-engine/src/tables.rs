@@ -2,13 +2,16 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use azure_types::ResourceId;
+use serde_json::{Value, json};
 
 use super::answer::Answer;
-use super::document::{items, name};
+use super::document::{Object, items, name, take_properties};
 use super::error::Refusal;
 use super::glob::matches;
-use super::provider::{AzureState, Record};
+use super::member_table::{self, Holds, Written};
+use super::provider::{AzureState, Record, ResourceType};
+use super::reference::is_of;
 use super::resolve::Resolved;
 use super::version::remove;
 
@@ -60,6 +63,45 @@ impl AzureState {
         }
         Ok(())
     }
+    /// Brings `properties` into the form that the type's own table says.
+    ///
+    /// # Errors
+    /// What [`member_table::normalise`] refuses.
+    pub(super) fn apply_members(
+        &self,
+        resource_type: &dyn ResourceType,
+        id: &ResourceId,
+        old: Option<&Record>,
+        document: &mut Value,
+    ) -> Result<(), Refusal> {
+        let table = resource_type.members();
+        let Some(document) = document.as_object_mut().filter(|_| !table.is_empty()) else { return Ok(()) };
+        let mut properties = take_properties(document);
+        let written = Written {
+            id,
+            protocol: resource_type.protocol(),
+            old: old.and_then(|old| old.body.get("properties")),
+            used: self.store.referrers(id).next().is_some(),
+        };
+        member_table::normalise(table, &written, &mut properties)?;
+        document.insert("properties".into(), Value::Object(properties));
+        Ok(())
+    }
+
+    /// Who points at a document, as its type's table says that it shows them.
+    pub(super) fn present_users(&self, record: &Record, properties: &mut Object) {
+        for member in record.resource_type.members() {
+            let Holds::Users(segment) = member.holds else { continue };
+            let wanted = format!("/{}/", segment.to_ascii_lowercase());
+            let users = self.store.referrers(&record.id).map(|referrer| &referrer.from);
+            let users = users.filter(|from| segment.is_empty() || is_of(from, &wanted));
+            let users: Vec<Value> = users.map(|from| json!({ "id": from })).collect();
+            if member.shown_empty || !users.is_empty() {
+                properties.insert(member.name.into(), users.into());
+            }
+        }
+    }
+
     /// Takes out of an answer with one document what its version does not have.
     pub(super) fn shape(&self, resolved: &Resolved, version: &str, answer: &mut Answer) {
         for member in self.newer_members(resolved.resource_type.name(), version) {

@@ -18,6 +18,20 @@ pub struct Blocked<'a> {
     pub wait: u64,
 }
 
+/// A number that is not between two.
+pub struct OutOfRange<'a> {
+    /// The resource.
+    pub id: &'a ResourceId,
+    /// The member.
+    pub member: &'a str,
+    /// What was sent.
+    pub value: i64,
+    /// The least that it may be.
+    pub least: i64,
+    /// The most that it may be.
+    pub most: i64,
+}
+
 /// The refusals.
 #[derive(Debug)]
 pub struct Words {
@@ -29,12 +43,24 @@ pub struct Words {
     pub going: fn(&Blocked<'_>) -> Refusal,
     /// Another operation runs on the resource.
     pub busy: fn(&Blocked<'_>) -> Refusal,
+    /// A number is out of its range.
+    pub out_of_range: fn(&OutOfRange<'_>) -> Refusal,
+    /// Whether members of `properties` that a type does not have are refused.
+    pub refuses_unknown: bool,
     /// A document that cannot be read: what the engine says of it, in the provider's words.
     pub unreadable: fn(Refusal) -> Refusal,
 }
 
 /// How most providers word them.
-pub static USUAL: Words = Words { superseded, mismatch, going, busy, unreadable: |refusal| refusal };
+pub static USUAL: Words = Words {
+    superseded,
+    mismatch,
+    going,
+    busy,
+    out_of_range,
+    refuses_unknown: true,
+    unreadable: |refusal| refusal,
+};
 
 fn superseded(name: &str, key: &str, by: &str) -> Refusal {
     Refusal::network(409, "Canceled", "Operation was canceled.").with_detail(
@@ -72,4 +98,13 @@ fn busy(blocked: &Blocked<'_>) -> Refusal {
             ),
         )
         .with_retry_after(u32::try_from(wait).unwrap_or(u32::MAX))
+}
+
+fn out_of_range(wrong: &OutOfRange<'_>) -> Refusal {
+    let OutOfRange { id, member, value, least, most } = wrong;
+    Refusal::network(
+        400,
+        "InvalidPropertyValue",
+        format!("Value {value} of '{member}' of {id} is outside the range {least} to {most}."),
+    )
 }

@@ -210,6 +210,7 @@ impl AzureState {
         let mut body = Value::Object(body);
         let stored = self
             .shape_members(protocol.resource_type, &mut body)
+            .and_then(|()| self.apply_members(resource_type, id, old, &mut body))
             .and_then(|()| {
                 resource_type.write(self, Proposal { id, old, body: into_object(body), source, emptied })
             })

@@ -1,17 +1,21 @@
 //! Availability sets (Azure REST reference, "Availability Sets").
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::protocol::protocol;
 use super::sku;
-use azure_engine::document::{Object, fill, integer, into_object, strip, take_properties};
-use azure_engine::error::Refusal;
-use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+use azure_engine::document::{fill, into_object};
+use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{Derived, Number, Users};
+use azure_engine::member_table::Member;
+use azure_engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
 
 pub(super) struct AvailabilitySets;
 
 const PROTOCOL: Protocol = Protocol {
     etagged: false,
+    // Placement has no state to be in.
+    shows_state: false,
     // A set is a promise about placement: nothing has to be built.
     synchronous: true,
     synchronous_delete: true,
@@ -20,12 +24,31 @@ const PROTOCOL: Protocol = Protocol {
     ..protocol("Microsoft.Compute/availabilitySets", "AvailabilitySet")
 };
 
+const FIXED: Code = Code::ours(409, "PropertyChangeNotAllowed");
+const IN_USE: Code = Code::azures(409, "OperationNotAllowed");
+
+fn fixed(member: &str) -> Refusal {
+    FIXED.says(format_args!("Changing property 'availabilitySet.{member}' is not allowed."))
+}
+
+static MEMBERS: [Member; 5] = [
+    Member::new("platformFaultDomainCount", Number(1, 3)).or(3).fixed_while_used(fixed),
+    Member::new("platformUpdateDomainCount", Number(1, 20)).or(5).fixed_while_used(fixed),
+    Member::new("provisioningState", Derived),
+    Member::new("statuses", Derived),
+    Member::new("virtualMachines", Users("")).shown_empty(),
+];
+
 impl ResourceType for AvailabilitySets {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
+    fn write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let mut body = std::mem::take(&mut proposal.body);
         let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
         fill(&mut sku, "name", "Classic");
@@ -41,50 +64,17 @@ impl ResourceType for AvailabilitySets {
         };
         sku.insert("name".into(), name.into());
         body.insert("sku".into(), Value::Object(sku));
-        let mut properties = take_properties(&mut body);
-        strip(&mut properties, &["provisioningState", "statuses", "virtualMachines"]);
-        for (member, default, most) in
-            [("platformFaultDomainCount", 3, 3), ("platformUpdateDomainCount", 5, 20)]
-        {
-            let count = integer(&properties, member)?.unwrap_or(default);
-            if !(1..=most).contains(&count) {
-                return Err(Refusal::invalid_parameter(
-                    member,
-                    format!(
-                        "The specified {member} {count} is out of range. It must be between 1 and {most}."
-                    ),
-                ));
-            }
-            let before = proposal.old_member(&format!("properties/{member}")).and_then(Value::as_i64);
-            if before.is_some_and(|before| before != count)
-                && azure.store.referrers(proposal.id).next().is_some()
-            {
-                return Err(Refusal::new(
-                    409,
-                    "PropertyChangeNotAllowed",
-                    format!("Changing property 'availabilitySet.{member}' is not allowed."),
-                ));
-            }
-            properties.insert(member.into(), count.into());
-        }
-        body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
     }
 
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        match azure.store.referrers(&record.id).next() {
-            None => Ok(()),
-            Some(user) => Err(Refusal::new(
-                409,
-                "OperationNotAllowed",
-                format!(
-                    "Availability Set '{}' cannot be deleted. Before deleting an Availability Set please ensure that it \
-                     does not contain any VM; it contains {}.",
-                    record.id.name(),
-                    user.from
-                ),
-            )),
-        }
+        let Some(user) = azure.store.referrers(&record.id).next() else { return Ok(()) };
+        Err(IN_USE.says(format_args!(
+            "Availability Set '{}' cannot be deleted. Before deleting an Availability Set please ensure that it does not \
+             contain any VM; it contains {}.",
+            record.id.name(),
+            user.from
+        )))
     }
 
     fn view(&self, _azure: &AzureState, _record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
@@ -92,14 +82,5 @@ impl ResourceType for AvailabilitySets {
             [view] if view.eq_ignore_ascii_case("vmSizes") => Some(Ok(sku::sizes())),
             _ => None,
         }
-    }
-
-    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
-        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
-        // Placement has no state to be in.
-        properties.remove("provisioningState");
-        let members: Vec<Value> =
-            azure.store.referrers(&record.id).map(|member| json!({ "id": member.from })).collect();
-        properties.insert("virtualMachines".into(), members.into());
     }
 }

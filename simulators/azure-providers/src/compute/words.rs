@@ -1,7 +1,7 @@
 //! Refusals that any resource may get, as Compute words them.
 
 use azure_engine::error::{Refusal, UNREADABLE};
-use azure_engine::words::Words;
+use azure_engine::words::{OutOfRange, Words};
 
 /// Compute's words.
 pub(super) static WORDS: Words = Words {
@@ -24,6 +24,13 @@ pub(super) static WORDS: Words = Words {
                     https://aka.ms/activitylog to get more details on the conflicting requests.";
         Refusal::new(409, "Conflict", text)
     },
+    out_of_range: |wrong| {
+        let OutOfRange { member, value, least, most, .. } = wrong;
+        let text =
+            format!("The specified {member} {value} is out of range. It must be between {least} and {most}.");
+        Refusal::invalid_parameter(member, text)
+    },
+    refuses_unknown: false,
     unreadable,
 };
 

@@ -14,7 +14,6 @@ const SUBNETS: Shape = Refers("virtualNetworks/subnets");
 
 const BALANCERS: &str = "Microsoft.Network/loadBalancers";
 const ENDPOINTS: &str = "Microsoft.Network/privateEndpoints";
-const GATEWAYS: &str = "Microsoft.Network/natGateways";
 const INTERFACES: &str = "Microsoft.Network/networkInterfaces";
 const LINK_SERVICES: &str = "Microsoft.Network/privateLinkServices";
 const SECURITY_GROUPS: &str = "Microsoft.Network/networkSecurityGroups";
@@ -157,10 +156,6 @@ pub(super) static MEMBERS: &[Members] = &[
     members(ROUTE_TABLES, "properties", &["disableBgpRoutePropagation"], Flag),
     members(ROUTE_TABLES, ROUTE, &["addressPrefix", "nextHopIpAddress"], Text),
     members(ROUTE_TABLES, ROUTE, &["hasBgpOverride"], Flag),
-    members(GATEWAYS, "properties", &["idleTimeoutInMinutes"], Number),
-    members(GATEWAYS, "properties", &["publicIpAddresses/*", "publicIpAddressesV6/*"], ADDRESSES),
-    members(GATEWAYS, "properties", &["publicIpPrefixes/*", "publicIpPrefixesV6/*"], ADDRESS_PREFIXES),
-    members(GATEWAYS, "properties", &["sourceVirtualNetwork"], NETWORKS),
     members(LINK_SERVICES, "properties", &["enableProxyProtocol"], Flag),
     members(LINK_SERVICES, "properties", &["loadBalancerFrontendIpConfigurations/*"], FRONTENDS),
     members(LINK_SERVICES, CONFIGURATION, &["primary"], Flag),
