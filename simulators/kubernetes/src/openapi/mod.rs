@@ -67,8 +67,8 @@ pub(crate) fn v2(registry: &Registry) -> Value {
     for kind in registry.kinds() {
         definitions.extend(schemas::of(kind));
     }
-    for schema in definitions.values_mut() {
-        schemas::to_v2(schema);
+    for (name, schema) in &mut definitions {
+        schemas::definition_to_v2(name, schema);
     }
     let info = json!({ "title": TITLE, "version": VERSION });
     json!({ "swagger": "2.0", "info": info, "paths": paths, "definitions": definitions })

@@ -93,14 +93,39 @@ static BUILTIN: LazyLock<Map<String, Value>> = LazyLock::new(|| {
         meta::DeleteOptions,
     );
     let mut schemas = generator.take_definitions(true);
-    // The types ask for metadata; the API asks for a name, wherever it comes from.
-    for schema in schemas.values_mut() {
+    // The types ask for metadata; the API asks for a name, wherever it comes from. Names of what is referred to may be
+    // empty.
+    for (name, schema) in &mut schemas {
+        let refers = REFERENCES.iter().any(|reference| name.strip_prefix(CORE) == Some(*reference));
         if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
-            required.retain(|member| member != "metadata");
+            required.retain(|member| member != "metadata" && !(refers && member == "name"));
         }
+    }
+    if let Some(any) = schemas.get_mut(JSON).and_then(Value::as_object_mut) {
+        any.remove("type");
     }
     schemas
 });
+
+const CORE: &str = "io.k8s.api.core.v1.";
+
+/// Types that name another object, by a name that is empty unless somebody says it.
+const REFERENCES: &[&str] = &[
+    "ConfigMapEnvSource",
+    "ConfigMapKeySelector",
+    "ConfigMapProjection",
+    "ConfigMapVolumeSource",
+    "LocalObjectReference",
+    "SecretEnvSource",
+    "SecretKeySelector",
+    "SecretProjection",
+];
+
+/// Any value at all: defaults and the like in schemas of definitions.
+const JSON: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON";
+
+/// A text to clients of version 2 documents, although numbers are taken, too.
+const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
 /// All schemas of the built-in kinds and of what they refer to, by name.
 pub(crate) fn builtin() -> &'static Map<String, Value> {
@@ -235,8 +260,15 @@ fn annotate_members(schema: &Schema, document: &mut Value) {
     }
 }
 
-/// Rewrites a schema of a version 3 document as a version 2 document has it.
-pub(super) fn to_v2(schema: &mut Value) {
+/// Rewrites a definition of a version 3 document as a version 2 document has it.
+pub(super) fn definition_to_v2(name: &str, schema: &mut Value) {
+    to_v2(schema);
+    if let (QUANTITY, Some(members)) = (name, schema.as_object_mut()) {
+        members.remove("format");
+    }
+}
+
+fn to_v2(schema: &mut Value) {
     if let Some(name) = reference(schema) {
         let reference = format!("{SCHEMAS_V2}{name}");
         if let Some(members) = schema.as_object_mut() {
@@ -244,7 +276,8 @@ pub(super) fn to_v2(schema: &mut Value) {
             members.insert("$ref".to_owned(), reference.into());
         }
     }
-    if schema.get("x-kubernetes-int-or-string").is_some() {
+    // A member may have that name, too: in the schema of schemas.
+    if schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
         schema["type"] = "string".into();
         schema["format"] = "int-or-string".into();
     }
@@ -285,6 +318,24 @@ mod tests {
         let deployment = registry.by_name("Deployment").unwrap();
         let containers = &of(&deployment)["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"];
         assert_eq!(containers["x-kubernetes-patch-merge-key"], "name");
+    }
+
+    /// Old releases of kubectl hold objects against this before they send them.
+    #[test]
+    fn definitions_of_kinds_are_described_as_they_may_be_written() {
+        let document = super::super::v2(&Registry::default());
+        let definition = |name: &str| document["definitions"][name].clone();
+        let extensions = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
+        let any = definition(&format!("{extensions}.JSON"));
+        assert!(any.is_object() && any.get("type").is_none(), "a default may be anything");
+        let schema = definition(&format!("{extensions}.JSONSchemaProps"));
+        for member in ["type", "format"] {
+            assert_eq!(schema["properties"][member]["type"], "string", "{member}");
+        }
+        assert_eq!(definition(QUANTITY)["type"], "string");
+        assert_eq!(definition(QUANTITY).get("format"), None);
+        let key = definition("io.k8s.api.core.v1.ConfigMapKeySelector");
+        assert_eq!(key["required"], json!(["key"]));
     }
 
     #[test]
