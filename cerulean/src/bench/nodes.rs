@@ -122,6 +122,7 @@ async fn measure(screen: Screen, manager: &Manager, arguments: &Arguments) -> an
     report.note("another node joins".to_owned(), &joined, &program)?;
 
     bar.set_message("silent nodes");
+    let machines = self::machines(&bench.azure.azure)?;
     report.begin(&program)?;
     let silent = bench.silence(&machines, arguments)?;
     sleep(Duration::from_secs(arguments.silence)).await;
@@ -353,16 +354,13 @@ impl Bench {
         instances: u64,
         bar: &ProgressBar,
     ) -> anyhow::Result<Vec<Duration>> {
-        let before: HashSet<String> = self.azure_names()?;
+        let name = |machine: Machine| machine.name;
+        let before: HashSet<String> = machines(&self.azure.azure)?.into_iter().map(name).collect();
         let refused = |refusal| anyhow::anyhow!("the scale set does not grow: {refusal}");
         self.azure.azure.scale(&lost.scale_set, instances).map_err(refused)?;
         let mut new = machines(&self.azure.azure)?;
         new.retain(|machine| !before.contains(&machine.name));
         self.register(&new, bar).await
-    }
-
-    fn azure_names(&self) -> anyhow::Result<HashSet<String>> {
-        Ok(machines(&self.azure.azure)?.into_iter().map(|machine| machine.name).collect())
     }
 
     /// Lets some kubelets of each scale set fall silent; gives how many.
