@@ -3,10 +3,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use k8s::{Node, is_deleting, names};
+use parking_lot::Mutex;
 
 /// Whether a node belongs behind load balancers, as the generic service controller sees it: not being
 /// deleted, not excluded by label, not about to be removed by the autoscaler. Readiness is no part of it,
@@ -53,23 +52,23 @@ pub(crate) fn membership_changed(old: &Node, new: &Node) -> bool {
 }
 
 /// The nodes behind load balancers at one moment; equal sets need no work. Of each node nothing is kept: several
-/// moments are remembered, and there are thousands of nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// moments are remembered, and there are thousands of nodes. A node that joins costs the same beside thousands of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct NodeSet {
     len: usize,
+    /// The sum of the prints of all members, in which a member can be replaced without a look at the others.
     print: u64,
 }
 
 impl NodeSet {
-    /// Of nodes in the order of their names.
-    pub fn of(nodes: &[Arc<Node>]) -> Self {
-        let (mut len, mut print) = (0, DefaultHasher::new());
-        for node in nodes.iter().filter(|node| is_member(node)) {
-            len += 1;
-            node.name().hash(&mut print);
-            Member::of(node).hash(&mut print);
-        }
-        Self { len, print: print.finish() }
+    fn add(&mut self, name: &str, member: &Member<'_>) {
+        self.len = self.len.saturating_add(1);
+        self.print = self.print.wrapping_add(print(name, member));
+    }
+
+    fn remove(&mut self, name: &str, member: &Member<'_>) {
+        self.len = self.len.saturating_sub(1);
+        self.print = self.print.wrapping_sub(print(name, member));
     }
 
     pub fn is_empty(&self) -> bool {
@@ -81,10 +80,25 @@ impl NodeSet {
     }
 }
 
-/// How often a node has joined, left or changed its place behind load balancers. Two sets that are equal with
-/// another one between them are two changes: somebody may have worked with the one between.
+fn print(name: &str, member: &Member<'_>) -> u64 {
+    let mut print = DefaultHasher::new();
+    name.hash(&mut print);
+    member.hash(&mut print);
+    print.finish()
+}
+
+/// A set of nodes, and how many changes led to it. Two sets that are equal with another one between them are two changes:
+/// somebody may have worked with the one between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct NodeSetVersion {
+    /// How often a node has joined, left or changed its place behind load balancers.
+    pub changes: u64,
+    pub nodes: NodeSet,
+}
+
+/// The latest set of nodes behind load balancers, as the watch tells of it.
 #[derive(Debug, Default)]
-pub(crate) struct NodeSetChanges(AtomicU64);
+pub(crate) struct NodeSetChanges(Mutex<NodeSetVersion>);
 
 impl NodeSetChanges {
     /// Takes note of a node that was `old` and is `new` now.
@@ -92,18 +106,23 @@ impl NodeSetChanges {
         fn place(node: &Node) -> Option<Member<'_>> {
             is_member(node).then(|| Member::of(node))
         }
-        if old.and_then(place) != new.and_then(place) {
-            self.0.fetch_add(1, Ordering::Relaxed);
+        let name = old.or(new).map(Node::name).unwrap_or_default();
+        let (old, new) = (old.and_then(place), new.and_then(place));
+        if old != new {
+            let mut latest = self.0.lock();
+            latest.changes += 1;
+            old.iter().for_each(|member| latest.nodes.remove(name, member));
+            new.iter().for_each(|member| latest.nodes.add(name, member));
         }
     }
 
     /// Takes note of a change that only the cloud can judge.
     pub fn count_one(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.0.lock().changes += 1;
     }
 
-    pub fn count(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+    pub fn latest(&self) -> NodeSetVersion {
+        *self.0.lock()
     }
 }
 
@@ -203,6 +222,40 @@ mod tests {
         for (name, new, expected) in rows {
             assert_eq!(membership_changed(&old, &new), expected, "{name}");
             assert_eq!(membership_changed(&new, &old), expected, "{name}, the other way");
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever came between: the same nodes are the same set, and other nodes are another one.
+        #[test]
+        fn a_set_depends_on_its_nodes_and_not_on_the_way_to_it(
+            ways in proptest::collection::vec((0..5_usize, 0..4_usize), 0..30),
+        ) {
+            let forms = [
+                None,
+                Some(node(json!({}), json!({}))),
+                Some(node(json!({EXCLUDE: "true"}), json!({}))),
+                Some(node(json!({}), json!({"spec": {"providerID": "azure:///b"}}))),
+            ];
+            let form = |name: usize, form: usize| {
+                let mut node = forms[form].clone()?;
+                node.metadata.name = Some(format!("n{name}"));
+                Some(node)
+            };
+            let changes = NodeSetChanges::default();
+            let mut now = [0; 5];
+            let mut seen = std::collections::BTreeMap::new();
+            for (name, to) in ways {
+                changes.note(form(name, now[name]).as_ref(), form(name, to).as_ref());
+                now[name] = to;
+                // A node that is left out is like none.
+                let members = now.map(|form| if form == 2 { 0 } else { form });
+                let set = changes.latest().nodes;
+                proptest::prop_assert_eq!(set.len(), members.iter().filter(|form| **form > 0).count());
+                proptest::prop_assert_eq!(*seen.entry(members).or_insert(set), set);
+            }
+            let different: std::collections::BTreeSet<u64> = seen.values().map(|set| set.print).collect();
+            proptest::prop_assert_eq!(different.len(), seen.len());
         }
     }
 }

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::freshness::Freshness;
-use crate::node_set::{NodeSet, NodeSetChanges, is_member};
+use crate::node_set::{NodeSetChanges, NodeSetVersion, is_member};
 use crate::observer::Observer;
 use crate::queue::{Next, Queue};
 use crate::service::ServiceController;
@@ -43,13 +43,6 @@ struct Looks {
     next: Instant,
 }
 
-/// A set of nodes, and how many changes led to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Version {
-    changes: u64,
-    nodes: NodeSet,
-}
-
 /// Brings load balancers to the set of nodes.
 pub(crate) struct NodeSync {
     cloud: Arc<dyn LoadBalancers>,
@@ -58,11 +51,11 @@ pub(crate) struct NodeSync {
     observer: Arc<dyn Observer>,
     changes: Arc<NodeSetChanges>,
     /// What all load balancers have; nobody knows while a change of them is under way, or after one that failed.
-    synced: Mutex<Option<Version>>,
+    synced: Mutex<Option<NodeSetVersion>>,
     /// The Services that were told that their load balancer has a set of nodes while others had not.
-    told: Mutex<Option<(Version, BTreeSet<ObjectKey>)>>,
+    told: Mutex<Option<(NodeSetVersion, BTreeSet<ObjectKey>)>>,
     /// For what the Services that follow nodes were queued last.
-    followed: Mutex<Option<Version>>,
+    followed: Mutex<Option<NodeSetVersion>>,
     /// The queue of Services.
     queue: Queue<ObjectKey>,
     freshness: Arc<Freshness>,
@@ -88,20 +81,14 @@ impl NodeSync {
     /// Takes the nodes of this moment as known: every Service is ensured with them when this program
     /// starts, and no load balancer has to be told of them once more.
     pub fn start_with_current(&self) {
-        let version = self.version();
+        let version = self.changes.latest();
         *self.followed.lock() = Some(version);
         *self.synced.lock() = Some(version);
     }
 
-    /// The set of this moment. A change between the two readings is counted the next time.
-    fn version(&self) -> Version {
-        let changes = self.changes.count();
-        Version { changes, nodes: NodeSet::of(&self.state.nodes()) }
-    }
-
     /// Compares, and asks the cloud where there is a difference.
     pub async fn reconcile(&self) -> Next {
-        let version = self.version();
+        let version = self.changes.latest();
         if self.synced.lock().as_ref() == Some(&version) {
             return self.look_at_waiting_machines().await;
         }
@@ -139,7 +126,7 @@ impl NodeSync {
     }
 
     /// Tells each Service once what became of its own load balancer, and again only if that failed.
-    fn tell(&self, served: &[Arc<Service>], version: &Version, failure: Option<&UpdateError>) {
+    fn tell(&self, served: &[Arc<Service>], version: &NodeSetVersion, failure: Option<&UpdateError>) {
         let (recorder, nodes) = (self.services.recorder(), &version.nodes);
         let mut told = self.told.lock();
         let before = told.take().filter(|(of, _)| of == version).map(|(_, told)| told).unwrap_or_default();
