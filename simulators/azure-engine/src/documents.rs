@@ -18,4 +18,8 @@ pub trait Documents {
     /// `Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces`, ordered by id.
     /// Case of the type does not matter; unknown types give an empty list.
     fn of_type(&self, resource_type: &str) -> Vec<Value>;
+
+    /// Lets `read` see documents of one moment: between two of its reads nothing changes. It must not ask this
+    /// source in another way meanwhile.
+    fn at_once(&self, read: &mut dyn FnMut(&dyn Documents));
 }

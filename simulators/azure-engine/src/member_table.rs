@@ -201,3 +201,96 @@ pub fn pointers(table: &[Member], id: &ResourceId, document: &Value) -> Vec<Refe
     }
     all.into_iter().map(|to| Reference::uses(id, to)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use azure_types::ResourceId;
+    use serde_json::{Value, json};
+
+    use super::{Holds, Member, Written, normalise, pointers};
+    use crate::document::into_object;
+    use crate::error::Refusal;
+    use crate::protocol::Protocol;
+
+    const PROTOCOL: Protocol = Protocol::new("N/things", "Thing", &[]);
+
+    fn fixed(member: &str) -> Refusal {
+        Refusal::new(409, "Fixed", member)
+    }
+
+    const TABLE: [Member; 8] = [
+        Member::new("flag", Holds::Flag),
+        Member::new("count", Holds::Number(1, 9)).or(3).fixed_while_used(fixed),
+        Member::new("word", Holds::Word(&["One", "Two"], true)),
+        Member::new("other", Holds::Uses("others")),
+        Member::new("others", Holds::UsesAll("others")),
+        Member::new("named", Holds::Names("others")),
+        Member::new("state", Holds::Derived),
+        Member::new("kind", Holds::Constant("Thing")),
+    ];
+
+    fn id(tail: &str) -> ResourceId {
+        ResourceId::group("s", "g").resource("N", "others", tail)
+    }
+
+    fn stored(given: Value, old: Option<&Value>, used: bool) -> Result<Value, String> {
+        let thing = ResourceId::group("s", "g").resource("N", "things", "a");
+        let written = Written { id: &thing, protocol: &PROTOCOL, old, used };
+        let mut properties = into_object(given);
+        match normalise(&TABLE, &written, &mut properties) {
+            Ok(()) => Ok(Value::Object(properties)),
+            Err(refusal) => Err(refusal.code),
+        }
+    }
+
+    #[test]
+    fn a_table_fills_in_and_refuses() {
+        let whole = json!({ "count": 3, "word": "One", "kind": "Thing" });
+        let with = |member: &str, value: Value| {
+            let mut whole = whole.clone();
+            whole[member] = value;
+            Ok(whole)
+        };
+        let pointer = |to: &str| json!({ "id": id(to), "etag": "x" });
+        for (given, expected) in [
+            (json!({}), Ok(whole.clone())),
+            (json!({ "state": "x", "KIND": "y" }), Ok(whole.clone())),
+            (json!({ "Count": "5" }), with("count", json!(5))),
+            (json!({ "word": "two" }), with("word", json!("Two"))),
+            (json!({ "flag": "True" }), with("flag", json!(true))),
+            (json!({ "other": pointer("o") }), with("other", json!({ "id": id("o") }))),
+            (json!({ "others": [pointer("o")] }), with("others", json!([{ "id": id("o") }]))),
+            (json!({ "count": 10 }), Err("InvalidPropertyValue".to_owned())),
+            (json!({ "count": [] }), Err("InvalidRequestFormat".to_owned())),
+            (json!({ "word": "three" }), Err("InvalidRequestFormat".to_owned())),
+            (json!({ "stranger": 1 }), Err("InvalidRequestFormat".to_owned())),
+            (
+                json!({ "other": { "id": ResourceId::group("s", "g") } }),
+                Err("InvalidRequestFormat".to_owned()),
+            ),
+        ] {
+            assert_eq!(stored(given.clone(), None, false), expected, "{given}");
+        }
+        // What is stored is stored so again.
+        assert_eq!(stored(whole.clone(), Some(&whole), true), Ok(whole));
+    }
+
+    #[test]
+    fn what_is_fixed_changes_only_while_nobody_needs_it() {
+        let old = json!({ "count": 3 });
+        assert!(stored(json!({ "count": 4 }), Some(&old), false).is_ok());
+        assert!(stored(json!({ "count": 3 }), Some(&old), true).is_ok());
+        assert_eq!(stored(json!({ "count": 4 }), Some(&old), true), Err("Fixed".to_owned()));
+    }
+
+    #[test]
+    fn pointers_are_what_uses_and_not_what_names() {
+        let thing = ResourceId::group("s", "g").resource("N", "things", "a");
+        let document = json!({ "properties": {
+            "other": { "id": id("a") }, "others": [{ "id": id("b") }, { "id": id("c") }], "named": { "id": id("d") },
+        } });
+        let found: Vec<ResourceId> =
+            pointers(&TABLE, &thing, &document).into_iter().map(|one| one.to).collect();
+        assert_eq!(found, [id("a"), id("b"), id("c")]);
+    }
+}

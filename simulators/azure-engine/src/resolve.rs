@@ -3,6 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
+use super::documents::Documents;
 use super::error::Refusal;
 use crate::provider::{AzureState, ChildCollection, Expand, LiesIn, Record, ResourceType};
 
@@ -224,6 +225,20 @@ impl AzureState {
             }
             None => record.resource_type.views_of_type(self, record, full_name),
         }
+    }
+}
+
+impl Documents for AzureState {
+    fn document(&self, id: &ResourceId) -> Option<Value> {
+        AzureState::document(self, id)
+    }
+
+    fn of_type(&self, resource_type: &str) -> Vec<Value> {
+        self.documents_of_type(resource_type)
+    }
+
+    fn at_once(&self, read: &mut dyn FnMut(&dyn Documents)) {
+        read(self);
     }
 }
 

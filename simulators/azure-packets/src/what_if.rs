@@ -66,6 +66,10 @@ impl Documents for Changed<'_> {
             .filter_map(|document| self.changed(document))
             .collect()
     }
+
+    fn at_once(&self, read: &mut dyn FnMut(&dyn Documents)) {
+        self.documents.at_once(&mut |documents| read(&Changed { documents, changes: self.changes }));
+    }
 }
 
 impl Changed<'_> {

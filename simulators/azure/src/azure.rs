@@ -135,32 +135,8 @@ impl Azure {
     /// # Errors
     ///
     /// What Azure would refuse.
-    pub fn put(&self, id: &ResourceId, mut document: Value) -> Result<Value, Refusal> {
-        self.change(|state| {
-            if let Some(group) = id.group_name() {
-                let group_id = ResourceId::group(id.subscription_id(), group);
-                if id.namespace().is_none() {
-                    return put_group(state, id.subscription_id(), group, document)
-                        .map(|a| a.body.unwrap_or_default());
-                }
-                if state.store.get(&group_id).is_none() {
-                    let location = state.options.region.clone();
-                    put_group(state, id.subscription_id(), group, json!({ "location": location }))?;
-                }
-            }
-            let resolved = state.resolve_id(id)?;
-            if resolved.resource_type.protocol().tracked
-                && resolved.below.is_empty()
-                && document.get("location").is_none()
-            {
-                let location = state.location(&resolved.id);
-                if let Some(document) = document.as_object_mut() {
-                    document.insert("location".into(), location.into());
-                }
-            }
-            state.put(&resolved, document, &Conditions::default(), &at_once())?;
-            Ok(state.document(id).unwrap_or_default())
-        })
+    pub fn put(&self, id: &ResourceId, document: Value) -> Result<Value, Refusal> {
+        self.change(|state| put_at_once(state, id, document))
     }
 
     /// Deletes a resource or group at once, with Azure's delete guards.
@@ -179,17 +155,19 @@ impl Azure {
     }
 
     /// Changes a resource behind everybody's back, as a foreign operator would: reads it, lets `edit`
-    /// change it and writes it, at once.
+    /// change it and writes it, at once and with nothing in between. `edit` must not ask this Azure.
     ///
     /// # Errors
     ///
     /// What Azure would refuse; also when the resource is absent.
     pub fn edit(&self, id: &ResourceId, edit: impl FnOnce(&mut Value)) -> Result<Value, Refusal> {
-        let Some(mut document) = self.document(id) else {
-            return Err(Refusal::new(404, "ResourceNotFound", format!("The Resource '{id}' was not found.")));
-        };
-        edit(&mut document);
-        self.put(id, document)
+        self.change(|state| {
+            let absent =
+                || Refusal::new(404, "ResourceNotFound", format!("The Resource '{id}' was not found."));
+            let mut document = state.document(id).ok_or_else(absent)?;
+            edit(&mut document);
+            put_at_once(state, id, document)
+        })
     }
 
     /// What was asked so far.
@@ -451,6 +429,10 @@ impl Documents for Azure {
     fn of_type(&self, resource_type: &str) -> Vec<Value> {
         self.documents_of_type(resource_type)
     }
+
+    fn at_once(&self, read: &mut dyn FnMut(&dyn Documents)) {
+        self.change(|state| read(state));
+    }
 }
 
 impl Azure {
@@ -473,6 +455,33 @@ impl Azure {
         let records = state.store.all().filter(|record| record.id.group_name().is_some());
         records.map(|record| state.present(record, Default::default())).collect()
     }
+}
+
+/// Creates or replaces a resource as its builder.
+fn put_at_once(state: &mut AzureState, id: &ResourceId, mut document: Value) -> Result<Value, Refusal> {
+    if let Some(group) = id.group_name() {
+        let group_id = ResourceId::group(id.subscription_id(), group);
+        if id.namespace().is_none() {
+            return put_group(state, id.subscription_id(), group, document)
+                .map(|a| a.body.unwrap_or_default());
+        }
+        if state.store.get(&group_id).is_none() {
+            let location = state.options.region.clone();
+            put_group(state, id.subscription_id(), group, json!({ "location": location }))?;
+        }
+    }
+    let resolved = state.resolve_id(id)?;
+    if resolved.resource_type.protocol().tracked
+        && resolved.below.is_empty()
+        && document.get("location").is_none()
+    {
+        let location = state.location(&resolved.id);
+        if let Some(document) = document.as_object_mut() {
+            document.insert("location".into(), location.into());
+        }
+    }
+    state.put(&resolved, document, &Conditions::default(), &at_once())?;
+    Ok(state.document(id).unwrap_or_default())
 }
 
 fn at_once() -> Execution {

@@ -499,3 +499,25 @@ async fn sizes_and_machines_are_told_by_number_and_bad_ones_by_name() {
         assert!(reply.status == status && text.contains(words), "{path} {body}: {} {text}", reply.status);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_data_disks_of_a_model_are_checked() {
+    let set = set_of(0, Options::default()).await;
+    let model = set.client.get(&set.id).await.body;
+    for (disks, accepted) in [
+        (json!([{ "lun": 0, "diskSizeGB": 8 }, { "lun": 1, "diskSizeGB": 8 }]), true),
+        (json!([{ "lun": 0, "diskSizeGB": 8 }, { "lun": 0, "diskSizeGB": 8 }]), false),
+        (json!([{ "lun": 0 }]), false),
+        (json!([{ "diskSizeGB": 8 }]), false),
+        (json!([{ "lun": i64::MAX, "diskSizeGB": 8 }]), false),
+        (json!({}), false),
+    ] {
+        let mut body = model.clone();
+        body["properties"]["virtualMachineProfile"]["storageProfile"]["dataDisks"] = disks.clone();
+        let answer = set.client.put(&set.id, body).await;
+        match accepted {
+            true => drop(answer.expect(200)),
+            false => drop(answer.refused(400, "InvalidParameter")),
+        }
+    }
+}

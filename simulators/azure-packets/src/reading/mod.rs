@@ -18,6 +18,13 @@ impl Network {
     /// Reads the network out of a simulated Azure.
     pub fn read(documents: &dyn Documents) -> Self {
         let mut network = Self::default();
+        // One moment for all of it: a machine that goes meanwhile is in no pool either.
+        documents.at_once(&mut |documents| network = Self::of(documents));
+        network
+    }
+
+    fn of(documents: &dyn Documents) -> Self {
+        let mut network = Self::default();
         network.read_virtual_networks(documents);
         for document in documents.of_type("Microsoft.Network/networkSecurityGroups") {
             if let Some(id) = id_of(&document) {
@@ -54,5 +61,63 @@ impl Network {
                 used_by: id_at(&document, "/properties/ipConfiguration/id"),
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use azure_engine::documents::Documents;
+    use azure_types::ResourceId;
+    use serde_json::Value;
+
+    use crate::Network;
+
+    /// Notes what is read at different moments.
+    #[derive(Default)]
+    struct Watched {
+        moments: Cell<u32>,
+        reads: Cell<u32>,
+    }
+
+    struct Moment<'a>(&'a Watched);
+
+    impl Documents for Watched {
+        fn document(&self, _: &ResourceId) -> Option<Value> {
+            panic!("a document is read between two moments");
+        }
+
+        fn of_type(&self, resource_type: &str) -> Vec<Value> {
+            panic!("{resource_type} is read between two moments");
+        }
+
+        fn at_once(&self, read: &mut dyn FnMut(&dyn Documents)) {
+            self.moments.set(self.moments.get() + 1);
+            read(&Moment(self));
+        }
+    }
+
+    impl Documents for Moment<'_> {
+        fn document(&self, _: &ResourceId) -> Option<Value> {
+            None
+        }
+
+        fn of_type(&self, _: &str) -> Vec<Value> {
+            self.0.reads.set(self.0.reads.get() + 1);
+            Vec::new()
+        }
+
+        fn at_once(&self, read: &mut dyn FnMut(&dyn Documents)) {
+            read(self);
+        }
+    }
+
+    #[test]
+    fn a_network_is_read_at_one_moment() {
+        let watched = Watched::default();
+        Network::read(&watched);
+        assert_eq!(watched.moments.get(), 1);
+        assert!(watched.reads.get() > 5, "hardly anything was read");
     }
 }

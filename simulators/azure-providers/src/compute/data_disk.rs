@@ -53,12 +53,7 @@ pub(super) fn normalise(
         if entry.get("toBeDetached") == Some(&Value::Bool(true)) {
             continue;
         }
-        let Some(lun) = integer(&entry, "lun")?.filter(|lun| (0..=MAX_LUN).contains(lun)) else {
-            return Err(bad(format!("every data disk needs a lun from 0 to {MAX_LUN}")));
-        };
-        if !luns.insert(lun) {
-            return Err(bad(format!("more than one data disk uses lun {lun}")));
-        }
+        let lun = free_lun(&entry, &mut luns)?;
         check(azure, machine, lun, &mut entry)?;
         if let Some(id) = at(&Value::Object(entry.clone()), "managedDisk/id").and_then(Value::as_str)
             && !disks.insert(id.to_ascii_lowercase())
@@ -67,8 +62,47 @@ pub(super) fn normalise(
         }
         normal.push(Value::Object(entry));
     }
-    let most = super::sku_table::most_disks(machine.size);
-    if normal.len() > most {
+    check_count(normal.len(), machine.size)?;
+    storage.insert("dataDisks".into(), normal.into());
+    Ok(())
+}
+
+/// Checks the data disks that a scale set's model asks for.
+pub(super) fn check_model(size: &str, storage: &mut Object) -> Result<(), Refusal> {
+    let Some(list) = storage.get_mut("dataDisks") else { return Ok(()) };
+    let Some(list) = list.as_array_mut() else { return Err(bad("dataDisks must be an array")) };
+    let mut luns = BTreeSet::new();
+    for entry in list.iter_mut() {
+        let Some(entry) = entry.as_object_mut() else { return Err(bad("a data disk must be an object")) };
+        let lun = free_lun(entry, &mut luns)?;
+        entry.insert("lun".into(), lun.into());
+        enumeration(entry, "createOption", &["Empty", "FromImage", "Copy", "Restore"], true)?;
+        enumeration(entry, "caching", &["None", "ReadOnly", "ReadWrite"], true)?;
+        let empty = entry.get("createOption").and_then(Value::as_str) == Some("Empty");
+        match integer(entry, "diskSizeGB")? {
+            Some(size) if size >= 1 => {}
+            None if !empty => fill(entry, "diskSizeGB", USUAL_GIB),
+            _ => return Err(bad("an empty data disk needs diskSizeGB")),
+        }
+    }
+    check_count(list.len(), size)
+}
+
+/// The number under which a machine is to see a disk; no other one has it.
+fn free_lun(entry: &Object, luns: &mut BTreeSet<i64>) -> Result<i64, Refusal> {
+    let Some(lun) = integer(entry, "lun")?.filter(|lun| (0..=MAX_LUN).contains(lun)) else {
+        return Err(bad(format!("every data disk needs a lun from 0 to {MAX_LUN}")));
+    };
+    match luns.insert(lun) {
+        true => Ok(lun),
+        false => Err(bad(format!("more than one data disk uses lun {lun}"))),
+    }
+}
+
+/// Whether machines of a size can have that many data disks.
+fn check_count(count: usize, size: &str) -> Result<(), Refusal> {
+    let most = super::sku_table::most_disks(size);
+    if count > most {
         return Err(Refusal::new(
             409,
             "OperationNotAllowed",
@@ -78,7 +112,6 @@ pub(super) fn normalise(
         )
         .at("dataDisks"));
     }
-    storage.insert("dataDisks".into(), normal.into());
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use super::data_disk;
 use super::disk_sku::usual_disk;
 use super::flexible_member::{check_member, check_profile};
 use super::protocol::protocol;
@@ -379,6 +380,8 @@ fn virtual_machine_profile(
     secret::strip_from_extensions(profile);
     let mut storage = profile.remove("storageProfile").map(into_object).unwrap_or_default();
     let windows = storage_profile(body, &mut storage);
+    let machine_size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
+    data_disk::check_model(machine_size, &mut storage)?;
     profile.insert("storageProfile".into(), Value::Object(storage));
 
     let mut os = profile.remove("osProfile").map(into_object).unwrap_or_default();

@@ -44,12 +44,13 @@ pub(super) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
         }
         properties.remove("noHealthyBackendsBehavior");
     }
+    // A slash in front may be missing: Azure's own example for load balancers has "healthcheck.aspx".
     let path = properties.get("requestPath").and_then(Value::as_str).unwrap_or_default();
-    if properties.get("protocol").and_then(Value::as_str) != Some("Tcp") && !path.starts_with('/') {
+    if properties.get("protocol").and_then(Value::as_str) != Some("Tcp") && path.is_empty() {
         return Err(Refusal::network(
             400,
             "ProbeRequestPathRequired",
-            format!("Probe {id} with protocol Http or Https must have a requestPath that begins with '/'."),
+            format!("Probe {id} with protocol Http or Https must have a requestPath."),
         ));
     }
     child.insert("properties".into(), Value::Object(properties));

@@ -29,6 +29,10 @@ impl Documents for DocumentSet {
         let is = |id: &ResourceId| id.resource_type().eq_ignore_ascii_case(resource_type);
         self.0.iter().filter(|(id, _)| is(id)).map(|(_, document)| document.clone()).collect()
     }
+
+    fn at_once(&self, read: &mut dyn FnMut(&dyn Documents)) {
+        read(self);
+    }
 }
 
 pub fn group() -> ResourceId {
