@@ -10,6 +10,7 @@ mod base_url;
 mod caller;
 mod cloud;
 mod control;
+mod control_error;
 mod directory;
 mod http;
 pub mod journal;

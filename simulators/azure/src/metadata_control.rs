@@ -2,21 +2,24 @@
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::middleware::map_response;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{delete, get};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
 use crate::azure::Azure;
+use crate::control_error::{as_json, refused};
 use azure_engine::error::Refusal;
 use azure_engine::options::MetadataAddresses;
-use azure_providers::compute::scheduled_events::{self};
+use azure_providers::compute::scheduled_events;
 
 pub(crate) fn router() -> Router<Azure> {
     Router::new()
         .route("/_cerulean/metadata-addresses", get(addresses).put(set_addresses))
         .route("/_cerulean/scheduled-events", get(events).post(plan))
         .route("/_cerulean/scheduled-events/{id}", delete(cancel))
+        .layer(map_response(as_json))
 }
 
 async fn addresses(State(azure): State<Azure>) -> Json<MetadataAddresses> {
@@ -50,9 +53,4 @@ async fn cancel(State(azure): State<Azure>, Path(id): Path<String>) -> StatusCod
         true => StatusCode::NO_CONTENT,
         false => StatusCode::NOT_FOUND,
     }
-}
-
-fn refused(refusal: &Refusal) -> Response {
-    let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_REQUEST);
-    (status, Json(refusal.body())).into_response()
 }

@@ -194,6 +194,12 @@ async fn public_addresses_differ_stay_and_are_checked() {
     assert_eq!(shown["properties"]["ipAddress"], before);
     assert_eq!(shown["properties"]["dnsSettings"]["fqdn"], "shop.eastus.cloudapp.azure.com");
     client.put(&network_id("publicIPAddresses/p1"), changed.clone()).await.refused(400, "DnsRecordInUse");
+    // The name may have an IPv6 address beside the IPv4 one, and no second of either.
+    let mut sixth = changed.clone();
+    sixth["properties"]["publicIPAddressVersion"] = json!("IPv6");
+    let shown = client.create(&network_id("publicIPAddresses/six"), sixth.clone()).await;
+    assert_eq!(shown["properties"]["dnsSettings"]["fqdn"], "shop.eastus.cloudapp.azure.com");
+    client.put(&network_id("publicIPAddresses/sixth"), sixth).await.refused(400, "DnsRecordInUse");
     changed["sku"]["name"] = json!("Basic");
     client.put(&id, changed).await.refused(400, "PublicIPAddressSkuCannotBeChanged");
     let mut dynamic = public_ip();

@@ -56,5 +56,5 @@ fn name_availability(azure: &AzureState, call: &Call<'_>, location: &str) -> Res
         ));
     };
     let label = public_ip::domain_name_label(label)?;
-    Ok(json!({ "available": public_ip::domain_name_is_free(azure, None, &label, location) }))
+    Ok(json!({ "available": public_ip::domain_name_is_free(azure, &label, location) }))
 }

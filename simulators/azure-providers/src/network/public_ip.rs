@@ -14,7 +14,7 @@ use super::type_names::PUBLIC_IP_ADDRESSES;
 use crate::network::checks::{bounded, check_zones, count_in_region};
 use crate::network::resource_guid::resource_guid;
 use azure_engine::document::{
-    Object, enumeration, fill, into_object, known_members, reference, stored_reference, strip,
+    Object, at, enumeration, fill, into_object, known_members, reference, stored_reference, strip,
     take_properties, text,
 };
 use azure_engine::error::Refusal;
@@ -192,6 +192,7 @@ fn give_address(azure: &mut AzureState, id: &ResourceId) {
 }
 
 fn dns_settings(azure: &AzureState, proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
+    let version = properties.get("publicIPAddressVersion").cloned();
     let Some(settings) = properties.get_mut("dnsSettings") else { return Ok(()) };
     let Some(label) = text(settings, "domainNameLabel").filter(|label| !label.is_empty()) else {
         return Ok(());
@@ -202,17 +203,20 @@ fn dns_settings(azure: &AzureState, proposal: &Proposal<'_>, properties: &mut Ob
         None => label,
         Some(scope) => format!("{label}.{}", scope_hash(azure, proposal.id, scope)?),
     };
-    if !domain_name_is_free(azure, Some(proposal.id), &label, location) {
+    let full_name = domain_name(&label, location);
+    // A name has an A and an AAAA record: one address of each version.
+    let mut others = with_domain_name(azure, &full_name).filter(|other| other.id != *proposal.id);
+    if others.any(|other| at(&other.body, "properties/publicIPAddressVersion") == version.as_ref()) {
         return Err(Refusal::network(
             400,
             "DnsRecordInUse",
-            format!("DNS record {} is already used by another public IP.", domain_name(&label, location)),
+            format!("DNS record {full_name} is already used by another public IP."),
         ));
     }
     if let Some(settings) = settings.as_object_mut() {
         let name = label.split('.').next().unwrap_or_default();
         settings.insert("domainNameLabel".into(), name.into());
-        settings.insert("fqdn".into(), domain_name(&label, location).into());
+        settings.insert("fqdn".into(), full_name.as_str().into());
     }
     Ok(())
 }
@@ -260,17 +264,14 @@ pub(super) fn domain_name_label(label: &str) -> Result<String, Refusal> {
     ))
 }
 
-/// Whether no public IP (beside `own`) has a label in a region.
-pub(super) fn domain_name_is_free(
-    azure: &AzureState,
-    own: Option<&ResourceId>,
-    label: &str,
-    location: &str,
-) -> bool {
-    let name = domain_name(label, location);
-    !azure.store.of_type(PUBLIC_IP_ADDRESSES).any(|record| {
-        Some(&record.id) != own && text(&record.body, "properties/dnsSettings/fqdn") == Some(&name)
-    })
+/// Whether no public IP has a label in a region.
+pub(super) fn domain_name_is_free(azure: &AzureState, label: &str, location: &str) -> bool {
+    with_domain_name(azure, &domain_name(label, location)).next().is_none()
+}
+
+fn with_domain_name<'a>(azure: &'a AzureState, name: &'a str) -> impl Iterator<Item = &'a Record> {
+    let all = azure.store.of_type(PUBLIC_IP_ADDRESSES);
+    all.filter(move |record| text(&record.body, "properties/dnsSettings/fqdn") == Some(name))
 }
 
 /// What sku Basic does not have.
