@@ -190,18 +190,43 @@ pub fn drop_listed(value: &mut Value, target: &str) {
     }
 }
 
-/// Merges `patch` into `base`: objects member by member, everything else replaced; null removes.
+/// Merges `patch` into `base`: objects member by member, everything else replaced; null removes. Azure takes names of
+/// members in any case, and keeps those that it has.
 pub fn merge(base: &mut Value, patch: Value) {
     match (base, patch) {
         (Value::Object(base), Value::Object(patch)) => {
             for (member, value) in patch {
+                let known = spelling(base, &member).unwrap_or(member);
                 if value.is_null() {
-                    base.remove(&member);
+                    base.remove(&known);
                 } else {
-                    merge(base.entry(member).or_insert(Value::Null), value);
+                    merge(base.entry(known).or_insert(Value::Null), value);
                 }
             }
         }
         (base, patch) => *base = patch,
+    }
+}
+
+/// How an object spells a member that it has in another case.
+fn spelling(object: &Object, member: &str) -> Option<String> {
+    // Nearly always it is spelled alike.
+    if object.contains_key(member) {
+        return None;
+    }
+    object.keys().find(|known| known.eq_ignore_ascii_case(member)).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::merge;
+
+    #[test]
+    fn members_are_merged_in_any_case() {
+        let mut document = json!({ "properties": { "diskSizeGB": 4, "tier": "P4" } });
+        merge(&mut document, json!({ "Properties": { "DiskSizeGB": 8, "TIER": null, "new": 1 } }));
+        assert_eq!(document, json!({ "properties": { "diskSizeGB": 8, "new": 1 } }));
     }
 }

@@ -1,6 +1,7 @@
 //! Changes to a document, declared as data.
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, IntoDeserializer as _};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::document::merge;
@@ -16,7 +17,7 @@ pub struct Edit {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<Place>,
     /// Paths of what goes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "short_paths")]
     pub remove: Vec<String>,
 }
 
@@ -26,7 +27,8 @@ pub struct Edit {
 pub struct Place {
     /// Steps joined by `/`. In an array a step is the `name` of an item, a number, or `-` for a new one:
     /// `properties/securityRules/allow-web/properties/priority`. What is missing is made; an item that is
-    /// made gets its name.
+    /// made gets its name. A path has at most [`MAX_STEPS`] steps.
+    #[serde(deserialize_with = "short_path")]
     pub path: String,
     /// The value.
     pub value: Value,
@@ -48,16 +50,16 @@ impl Edit {
         Self { remove: vec![path.into()], ..Self::default() }
     }
 
-    /// Changes a document. Paths that lead through texts or numbers change nothing.
+    /// Changes a document. Paths that lead through texts or numbers change nothing, nor do those that are too long.
     pub fn apply(&self, document: &mut Value) {
         if let Some(patch) = &self.merge {
             merge(document, patch.clone());
         }
-        for place in &self.set {
-            set(document, &steps(&place.path), place.value.clone());
+        for (place, steps) in self.set.iter().filter_map(|place| Some((place, few_steps(&place.path)?))) {
+            set(document, &steps, place.value.clone());
         }
-        for path in &self.remove {
-            remove(document, &steps(path));
+        for steps in self.remove.iter().filter_map(|path| few_steps(path)) {
+            remove(document, &steps);
         }
     }
 
@@ -89,8 +91,31 @@ fn with_texts(value: &Value, rewrite: &dyn Fn(&str) -> String) -> Value {
     }
 }
 
-fn steps(path: &str) -> Vec<&str> {
-    path.split('/').filter(|step| !step.is_empty()).collect()
+/// Most steps of a path. Azure's deepest members are some twelve steps down, and who reads a document goes down it by
+/// recursion.
+pub const MAX_STEPS: usize = 32;
+
+fn steps(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|step| !step.is_empty())
+}
+
+/// The steps of a path that is not too long.
+fn few_steps(path: &str) -> Option<Vec<&str>> {
+    let few: Vec<&str> = steps(path).take(MAX_STEPS + 1).collect();
+    (few.len() <= MAX_STEPS).then_some(few)
+}
+
+fn short_path<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
+    let path = String::deserialize(input)?;
+    if few_steps(&path).is_none() {
+        return Err(D::Error::custom(format_args!("a path has at most {MAX_STEPS} steps")));
+    }
+    Ok(path)
+}
+
+fn short_paths<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
+    let paths: Vec<String> = Vec::deserialize(input)?;
+    paths.into_iter().map(|path| short_path(path.into_deserializer())).collect()
 }
 
 /// Where a step leads in an array: an item of that name, or one of that number.
@@ -162,7 +187,7 @@ fn remove(document: &mut Value, steps: &[&str]) {
 
 /// Everything that a path leads to; a step `*` leads to every item of an array or member of an object.
 pub fn find<'a>(document: &'a Value, path: &str) -> Vec<&'a Value> {
-    steps(path).into_iter().fold(vec![document], |found, step| {
+    steps(path).fold(vec![document], |found, step| {
         found
             .into_iter()
             .flat_map(|value| match value {
@@ -210,6 +235,13 @@ mod tests {
         );
         assert_eq!(edited(Edit::removing("properties/rules/none/n")), before);
         assert_eq!(edited(Edit::setting("tags/a/deeper", json!(1))), before, "through a text");
+        let long = "a/".repeat(1_000_000);
+        assert_eq!(edited(Edit::setting(&long, json!(1))), before, "too long");
+        assert_eq!(edited(Edit::removing(&long)), before, "too long");
+        for sent in [json!({ "set": [{ "path": long, "value": 1 }] }), json!({ "remove": [long] })] {
+            let refused = serde_json::from_value::<Edit>(sent).unwrap_err().to_string();
+            assert!(refused.contains("at most 32 steps"), "{refused}");
+        }
     }
 
     #[test]

@@ -230,11 +230,14 @@ impl Draw {
 /// Follows many flows through the simulated network as it is, and, where the plan has changes, what
 /// becomes of them then.
 pub fn flows(documents: &dyn Documents, probes: &dyn ProbeAnswers, plan: &FlowPlan) -> FlowReport {
-    let before = Network::read(documents);
     if plan.changes.is_empty() {
-        return before.flows(probes, plan);
+        return Network::read(documents).flows(probes, plan);
     }
-    let after = changed_network(documents, &plan.changes);
+    let (mut before, mut after) = (Network::default(), Network::default());
+    documents.at_once(&mut |documents| {
+        before = Network::read(documents);
+        after = changed_network(documents, &plan.changes);
+    });
     let silenced = Silenced::new(&after, probes, &plan.changes);
     before.flows_after(probes, &after, &silenced, plan)
 }

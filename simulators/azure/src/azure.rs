@@ -180,9 +180,17 @@ impl Azure {
         self.inner.state.lock().journal.after(sequence)
     }
 
+    /// The last requests, at most that many.
+    pub fn journal_tail(&self, count: usize) -> Journal {
+        self.inner.state.lock().journal.last(count)
+    }
+
     /// Forgets what was asked so far, counts included; numbering goes on.
     pub fn clear_journal(&self) {
-        self.inner.state.lock().journal.clear();
+        self.change(|state| {
+            state.journal.clear();
+            state.revision += 1;
+        });
     }
 
     /// Puts a fault in force.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use azure_simulator::Options;
 use azure_types::ResourceId;
-use common::{Client, compute_id};
+use common::{COMPUTE_VERSION, Client, compute_id};
 use serde_json::{Value, json};
 
 async fn put(client: &Client, id: &ResourceId, body: Value) -> Value {
@@ -111,4 +111,24 @@ async fn access_to_the_bytes_is_granted_and_taken_back() {
     client.post(&disk, "endGetAccess", json!({})).await.expect(202);
     assert_eq!(client.get(&disk).await.body["properties"]["diskState"], "Unattached");
     client.post(&disk, "beginGetAccess", json!({ "access": "Read" })).await.refused(400, "InvalidParameter");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patch_changes_members_in_whatever_case_it_names_them() {
+    let client = Client::with_group(Options::default()).await;
+    let id = compute_id("disks/one");
+    let creation = json!({ "createOption": "Empty" });
+    client
+        .create(
+            &id,
+            json!({ "location": "eastus", "properties": { "creationData": creation, "diskSizeGB": 4 } }),
+        )
+        .await;
+    let path = format!("{id}?api-version={COMPUTE_VERSION}");
+    let patch = json!({ "properties": { "DiskSizeGB": 8 } });
+    let reply = client.send("PATCH", &path, Some(patch), &[]).await;
+    assert!(reply.status < 300, "{}", reply.body);
+    client.wait(&reply).await;
+    let properties = client.get(&id).await.expect(200).body["properties"].take();
+    assert_eq!((&properties["diskSizeGB"], &properties["DiskSizeGB"]), (&json!(8), &Value::Null));
 }

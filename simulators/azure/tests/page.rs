@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use azure_simulator::packet::{Packet, ProbeAnswers, Protocol, Source, trace};
+use azure_simulator::packet::{Packet, ProbeAnswers, Protocol, Source, flows, trace};
 use azure_simulator::page::{self, AzurePage};
-use azure_simulator::{Azure, Options, PowerState};
+use azure_simulator::view::Topology;
+use azure_simulator::{Azure, Documents, Options, PowerState};
 use azure_types::ResourceId;
 use http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
@@ -314,4 +315,89 @@ async fn readers_hear_of_changes_and_of_bursts_once() {
     }
     assert!(next().await.unwrap().starts_with("event: changed\n"), "a burst");
     assert_eq!(next().await, None, "and then quiet");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_page_follows_after_the_journal_was_emptied() {
+    let (azure, _) = cluster();
+    let page = router(&azure, AllBut(""));
+    let id = network(&azure, "publicIPAddresses", "kubernetes-a1");
+    let ask = async |count: usize| {
+        for _ in 0..count {
+            let request =
+                Request::get(format!("{id}?api-version=2024-05-01")).header("authorization", "Bearer a");
+            azure.router().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+        }
+    };
+    ask(20).await;
+    let mut changed = azure.subscribe();
+    changed.mark_unchanged();
+    let forget = Request::delete("/_cerulean/journal").body(Body::empty()).unwrap();
+    assert_eq!(azure.router().oneshot(forget).await.unwrap().status(), StatusCode::NO_CONTENT);
+    assert!(changed.has_changed().unwrap(), "the page is told");
+    let journal =
+        async || get_json(&page, "/_cerulean/topology").await["journal"].as_array().unwrap().clone();
+    assert!(journal().await.is_empty());
+    ask(310).await;
+    let shown = journal().await;
+    assert_eq!((shown.len(), &shown[299]["sequence"]), (300, &json!(330)), "the last ones, and no more");
+}
+
+#[test]
+fn documents_of_one_moment_do_not_change_while_they_are_read() {
+    let (azure, _) = cluster();
+    let kind = "Microsoft.Network/publicIPAddresses";
+    let (told, writes) = std::sync::mpsc::channel();
+    let other = azure.clone();
+    let mut writer = None;
+    azure.at_once(&mut |documents| {
+        let before = documents.of_type(kind).len();
+        let (other, told) = (other.clone(), told.clone());
+        writer = Some(std::thread::spawn(move || {
+            told.send("begins").unwrap();
+            let spare = network(&other, "publicIPAddresses", "spare");
+            let properties = json!({ "publicIPAllocationMethod": "Static" });
+            other.put(&spare, json!({ "sku": { "name": "Standard" }, "properties": properties })).unwrap();
+            told.send("has written").unwrap();
+        }));
+        assert_eq!(writes.recv(), Ok("begins"));
+        assert!(writes.recv_timeout(Duration::from_millis(50)).is_err(), "it waits");
+        assert_eq!(documents.of_type(kind).len(), before);
+    });
+    writer.unwrap().join().unwrap();
+    assert_eq!(azure.documents_of_type(kind).len(), 2);
+}
+
+/// Documents that may be read at one moment alone.
+struct Guarded {
+    azure: Azure,
+    moments: std::cell::Cell<u32>,
+}
+
+impl Documents for Guarded {
+    fn document(&self, id: &ResourceId) -> Option<Value> {
+        panic!("{id} is read outside of the moment")
+    }
+
+    fn of_type(&self, resource_type: &str) -> Vec<Value> {
+        panic!("{resource_type} is read outside of the moment")
+    }
+
+    fn at_once(&self, read: &mut dyn FnMut(&dyn Documents)) {
+        self.moments.set(self.moments.get() + 1);
+        self.azure.at_once(read);
+    }
+}
+
+#[test]
+fn the_oracle_and_the_page_read_one_moment() {
+    let (azure, address) = cluster();
+    let documents = Guarded { azure, moments: Default::default() };
+    let packet = Packet::new(Source::internet([203, 0, 113, 7].into()), address, 80, Protocol::Tcp);
+    assert!(trace(&documents, &AllBut(""), &packet).arrives);
+    let plan =
+        json!({ "to": address, "port": 80, "flows": 10, "changes": [{ "drain": { "node": "node000000" } }] });
+    assert_eq!(flows(&documents, &AllBut(""), &serde_json::from_value(plan).unwrap()).established, 10);
+    assert_eq!(Topology::read(&documents, &AllBut("")).nodes.len(), 3);
+    assert_eq!(documents.moments.get(), 3);
 }

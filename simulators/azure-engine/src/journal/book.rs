@@ -173,6 +173,12 @@ impl JournalBook {
         Journal { entries: self.entries.range(from..).cloned().collect(), counts: self.counts.clone() }
     }
 
+    /// The last requests, at most that many.
+    pub fn last(&self, count: usize) -> Journal {
+        let from = self.entries.len().saturating_sub(count);
+        Journal { entries: self.entries.range(from..).cloned().collect(), counts: self.counts.clone() }
+    }
+
     /// Takes up what was saved.
     pub fn restore(&mut self, journal: Journal) {
         self.entries = journal.entries.into();

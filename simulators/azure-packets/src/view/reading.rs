@@ -19,8 +19,12 @@ const SERVICE_TAGS: [&str; 2] = ["k8s-azure-service", "service"];
 impl Topology {
     /// Reads the topology; `probes` tells which members are healthy.
     pub fn read(documents: &dyn Documents, probes: &dyn ProbeAnswers) -> Self {
-        let network = Network::read(documents);
-        let public_ips = documents.of_type("Microsoft.Network/publicIPAddresses");
+        let (mut network, mut public_ips, mut groups) = (Network::default(), Vec::new(), Vec::new());
+        documents.at_once(&mut |documents| {
+            network = Network::read(documents);
+            public_ips = documents.of_type("Microsoft.Network/publicIPAddresses");
+            groups = documents.of_type("Microsoft.Network/networkSecurityGroups");
+        });
         let mut addresses = Vec::new();
         for balancer in &network.balancers {
             for frontend in &balancer.frontends {
@@ -50,7 +54,6 @@ impl Topology {
                 });
             }
         }
-        let groups = documents.of_type("Microsoft.Network/networkSecurityGroups");
         Self {
             addresses,
             nodes: nodes(&network),

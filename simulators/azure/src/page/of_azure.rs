@@ -9,7 +9,7 @@ use azure_packets::view::Topology;
 use azure_packets::{FlowPlan, FlowReport, Packet, ProbeAnswers, Verdict, flows, trace};
 
 /// How many requests the page shows at most; the journal may hold far more.
-const MAX_JOURNAL_ENTRIES: u64 = 300;
+const MAX_JOURNAL_ENTRIES: usize = 300;
 
 /// Shows an [`Azure`], with the stand-in nodes' word on health probes.
 #[derive(Debug, Clone)]
@@ -27,8 +27,7 @@ impl<P: ProbeAnswers> AzurePage<P> {
 
 impl<P: ProbeAnswers + Send + Sync + 'static> PageSource for AzurePage<P> {
     fn topology(&self) -> Topology {
-        let counts = self.azure.journal_after(u64::MAX).counts;
-        let tail = self.azure.journal_after(counts.requests.saturating_sub(MAX_JOURNAL_ENTRIES));
+        let tail = self.azure.journal_tail(MAX_JOURNAL_ENTRIES);
         let entries = tail.entries.iter().filter_map(|entry| serde_json::to_value(entry).ok()).collect();
         let counts = serde_json::to_value(&tail.counts).unwrap_or(Value::Null);
         Topology::read(&self.azure, &self.probes).with_journal(entries, counts)
