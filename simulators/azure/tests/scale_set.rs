@@ -500,24 +500,101 @@ async fn sizes_and_machines_are_told_by_number_and_bad_ones_by_name() {
     }
 }
 
+fn with_data_disks(mut set: Value, disks: Value) -> Value {
+    set["properties"]["virtualMachineProfile"]["storageProfile"]["dataDisks"] = disks;
+    set
+}
+
 #[tokio::test(start_paused = true)]
-async fn the_data_disks_of_a_model_are_checked() {
-    let set = set_of(0, Options::default()).await;
-    let model = set.client.get(&set.id).await.body;
-    for (disks, accepted) in [
-        (json!([{ "lun": 0, "diskSizeGB": 8 }, { "lun": 1, "diskSizeGB": 8 }]), true),
-        (json!([{ "lun": 0, "diskSizeGB": 8 }, { "lun": 0, "diskSizeGB": 8 }]), false),
-        (json!([{ "lun": 0 }]), false),
-        (json!([{ "diskSizeGB": 8 }]), false),
-        (json!([{ "lun": i64::MAX, "diskSizeGB": 8 }]), false),
-        (json!({}), false),
+async fn data_disks_of_a_model_are_checked_before_machines_are_made_of_it() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/16").await;
+    let id = compute_id("virtualMachineScaleSets/set");
+    let disk = |lun: i64, more: Value| {
+        let mut disk = json!({ "lun": lun, "createOption": "Empty", "diskSizeGB": 4 });
+        set_members(&mut disk, more);
+        disk
+    };
+    let largest = 32_768;
+    for (disks, word) in [
+        (json!({}), "must be an array"),
+        (json!([disk(0, json!({})), disk(0, json!({}))]), "more than one data disk uses lun 0"),
+        (json!([disk(i64::MAX, json!({}))]), "lun from 0 to 63"),
+        (json!([disk(-1, json!({}))]), "lun from 0 to 63"),
+        (json!([{ "createOption": "Empty", "diskSizeGB": 4 }]), "lun from 0 to 63"),
+        (json!([disk(0, json!({ "diskSizeGB": null }))]), "needs diskSizeGB"),
+        (json!([disk(0, json!({ "diskSizeGB": 0 }))]), "'dataDisk.diskSizeGB' is out of range"),
+        (json!([disk(0, json!({ "diskSizeGB": largest }))]), "between 1 and 32767"),
+        (
+            json!([disk(0, json!({ "managedDisk": { "id": compute_id("disks/one") } }))]),
+            "cannot be in the model",
+        ),
+        (
+            json!([0, 1, 2, 3, 4].map(|lun| disk(lun, json!({})))),
+            "allowed to be attached to a VM of this size is 4",
+        ),
     ] {
-        let mut body = model.clone();
-        body["properties"]["virtualMachineProfile"]["storageProfile"]["dataDisks"] = disks.clone();
-        let answer = set.client.put(&set.id, body).await;
-        match accepted {
-            true => drop(answer.expect(200)),
-            false => drop(answer.refused(400, "InvalidParameter")),
+        let reply = client.put(&id, with_data_disks(scale_set(1, &subnet, &[]), disks.clone())).await;
+        assert!(reply.status >= 400 && reply.message().contains(word), "{disks}: {}", reply.body);
+    }
+    let disks = json!([disk(1, json!({ "caching": "readonly" })), disk(5, json!({}))]);
+    let mut body = with_data_disks(scale_set(1, &subnet, &[]), disks);
+    body["tags"] = json!({ "team": "blue" });
+    body["properties"]["virtualMachineProfile"]["diagnosticsProfile"] =
+        json!({ "bootDiagnostics": { "enabled": true } });
+    let set = client.create(&id, body).await;
+    let model = &set["properties"]["virtualMachineProfile"]["storageProfile"]["dataDisks"];
+    assert_eq!((&model[0]["lun"], &model[0]["caching"]), (&json!(1), &json!("ReadOnly")));
+    assert_eq!(model[1]["managedDisk"]["storageAccountType"], "Standard_LRS");
+
+    let instance = id.child("virtualMachines", "0");
+    let shown = client.get(&instance).await.expect(200).body;
+    assert_eq!(shown["tags"], json!({ "team": "blue" }), "its set's");
+    assert_eq!(shown["properties"]["diagnosticsProfile"]["bootDiagnostics"]["enabled"], true);
+    let disks = &shown["properties"]["storageProfile"]["dataDisks"];
+    for (at, begin) in [(0, "set_set_0_disk2_"), (1, "set_set_0_disk3_")] {
+        assert!(disks[at]["name"].as_str().unwrap().starts_with(begin), "{disks}");
+    }
+    // It can be written as it was read.
+    let reply = client.put(&instance, shown).await;
+    assert!(reply.status < 300, "{}", reply.body);
+}
+
+/// Sets members, also to null.
+fn set_members(base: &mut Value, more: Value) {
+    for (member, value) in more.as_object().unwrap() {
+        base[member] = value.clone();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn system_disks_have_a_size_that_there_is() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/16").await;
+    let nic = network_id("networkInterfaces/one");
+    let configuration = json!({ "name": "c", "properties": { "subnet": { "id": subnet } } });
+    let body = json!({ "location": "eastus", "properties": { "ipConfigurations": [configuration] } });
+    client.put(&nic, body).await.expect(201);
+    let (set, machine) = (compute_id("virtualMachineScaleSets/set"), compute_id("virtualMachines/one"));
+    for (gib, fits) in [(-1_i64, false), (0, false), (4_096, false), (i64::MAX, false), (64, true)] {
+        let mut of_set = scale_set(0, &subnet, &[]);
+        of_set["properties"]["virtualMachineProfile"]["storageProfile"]["osDisk"] =
+            json!({ "createOption": "FromImage", "diskSizeGB": gib });
+        let mut of_machine = common::machine(&nic);
+        of_machine["properties"]["storageProfile"]["osDisk"] =
+            json!({ "createOption": "FromImage", "diskSizeGB": gib });
+        for (id, body) in [(&set, of_set), (&machine, of_machine)] {
+            let reply = client.put(id, body).await;
+            if fits {
+                assert!(reply.status < 300, "{gib}: {}", reply.body);
+            } else {
+                let reply = reply.refused(400, "InvalidParameter");
+                assert!(
+                    reply.message().contains("'osDisk.diskSizeGB' is out of range"),
+                    "{}",
+                    reply.message()
+                );
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use super::copy_source::USUAL_GIB;
 use super::disk_creation;
 use super::disk_creation::check_name_free;
 use super::sku_table::Size;
-use super::{disk_access, sku_table, zones};
+use super::{disk_access, disk_sku, sku_table, zones};
 use azure_engine::document::{
     Object, at, enumeration, fill, integer, into_object, items, reference, stored_reference, text,
 };
@@ -40,69 +40,67 @@ pub(super) fn normalise(
     machine: &Machine<'_>,
     storage: &mut Object,
 ) -> Result<(), Refusal> {
+    let mut disks = BTreeSet::new();
+    each(storage, machine.size, |number, entry| {
+        entry.insert("toBeDetached".into(), false.into());
+        check(azure, machine, number, entry)?;
+        let id = entry.get("managedDisk").and_then(|managed| text(managed, "id"));
+        match id.filter(|id| !disks.insert(id.to_ascii_lowercase())) {
+            Some(id) => Err(bad(format!("disk {id} is listed more than once"))),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Checks the data disks of a scale set's model, of which every instance gets its own.
+pub(super) fn normalise_model(size: &str, storage: &mut Object) -> Result<(), Refusal> {
+    each(storage, size, |_, entry| {
+        enumeration(entry, "createOption", &["Empty", "FromImage", "Copy", "Restore"], true)?;
+        enumeration(entry, "caching", &["None", "ReadOnly", "ReadWrite"], true)?;
+        enumeration(entry, "deleteOption", &["Delete", "Detach"], false)?;
+        let mut managed = entry.remove("managedDisk").map(into_object).unwrap_or_default();
+        // It could be attached to one instance alone.
+        if let Some(id) = managed.get("id") {
+            return Err(bad(format!("disk {id} cannot be in the model of a scale set")));
+        }
+        if entry.get("createOption").is_some_and(|option| option != "Empty") {
+            fill(entry, "diskSizeGB", USUAL_GIB);
+        }
+        check_kind_and_size(size, entry, &mut managed, "data disk")
+    })
+}
+
+/// Goes through the data disks of a storage profile. Entries marked for detaching are taken off; every other has a
+/// LUN of its own when `check` gets it, with its number among the disks.
+fn each(
+    storage: &mut Object,
+    size: &str,
+    mut check: impl FnMut(usize, &mut Object) -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
     let list = match storage.remove("dataDisks") {
         None => Vec::new(),
         Some(Value::Array(list)) => list,
         Some(_) => return Err(bad("dataDisks must be an array")),
     };
     let mut luns = BTreeSet::new();
-    let mut disks = BTreeSet::new();
     let mut normal = Vec::with_capacity(list.len());
     for entry in list {
         let mut entry = into_object(entry);
         if entry.get("toBeDetached") == Some(&Value::Bool(true)) {
             continue;
         }
-        let lun = free_lun(&entry, &mut luns)?;
-        check(azure, machine, lun, &mut entry)?;
-        if let Some(id) = at(&Value::Object(entry.clone()), "managedDisk/id").and_then(Value::as_str)
-            && !disks.insert(id.to_ascii_lowercase())
-        {
-            return Err(bad(format!("disk {id} is listed more than once")));
+        let Some(lun) = integer(&entry, "lun")?.filter(|lun| (0..=MAX_LUN).contains(lun)) else {
+            return Err(bad(format!("every data disk needs a lun from 0 to {MAX_LUN}")));
+        };
+        if !luns.insert(lun) {
+            return Err(bad(format!("more than one data disk uses lun {lun}")));
         }
+        entry.insert("lun".into(), lun.into());
+        check(normal.len(), &mut entry)?;
         normal.push(Value::Object(entry));
     }
-    check_count(normal.len(), machine.size)?;
-    storage.insert("dataDisks".into(), normal.into());
-    Ok(())
-}
-
-/// Checks the data disks that a scale set's model asks for.
-pub(super) fn check_model(size: &str, storage: &mut Object) -> Result<(), Refusal> {
-    let Some(list) = storage.get_mut("dataDisks") else { return Ok(()) };
-    let Some(list) = list.as_array_mut() else { return Err(bad("dataDisks must be an array")) };
-    let mut luns = BTreeSet::new();
-    for entry in list.iter_mut() {
-        let Some(entry) = entry.as_object_mut() else { return Err(bad("a data disk must be an object")) };
-        let lun = free_lun(entry, &mut luns)?;
-        entry.insert("lun".into(), lun.into());
-        enumeration(entry, "createOption", &["Empty", "FromImage", "Copy", "Restore"], true)?;
-        enumeration(entry, "caching", &["None", "ReadOnly", "ReadWrite"], true)?;
-        let empty = entry.get("createOption").and_then(Value::as_str) == Some("Empty");
-        match integer(entry, "diskSizeGB")? {
-            Some(size) if size >= 1 => {}
-            None if !empty => fill(entry, "diskSizeGB", USUAL_GIB),
-            _ => return Err(bad("an empty data disk needs diskSizeGB")),
-        }
-    }
-    check_count(list.len(), size)
-}
-
-/// The number under which a machine is to see a disk; no other one has it.
-fn free_lun(entry: &Object, luns: &mut BTreeSet<i64>) -> Result<i64, Refusal> {
-    let Some(lun) = integer(entry, "lun")?.filter(|lun| (0..=MAX_LUN).contains(lun)) else {
-        return Err(bad(format!("every data disk needs a lun from 0 to {MAX_LUN}")));
-    };
-    match luns.insert(lun) {
-        true => Ok(lun),
-        false => Err(bad(format!("more than one data disk uses lun {lun}"))),
-    }
-}
-
-/// Whether machines of a size can have that many data disks.
-fn check_count(count: usize, size: &str) -> Result<(), Refusal> {
     let most = super::sku_table::most_disks(size);
-    if count > most {
+    if normal.len() > most {
         return Err(Refusal::new(
             409,
             "OperationNotAllowed",
@@ -112,13 +110,22 @@ fn check_count(count: usize, size: &str) -> Result<(), Refusal> {
         )
         .at("dataDisks"));
     }
+    storage.insert("dataDisks".into(), normal.into());
     Ok(())
 }
 
-/// Checks one entry.
-fn check(azure: &AzureState, machine: &Machine<'_>, lun: i64, entry: &mut Object) -> Result<(), Refusal> {
-    entry.insert("lun".into(), lun.into());
-    entry.insert("toBeDetached".into(), false.into());
+/// What the name of a disk without one begins with: the system disk is the first of a machine.
+fn usual_name(machine: &str, number: usize) -> String {
+    format!("{machine}_disk{}", number + 2)
+}
+
+/// Checks one entry; `number` is how many stand before it.
+fn check(
+    azure: &AzureState,
+    machine: &Machine<'_>,
+    number: usize,
+    entry: &mut Object,
+) -> Result<(), Refusal> {
     enumeration(entry, "createOption", &["Attach", "Empty", "FromImage", "Copy", "Restore"], true)?;
     enumeration(entry, "caching", &["None", "ReadOnly", "ReadWrite"], true)?;
     enumeration(entry, "deleteOption", &["Detach", "Delete"], true)?;
@@ -153,21 +160,32 @@ fn check(azure: &AzureState, machine: &Machine<'_>, lun: i64, entry: &mut Object
             let size = source.and_then(|source| at(&source.body, "properties/diskSizeGB")).cloned();
             fill(entry, "diskSizeGB", size.unwrap_or_else(|| USUAL_GIB.into()));
         }
-        if integer(entry, "diskSizeGB")?.is_none_or(|size| size < 1) {
-            return Err(bad("an empty data disk needs diskSizeGB"));
-        }
         let incarnation = azure.store.incarnation(machine.id);
-        let subject = format!("{}/{lun}", machine.id);
+        let subject = format!("{}/{}", machine.id, entry.get("lun").unwrap_or(&Value::Null));
         let unique = azure.seed.guid("data disk", &subject, incarnation).replace('-', "");
-        fill(entry, "name", format!("{}_disk{}_{unique}", machine.name, lun + 2));
+        fill(entry, "name", format!("{}_{unique}", usual_name(machine.name, number)));
         check_name_free(azure, machine.id, entry.get("name"), "dataDisk.name")?;
-        fill(&mut managed, "storageAccountType", "Standard_LRS");
     }
+    let name = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    check_kind_and_size(machine.size, entry, &mut managed, &name)
+}
+
+/// Checks how large a disk is and of which kind, and puts what is known of the kind into its entry.
+fn check_kind_and_size(
+    size: &str,
+    entry: &mut Object,
+    managed: &mut Object,
+    name: &str,
+) -> Result<(), Refusal> {
+    fill(managed, "storageAccountType", "Standard_LRS");
     let kind = managed.get("storageAccountType").and_then(Value::as_str).unwrap_or_default();
+    let Some(gib) = integer(entry, "diskSizeGB")? else {
+        return Err(bad("an empty data disk needs diskSizeGB"));
+    };
+    disk_sku::check_size("dataDisk.diskSizeGB", gib, disk_sku::largest(kind))?;
     check_caching(entry, kind)?;
-    let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
-    check_kind(machine.size, kind, name, "dataDisk.managedDisk.storageAccountType")?;
-    entry.insert("managedDisk".into(), Value::Object(managed));
+    check_kind(size, kind, name, "dataDisk.managedDisk.storageAccountType")?;
+    entry.insert("managedDisk".into(), Value::Object(std::mem::take(managed)));
     Ok(())
 }
 
@@ -292,11 +310,12 @@ pub(super) fn of_model(
     let asked = model.and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
     let disks: Vec<Value> = asked
         .iter()
-        .filter_map(|entry| {
+        .enumerate()
+        .filter_map(|(number, entry)| {
             let lun = entry.get("lun").and_then(Value::as_i64)?;
             let unique = azure.seed.guid("data disk", &format!("{instance}/{lun}"), 0).replace('-', "");
             let mut entry = into_object(entry.clone());
-            entry.insert("name".into(), format!("{prefix}_disk{}_{unique}", lun + 2).into());
+            entry.insert("name".into(), format!("{}_{unique}", usual_name(prefix, number)).into());
             fill(&mut entry, "deleteOption", "Delete");
             fill(&mut entry, "createOption", "Empty");
             fill(&mut entry, "toBeDetached", false);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::copy_source::Copy;
 use super::disk_creation::provision;
 use super::disk_rules::Wanted;
-use super::disk_sku::{SKUS, largest, tier};
+use super::disk_sku::{SKUS, check_size, largest, tier};
 use super::machine::uses_disks;
 use super::protocol::protocol;
 use super::type_names::DISK_TYPE;
@@ -273,7 +273,6 @@ fn creation_data(
 }
 
 fn size(proposal: &Proposal<'_>, sku: &str, properties: &mut Object) -> Result<(), Refusal> {
-    let largest = largest(sku);
     let size = match integer(properties, "diskSizeGB")?.or_else(|| copy_source::size_from_outside(properties))
     {
         Some(size) => size,
@@ -284,15 +283,7 @@ fn size(proposal: &Proposal<'_>, sku: &str, properties: &mut Object) -> Result<(
             ));
         }
     };
-    if !(1..=largest).contains(&size) {
-        return Err(Refusal::invalid_parameter(
-            "disk.diskSizeGB",
-            format!(
-                "The value {size} of parameter 'disk.diskSizeGB' is out of range. The value must be between 1 and \
-                 {largest}, inclusive."
-            ),
-        ));
-    }
+    check_size("disk.diskSizeGB", size, largest(sku))?;
     check_growth("Disk", proposal, size)?;
     properties.insert("diskSizeGB".into(), size.into());
     Ok(())

@@ -1,4 +1,6 @@
-//! Kinds of managed disks.
+//! Kinds of managed disks, and how large they can be.
+
+use azure_engine::error::Refusal;
 
 /// Kinds of disks, the default first.
 pub(super) const SKUS: [&str; 7] = [
@@ -14,6 +16,20 @@ pub(super) const SKUS: [&str; 7] = [
 /// The largest disk of a kind, in GiB.
 pub(super) fn largest(sku: &str) -> i64 {
     if matches!(sku, "PremiumV2_LRS" | "UltraSSD_LRS") { 65_536 } else { 32_767 }
+}
+
+/// A disk has a size that there is.
+pub(super) fn check_size(member: &str, gib: i64, largest: i64) -> Result<(), Refusal> {
+    if (1..=largest).contains(&gib) {
+        return Ok(());
+    }
+    Err(Refusal::invalid_parameter(
+        member,
+        format!(
+            "The value {gib} of parameter '{member}' is out of range. The value must be between 1 and {largest}, \
+             inclusive."
+        ),
+    ))
 }
 
 pub(super) fn tier(sku: &str) -> &'static str {

@@ -45,6 +45,7 @@ mod sku;
 mod sku_table;
 mod snapshot;
 mod spot;
+mod system_disk;
 mod type_names;
 mod uniform;
 mod update;

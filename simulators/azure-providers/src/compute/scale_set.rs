@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::data_disk;
 use super::disk_sku::usual_disk;
 use super::flexible_member::{check_member, check_profile};
 use super::protocol::protocol;
@@ -16,9 +15,9 @@ use super::uniform::apply_model;
 use super::update::updated;
 use super::zones::Span;
 use super::{
-    capacity, flexible, flexible_member, instance_public_ip, instance_view, interface_configuration,
-    interface_count, network_interface, network_profile, os_profile, power, quota, rolling_upgrade, secret,
-    sku, spot, uniform, zones,
+    capacity, data_disk, flexible, flexible_member, instance_public_ip, instance_view,
+    interface_configuration, interface_count, network_interface, network_profile, os_profile, power, quota,
+    rolling_upgrade, secret, sku, spot, system_disk, uniform, zones,
 };
 use azure_engine::document::{
     Object, at, fill, integer, into_object, items, stored_reference, strip, take_properties, text,
@@ -379,9 +378,7 @@ fn virtual_machine_profile(
     spot::check_members(profile)?;
     secret::strip_from_extensions(profile);
     let mut storage = profile.remove("storageProfile").map(into_object).unwrap_or_default();
-    let windows = storage_profile(body, &mut storage);
-    let machine_size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
-    data_disk::check_model(machine_size, &mut storage)?;
+    let windows = storage_profile(body, &mut storage)?;
     profile.insert("storageProfile".into(), Value::Object(storage));
 
     let mut os = profile.remove("osProfile").map(into_object).unwrap_or_default();
@@ -422,8 +419,9 @@ fn virtual_machine_profile(
     Ok(())
 }
 
-/// Fills the operating system disk; says whether the system is Windows.
-fn storage_profile(body: &Object, storage: &mut Object) -> bool {
+/// Checks the disks and fills that of the operating system; says whether the system is Windows.
+fn storage_profile(body: &Object, storage: &mut Object) -> Result<bool, Refusal> {
+    let size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
     let given = storage.get("osDisk").and_then(|disk| text(disk, "osType")).map(str::to_owned);
     let publisher =
         storage.get("imageReference").and_then(|image| text(image, "publisher")).unwrap_or_default();
@@ -436,12 +434,15 @@ fn storage_profile(body: &Object, storage: &mut Object) -> bool {
     fill(&mut disk, "createOption", "FromImage");
     fill(&mut disk, "caching", "None");
     fill(&mut disk, "diskSizeGB", if windows { 127 } else { 30 });
+    system_disk::check_size(&disk)?;
     if disk.get("managedDisk").is_none() {
-        let size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
         disk.insert("managedDisk".into(), json!({ "storageAccountType": usual_disk(size) }));
     }
     storage.insert("osDisk".into(), Value::Object(disk));
-    windows
+    if storage.contains_key("dataDisks") {
+        data_disk::normalise_model(size, storage)?;
+    }
+    Ok(windows)
 }
 
 /// The subnets must have room for the machines that the capacity adds.

@@ -202,6 +202,9 @@ impl ResourceType for Instances {
         let Some(set) = set_of(azure, &record.id) else { return };
         document.insert("name".into(), format!("{}_{}", set.id.name(), record.id.name()).into());
         document.insert("instanceId".into(), record.id.name().into());
+        if let Some(tags) = set.body.get("tags") {
+            document.insert("tags".into(), tags.clone());
+        }
         let view = expand.instance_view.then(|| instance_view::of_instance(azure, record));
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         let profile = at(&record.body, "properties/networkProfileConfiguration");

@@ -94,7 +94,7 @@ pub(super) fn copy_model(azure: &AzureState, set: &ResourceId, model: &Value, re
     }
     let network = profile("networkProfile").map(into_object).unwrap_or_default();
     let configurations = network.get("networkInterfaceConfigurations").cloned().unwrap_or_else(|| json!([]));
-    let properties = json!({
+    let mut properties = json!({
         "modelDefinitionApplied": "VirtualMachineScaleSet",
         "hardwareProfile": { "vmSize": at(model, "sku/name") },
         "networkProfileConfiguration": { "networkInterfaceConfigurations": configurations },
@@ -103,6 +103,9 @@ pub(super) fn copy_model(azure: &AzureState, set: &ResourceId, model: &Value, re
         "storageProfile": storage,
         "vmId": azure.seed.guid("vm", &subject, 0),
     });
+    if let Some(diagnostics) = profile("diagnosticsProfile") {
+        properties["diagnosticsProfile"] = diagnostics;
+    }
     let mut whole = record.body.clone();
     whole["sku"] = json!({ "name": at(model, "sku/name"), "tier": at(model, "sku/tier") });
     // What was set on the instance alone (its protection) stays.

@@ -15,7 +15,7 @@ use super::update::updated;
 use super::zones::Span;
 use super::{
     data_disk, fault_domain, flexible, generalize, image, instance_view, interface_configuration,
-    interface_count, network_profile, os_profile, power, quota, sku, spot, zones,
+    interface_count, network_profile, os_profile, power, quota, sku, spot, system_disk, zones,
 };
 use azure_engine::document::{
     Object, at, fill, into_object, items, reference, stored_reference, strip, take_properties, text,
@@ -366,6 +366,7 @@ fn system_disk(
     fill(&mut system, "caching", "ReadWrite");
     fill(&mut system, "deleteOption", "Detach");
     fill(&mut system, "diskSizeGB", if image.windows { 127 } else { 30 });
+    system_disk::check_size(&system)?;
     let mut managed = system.remove("managedDisk").map(into_object).unwrap_or_default();
     if let Some(kind) = data_disk::kind_of(azure, &managed) {
         managed.insert("storageAccountType".into(), kind.into());
