@@ -538,3 +538,43 @@ async fn a_balancer_stays_while_a_model_names_a_part_of_it() {
     client.create(&compute_id("virtualMachineScaleSets/set"), set).await;
     client.delete(&lb()).await.refused(400, "LoadBalancerInUseByVirtualMachineScaleSet");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_may_ask_for_a_path_without_a_slash() {
+    let client = Client::with_group(Options::default()).await;
+    let pip = client.public_ip("a").await;
+    let id = network_id("loadBalancers/lb");
+    let body = |path: Value| {
+        let mut body = load_balancer(&id, &pip, &[80]);
+        body["properties"]["probes"][0]["properties"] =
+            json!({ "protocol": "Http", "port": 80, "requestPath": path, "intervalInSeconds": 15 });
+        body
+    };
+    client.put(&id, body(Value::Null)).await.refused(400, "ProbeRequestPathRequired");
+    client.put(&id, body(json!(""))).await.refused(400, "ProbeRequestPathRequired");
+    // As "Load Balancers - Create Or Update" shows it.
+    let made = client.create(&id, body(json!("healthcheck.aspx"))).await;
+    assert_eq!(made["properties"]["probes"][0]["properties"]["requestPath"], "healthcheck.aspx");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_basic_load_balancer_can_be_sent_back_as_it_was_read() {
+    let client = Client::with_group(Options::default()).await;
+    let pip = network_id("publicIPAddresses/basic");
+    client
+        .create(
+            &pip,
+            json!({ "location": "eastus", "properties": { "publicIPAllocationMethod": "Dynamic" } }),
+        )
+        .await;
+    let id = network_id("loadBalancers/lb");
+    let mut body = load_balancer(&id, &pip, &[80]);
+    body["sku"] = json!({ "name": "Basic" });
+    body["properties"]["inboundNatRules"] = json!([{ "name": "ssh", "properties": {
+        "frontendIPConfiguration": { "id": id.child("frontendIPConfigurations", "f") },
+        "protocol": "Tcp", "frontendPort": 22, "backendPort": 22 } }]);
+    let made = client.create(&id, body).await;
+    assert_eq!(made["properties"]["loadBalancingRules"][0]["properties"]["enableTcpReset"], false);
+    let again = client.create(&id, made.clone()).await;
+    assert_eq!(again["properties"], made["properties"]);
+}

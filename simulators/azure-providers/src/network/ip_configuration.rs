@@ -7,9 +7,10 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::address_allocation::{address_taken, free_address, static_address, subnet_prefixes};
+use super::checks::bounded;
 use super::frontend::public_ip_in_use;
 use azure_engine::document::{
-    Object, enumeration, items, known_members, reference, references, stored_reference, strip,
+    Object, enumeration, fill, items, known_members, reference, references, stored_reference, strip,
     take_properties, text,
 };
 use azure_engine::error::Refusal;
@@ -34,9 +35,23 @@ const MEMBERS: [&str; 15] = [
     "virtualNetworkTaps",
 ];
 
+/// The length of the blocks of addresses that there are ("Assign private IP address prefixes to virtual machines").
+const BLOCK: i64 = 28;
+
 /// Lists of references that an IP configuration may hold; an empty one is left out.
 const LISTS: [&str; 3] =
     ["applicationSecurityGroups", "loadBalancerBackendAddressPools", "loadBalancerInboundNatRules"];
+
+/// A configuration that asks for a block of addresses takes it from the subnet of the first, if it names none
+/// ("Network Interfaces - Create Or Update", the example with an address prefix).
+pub(super) fn take_subnet(child: &mut Object, first: Option<&Value>) {
+    let properties = child.get_mut("properties").and_then(Value::as_object_mut);
+    if let (Some(properties), Some(first)) = (properties, first)
+        && properties.contains_key("privateIPAddressPrefixLength")
+    {
+        fill(properties, "subnet", first.clone());
+    }
+}
 
 /// Checks one IP configuration of an interface and gives it its address. `promised` collects the
 /// addresses of this write.
@@ -51,6 +66,7 @@ pub(super) fn normalise(
         interface.child("ipConfigurations", child.get("name").and_then(Value::as_str).unwrap_or_default());
     let mut properties = take_properties(&mut child);
     known_members(&mut properties, &MEMBERS, "NetworkInterfaceIPConfiguration")?;
+    bounded(&mut properties, "privateIPAddressPrefixLength", BLOCK..=BLOCK, None, &id)?;
     strip(&mut properties, &["provisioningState", "privateLinkConnectionProperties", "virtualNetworkTaps"]);
     enumeration(&mut properties, "privateIPAllocationMethod", &["Dynamic", "Static"], true)?;
     enumeration(&mut properties, "privateIPAddressVersion", &["IPv4", "IPv6"], true)?;

@@ -301,7 +301,9 @@ fn ip_configurations(
     // An address that another configuration keeps is not free for a new one.
     let mut promised = BTreeSet::new();
     let mut normal = Vec::with_capacity(children.len());
-    for child in children {
+    let first = children.first().and_then(|child| child.get("properties")?.get("subnet")).cloned();
+    for mut child in children {
+        ip_configuration::take_subnet(&mut child, first.as_ref());
         let named = child.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let old = old.into_iter().flatten().find(|old| name(old).eq_ignore_ascii_case(&named));
         normal.push(ip_configuration::normalise(azure, id, old, child, &mut promised)?);
