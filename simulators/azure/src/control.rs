@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::middleware::map_response;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, delete, get, post};
 use axum::{Json, Router};
@@ -15,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::azure::Azure;
-use crate::control_error::{as_json, refused};
+use crate::control_error::refused;
 use crate::machines::PowerState;
 use crate::parameters::{self, Parameters};
 use azure_engine::actors::Actor;
@@ -48,7 +47,6 @@ pub(crate) fn router() -> Router<Azure> {
         // What is not Resource Manager's stays out of its journal.
         .route("/_cerulean/{*path}", any(|| async { StatusCode::NOT_FOUND }))
         .route("/favicon.ico", any(|| async { StatusCode::NOT_FOUND }))
-        .layer(map_response(as_json))
 }
 
 /// Reads what was sent. Lists are refused, which serde would take for an object's members in order.

@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use axum::routing::get;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use crate::azure::Azure;
 use crate::base_url::base_url;
 use crate::caller::{Caller, Credentials};
+use crate::control_requests::{guarded, nothing_at};
 use azure_engine::answer::{Answer, Note};
 use azure_engine::budget::{Class, Remaining};
 use azure_engine::dispatch::Located;
@@ -37,11 +38,11 @@ impl Azure {
     /// The HTTP surface: Resource Manager, cloud metadata and the control API under `/_cerulean/`.
     /// Also a tower service for callers in the same process.
     pub fn router(&self) -> Router {
+        let control =
+            crate::control::router().merge(crate::caller::router()).merge(crate::metadata_control::router());
         Router::new()
             .route("/metadata/endpoints", get(crate::cloud::endpoints))
-            .merge(crate::control::router())
-            .merge(crate::caller::router())
-            .merge(crate::metadata_control::router())
+            .merge(guarded(control))
             .fallback(answer)
             .with_state(self.clone())
     }
@@ -117,7 +118,7 @@ struct Admitted {
 async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     // What is not served below here on this listener is no request to Resource Manager.
     if request.uri().path().starts_with(CONTROL) {
-        return StatusCode::NOT_FOUND.into_response();
+        return nothing_at(request.uri().path());
     }
     let head = Head::of(&azure, &request);
     let media = unsupported_media(request.headers());

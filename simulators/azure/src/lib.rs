@@ -11,6 +11,7 @@ mod caller;
 mod cloud;
 mod control;
 mod control_error;
+mod control_requests;
 mod directory;
 mod http;
 pub mod journal;

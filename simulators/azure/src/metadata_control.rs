@@ -2,14 +2,13 @@
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::middleware::map_response;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{delete, get};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
 use crate::azure::Azure;
-use crate::control_error::{as_json, refused};
+use crate::control_error::refused;
 use azure_engine::error::Refusal;
 use azure_engine::options::MetadataAddresses;
 use azure_providers::compute::scheduled_events;
@@ -19,7 +18,6 @@ pub(crate) fn router() -> Router<Azure> {
         .route("/_cerulean/metadata-addresses", get(addresses).put(set_addresses))
         .route("/_cerulean/scheduled-events", get(events).post(plan))
         .route("/_cerulean/scheduled-events/{id}", delete(cancel))
-        .layer(map_response(as_json))
 }
 
 async fn addresses(State(azure): State<Azure>) -> Json<MetadataAddresses> {

@@ -394,7 +394,7 @@ async fn faults_come_through_the_control_api() {
     client.send("GET", "/_cerulean/nothing-here", None, &[]).await.expect(404);
     // A body without its type, which nobody reads: JSON says so, too.
     for path in ["/_cerulean/faults", "/_cerulean/scheduled-events"] {
-        client.send("POST", path, Some(json!({})), &[]).await.refused(415, "InvalidRequest");
+        client.send("POST", path, Some(json!({})), &[]).await.refused(415, "UnsupportedMediaType");
     }
     for (path, word) in [
         ("journal?afer=1", "there is no parameter `afer`"),

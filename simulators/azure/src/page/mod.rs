@@ -24,6 +24,7 @@ use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 use serde_json::json;
 use tokio::sync::watch;
 
+use crate::control_requests::guarded;
 use crate::parameters::{self, Parameters};
 use azure_packets::{FlowPlan, Packet, Protocol, Source};
 
@@ -51,14 +52,14 @@ const SOMEONE_V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 
 /// address; `network` with `from`, a host in a virtual network; `endpoint`, a client of a private
 /// endpoint) and `source_port`; or by POST of a [`Packet`] as JSON. The answer is a [`Verdict`].
 pub fn router<S: PageSource>(source: Arc<S>) -> Router {
-    Router::new()
+    let routes = Router::new()
         .route("/", get(|| async { Redirect::temporary(PATH) }))
         .route(PATH, get(page))
         .route("/_cerulean/topology", get(topology::<S>))
         .route("/_cerulean/packet", get(packet_by_query::<S>).post(packet_by_body::<S>))
         .route("/_cerulean/flows", post(flows::<S>))
-        .route("/_cerulean/events", get(events::<S>))
-        .with_state(source)
+        .route("/_cerulean/events", get(events::<S>));
+    guarded(routes).with_state(source)
 }
 
 async fn page() -> Response {
