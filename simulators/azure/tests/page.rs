@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::Body;
 use azure_simulator::packet::{Packet, ProbeAnswers, Protocol, Source, flows, trace};
 use azure_simulator::page::{self, AzurePage};
-use azure_simulator::view::Topology;
+use azure_simulator::view::{ServiceView, Topology};
 use azure_simulator::{Azure, Documents, Options, PowerState};
 use azure_types::ResourceId;
 use http::{Request, StatusCode};
@@ -155,6 +155,40 @@ async fn the_topology_leads_from_address_to_nodes() {
 }
 
 #[tokio::test]
+async fn a_rule_that_denies_the_internet_is_named() {
+    let (azure, _) = cluster();
+    let rule = async || {
+        get_json(&router(&azure, AllBut("")), "/_cerulean/topology").await["addresses"][0]["rules"][0].clone()
+    };
+    assert_eq!(rule().await["denied"], Value::Null);
+    let nsg = network(&azure, "networkSecurityGroups", "nsg");
+    azure
+        .edit(&nsg, |document| {
+            document["properties"]["securityRules"][0]["properties"]["access"] = "Deny".into();
+        })
+        .unwrap();
+    let rule = rule().await;
+    assert_eq!(rule["denied"], "203.0.113.7 is denied by security rule allow-web");
+    assert_eq!(rule["taking"], 3, "probes alone do not show it");
+}
+
+#[tokio::test]
+async fn services_that_wait_are_shown_and_name_the_addresses_of_others() {
+    let (azure, address) = cluster();
+    let pip = network(&azure, "publicIPAddresses", "kubernetes-a1");
+    azure.edit(&pip, |document| document["tags"] = json!({})).unwrap();
+    let service = |name: &str, addresses: &[IpAddr]| ServiceView {
+        name: format!("default/{name}"),
+        base: format!("a{name}"),
+        addresses: addresses.to_vec(),
+    };
+    let topology = Topology::read(&azure, &AllBut(""));
+    let topology = topology.with_services(vec![service("waits", &[]), service("web", &[address])]);
+    assert_eq!(topology.addresses[0].services, ["default/web"]);
+    assert_eq!(topology.services[0].name, "default/waits");
+}
+
+#[tokio::test]
 async fn the_journal_and_its_counts_are_shown() {
     let (azure, _) = cluster();
     let id = network(&azure, "publicIPAddresses", "kubernetes-a1");
@@ -177,6 +211,9 @@ async fn every_resource_is_listed_and_shown_without_a_request_in_the_journal() {
         listed.as_array().unwrap().iter().map(|one| one["type"].as_str().unwrap()).collect();
     assert!(types.contains("Microsoft.Network/loadBalancers"), "{types:?}");
     assert!(types.contains("Microsoft.Compute/virtualMachineScaleSets/virtualMachines"), "{types:?}");
+    let named = listed.as_array().unwrap().iter().find(|one| one["services"].is_array()).unwrap();
+    assert!(named["id"].as_str().unwrap().ends_with("/publicIPAddresses/kubernetes-a1"), "{named}");
+    assert_eq!(named["services"], json!(["default/web", "default/again"]));
     let lb = network(&azure, "loadBalancers", "kubernetes");
     let shown = get_json(&router, &format!("/_cerulean/resource?id={lb}")).await;
     assert_eq!(shown, azure.document(&lb).unwrap());

@@ -266,6 +266,7 @@ pub(crate) async fn client_of(kubeconfig: &str) -> Result<Client, HostError> {
 /// The page's view, which changes with Azure and with what nodes answer.
 struct Page {
     azure: page::AzurePage<NodeAnswers>,
+    answers: NodeAnswers,
     changed: watch::Receiver<u64>,
 }
 
@@ -285,13 +286,13 @@ impl Page {
                 changes.send_modify(|revision| *revision += 1);
             }
         }));
-        Self { azure: page::AzurePage::new(azure, answers), changed }
+        Self { azure: page::AzurePage::new(azure, answers.clone()), answers, changed }
     }
 }
 
 impl PageSource for Page {
     fn topology(&self) -> Topology {
-        self.azure.topology()
+        self.azure.topology().with_services(self.answers.services())
     }
 
     fn packet(&self, packet: &Packet) -> Verdict {

@@ -17,6 +17,7 @@ mod layout;
 mod machines;
 pub mod manifests;
 mod node_answers;
+mod service_views;
 mod shape;
 mod sign_in;
 mod stand_ins;

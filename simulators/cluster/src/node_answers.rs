@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use azure_simulator::Azure;
 use azure_simulator::packet::ProbeAnswers;
+use azure_simulator::view::ServiceView;
 use azure_types::ResourceId;
 use futures::StreamExt as _;
 use k8s::api::api::core::v1::Service;
@@ -25,6 +26,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::machines::host_name;
+use crate::service_views::service_view;
 
 /// Objects by namespace and name.
 type Objects = Arc<RwLock<BTreeMap<(String, String), Value>>>;
@@ -54,6 +56,11 @@ impl NodeAnswers {
         let slices: Api<EndpointSlice> = Api::all(client.clone());
         tokio::spawn(keep(slices, this.slices.clone(), this.revision.clone(), stop.clone()));
         this
+    }
+
+    /// The Services that want a load balancer, by namespace and name.
+    pub fn services(&self) -> Vec<ServiceView> {
+        self.services.read().values().filter_map(service_view).collect()
     }
 
     /// Changes whenever an answer may.

@@ -3,6 +3,8 @@
 
 mod reading;
 
+pub use reading::services;
+
 use std::net::IpAddr;
 
 use serde::Serialize;
@@ -13,6 +15,8 @@ use serde_json::Value;
 pub struct Topology {
     /// Frontends of load balancers, then public IPs that no load balancer uses.
     pub addresses: Vec<AddressView>,
+    /// Kubernetes Services of type LoadBalancer, where somebody told of them; see [`Topology::with_services`].
+    pub services: Vec<ServiceView>,
     /// Machines, by name.
     pub nodes: Vec<NodeView>,
     /// Network interfaces that no machine has, by name.
@@ -29,6 +33,17 @@ pub struct Topology {
     pub counts: Value,
 }
 
+/// A Kubernetes Service that wants a load balancer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ServiceView {
+    /// Its name, as `namespace/name`.
+    pub name: String,
+    /// What the names of its frontends, rules and public addresses have in them, in lower case.
+    pub base: String,
+    /// Its addresses; none while it waits for them.
+    pub addresses: Vec<IpAddr>,
+}
+
 /// An address and where it leads.
 #[derive(Debug, Clone, Serialize)]
 pub struct AddressView {
@@ -38,7 +53,7 @@ pub struct AddressView {
     pub internal: bool,
     /// The public IP's name.
     pub public_ip: Option<String>,
-    /// The Kubernetes Services named in the public IP's tag, as `namespace/name`.
+    /// The Kubernetes Services that are known to have it, as `namespace/name`: by the public IP's tag, or by their status.
     pub services: Vec<String>,
     /// The load balancer's name; `None` for a public IP that none uses.
     pub load_balancer: Option<String>,
@@ -142,6 +157,9 @@ pub struct RuleView {
     pub backend_port: u16,
     /// Whether packets keep the address and port that they were sent to.
     pub floating_ip: bool,
+    /// The security rule or want of a group that stops packets from the internet ([`SOMEONE`], [`SOMEONE_V6`]) behind a
+    /// public address although members would take them, in a few words.
+    pub denied: Option<String>,
     /// How the probe asks, such as `HTTP 32000 /healthz`; `None` without a probe.
     pub probe: Option<String>,
     /// The backend pool's name.
@@ -217,6 +235,11 @@ pub struct SecurityRuleView {
     /// Whether every security group has it.
     pub is_default: bool,
 }
+
+/// A host on the internet that packets come from unless told otherwise; set aside for documentation.
+pub const SOMEONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 7));
+/// The same for IPv6.
+pub const SOMEONE_V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7));
 
 /// A page has room for so many members of one rule; a cluster may have thousands.
 pub const MAX_MEMBERS: usize = 48;

@@ -5,12 +5,13 @@ use serde_json::Value;
 
 use super::{
     AddressView, EndpointView, InterfaceView, MAX_MEMBERS, MemberView, NatRuleView, NetworkView, NodeView,
-    RuleView, SecurityGroupView, SecurityRuleView, SubnetView, Topology,
+    RuleView, SOMEONE, SOMEONE_V6, SecurityGroupView, SecurityRuleView, ServiceView, SubnetView, Topology,
 };
 use crate::balancer::{Frontend, LoadBalancer, Rule};
+use crate::health::Probed;
 use crate::json::{id_at, id_of, ids_at, is_updating, items, text_at};
 use crate::machine::{Interface, Power};
-use crate::{MemberState, Network, ProbeAnswers};
+use crate::{MemberState, Network, Packet, ProbeAnswers, Protocol, Refusal, Source};
 use azure_engine::documents::Documents;
 
 /// The tag by which a public IP names its Services (LB-090).
@@ -25,10 +26,11 @@ impl Topology {
             public_ips = documents.of_type("Microsoft.Network/publicIPAddresses");
             groups = documents.of_type("Microsoft.Network/networkSecurityGroups");
         });
+        let probed = Probed::default();
         let mut addresses = Vec::new();
         for balancer in &network.balancers {
             for frontend in &balancer.frontends {
-                addresses.push(address_view(&network, probes, &public_ips, balancer, frontend));
+                addresses.push(address_view(&network, probes, &probed, &public_ips, balancer, frontend));
             }
         }
         for document in &public_ips {
@@ -56,6 +58,7 @@ impl Topology {
         }
         Self {
             addresses,
+            services: Vec::new(),
             nodes: nodes(&network),
             interfaces: loose_interfaces(&network),
             endpoints: endpoints(&network),
@@ -64,6 +67,19 @@ impl Topology {
             journal: Vec::new(),
             counts: Value::Null,
         }
+    }
+
+    /// Adds the Services of a cluster, and names the addresses after those that have them.
+    #[must_use]
+    pub fn with_services(mut self, services: Vec<ServiceView>) -> Self {
+        for shown in self.addresses.iter_mut().filter(|shown| shown.services.is_empty()) {
+            let has = |service: &&ServiceView| {
+                shown.address.is_some_and(|address| service.addresses.contains(&address))
+            };
+            shown.services = services.iter().filter(has).map(|service| service.name.clone()).collect();
+        }
+        self.services = services;
+        self
     }
 
     /// Adds the end of the journal, oldest entry first, and its counts.
@@ -75,7 +91,8 @@ impl Topology {
     }
 }
 
-fn services(public_ip: &Value) -> Vec<String> {
+/// The Kubernetes Services that a public IP's document names in its tag, as `namespace/name`.
+pub fn services(public_ip: &Value) -> Vec<String> {
     SERVICE_TAGS
         .iter()
         .find_map(|tag| public_ip.get("tags")?.get(tag)?.as_str())
@@ -89,6 +106,7 @@ fn services(public_ip: &Value) -> Vec<String> {
 fn address_view(
     network: &Network,
     probes: &dyn ProbeAnswers,
+    probed: &Probed,
     public_ips: &[Value],
     balancer: &LoadBalancer,
     frontend: &Frontend,
@@ -107,7 +125,7 @@ fn address_view(
         updating: balancer.updating || public_ip.is_some_and(is_updating),
         rules: balancer
             .rules_of(&frontend.id)
-            .map(|rule| rule_view(network, probes, balancer, rule))
+            .map(|rule| rule_view(network, probes, probed, balancer, frontend, rule))
             .collect(),
         nat_rules: balancer
             .nat_rules
@@ -135,8 +153,15 @@ fn address_view(
     }
 }
 
-fn rule_view(network: &Network, probes: &dyn ProbeAnswers, balancer: &LoadBalancer, rule: &Rule) -> RuleView {
-    let mut states: Vec<MemberState> = network.members(balancer, &rule.pools, rule.probe.as_ref(), probes);
+fn rule_view(
+    network: &Network,
+    probes: &dyn ProbeAnswers,
+    probed: &Probed,
+    balancer: &LoadBalancer,
+    frontend: &Frontend,
+    rule: &Rule,
+) -> RuleView {
+    let mut states: Vec<MemberState> = probed.members(network, balancer, rule, probes).to_vec();
     let total = states.len();
     let taking = states.iter().filter(|state| state.health.takes_flows()).count();
     states.sort_by(|one, other| {
@@ -153,6 +178,7 @@ fn rule_view(network: &Network, probes: &dyn ProbeAnswers, balancer: &LoadBalanc
         port: rule.frontend_port,
         backend_port: rule.backend_port,
         floating_ip: rule.floating_ip,
+        denied: denial(network, probes, probed, frontend, rule),
         probe,
         pool: rule.pools.first().map(|pool| pool.name().to_owned()),
         taking,
@@ -166,6 +192,25 @@ fn rule_view(network: &Network, probes: &dyn ProbeAnswers, balancer: &LoadBalanc
                 address: state.address,
             })
             .collect(),
+    }
+}
+
+/// What keeps the internet away from a rule behind a public address.
+fn denial(
+    network: &Network,
+    probes: &dyn ProbeAnswers,
+    probed: &Probed,
+    frontend: &Frontend,
+    rule: &Rule,
+) -> Option<String> {
+    let to = frontend.address.filter(|_| !frontend.is_internal() && rule.frontend_port > 0)?;
+    let protocol = if rule.protocol.eq_ignore_ascii_case("udp") { Protocol::Udp } else { Protocol::Tcp };
+    let from = if to.is_ipv4() { SOMEONE } else { SOMEONE_V6 };
+    let packet = Packet::new(Source::internet(from), to, rule.frontend_port, protocol);
+    match network.trace_as_probed(probes, probed, &packet).refusal? {
+        Refusal::Denied { decision } => Some(format!("{from} is denied by security rule {}", decision.rule)),
+        Refusal::NoSecurityGroup { node } => Some(format!("{node} has no security group, which denies all")),
+        _ => None,
     }
 }
 

@@ -26,6 +26,7 @@ use tokio::sync::watch;
 
 use crate::control_requests::guarded;
 use crate::parameters::{self, Parameters};
+use azure_packets::view::{SOMEONE, SOMEONE_V6};
 use azure_packets::{FlowPlan, Packet, Protocol, Source};
 
 pub use of_azure::AzurePage;
@@ -39,10 +40,6 @@ const PAGE: &str = include_str!("page.html");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:";
 /// Changes come in bursts; a reader hears of them at most this often, which still looks like at once.
 const EVENT_INTERVAL: Duration = Duration::from_millis(150);
-/// A host on the internet that packets come from unless told otherwise; set aside for documentation.
-const SOMEONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 7));
-const SOMEONE_V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7));
-
 /// The page at [`PATH`] (and at `/`), and `/_cerulean/topology`, `/_cerulean/packet`,
 /// `/_cerulean/flows` (POST of a [`FlowPlan`], answered with a [`FlowReport`]) and
 /// `/_cerulean/events`.

@@ -21,6 +21,9 @@ struct Listed {
     #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<String>,
     state: &'static str,
+    /// The Kubernetes Services that its tag names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    services: Vec<String>,
 }
 
 pub(crate) fn router() -> Router<Azure> {
@@ -40,6 +43,7 @@ async fn list(State(azure): State<Azure>) -> Response {
                     .and_then(|location| location.as_str())
                     .map(str::to_owned),
                 state: record.state.as_str(),
+                services: azure_packets::view::services(&record.body),
             })
             .collect()
     });
