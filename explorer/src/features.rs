@@ -141,15 +141,7 @@ pub struct Known {
 }
 
 /// What fails today. An entry whose bug is mended fails the tests until it is taken out.
-pub const KNOWN: &[Known] = &[Known {
-    bug: "A9: the simulated Azure refuses one label for both families",
-    holds: |row| {
-        !is_internal(row)
-            && !["IPv4", "IPv6"].contains(&value(row, "families"))
-            && value(row, "dns-label") == "some"
-    },
-    seen_with: &["families=dual", "dns-label=some"],
-}];
+pub const KNOWN: &[Known] = &[];
 
 /// Whether a row is known to fail.
 pub fn is_known(row: &[usize]) -> bool {

@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::{
+use super::topology::{
     AddressView, EndpointView, InterfaceView, MAX_MEMBERS, MemberView, NatRuleView, NetworkView, NodeView,
     RuleView, SOMEONE, SOMEONE_V6, SecurityGroupView, SecurityRuleView, ServiceView, SubnetView, Topology,
 };
