@@ -60,7 +60,7 @@ pub struct Options {
     /// Wall-clock time at which the simulation starts; it goes on with tokio's time.
     pub start: Timestamp,
     /// Whether ARM requests need an `Authorization` header. Tokens are judged by the verifier given
-    /// to [`azure_simulator::Azure::set_verifier`]; without one any non-empty bearer token is accepted.
+    /// to `Azure::set_verifier`; without one any non-empty bearer token is accepted.
     pub require_auth: bool,
     /// Refuse api-versions that the simulated types do not list. Otherwise any well-formed one is
     /// accepted, and written to the journal.

@@ -48,7 +48,7 @@ pub trait ApplicationSource: Send + Sync {
 
 /// How a simulated Entra is set up.
 pub struct EntraOptions {
-    /// The tenants' ids, the home tenant first. Tokens of any of them pass [`TokenVerifier`].
+    /// The tenants' ids, the home tenant first. Tokens of any of them pass `TokenVerifier`.
     pub tenants: Vec<String>,
     /// Audiences that Resource Manager accepts, beside those of Azure's clouds: usually its own URL.
     pub management_audiences: Vec<String>,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 /// One version of one object, immutable and shared between those who answer with it.
 ///
 /// Dereferences to its JSON value, which is read from the stored text when somebody first asks for it, and goes with
-/// this object: the store keeps the text alone ([`Kept`]).
+/// this object: the store keeps the text alone.
 #[derive(Debug)]
 pub struct Object {
     value: OnceLock<Value>,

@@ -41,13 +41,13 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 /// Changes come in bursts; a reader hears of them at most this often, which still looks like at once.
 const EVENT_INTERVAL: Duration = Duration::from_millis(150);
 /// The page at [`PATH`] (and at `/`), and `/_cerulean/topology`, `/_cerulean/packet`,
-/// `/_cerulean/flows` (POST of a [`FlowPlan`], answered with a [`FlowReport`]) and
+/// `/_cerulean/flows` (POST of a [`FlowPlan`], answered with a [`FlowReport`](azure_packets::FlowReport)) and
 /// `/_cerulean/events`.
 ///
 /// A packet is sent by `GET /_cerulean/packet?to=ADDRESS&port=PORT` with, as needed, `protocol`
 /// (`tcp` or `udp`), who sends (`from`, an address on the internet; `node`, a machine; `pod`, an
 /// address; `network` with `from`, a host in a virtual network; `endpoint`, a client of a private
-/// endpoint) and `source_port`; or by POST of a [`Packet`] as JSON. The answer is a [`Verdict`].
+/// endpoint) and `source_port`; or by POST of a [`Packet`] as JSON. The answer is a [`Verdict`](azure_packets::Verdict).
 pub fn router<S: PageSource>(source: Arc<S>) -> Router {
     let routes = Router::new()
         .route("/", get(|| async { Redirect::temporary(PATH) }))
