@@ -257,7 +257,12 @@ impl Kubernetes {
             let mut known: HashMap<u64, Arc<Object>> =
                 objects.drain(..).map(|object| (object.version(), object)).collect();
             let listed = self.list(kind).into_iter();
-            objects.extend(listed.map(|object| known.remove(&object.version()).unwrap_or(object)));
+            // A restored state may have given a version to another object.
+            let again = |object: Arc<Object>| {
+                let before = known.remove(&object.version()).filter(|before| before.is_kept_with(&object));
+                before.unwrap_or(object)
+            };
+            objects.extend(listed.map(again));
             if let Some(answer) = found(&objects) {
                 return Ok(answer);
             }

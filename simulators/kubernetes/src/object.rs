@@ -87,6 +87,11 @@ impl Object {
         self.json.get_or_init(made).clone()
     }
 
+    /// Whether both were opened from the same text in the store.
+    pub(crate) fn is_kept_with(&self, other: &Self) -> bool {
+        self.kept.as_ref().zip(other.kept.as_ref()).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
+    }
+
     /// The same version for one look: its value goes with the answer, while this object may be held for long.
     pub(crate) fn for_one_look(self: &Arc<Self>) -> Arc<Self> {
         match &self.kept {

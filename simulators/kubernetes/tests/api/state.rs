@@ -92,3 +92,19 @@ async fn what_is_no_state_changes_nothing() {
     }
     assert!(kubernetes.get("cm", "default", "a").is_some());
 }
+
+/// Another history has given the same versions to other objects.
+#[tokio::test(start_paused = true)]
+async fn who_waits_sees_what_a_restored_state_holds() {
+    let (kubernetes, other) = (kubernetes(), kubernetes());
+    let first = kubernetes.create(config_map("first", json!({}))).unwrap();
+    assert_eq!(other.create(config_map("other", json!({}))).unwrap().version(), first.version());
+    let waits =
+        kubernetes.until("ConfigMap", |maps| maps.iter().any(|map| map.name() == "other").then_some(()));
+    let restores = async {
+        tokio::task::yield_now().await;
+        kubernetes.restore(other.save()).unwrap();
+    };
+    let both = async { tokio::join!(waits, restores).0 };
+    tokio::time::timeout(Duration::from_secs(60), both).await.unwrap().unwrap();
+}
