@@ -179,6 +179,10 @@ impl ResourceType for Disks {
         }
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         if record.hidden.get("provisioned").is_none() {
+            // A machine can take a disk that is still being made; both sides then say so.
+            if !holders.is_empty() {
+                properties.insert("diskState".into(), state(azure, record, &holders).into());
+            }
             return;
         }
         let gib = properties.get("diskSizeGB").and_then(Value::as_u64).unwrap_or_default();

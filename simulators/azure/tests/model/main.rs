@@ -224,8 +224,15 @@ fn in_paused_time<T>(work: impl Future<Output = T>) -> T {
         .block_on(work)
 }
 
+/// 48 cases, or as many as `PROPTEST_CASES` says.
+fn config() -> ProptestConfig {
+    let cases =
+        if std::env::var_os("PROPTEST_CASES").is_some() { ProptestConfig::default().cases } else { 48 };
+    ProptestConfig { cases, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn nothing_dangles_whatever_clients_do(acts in acts(120)) {
