@@ -244,6 +244,7 @@ impl Bench {
             port: 0,
             https_port: 0,
             authority_port: 0,
+            proxy_port: 0,
             metadata: None,
             check_tokens: true,
         };

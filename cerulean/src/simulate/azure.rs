@@ -28,6 +28,9 @@ pub struct AzureArguments {
     /// The port of the authority (Entra), over HTTPS; 0 for any.
     #[arg(long, default_value_t = 0)]
     authority_port: u16,
+    /// The port of the proxy that leads programs to all of Azure's own names; 0 for any.
+    #[arg(long, default_value_t = 0)]
+    proxy_port: u16,
     /// Serve machines' metadata there alone, such as 127.0.0.1:8445, or 169.254.169.254:80 inside a network
     /// namespace.
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -173,6 +176,7 @@ pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()
             port: arguments.port,
             https_port: arguments.https_port,
             authority_port: arguments.authority_port,
+            proxy_port: arguments.proxy_port,
             metadata: arguments.metadata,
             check_tokens: !arguments.without_tokens,
         },
@@ -190,6 +194,7 @@ pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()
     screen.line(format_args!("HTTPS, with Entra       {}", hosted.https));
     screen.line(format_args!("authority               {}", hosted.authority));
     screen.line(format_args!("plain HTTP              {}", hosted.http));
+    screen.line(format_args!("proxy for Azure's names {}", hosted.proxy));
     if let Some(metadata) = &hosted.metadata {
         screen.line(format_args!("metadata of machines    {metadata}"));
     }

@@ -8,6 +8,7 @@ pub mod budget;
 mod clock;
 mod conflict;
 pub mod consistency;
+pub mod data_plane;
 mod delete;
 pub mod dispatch;
 pub mod document;

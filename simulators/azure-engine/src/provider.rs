@@ -18,6 +18,7 @@ use super::answer::Answer;
 use super::budget::policy::Policy;
 use super::budget::{Buckets, Budgets};
 use super::consistency::Consistency;
+use super::data_plane::DataPlane;
 use super::document::{Object, at};
 use super::error::Refusal;
 use super::execution::Execution;
@@ -331,6 +332,8 @@ pub struct Provider {
     pub timetable: Option<fn() -> Box<dyn Timetable>>,
     /// What it does for actors beside what they can do with every resource.
     pub acts: Option<Acts>,
+    /// What it answers under hosts of its own.
+    pub data_planes: &'static [DataPlane],
 }
 
 impl Provider {
@@ -350,6 +353,7 @@ impl Provider {
             envelope: &[],
             timetable: None,
             acts: None,
+            data_planes: &[],
         }
     }
 }

@@ -15,6 +15,18 @@ pub trait TokenVerifier: Send + Sync {
     ///
     /// The reason for refusing it.
     fn verify(&self, bearer: &str, now: Timestamp) -> Result<Principal, AuthFailure>;
+
+    /// The same for another service than Resource Manager, which accepts other audiences.
+    ///
+    /// # Errors
+    ///
+    /// The reason for refusing it.
+    fn verify_for(
+        &self,
+        bearer: &str,
+        now: Timestamp,
+        accepts: &dyn Fn(&str) -> bool,
+    ) -> Result<Principal, AuthFailure>;
 }
 
 /// Who asks.
@@ -113,21 +125,14 @@ const MAX_CLOCK_SKEW: i64 = 300;
 
 impl TokenVerifier for Entra {
     fn verify(&self, bearer: &str, now: Timestamp) -> Result<Principal, AuthFailure> {
-        self.verify_for(bearer, now, |audience| self.is_management_audience(audience))
+        self.verify_for(bearer, now, &|audience| self.is_management_audience(audience))
     }
-}
 
-impl Entra {
-    /// The same for another service than Resource Manager, which accepts other audiences.
-    ///
-    /// # Errors
-    ///
-    /// The reason for refusing the token.
-    pub fn verify_for(
+    fn verify_for(
         &self,
         bearer: &str,
         now: Timestamp,
-        accepts: impl Fn(&str) -> bool,
+        accepts: &dyn Fn(&str) -> bool,
     ) -> Result<Principal, AuthFailure> {
         let claims = self.signed_claims(bearer)?;
         let at = |second| Timestamp::from_second(second).map_err(|_| AuthFailure::Invalid);
@@ -155,7 +160,9 @@ impl Entra {
             can_answer_challenges: claims.xms_cc.iter().any(|word| word.eq_ignore_ascii_case("cp1")),
         })
     }
+}
 
+impl Entra {
     fn signed_claims(&self, bearer: &str) -> Result<AccessClaims, AuthFailure> {
         let mut hash: TokenHash = [0; 32];
         let digest = ring::digest::digest(&ring::digest::SHA256, bearer.as_bytes());

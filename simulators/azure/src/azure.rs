@@ -11,10 +11,12 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::data_plane::HostRoutes;
 use azure_engine::actors::{Actor, Actors};
 use azure_engine::budget::BudgetState;
 use azure_engine::budget::Budgets;
 use azure_engine::consistency::Consistency;
+use azure_engine::data_plane::DataPlane;
 use azure_engine::documents::Documents;
 use azure_engine::error::Refusal;
 use azure_engine::execution::Execution;
@@ -46,6 +48,10 @@ pub(crate) struct Inner {
     revision: watch::Sender<u64>,
     verifier: RwLock<Option<Arc<dyn TokenVerifier>>>,
     external_url: RwLock<Option<String>>,
+    /// What providers answer under hosts of their own.
+    pub(crate) data_planes: Vec<&'static DataPlane>,
+    /// What is answered by routes under hosts of its own.
+    pub(crate) host_routes: RwLock<Vec<HostRoutes>>,
     /// Whether a task watches the actors.
     watched: AtomicBool,
     /// Which machine the metadata service takes a caller for.
@@ -66,6 +72,8 @@ impl Azure {
         let options = Arc::new(options);
         let state = AzureState::new(options.clone(), &ResourceManager, azure_providers::all());
         let inner = Inner {
+            data_planes: state.data_planes().collect(),
+            host_routes: RwLock::default(),
             state: Mutex::new(state),
             external_url: RwLock::new(options.external_url.clone()),
             metadata: RwLock::new(options.metadata_addresses.clone()),

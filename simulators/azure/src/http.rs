@@ -35,16 +35,18 @@ use azure_engine::request::Request as ArmRequest;
 use azure_engine::target::Target;
 
 impl Azure {
-    /// The HTTP surface: Resource Manager, cloud metadata and the control API under `/_cerulean/`.
+    /// The HTTP surface: Resource Manager, cloud metadata, the control API under `/_cerulean/`, and what is served under
+    /// hosts of its own.
     /// Also a tower service for callers in the same process.
     pub fn router(&self) -> Router {
         let control =
             crate::control::router().merge(crate::caller::router()).merge(crate::metadata_control::router());
-        Router::new()
+        let routes = Router::new()
             .route("/metadata/endpoints", get(crate::cloud::endpoints))
             .merge(guarded(control))
             .fallback(answer)
-            .with_state(self.clone())
+            .with_state(self.clone());
+        self.with_data_planes(routes)
     }
 }
 
@@ -245,7 +247,7 @@ fn unsupported_media(headers: &HeaderMap) -> Option<Refusal> {
     })
 }
 
-async fn read_body(body: Body, largest: u64) -> Result<Bytes, Refusal> {
+pub(crate) async fn read_body(body: Body, largest: u64) -> Result<Bytes, Refusal> {
     let limit = usize::try_from(largest).unwrap_or(usize::MAX);
     match Limited::new(body, limit).collect().await {
         Ok(body) => Ok(body.to_bytes()),
@@ -523,7 +525,7 @@ fn query_text(head: &Head, token: Option<&str>) -> String {
 
 /// An answer that breaks off: the body fails as soon as it is read, so that the connection ends
 /// without a complete answer.
-fn lost() -> Response {
+pub(crate) fn lost() -> Response {
     let broken = futures::stream::once(async {
         Err::<Bytes, _>(std::io::Error::from(std::io::ErrorKind::ConnectionReset))
     });

@@ -169,7 +169,9 @@ impl HostedCluster {
         let azure = Azure::new(Options { authority: login.url.clone(), ..options });
         login.join(&azure, true);
         shape.lay_out(&azure).map_err(|refusal| HostError::LayOut(refusal.to_string()))?;
-        let manager = login.serve(SocketAddr::new(LOOPBACK, ports.resource_manager), azure.router()).await?;
+        let manager = login
+            .serve(SocketAddr::new(LOOPBACK, ports.resource_manager), azure.router(), &azure.host_suffixes())
+            .await?;
 
         let (hosted, config_text) = match kubeconfig {
             Some(path) => {

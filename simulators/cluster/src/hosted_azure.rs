@@ -8,6 +8,7 @@ use std::sync::Arc;
 use azure_simulator::imds::MetadataService;
 use azure_simulator::packet::AlwaysHealthy;
 use azure_simulator::page::{self, AzurePage};
+use azure_simulator::tunnel::Tunnels;
 use azure_simulator::{Azure, Options, serve};
 use kubernetes_simulator::Token;
 use serde_json::json;
@@ -35,6 +36,8 @@ pub struct HostedAzureOptions {
     pub https_port: u16,
     /// The port of the authority; 0 for any.
     pub authority_port: u16,
+    /// The port of the proxy; 0 for any.
+    pub proxy_port: u16,
     /// Where machines' metadata has a listener of its own, such as 169.254.169.254:80 in a network
     /// namespace of its own. It is on the listener for plain HTTP in any case.
     pub metadata: Option<SocketAddr>,
@@ -53,6 +56,8 @@ pub struct HostedAzure {
     pub authority: String,
     /// The URL of Resource Manager without TLS, the page and the control API.
     pub http: String,
+    /// The URL of a proxy that leads to `https`, whatever name of Azure's is asked for: what `HTTPS_PROXY` is set to.
+    pub proxy: String,
     /// The URL of machines' metadata alone, where it was asked for.
     pub metadata: Option<String>,
     /// The certificate authority, as PEM.
@@ -76,6 +81,7 @@ impl HostedAzure {
             port,
             https_port,
             authority_port,
+            proxy_port,
             metadata: metadata_address,
             check_tokens,
         } = options;
@@ -87,7 +93,11 @@ impl HostedAzure {
         let azure =
             Azure::new(Options { require_auth: check_tokens, authority: login.url.clone(), ..options });
         login.join(&azure, check_tokens);
-        let secure = login.serve(address(https_port), azure.router().merge(login.entra.router())).await?;
+        let routes = azure.with_data_planes(azure.router().merge(login.entra.router()));
+        let secure = login.serve(address(https_port), routes, &azure.host_suffixes()).await?;
+        let tunnels = Tunnels::start_at(address(proxy_port), secure.address(), stop.clone())
+            .await
+            .map_err(|error| HostError::Listen(format!("cannot listen for tunnels: {error}")))?;
         let page = page::router(Arc::new(AzurePage::new(azure.clone(), AlwaysHealthy)));
         let metadata = MetadataService::new(azure.clone()).with_tokens(login.entra.clone());
         let plain = serve::serve(
@@ -109,6 +119,7 @@ impl HostedAzure {
 
         let hosted = Self {
             azure,
+            proxy: format!("http://{}", tunnels.address()),
             https: secure.url(),
             authority: login.url,
             http: plain.url(),

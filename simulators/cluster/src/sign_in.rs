@@ -16,6 +16,8 @@ use crate::files::{HostError, certificates, kept_secret, listen};
 
 /// The names that certificates are for.
 const NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
+/// Azure's own names of Resource Manager and Entra, for clients that come through a proxy.
+const AZURES_NAMES: [&str; 2] = ["management.azure.com", "login.microsoftonline.com"];
 
 /// The application that may sign in.
 pub(crate) struct Applicant<'a> {
@@ -82,9 +84,20 @@ impl SignIn {
         self.entra.look_up_in(Arc::new(azure.clone()));
     }
 
-    /// Serves Resource Manager over HTTPS; tokens for its URL are issued from now on.
-    pub(crate) async fn serve(&self, address: SocketAddr, routes: Router) -> Result<Server, HostError> {
-        let tls = self.certificates.server_config(&NAMES).map_err(certificates)?;
+    /// Serves Resource Manager over HTTPS, also under Azure's own names and those of hosts with these suffixes; tokens for
+    /// its URL are issued from now on.
+    pub(crate) async fn serve(
+        &self,
+        address: SocketAddr,
+        routes: Router,
+        suffixes: &[String],
+    ) -> Result<Server, HostError> {
+        // A wildcard stands for one label alone.
+        let hosts =
+            suffixes.iter().flat_map(|suffix| [format!("*.{suffix}"), format!("*.privatelink.{suffix}")]);
+        let hosts: Vec<String> = hosts.collect();
+        let names = NAMES.iter().chain(&AZURES_NAMES).copied().chain(hosts.iter().map(String::as_str));
+        let tls = self.certificates.server_config(&names.collect::<Vec<_>>()).map_err(certificates)?;
         let server = serve::serve(address, routes, Some(tls), self.stop.clone()).await.map_err(listen)?;
         self.entra.accept_audience(&server.url());
         Ok(server)

@@ -8,6 +8,7 @@ use http::header::HOST;
 use super::answers::errors;
 use super::registries::{Registries, RegistryRequest, host};
 use super::{images, token_service};
+use crate::data_plane::HostRoutes;
 
 impl Registries {
     /// The HTTP surface of all registries: the `Host` of a request says which one is meant.
@@ -19,6 +20,20 @@ impl Registries {
             .route("/oauth2/token", post(token_service::token_by_form).get(token_service::token_by_query))
             .layer(axum::middleware::from_fn_with_state(self.clone(), note))
             .with_state(self.clone())
+    }
+
+    /// The same as a data plane of Azure, for [`crate::Azure::serve_hosts`].
+    pub fn hosts(&self) -> HostRoutes {
+        HostRoutes {
+            suffix: "azurecr.io".to_owned(),
+            resource_type: "Microsoft.ContainerRegistry/registries".to_owned(),
+            routes: self.router(),
+            refuse: |refusal| {
+                let status =
+                    StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                errors(status, &refusal.code, &refusal.message)
+            },
+        }
     }
 }
 

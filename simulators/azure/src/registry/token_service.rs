@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::registries::{Registries, Registry, host};
 use crate::registry::answers::{errors, unauthorized};
-use azure_entra::{Jwt, REGISTRY_AUDIENCE};
+use azure_entra::{Jwt, REGISTRY_AUDIENCE, TokenVerifier as _};
 
 /// The action that the role AcrPull allows.
 pub(super) const PULL: &str = "pull";
@@ -87,7 +87,7 @@ pub(super) async fn exchange(
     let accepts = |audience: &str| {
         audience.trim_end_matches('/') == REGISTRY_AUDIENCE || entra.is_management_audience(audience)
     };
-    let principal = match entra.verify_for(token, entra.now(), accepts) {
+    let principal = match entra.verify_for(token, entra.now(), &accepts) {
         Ok(principal) => principal,
         Err(failure) => return unauthorized(&failure.to_string()),
     };
