@@ -6,15 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::protocol::protocol;
-use crate::network::checks::check_unused;
-use crate::network::resource_guid::resource_guid;
+use super::shared::{checks::check_unused, protocol::protocol, resource_guid::resource_guid};
 use azure_engine::document::{items, known_members, name, stored_reference, strip, take_properties};
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
 use azure_engine::reference::is_of;
 
-pub(super) struct ApplicationSecurityGroups;
+pub(crate) struct ApplicationSecurityGroups;
 
 const PROTOCOL: Protocol =
     protocol("Microsoft.Network/applicationSecurityGroups", "ApplicationSecurityGroup");
@@ -68,7 +66,7 @@ fn network_of(azure: &AzureState, group: &ResourceId, but: Option<&ResourceId>) 
 
 /// Checks the groups that the IP configurations of one interface are in: not too many, everywhere the
 /// same, and all of the interface's network.
-pub(super) fn check_members(
+pub(crate) fn check_members(
     azure: &AzureState,
     interface: &ResourceId,
     configurations: &[Value],
@@ -122,7 +120,7 @@ pub(super) fn check_members(
 
 /// Checks the groups that the rules of a security group name: not too many, and those of one rule all of
 /// one network.
-pub(super) fn check_rules(
+pub(crate) fn check_rules(
     azure: &AzureState,
     security_group: &ResourceId,
     rules: &[Value],

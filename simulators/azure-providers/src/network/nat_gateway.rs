@@ -3,11 +3,15 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::checks::{check_unused, check_zones, check_zones_unchanged};
-use super::protocol::protocol;
-use super::resource_guid::resource_guid;
-use super::sku::sku;
-use super::{frontend, public_ip_prefix};
+use super::load_balancer::frontend;
+use super::public_ip::prefix;
+use super::shared::{
+    checks::check_unused,
+    protocol::protocol,
+    resource_guid::resource_guid,
+    sku::sku,
+    zones::{check_zones, check_zones_unchanged},
+};
 use azure_engine::document::{Object, stored_reference, take_properties, text};
 use azure_engine::error::{Code, Refusal};
 use azure_engine::member_table::Holds::{Anything, Constant, Derived, Names, Number, Users, UsesAll};
@@ -17,7 +21,7 @@ use azure_engine::reference::is_of;
 
 const RESOURCE_TYPE: &str = "Microsoft.Network/natGateways";
 
-pub(super) struct NatGateways;
+pub(crate) struct NatGateways;
 
 const PROTOCOL: Protocol = protocol(RESOURCE_TYPE, "NatGateway");
 
@@ -75,7 +79,7 @@ impl ResourceType for NatGateways {
         for (member, v6) in [("publicIpPrefixes", false), ("publicIpPrefixesV6", true)] {
             for prefix in pointed_at(&properties, member) {
                 check_source(azure, id, &sku, &prefix, v6, prefix_in_use)?;
-                addresses += public_ip_prefix::size(azure, &prefix);
+                addresses += prefix::size(azure, &prefix);
             }
         }
         let most = azure.limit("network.publicIpAddressesPerNatGateway");

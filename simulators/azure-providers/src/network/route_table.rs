@@ -7,15 +7,14 @@ use azure_types::ResourceId;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
-use super::protocol::protocol;
-use crate::network::checks::check_unused;
-use crate::network::children::take_children;
-use crate::network::resource_guid::resource_guid;
+use super::shared::{
+    checks::check_unused, children::take_children, protocol::protocol, resource_guid::resource_guid,
+};
 use azure_engine::document::{Object, enumeration, fill, known_members, strip, take_properties};
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, ChildCollection, Expand, Proposal, Protocol, Record, ResourceType};
 
-pub(super) struct RouteTables;
+pub(crate) struct RouteTables;
 
 const PROTOCOL: Protocol = Protocol {
     child_collections: &[ChildCollection { name: "routes", writable: true, back_references: &[] }],

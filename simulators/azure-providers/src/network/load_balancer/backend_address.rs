@@ -1,0 +1,177 @@
+//! The entries of a backend pool: addresses that the pool holds itself, and what was said about members
+//! that joined by network interface.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::{balancer::Balancer, pool_members::members};
+use azure_engine::document::{
+    Object, enumeration, into_object, known_members, reference, strip, take_properties, text,
+};
+use azure_engine::error::Refusal;
+use azure_engine::provider::AzureState;
+
+const MEMBERS: [&str; 7] = [
+    "adminState",
+    "inboundNatRulesPortMapping",
+    "ipAddress",
+    "loadBalancerFrontendIPConfiguration",
+    "networkInterfaceIPConfiguration",
+    "subnet",
+    "virtualNetwork",
+];
+
+/// The name of the entry that the service shows for a member by network interface.
+pub(crate) fn generated_name(member: &ResourceId) -> String {
+    let group = member.group_name().unwrap_or_default();
+    let nic = member.parent();
+    let interface = nic.as_ref().map(|nic| nic.name().to_owned()).unwrap_or_default();
+    let instance = nic
+        .and_then(|nic| nic.parent())
+        .filter(|owner| owner.namespace().is_some())
+        .map(|owner| format!("{}_", owner.name()))
+        .unwrap_or_default();
+    format!("{group}_{instance}{interface}{}", member.name())
+}
+
+/// Checks the entries that a client sent. Those that the service generated for members by network
+/// interface are kept only for what they say of the member: its admin state.
+pub(crate) fn normalise(
+    balancer: &Balancer<'_>,
+    pool: &ResourceId,
+    network: Option<&ResourceId>,
+    given: Vec<Value>,
+) -> Result<Vec<Value>, Refusal> {
+    let most = balancer.azure.limit("network.addressesPerBackendPool");
+    if given.len() as u64 > most {
+        return Err(Refusal::network(
+            400,
+            "BackendAddressPoolAddressCountLimitReached",
+            format!("Backend address pool {pool} cannot have more than {most} addresses."),
+        ));
+    }
+    let (mut names, mut seen, mut kept) = (HashSet::new(), HashSet::new(), Vec::new());
+    let mut networks: HashSet<String> = network.map(ResourceId::to_lower).into_iter().collect();
+    for entry in given {
+        let mut entry = into_object(entry);
+        entry.retain(|member, _| matches!(member.as_str(), "name" | "properties"));
+        let mut properties = take_properties(&mut entry);
+        known_members(&mut properties, &MEMBERS, "LoadBalancerBackendAddress")?;
+        strip(&mut properties, &["inboundNatRulesPortMapping"]);
+        let name = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        admin_state(balancer, pool, &mut properties)?;
+        let address = properties.get("ipAddress").and_then(Value::as_str).map(str::to_owned);
+        let shown = address.clone().unwrap_or_default();
+        let bad = |code: &str, why: &str| {
+            Err(Refusal::network(
+                400,
+                code,
+                format!("Backend address '{name}' ({shown}) of pool {pool} {why}."),
+            ))
+        };
+        let frontend = reference(&mut properties, "loadBalancerFrontendIPConfiguration")?;
+        match (&address, &frontend) {
+            (None, None) => {
+                kept.extend(of_member(balancer.azure, pool, &name, &properties));
+                continue;
+            }
+            (Some(_), _) if balancer.global => {
+                return bad(
+                    "GlobalLoadBalancerNeedsFrontends",
+                    "must name a frontend of a regional load balancer",
+                );
+            }
+            (_, Some(frontend)) => check_regional(balancer, pool, frontend)?,
+            (Some(address), None) => {
+                strip(&mut properties, &["networkInterfaceIPConfiguration"]);
+                if balancer.sku == "Basic" {
+                    return bad(
+                        "IPBasedBackendPoolNotSupportedForBasicSku",
+                        "needs a load balancer with sku Standard",
+                    );
+                }
+                let Ok(parsed) = address.parse::<IpAddr>() else {
+                    return bad("InvalidIPAddressFormat", "is not an IP address");
+                };
+                if !seen.insert(parsed) {
+                    return bad("DuplicateBackendAddress", "stands in the pool twice");
+                }
+                let own = reference(&mut properties, "virtualNetwork")?;
+                let subnet = reference(&mut properties, "subnet")?;
+                let of_subnet = subnet.as_ref().and_then(ResourceId::parent);
+                match own.or(of_subnet) {
+                    Some(own) => _ = networks.insert(own.to_lower()),
+                    None if network.is_none() => {
+                        return bad("VirtualNetworkRequired", "needs a virtualNetwork or subnet");
+                    }
+                    None => {}
+                }
+                if networks.len() > 1 {
+                    return bad(
+                        "BackendAddressesInDifferentVirtualNetworks",
+                        "is in another virtual network",
+                    );
+                }
+            }
+        }
+        if name.is_empty() || !names.insert(name.to_ascii_lowercase()) {
+            return bad("InvalidBackendAddressName", "needs a name that is unique in the pool");
+        }
+        entry.insert("properties".into(), Value::Object(properties));
+        kept.push(Value::Object(entry));
+    }
+    Ok(kept)
+}
+
+fn admin_state(balancer: &Balancer<'_>, pool: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
+    enumeration(properties, "adminState", &["None", "Up", "Down"], false)?;
+    let set = properties.get("adminState").is_some_and(|state| state != "None");
+    if set && (balancer.sku != "Standard" || balancer.global) {
+        return Err(Refusal::network(
+            400,
+            "BackendAddressAdminStateNotSupported",
+            format!("Admin states in pool {pool} need a regional load balancer with sku Standard."),
+        ));
+    }
+    Ok(())
+}
+
+/// What an entry without an address says of a member by network interface: named by id, or by the name
+/// that the service gave the entry, as read-only members are left out by some clients.
+fn of_member(azure: &AzureState, pool: &ResourceId, name: &str, properties: &Object) -> Option<Value> {
+    let state = properties.get("adminState").filter(|state| *state != "None")?;
+    let id = properties.get("networkInterfaceIPConfiguration").and_then(|reference| text(reference, "id"));
+    let member = members(azure, pool).find(|member| match id {
+        Some(id) => member.as_str().eq_ignore_ascii_case(id),
+        None => generated_name(member).eq_ignore_ascii_case(name),
+    })?;
+    Some(json!({
+        "name": generated_name(member),
+        "properties": { "networkInterfaceIPConfiguration": { "id": member }, "adminState": state },
+    }))
+}
+
+/// A balancer over regions spreads over public frontends of standard balancers.
+fn check_regional(balancer: &Balancer<'_>, pool: &ResourceId, frontend: &ResourceId) -> Result<(), Refusal> {
+    let holder = balancer.azure.store.holder(frontend).filter(|holder| holder.id != *frontend);
+    let found = holder.and_then(|holder| Some((holder, balancer.azure.find_child(holder, frontend)?.1)));
+    let Some((holder, document)) = found else { return Err(Refusal::invalid_reference(frontend, pool)) };
+    let fits = balancer.global
+        && text(&holder.body, "sku/name") == Some("Standard")
+        && text(&holder.body, "sku/tier") == Some("Regional")
+        && document.get("properties").is_some_and(|properties| properties.get("subnet").is_none());
+    if fits {
+        return Ok(());
+    }
+    Err(Refusal::network(
+        400,
+        "GlobalLoadBalancerNeedsFrontends",
+        format!(
+            "Pool {pool} references frontend {frontend}: only a load balancer with tier Global can do so, and the frontend \
+             must be a public one of a regional load balancer with sku Standard."
+        ),
+    ))
+}

@@ -1,0 +1,361 @@
+//! Backend pools: NIC membership, which the NIC side owns, and IP addresses, which the pool owns
+//! (Azure Load Balancer, "Backend pool management").
+
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::{
+    backend_address,
+    balancer::Balancer,
+    inbound_nat_rule,
+    pool_members::{entries, member_keys, members},
+};
+use crate::network::shared::{addresses::holder_in_network, checks::bounded};
+use azure_engine::document::{
+    Object, enumeration, into_object, items, known_members, name, reference, stored_reference, strip,
+    take_properties, text,
+};
+use azure_engine::error::Refusal;
+use azure_engine::provider::{AzureState, Record};
+use azure_engine::reference::{Reference, Role, is_of};
+
+const MEMBERS: [&str; 13] = [
+    "backendIPConfigurations",
+    "drainPeriodInSeconds",
+    "inboundNatRules",
+    "loadBalancerBackendAddresses",
+    "loadBalancingRules",
+    "location",
+    "outboundRule",
+    "outboundRules",
+    "provisioningState",
+    "resourceGuid",
+    "syncMode",
+    "tunnelInterfaces",
+    "virtualNetwork",
+];
+
+/// Checks a pool. `old` keeps its addresses where the write does not mention them.
+pub(crate) fn normalise(
+    balancer: &Balancer<'_>,
+    old: Option<&Value>,
+    mut child: Object,
+) -> Result<Value, Refusal> {
+    let azure = balancer.azure;
+    let mut properties = take_properties(&mut child);
+    known_members(&mut properties, &MEMBERS, "BackendAddressPool")?;
+    let id = balancer.child("backendAddressPools", &child);
+    strip(
+        &mut properties,
+        &[
+            "backendIPConfigurations",
+            "inboundNatRules",
+            "loadBalancingRules",
+            "outboundRule",
+            "outboundRules",
+            "provisioningState",
+            "resourceGuid",
+        ],
+    );
+    let mut network = reference(&mut properties, "virtualNetwork")?;
+    enumeration(&mut properties, "syncMode", &["Automatic", "Manual"], false)?;
+    bounded(&mut properties, "drainPeriodInSeconds", 0..=3_600, None, &id)?;
+    tunnels(balancer, &id, &mut properties)?;
+    let addresses = match properties.remove("loadBalancerBackendAddresses") {
+        Some(Value::Array(given)) => backend_address::normalise(balancer, &id, network.as_ref(), given)?,
+        Some(_) => {
+            return Err(Refusal::bad_format("Member 'loadBalancerBackendAddresses' must be an array."));
+        }
+        None => {
+            // Who does not speak of the addresses keeps them, and the network that they are in.
+            let kept = old.and_then(|old| stored_reference(old, "properties/virtualNetwork/id"));
+            if let (None, Some(kept)) = (&network, kept) {
+                properties.insert("virtualNetwork".into(), json!({ "id": kept }));
+                network = Some(kept);
+            }
+            old.map_or_else(Vec::new, |old| items(old, "properties/loadBalancerBackendAddresses").to_vec())
+        }
+    };
+    if properties.contains_key("syncMode") && network.is_none() {
+        return Err(Refusal::network(
+            400,
+            "BackendAddressPoolSyncModeRequiresVirtualNetwork",
+            format!("Backend address pool {id} with a syncMode needs a virtualNetwork."),
+        ));
+    }
+    if addresses.iter().any(holds_address) && members(azure, &id).next().is_some() {
+        return Err(Refusal::network(
+            400,
+            "BackendAddressPoolMixedMembership",
+            format!(
+                "Backend address pool {id} has members by network interface and cannot hold IP addresses as well."
+            ),
+        ));
+    }
+    properties.insert("loadBalancerBackendAddresses".into(), addresses.into());
+    child.insert("properties".into(), Value::Object(properties));
+    Ok(Value::Object(child))
+}
+
+/// Whether an entry is a member itself, rather than a note on a member by network interface.
+pub(crate) fn holds_address(entry: &Value) -> bool {
+    entry.get("properties").is_some_and(|properties| {
+        properties.get("ipAddress").is_some()
+            || properties.get("loadBalancerFrontendIPConfiguration").is_some()
+    })
+}
+
+/// Both ends of the tunnel to the appliances behind a gateway balancer.
+fn tunnels(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
+    let given = properties.remove("tunnelInterfaces");
+    if balancer.sku != "Gateway" {
+        return match given {
+            Some(Value::Array(list)) if !list.is_empty() => Err(Refusal::network(
+                400,
+                "TunnelInterfacesRequireGatewaySku",
+                format!(
+                    "Backend address pool {id} with tunnelInterfaces needs a load balancer with sku Gateway."
+                ),
+            )),
+            _ => Ok(()),
+        };
+    }
+    // What the service chooses where the client does not.
+    let default = || {
+        json!([
+            { "port": 10_800, "identifier": 800, "protocol": "VXLAN", "type": "Internal" },
+            { "port": 10_801, "identifier": 801, "protocol": "VXLAN", "type": "External" },
+        ])
+    };
+    let Value::Array(list) = given.unwrap_or_else(default) else {
+        return Err(Refusal::bad_format("Member 'tunnelInterfaces' must be an array."));
+    };
+    let mut kept = Vec::with_capacity(list.len());
+    for item in list {
+        let mut item = into_object(item);
+        known_members(
+            &mut item,
+            &["port", "identifier", "protocol", "type"],
+            "GatewayLoadBalancerTunnelInterface",
+        )?;
+        bounded(&mut item, "port", 1..=65_535, None, id)?;
+        bounded(&mut item, "identifier", 0..=16_777_215, None, id)?;
+        enumeration(&mut item, "protocol", &["VXLAN", "Native", "None"], true)?;
+        enumeration(&mut item, "type", &["Internal", "External", "None"], true)?;
+        kept.push(Value::Object(item));
+    }
+    properties.insert("tunnelInterfaces".into(), kept.into());
+    Ok(())
+}
+
+/// What a stored pool points at.
+pub(crate) fn references(id: &ResourceId, pool: &Value) -> Vec<Reference> {
+    let own = stored_reference(pool, "properties/virtualNetwork/id");
+    let entries = items(pool, "properties/loadBalancerBackendAddresses");
+    let theirs = entries.iter().flat_map(|entry| {
+        ["virtualNetwork", "subnet"]
+            .iter()
+            .filter_map(|m| stored_reference(entry, &format!("properties/{m}/id")))
+    });
+    let mut all: Vec<ResourceId> = own.into_iter().chain(theirs).collect();
+    all.sort();
+    all.dedup();
+    // Frontends of other regions were checked when the pool was written.
+    let frontends = entries
+        .iter()
+        .filter_map(|entry| stored_reference(entry, "properties/loadBalancerFrontendIPConfiguration/id"))
+        .map(|to| Reference { from: id.clone(), to, role: Role::Names, address: None });
+    // A network is not held by a pool that names it: only its subnets are.
+    all.into_iter()
+        .map(|to| Reference { from: id.clone(), to, role: Role::Model, address: None })
+        .chain(frontends)
+        .collect()
+}
+
+/// Shows the pool's entries: its own, with the network interface that has the address, and those that
+/// the service makes for members by network interface.
+pub(crate) fn present(azure: &AzureState, balancer: &Record, id: &ResourceId, properties: &mut Object) {
+    let network = properties.get("virtualNetwork").and_then(|network| stored_reference(network, "id"));
+    let Some(Value::Array(stored)) = properties.remove("loadBalancerBackendAddresses") else { return };
+    let (own, notes): (Vec<Value>, Vec<Value>) = stored.into_iter().partition(holds_address);
+    let mut shown = Vec::with_capacity(own.len());
+    for mut entry in own {
+        let network = entry_network(&entry).or_else(|| network.clone());
+        let address = text(&entry, "properties/ipAddress").map(str::to_owned);
+        let interface = address
+            .as_ref()
+            .and_then(|address| address.parse::<IpAddr>().ok())
+            .zip(network)
+            .and_then(|(address, network)| holder_in_network(azure, &network, address))
+            .filter(|holder| is_of(holder, "/ipconfigurations/"));
+        if let Some(properties) = entry.get_mut("properties").and_then(Value::as_object_mut) {
+            if let Some(interface) = interface {
+                properties.insert("networkInterfaceIPConfiguration".into(), json!({ "id": interface }));
+            }
+            map_ports(balancer, id, address.as_deref(), properties);
+        }
+        shown.push(entry);
+    }
+    for member in members(azure, id) {
+        let mut properties = Object::new();
+        properties.insert("networkInterfaceIPConfiguration".into(), json!({ "id": member }));
+        let note = notes.iter().find(|note| {
+            stored_reference(note, "properties/networkInterfaceIPConfiguration/id").as_ref() == Some(member)
+        });
+        if let Some(state) = note.and_then(|note| text(note, "properties/adminState")) {
+            properties.insert("adminState".into(), state.into());
+        }
+        map_ports(balancer, id, Some(&member.to_lower()), &mut properties);
+        shown.push(json!({ "name": backend_address::generated_name(member), "properties": properties }));
+    }
+    properties.insert("loadBalancerBackendAddresses".into(), shown.into());
+}
+
+fn entry_network(entry: &Value) -> Option<ResourceId> {
+    stored_reference(entry, "properties/virtualNetwork/id")
+        .or_else(|| stored_reference(entry, "properties/subnet/id")?.parent())
+}
+
+fn map_ports(balancer: &Record, pool: &ResourceId, member: Option<&str>, properties: &mut Object) {
+    let mappings =
+        member.map(|member| inbound_nat_rule::mappings(balancer, pool, member)).unwrap_or_default();
+    if !mappings.is_empty() {
+        properties.insert("inboundNatRulesPortMapping".into(), mappings.into());
+    }
+}
+
+/// `queryInboundNatRulePortMapping`: the ports that lead to one member, named by its IP configuration or
+/// by its address.
+pub(crate) fn port_mapping(
+    azure: &AzureState,
+    balancer: &Record,
+    pool: &ResourceId,
+    asked: &Value,
+) -> Result<Value, Refusal> {
+    let member = match (stored_reference(asked, "ipConfiguration/id"), text(asked, "ipAddress")) {
+        (Some(configuration), _) => Some(configuration.to_lower()),
+        (None, Some(address)) => {
+            let has = |member: &&ResourceId| {
+                azure
+                    .document(member)
+                    .is_some_and(|shown| text(&shown, "properties/privateIPAddress") == Some(address))
+            };
+            Some(members(azure, pool).find(has).map_or_else(|| address.to_owned(), ResourceId::to_lower))
+        }
+        (None, None) => None,
+    };
+    let known = member.filter(|member| member_keys(azure, balancer, pool).contains(member));
+    match known {
+        Some(member) => {
+            Ok(json!({ "inboundNatRulePortMappings": inbound_nat_rule::mappings(balancer, pool, &member) }))
+        }
+        None => Err(Refusal::network(
+            400,
+            "BackendAddressNotFoundInPool",
+            format!("Backend address pool {pool} has no member with the given ipConfiguration or ipAddress."),
+        )),
+    }
+}
+
+/// `migrateToIpBased`: the members by network interface become addresses that the pool holds itself.
+pub(crate) fn migrate(
+    azure: &mut AzureState,
+    balancer: &ResourceId,
+    asked: &Value,
+) -> Result<Value, Refusal> {
+    let wanted: Vec<String> =
+        items(asked, "pools").iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let record = azure.store.get(balancer).ok_or_else(|| Refusal::child_not_found(balancer))?;
+    if text(&record.body, "sku/name") != Some("Standard") {
+        return Err(Refusal::network(
+            400,
+            "MigrateToIpBasedNotSupportedForSku",
+            format!("The pools of load balancer {balancer} can be migrated only with sku Standard."),
+        ));
+    }
+    let known = names(items(&record.body, "properties/backendAddressPools"));
+    if let Some(absent) = wanted.iter().find(|pool| !known.contains(&pool.to_ascii_lowercase())) {
+        return Err(Refusal::child_not_found(&balancer.child("backendAddressPools", absent)));
+    }
+    for pool in &wanted {
+        let pool = balancer.child("backendAddressPools", pool);
+        let states: Vec<Value> = azure.store.get(balancer).map_or_else(Vec::new, |record| {
+            entries(record, &pool).filter(|entry| !holds_address(entry)).cloned().collect()
+        });
+        let mut network = None;
+        let moved: Vec<Value> = members(azure, &pool)
+            .filter_map(|member| {
+                let shown = azure.document(member)?;
+                let address = text(&shown, "properties/privateIPAddress")?;
+                network =
+                    network.take().or_else(|| stored_reference(&shown, "properties/subnet/id")?.parent());
+                let state = states.iter().find(|state| {
+                    stored_reference(state, "properties/networkInterfaceIPConfiguration/id").as_ref()
+                        == Some(member)
+                });
+                let mut properties = json!({ "ipAddress": address });
+                if let Some(state) = state.and_then(|state| text(state, "properties/adminState")) {
+                    properties["adminState"] = state.into();
+                }
+                Some(json!({ "name": backend_address::generated_name(member), "properties": properties }))
+            })
+            .collect();
+        if moved.is_empty() {
+            continue;
+        }
+        azure.release(&pool);
+        let stored = azure.store.get_mut(balancer).and_then(|record| {
+            record.version += 1;
+            let pools = record.body.get_mut("properties")?.get_mut("backendAddressPools")?.as_array_mut()?;
+            pools
+                .iter_mut()
+                .find(|item| name(item).eq_ignore_ascii_case(pool.name()))?
+                .get_mut("properties")?
+                .as_object_mut()
+        });
+        if let Some(properties) = stored {
+            properties.insert("loadBalancerBackendAddresses".into(), moved.into());
+            if let Some(network) = network {
+                properties.insert("virtualNetwork".into(), json!({ "id": network }));
+            }
+        }
+        azure.changed(balancer);
+    }
+    Ok(json!({ "migratedPools": wanted }))
+}
+
+/// The scale set that an id belongs to, if it belongs to one.
+pub(crate) fn scale_set_of(id: &ResourceId) -> Option<ResourceId> {
+    let mut next = Some(id.clone());
+    while let Some(id) = next {
+        if is_of(&id, "/virtualmachinescalesets/") {
+            return Some(id);
+        }
+        next = id.parent().filter(|parent| parent.namespace().is_some());
+    }
+    None
+}
+
+/// The scale set that uses a pool, if one does.
+pub(crate) fn scale_set_using(azure: &AzureState, pool: &ResourceId) -> Option<ResourceId> {
+    azure.store.referrers(pool).find_map(|referrer| scale_set_of(&referrer.from))
+}
+
+/// The names of the pools in a list, lower case.
+pub(crate) fn names(pools: &[Value]) -> HashSet<String> {
+    pools.iter().filter_map(|pool| text(pool, "name")).map(str::to_ascii_lowercase).collect()
+}
+
+/// How many rules lead to each pool, by its id in lower case; `properties` are a balancer's.
+pub(crate) fn rules_by_pool(properties: &Value) -> HashMap<String, u64> {
+    let mut counts = HashMap::new();
+    for rule in items(properties, "loadBalancingRules").iter().chain(items(properties, "inboundNatRules")) {
+        if let Some(pool) = text(rule, "properties/backendAddressPool/id") {
+            *counts.entry(pool.to_ascii_lowercase()).or_default() += 1;
+        }
+    }
+    counts
+}

@@ -1,0 +1,384 @@
+//! Frontends of load balancers: their public IP, or their private address in a subnet.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::balancer::Balancer;
+use crate::network::shared::{
+    addresses::{address_taken, free_address, static_address, subnet_prefixes},
+    zones::check_zones,
+};
+use azure_engine::document::{
+    Object, enumeration, known_members, reference, stored_reference, strip, take_properties, text,
+};
+use azure_engine::error::Refusal;
+use azure_engine::provider::AzureState;
+use azure_engine::reference::{Reference, Role, is_of};
+
+const MEMBERS: [&str; 13] = [
+    "gatewayLoadBalancer",
+    "inboundNatPools",
+    "inboundNatRules",
+    "loadBalancingRules",
+    "outboundRules",
+    "privateIPAddress",
+    "privateIPAddressVersion",
+    "privateIPAllocationMethod",
+    "provisioningState",
+    "publicIPAddress",
+    "publicIPPrefix",
+    "subnet",
+    "zones",
+];
+
+/// Checks one frontend and gives it its private address. `promised` collects addresses of this write.
+pub(crate) fn normalise(
+    balancer: &Balancer<'_>,
+    old: Option<&Value>,
+    mut child: Object,
+    promised: &mut BTreeSet<IpAddr>,
+) -> Result<Value, Refusal> {
+    let azure = balancer.azure;
+    let mut properties = take_properties(&mut child);
+    known_members(&mut properties, &MEMBERS, "FrontendIPConfiguration")?;
+    strip(
+        &mut properties,
+        &[
+            "provisioningState",
+            "inboundNatPools",
+            "inboundNatRules",
+            "loadBalancingRules",
+            "outboundRules",
+            "zones",
+        ],
+    );
+    let id = balancer.child("frontendIPConfigurations", &child);
+    enumeration(&mut properties, "privateIPAllocationMethod", &["Dynamic", "Static"], true)?;
+    enumeration(&mut properties, "privateIPAddressVersion", &["IPv4", "IPv6"], false)?;
+    let public = reference(&mut properties, "publicIPAddress")?;
+    let prefix = reference(&mut properties, "publicIPPrefix")?;
+    let subnet = reference(&mut properties, "subnet")?;
+    match (&public, &prefix, &subnet) {
+        (Some(public), None, None) => {
+            check_public_ip(balancer, &id, public)?;
+            properties.remove("privateIPAddress");
+        }
+        (None, Some(prefix), None) => check_prefix(balancer, &id, prefix)?,
+        (None, None, Some(subnet)) => {
+            if subnet_prefixes(azure, subnet).is_empty() {
+                return Err(Refusal::invalid_reference(subnet, &id));
+            }
+            check_subnet_of_basic(balancer, &id, subnet)?;
+            if old.and_then(|old| stored_reference(old, "properties/subnet/id")).as_ref() != Some(subnet) {
+                crate::network::virtual_network::delegation::check_undelegated(azure, subnet, &id)?;
+            }
+            let address = private_address(azure, &id, subnet, old, &properties, promised)?;
+            if !promised.insert(address) {
+                return Err(address_taken(&id, address, &id));
+            }
+            properties.insert("privateIPAddress".into(), address.to_string().into());
+            let version = if address.is_ipv6() { "IPv6" } else { "IPv4" };
+            properties.insert("privateIPAddressVersion".into(), version.into());
+        }
+        (Some(_), None, Some(_)) => {
+            return Err(Refusal::network(
+                400,
+                "FrontendIPConfigHasBothSubnetAndPublicIP",
+                format!(
+                    "Frontend IP Configuration {id} must not reference both a Subnet and a Public IP Address."
+                ),
+            ));
+        }
+        _ => {
+            return Err(Refusal::network(
+                400,
+                "InvalidFrontendIPConfiguration",
+                format!(
+                    "Frontend {id} must reference exactly one of publicIPAddress, publicIPPrefix and subnet."
+                ),
+            ));
+        }
+    }
+    check_gateway(balancer, &id, subnet.is_none(), &mut properties)?;
+    zones(balancer, &id, subnet.is_some(), &mut child)?;
+    if let Some(old) = old {
+        let none = Value::Array(Vec::new());
+        if old.get("zones").unwrap_or(&none) != child.get("zones").unwrap_or(&none) {
+            return Err(Refusal::network(
+                400,
+                "ResourceAvailabilityZonesCannotBeModified",
+                format!(
+                    "Resource {id} has an existing availability zone constraint, which cannot be changed."
+                ),
+            ));
+        }
+    }
+    child.insert("properties".into(), Value::Object(properties));
+    Ok(Value::Object(child))
+}
+
+fn private_address(
+    azure: &AzureState,
+    id: &ResourceId,
+    subnet: &ResourceId,
+    old: Option<&Value>,
+    properties: &Object,
+    promised: &BTreeSet<IpAddr>,
+) -> Result<IpAddr, Refusal> {
+    let given = properties.get("privateIPAddress").and_then(Value::as_str);
+    if properties.get("privateIPAllocationMethod").and_then(Value::as_str) == Some("Static") {
+        // An address may pass from one frontend of the balancer to another in one write.
+        let balancer = id.parent();
+        return static_address(azure, id, subnet, given, |owner| {
+            balancer.as_ref().is_some_and(|balancer| owner.is_within(balancer))
+        });
+    }
+    let kept = old
+        .filter(|old| stored_reference(old, "properties/subnet/id").as_ref() == Some(subnet))
+        .and_then(|old| text(old, "properties/privateIPAddress"))
+        .and_then(|address| address.parse().ok());
+    match kept {
+        Some(address) => Ok(address),
+        None => {
+            let v6 = properties.get("privateIPAddressVersion").and_then(Value::as_str) == Some("IPv6");
+            free_address(azure, subnet, v6, promised)
+        }
+    }
+}
+
+/// A subnet with a NAT gateway takes nothing of sku Basic.
+fn check_subnet_of_basic(
+    balancer: &Balancer<'_>,
+    id: &ResourceId,
+    subnet: &ResourceId,
+) -> Result<(), Refusal> {
+    let network = balancer.azure.store.holder(subnet);
+    let gateway = network
+        .and_then(|network| balancer.azure.find_child(network, subnet))
+        .and_then(|(_, subnet)| stored_reference(subnet, "properties/natGateway/id"));
+    if balancer.sku != "Basic" || gateway.is_none() {
+        return Ok(());
+    }
+    Err(Refusal::network(
+        400,
+        "SubnetWithNatGatewayAndBasicSkuResourceNotAllowed",
+        format!(
+            "NAT Gateway cannot be deployed on subnet containing Basic SKU Public IP addresses or Basic SKU Load Balancer. \
+             Frontend {id}, subnet {subnet}."
+        ),
+    ))
+}
+
+/// Zones of an internal frontend are its own; a public one is where its public IP is.
+fn zones(
+    balancer: &Balancer<'_>,
+    id: &ResourceId,
+    internal: bool,
+    child: &mut Object,
+) -> Result<(), Refusal> {
+    check_zones(balancer.azure, id, child)?;
+    if !child.contains_key("zones") {
+        return Ok(());
+    }
+    if !internal {
+        return Err(Refusal::network(
+            400,
+            "LoadBalancerFrontendIPConfigCannotHaveZoneWhenReferencingPublicIPAddress",
+            format!("Frontend {id} cannot have zones, since it references a public IP address or prefix."),
+        ));
+    }
+    if balancer.sku == "Basic" {
+        return Err(Refusal::network(
+            400,
+            "AvailabilityZonesNotSupportedForBasicSku",
+            format!("Frontend {id} cannot have zones, since its load balancer has sku Basic."),
+        ));
+    }
+    Ok(())
+}
+
+/// A public frontend may lead its traffic through the frontend of a gateway balancer first.
+fn check_gateway(
+    balancer: &Balancer<'_>,
+    id: &ResourceId,
+    public: bool,
+    properties: &mut Object,
+) -> Result<(), Refusal> {
+    let Some(gateway) = reference(properties, "gatewayLoadBalancer")? else { return Ok(()) };
+    let holder = balancer.azure.store.holder(&gateway).filter(|holder| holder.id != gateway);
+    let Some(holder) = holder else { return Err(Refusal::invalid_reference(&gateway, id)) };
+    if public && balancer.sku == "Standard" && text(&holder.body, "sku/name") == Some("Gateway") {
+        return Ok(());
+    }
+    Err(Refusal::network(
+        400,
+        "GatewayLoadBalancerReferenceNotSupported",
+        format!(
+            "Frontend {id} references {gateway}: a public frontend of a load balancer with sku Standard can reference a \
+             frontend of a load balancer with sku Gateway."
+        ),
+    ))
+}
+
+fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId) -> Result<(), Refusal> {
+    let (azure, sku) = (balancer.azure, balancer.sku);
+    let Some(record) = azure.store.get(public) else { return Err(Refusal::invalid_reference(public, id)) };
+    let theirs = text(&record.body, "sku/name").unwrap_or("Basic");
+    if theirs != sku {
+        return Err(Refusal::network(
+            400,
+            "PublicIPAndLBSkuDoNotMatch",
+            format!(
+                "{sku} sku load balancer {} cannot reference {theirs} sku publicIP {}.",
+                balancer.id, record.id
+            ),
+        ));
+    }
+    let tier = if balancer.global { "Global" } else { "Regional" };
+    if text(&record.body, "sku/tier").unwrap_or("Regional") != tier {
+        return Err(Refusal::network(
+            400,
+            "PublicIPAndLBSkuTierDoNotMatch",
+            format!(
+                "{tier} tier load balancer {} cannot reference publicIP {} of another tier.",
+                balancer.id, record.id
+            ),
+        ));
+    }
+    match azure.store.referrers(public).find(|user| !user.from.is_within(balancer.id)) {
+        None => Ok(()),
+        Some(user) => Err(public_ip_in_use(id, public, &user.from)),
+    }
+}
+
+/// A prefix serves one balancer's frontend, for outbound traffic.
+fn check_prefix(balancer: &Balancer<'_>, id: &ResourceId, prefix: &ResourceId) -> Result<(), Refusal> {
+    if balancer.sku != "Standard" || balancer.global {
+        return Err(Refusal::network(
+            400,
+            "PublicIPPrefixAndLBSkuDoNotMatch",
+            format!(
+                "{} sku load balancer {} cannot reference public IP prefix {prefix}.",
+                balancer.sku, balancer.id
+            ),
+        ));
+    }
+    let mut users = balancer.azure.store.referrers(prefix);
+    let user =
+        users.find(|user| !user.from.is_within(balancer.id) && !is_of(&user.from, "/publicipaddresses/"));
+    match user {
+        None => Ok(()),
+        Some(user) => Err(public_prefix_in_use(id, prefix, &user.from)),
+    }
+}
+
+fn public_prefix_in_use(id: &ResourceId, prefix: &ResourceId, user: &ResourceId) -> Refusal {
+    Refusal::network(
+        400,
+        "PublicIPPrefixInUse",
+        format!(
+            "Resource {id} is referencing public IP prefix {prefix} that is already allocated to resource {user}."
+        ),
+    )
+}
+
+/// Whether a frontend has a private address.
+pub(crate) fn is_internal(frontend: &Value) -> bool {
+    frontend.get("properties").is_some_and(|properties| properties.get("subnet").is_some())
+}
+
+/// The frontends of one balancer are all public or all internal, and each has a public IP of its own.
+pub(crate) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Result<(), Refusal> {
+    let internal = frontends.iter().filter(|frontend| is_internal(frontend)).count();
+    if internal > 0 && internal < frontends.len() {
+        return Err(Refusal::network(
+            400,
+            "LoadBalancerFrontendIPConfigurationsMustBeAllPublicOrAllInternal",
+            format!("Load balancer {} cannot have both public and internal frontends.", balancer.id),
+        ));
+    }
+    if (balancer.sku == "Gateway" && internal < frontends.len()) || (balancer.global && internal > 0) {
+        return Err(Refusal::network(
+            400,
+            "LoadBalancerFrontendIPConfigurationNotSupportedForSku",
+            format!(
+                "A load balancer with sku Gateway has internal frontends, one with tier Global public ones: {}.",
+                balancer.id
+            ),
+        ));
+    }
+    let mut seen: std::collections::HashMap<String, ResourceId> = std::collections::HashMap::new();
+    for item in frontends {
+        let me = balancer.id.child("frontendIPConfigurations", azure_engine::document::name(item));
+        for member in ["publicIPAddress", "publicIPPrefix"] {
+            let Some(public) = stored_reference(item, &format!("properties/{member}/id")) else { continue };
+            let Some(other) = seen.insert(public.to_lower(), me.clone()) else { continue };
+            return Err(match member {
+                "publicIPAddress" => public_ip_in_use(&me, &public, &other),
+                _ => public_prefix_in_use(&me, &public, &other),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// One public IP serves one configuration.
+pub(crate) fn public_ip_in_use(id: &ResourceId, public: &ResourceId, user: &ResourceId) -> Refusal {
+    Refusal::network(
+        400,
+        "PublicIPAddressInUse",
+        format!(
+            "Resource {id} is referencing public IP address {public} that is already allocated to resource {user}."
+        ),
+    )
+}
+
+/// Refuses to let a frontend go that something outside its balancer uses.
+pub(crate) fn check_unused(
+    azure: &AzureState,
+    balancer: &ResourceId,
+    id: &ResourceId,
+) -> Result<(), Refusal> {
+    let Some(user) = azure.store.referrers(id).find(|user| !user.from.is_within(balancer)) else {
+        return Ok(());
+    };
+    let (code, what) = if is_of(&user.from, "/privatelinkservices/") {
+        ("LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService", "private link service")
+    } else if is_of(&user.from, "/frontendipconfigurations/") {
+        ("GatewayLoadBalancerFrontendIPConfigurationInUse", "the chained frontend IP configuration")
+    } else if is_of(&user.from, "/backendaddresspools/") {
+        (
+            "NotAllowedToDeleteLoadBalancerWithFrontendIpConfigurationInUseByGlobalLB",
+            "the global load balancer's backend address pool",
+        )
+    } else {
+        ("FrontendIPConfigurationInUse", "resource")
+    };
+    Err(Refusal::network(
+        400,
+        code,
+        format!(
+            "Frontend IP configuration {id} of load balancer {balancer} cannot be removed since it is in use by {what} {}.",
+            user.from
+        ),
+    ))
+}
+
+/// What a stored frontend points at.
+pub(crate) fn references(id: &ResourceId, frontend: &Value) -> Vec<Reference> {
+    let public =
+        stored_reference(frontend, "properties/publicIPAddress/id").map(|to| Reference::uses(id, to));
+    let prefix = stored_reference(frontend, "properties/publicIPPrefix/id").map(|to| Reference::uses(id, to));
+    let gateway =
+        stored_reference(frontend, "properties/gatewayLoadBalancer/id").map(|to| Reference::uses(id, to));
+    let subnet = stored_reference(frontend, "properties/subnet/id").map(|to| Reference {
+        from: id.clone(),
+        to,
+        role: Role::Uses,
+        address: text(frontend, "properties/privateIPAddress").and_then(|address| address.parse().ok()),
+    });
+    public.into_iter().chain(prefix).chain(gateway).chain(subnet).collect()
+}

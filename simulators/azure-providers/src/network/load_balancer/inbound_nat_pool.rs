@@ -1,0 +1,143 @@
+//! Inbound NAT pools: ranges of frontend ports for the instances of scale sets. The service makes an
+//! inbound NAT rule for each instance.
+
+use std::collections::BTreeSet;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::{
+    balancer::Balancer,
+    rule::{MAX_IDLE_MINUTES, number, require_frontend},
+};
+use crate::network::shared::checks::bounded;
+use azure_engine::document::{
+    Object, at, enumeration, fill, items, known_members, name, strip, take_properties, text,
+};
+use azure_engine::error::Refusal;
+use azure_engine::provider::AzureState;
+use azure_engine::reference::{Role, is_of};
+
+const MEMBERS: [&str; 9] = [
+    "backendPort",
+    "enableFloatingIP",
+    "enableTcpReset",
+    "frontendIPConfiguration",
+    "frontendPortRangeEnd",
+    "frontendPortRangeStart",
+    "idleTimeoutInMinutes",
+    "protocol",
+    "provisioningState",
+];
+
+/// Checks an inbound NAT pool.
+pub(crate) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Value, Refusal> {
+    let mut properties = take_properties(&mut child);
+    known_members(&mut properties, &MEMBERS, "InboundNatPool")?;
+    strip(&mut properties, &["provisioningState"]);
+    let id = balancer.child("inboundNatPools", &child);
+    enumeration(&mut properties, "protocol", &["Tcp", "Udp", "All"], true)?;
+    bounded(&mut properties, "frontendPortRangeStart", 1..=65_534, Some(0), &id)?;
+    bounded(&mut properties, "frontendPortRangeEnd", 1..=65_535, Some(0), &id)?;
+    bounded(&mut properties, "backendPort", 1..=65_535, Some(0), &id)?;
+    bounded(&mut properties, "idleTimeoutInMinutes", 4..=MAX_IDLE_MINUTES, Some(4), &id)?;
+    fill(&mut properties, "enableFloatingIP", false);
+    fill(&mut properties, "enableTcpReset", false);
+    require_frontend(&mut properties, &id)?;
+    let port = |member: &str| properties.get(member).and_then(Value::as_i64).unwrap_or_default();
+    let size = port("frontendPortRangeEnd") - port("frontendPortRangeStart") + 1;
+    let instances = instances(balancer.azure, &id).len();
+    if size < 1 || i64::try_from(instances).is_ok_and(|instances| instances > size) {
+        return Err(Refusal::network(
+            400,
+            "InboundNatPoolFrontendPortRangeTooSmall",
+            format!(
+                "The frontend port range of inbound NAT pool {id} has {} ports, but {instances} instances use it.",
+                size.max(0)
+            ),
+        ));
+    }
+    child.insert("properties".into(), Value::Object(properties));
+    Ok(Value::Object(child))
+}
+
+/// The IP configurations of instances that use a NAT pool, and their instance numbers.
+fn instances(azure: &AzureState, pool: &ResourceId) -> Vec<(ResourceId, String)> {
+    azure
+        .store
+        .referrers(pool)
+        .filter(|referrer| referrer.role == Role::Uses && is_of(&referrer.from, "/ipconfigurations/"))
+        .filter_map(|referrer| {
+            let instance = referrer.from.parent()?.parent()?;
+            Some((referrer.from.clone(), instance.name().to_owned()))
+        })
+        .collect()
+}
+
+/// Whether a stored rule was made for an instance: clients cannot write its backend.
+pub(crate) fn is_generated(rule: &Value) -> bool {
+    at(rule, "properties/backendIPConfiguration").is_some()
+}
+
+/// Whether a rule that a client sent is one that the service made for a pool of the same document.
+pub(crate) fn names_generated(rule: &str, pools: &[String]) -> bool {
+    rule.rsplit_once('.').is_some_and(|(pool, instance)| {
+        pools.iter().any(|known| known.eq_ignore_ascii_case(pool))
+            && !instance.is_empty()
+            && instance.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// Makes the rules of all instances, and drops those of instances that are gone. A rule that stays
+/// keeps its port.
+pub(crate) fn generate_rules(azure: &mut AzureState, balancer: &ResourceId) {
+    let Some(record) = azure.store.get(balancer) else { return };
+    let rules = items(&record.body, "properties/inboundNatRules");
+    let pools = items(&record.body, "properties/inboundNatPools");
+    if pools.is_empty() && !rules.iter().any(is_generated) {
+        return;
+    }
+    let mut wanted: Vec<Value> = rules.iter().filter(|rule| !is_generated(rule)).cloned().collect();
+    for pool in pools {
+        let id = record.id.child("inboundNatPools", name(pool));
+        let range = number(pool, "frontendPortRangeStart")..=number(pool, "frontendPortRangeEnd");
+        let instances: Vec<(ResourceId, String)> = instances(azure, &id)
+            .into_iter()
+            .map(|(configuration, instance)| (configuration, format!("{}.{instance}", name(pool))))
+            .collect();
+        let port_of = |rule: &str| {
+            rules
+                .iter()
+                .filter(|old| is_generated(old))
+                .find(|old| name(old).eq_ignore_ascii_case(rule))
+                .map(|old| number(old, "frontendPort"))
+                .filter(|port| range.contains(port))
+        };
+        let taken: BTreeSet<i64> = instances.iter().filter_map(|(_, rule)| port_of(rule)).collect();
+        let mut free = range.clone().filter(|port| !taken.contains(port));
+        for (configuration, rule) in instances {
+            let Some(port) = port_of(&rule).or_else(|| free.next()) else { continue };
+            let mut properties =
+                at(pool, "properties").and_then(Value::as_object).cloned().unwrap_or_default();
+            strip(&mut properties, &["frontendPortRangeStart", "frontendPortRangeEnd"]);
+            properties.insert("frontendPort".into(), port.into());
+            properties.insert("backendIPConfiguration".into(), json!({ "id": configuration }));
+            wanted.push(json!({ "name": rule, "properties": properties }));
+        }
+    }
+    if wanted.as_slice() == rules {
+        return;
+    }
+    if let Some(properties) =
+        azure.store.get_mut(balancer).and_then(|record| record.body.get_mut("properties")?.as_object_mut())
+    {
+        properties.insert("inboundNatRules".into(), wanted.into());
+    }
+    azure.changed(balancer);
+}
+
+/// The names of the pools in a document that a client sent.
+pub(crate) fn names(properties: &Object) -> Vec<String> {
+    let pools = properties.get("inboundNatPools").and_then(Value::as_array);
+    pools.into_iter().flatten().filter_map(|pool| text(pool, "name").map(str::to_owned)).collect()
+}

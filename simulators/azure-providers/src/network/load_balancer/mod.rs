@@ -1,0 +1,478 @@
+//! Load balancers (Azure REST reference, "Load Balancers").
+
+pub(crate) mod backend_address;
+pub(crate) mod backend_pool;
+pub(crate) mod balancer;
+pub(crate) mod frontend;
+pub(crate) mod inbound_nat_pool;
+pub(crate) mod inbound_nat_rule;
+pub(crate) mod outbound_rule;
+pub(crate) mod pool_members;
+pub(crate) mod pool_membership;
+pub(crate) mod probe;
+pub(crate) mod rule;
+pub(crate) mod rule_conflict;
+
+use std::collections::BTreeSet;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::network::shared::{
+    children::take_children, protocol::protocol, resource_guid::resource_guid, sku::sku,
+};
+use azure_engine::document::{
+    Object, items, known_members, name, stored_reference, strip, take_properties, text,
+};
+use azure_engine::error::Refusal;
+use azure_engine::operation::Completion;
+use azure_engine::provider::{Action, AzureState, ChildCollection, Proposal, Protocol, Record, ResourceType};
+use azure_engine::reference::Reference;
+use backend_pool::{names, scale_set_using};
+use balancer::Balancer;
+use pool_members::members;
+
+/// The child collections in the order in which they are checked.
+const COLLECTIONS: [ChildCollection; 7] = [
+    ChildCollection {
+        name: "frontendIPConfigurations",
+        writable: false,
+        back_references: &[
+            ("loadBalancingRules", "loadBalancingRules"),
+            ("inboundNatRules", "inboundNatRules"),
+            ("inboundNatPools", "inboundNatPools"),
+            ("outboundRules", "outboundRules"),
+        ],
+    },
+    ChildCollection {
+        name: "backendAddressPools",
+        writable: true,
+        back_references: &[
+            ("loadBalancingRules", "loadBalancingRules"),
+            ("outboundRules", "outboundRules"),
+            ("inboundNatRules", "inboundNatRules"),
+            ("backendIPConfigurations", "ipConfigurations"),
+        ],
+    },
+    ChildCollection {
+        name: "probes",
+        writable: false,
+        back_references: &[("loadBalancingRules", "loadBalancingRules")],
+    },
+    ChildCollection { name: "loadBalancingRules", writable: false, back_references: &[] },
+    ChildCollection { name: "inboundNatRules", writable: true, back_references: &[] },
+    ChildCollection { name: "inboundNatPools", writable: false, back_references: &[] },
+    ChildCollection { name: "outboundRules", writable: false, back_references: &[] },
+];
+
+const RESOURCE_TYPE: &str = "Microsoft.Network/loadBalancers";
+
+pub(crate) struct LoadBalancers;
+
+const PROTOCOL: Protocol =
+    Protocol { child_collections: &COLLECTIONS, immediate: true, ..protocol(RESOURCE_TYPE, "LoadBalancer") };
+
+impl ResourceType for LoadBalancers {
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
+    }
+
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        let sku = sku(&mut proposal.body, &["Basic", "Standard", "Gateway"])?;
+        let global = text(&Value::Object(proposal.body.clone()), "sku/tier") == Some("Global");
+        let balancer = Balancer { azure, id, sku: &sku, global };
+        check_sku(&balancer, &proposal)?;
+        let mut properties = take_properties(&mut proposal.body);
+        let mut known = vec!["provisioningState", "resourceGuid", "scope"];
+        known.extend(COLLECTIONS.map(|collection| collection.name));
+        known_members(&mut properties, &known, "LoadBalancer")?;
+        strip(&mut properties, &["provisioningState", "resourceGuid"]);
+        resource_guid(azure, &proposal, &mut properties);
+        let old = |collection: &str, child: &Object| {
+            let name_of = child.get("name").and_then(Value::as_str).unwrap_or_default();
+            let old = proposal.old.map(|old| items(&old.body, &format!("properties/{collection}")))?;
+            old.iter().find(|item| name(item).eq_ignore_ascii_case(name_of))
+        };
+        let nat_pools = inbound_nat_pool::names(&properties);
+        let mut promised = BTreeSet::new();
+        for collection in COLLECTIONS.map(|collection| collection.name) {
+            let mut children = take_children(id, &mut properties, collection)?.unwrap_or_default();
+            if collection == "inboundNatRules" {
+                children.retain(|child| {
+                    let rule = child.get("name").and_then(Value::as_str).unwrap_or_default();
+                    !inbound_nat_pool::names_generated(rule, &nat_pools)
+                });
+            }
+            let mut children = children
+                .into_iter()
+                .map(|child| match collection {
+                    "frontendIPConfigurations" => {
+                        frontend::normalise(&balancer, old(collection, &child), child, &mut promised)
+                    }
+                    "backendAddressPools" => {
+                        backend_pool::normalise(&balancer, old(collection, &child), child)
+                    }
+                    "probes" => probe::normalise(&balancer, child),
+                    "loadBalancingRules" => rule::normalise(&balancer, child),
+                    "inboundNatRules" => inbound_nat_rule::normalise(&balancer, child),
+                    "inboundNatPools" => inbound_nat_pool::normalise(&balancer, child),
+                    _ => outbound_rule::normalise(&balancer, child),
+                })
+                .collect::<Result<Vec<Value>, Refusal>>()?;
+            if let ("inboundNatRules", Some(old)) = (collection, proposal.old) {
+                // Rules of instances are the service's: they stay as long as their pool does.
+                let kept = items(&old.body, "properties/inboundNatRules").iter().filter(|rule| {
+                    inbound_nat_pool::is_generated(rule)
+                        && inbound_nat_pool::names_generated(name(rule), &nat_pools)
+                });
+                children.extend(kept.cloned());
+            }
+            properties.insert(collection.into(), children.into());
+        }
+        let properties = Value::Object(properties);
+        check_own_children(id, &properties)?;
+        check_counts(&balancer, &properties)?;
+        check_rules_per_interface(&balancer, &properties)?;
+        frontend::check_together(&balancer, items(&properties, "frontendIPConfigurations"))?;
+        rule_conflict::check(&balancer, &properties)?;
+        outbound_rule::check(&balancer, &properties)?;
+        check_prefix_frontends(&balancer, &properties)?;
+        if let Some(old) = proposal.old {
+            check_removed(azure, old, &properties)?;
+        }
+        let mut body = proposal.body;
+        body.insert("properties".into(), properties);
+        Ok(Value::Object(body))
+    }
+
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
+        // Who joined by network interface a pool or rule that is gone is no member any more.
+        for collection in ["backendAddressPools", "inboundNatRules"] {
+            let path = format!("properties/{collection}");
+            let left =
+                azure.store.get(id).map_or_else(Default::default, |record| names(items(&record.body, &path)));
+            for child in old.map_or(&[] as &[Value], |old| items(old, &path)) {
+                if !left.contains(&name(child).to_ascii_lowercase()) {
+                    azure.release(&id.child(collection, name(child)));
+                }
+            }
+        }
+        inbound_nat_pool::generate_rules(azure, id);
+        inbound_nat_rule::assign_ports(azure, id);
+    }
+
+    fn referrers_changed(&self, azure: &mut AzureState, id: &ResourceId) {
+        inbound_nat_pool::generate_rules(azure, id);
+        inbound_nat_rule::assign_ports(azure, id);
+    }
+
+    fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
+        let members: Vec<ResourceId> = azure.store.get(id).map_or_else(Vec::new, |record| {
+            ["backendAddressPools", "inboundNatRules"]
+                .iter()
+                .flat_map(|collection| {
+                    items(&record.body, &format!("properties/{collection}"))
+                        .iter()
+                        .map(|child| record.id.child(collection, name(child)))
+                })
+                .collect()
+        });
+        for member in members {
+            azure.release(&member);
+        }
+    }
+
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+        match below {
+            [word] if word.eq_ignore_ascii_case("networkInterfaces") => {
+                let mut interfaces: Vec<ResourceId> = items(&record.body, "properties/backendAddressPools")
+                    .iter()
+                    .map(|pool| record.id.child("backendAddressPools", name(pool)))
+                    .flat_map(|pool| members(azure, &pool).cloned().collect::<Vec<_>>())
+                    .filter_map(|member| member.parent())
+                    .collect();
+                interfaces.sort();
+                interfaces.dedup();
+                let shown: Vec<Value> = interfaces.iter().filter_map(|id| azure.document(id)).collect();
+                Some(Ok(json!({ "value": shown })))
+            }
+            _ => None,
+        }
+    }
+
+    fn act(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        action: &str,
+        body: &Value,
+    ) -> Option<Result<Action, Refusal>> {
+        let done = |answer: Value| Action {
+            completion: Completion::Write,
+            answer: Some(azure_engine::answer::Answer::ok(answer)),
+        };
+        let is = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
+        match action.split('/').collect::<Vec<_>>().as_slice() {
+            [word] if is(word, "migrateToIpBased") => Some(backend_pool::migrate(azure, id, body).map(done)),
+            [pools, pool, word]
+                if is(pools, "backendAddressPools") && is(word, "queryInboundNatRulePortMapping") =>
+            {
+                let pool = id.child("backendAddressPools", pool);
+                let record = azure.store.get(id)?;
+                if azure.find_child(record, &pool).is_none() {
+                    return Some(Err(Refusal::child_not_found(&pool)));
+                }
+                Some(backend_pool::port_mapping(azure, record, &pool, body).map(done))
+            }
+            _ => None,
+        }
+    }
+
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let mut all = Vec::new();
+        for collection in COLLECTIONS {
+            for child in items(&record.body, &format!("properties/{}", collection.name)) {
+                let id = record.id.child(collection.name, name(child));
+                all.extend(match collection.name {
+                    "frontendIPConfigurations" => frontend::references(&id, child),
+                    "backendAddressPools" => backend_pool::references(&id, child),
+                    _ => rule::rule_references(&id, child),
+                });
+            }
+        }
+        all
+    }
+
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        for frontend in items(&record.body, "properties/frontendIPConfigurations") {
+            frontend::check_unused(
+                azure,
+                &record.id,
+                &record.id.child("frontendIPConfigurations", name(frontend)),
+            )?;
+        }
+        for collection in USED_BY_MODELS {
+            for child in items(&record.body, &format!("properties/{collection}")) {
+                let child = record.id.child(collection, name(child));
+                let Some(set) = scale_set_using(azure, &child) else { continue };
+                return Err(Refusal::network(
+                    400,
+                    "LoadBalancerInUseByVirtualMachineScaleSet",
+                    format!(
+                        "Cannot delete load balancer {} since its child resources {child} are in use by virtual machine \
+                         scale set {set}.",
+                        record.id
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn present_child(
+        &self,
+        azure: &AzureState,
+        record: &Record,
+        collection: &str,
+        id: &ResourceId,
+        properties: &mut Object,
+    ) {
+        match collection {
+            "backendAddressPools" => backend_pool::present(azure, record, id, properties),
+            "inboundNatRules" => inbound_nat_rule::present(azure, id, properties),
+            _ => {}
+        }
+    }
+}
+
+/// The sku is chosen once; nothing new is made with the retired one where options say so.
+fn check_sku(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<(), Refusal> {
+    let Balancer { id, sku, global, .. } = balancer;
+    if *global && *sku != "Standard" {
+        return Err(Refusal::network(
+            400,
+            "LoadBalancerSkuTierNotSupported",
+            format!("Load balancer {id} with tier Global must have sku Standard, not {sku}."),
+        ));
+    }
+    let tier = if *global { "Global" } else { "Regional" };
+    let old = |path: &str| proposal.old_member(path).and_then(Value::as_str);
+    if old("sku/name").is_some_and(|old| old != *sku) {
+        return Err(Refusal::network(
+            400,
+            "LoadBalancerSkuCannotBeChanged",
+            format!("The sku of load balancer {id} cannot be changed to {sku}."),
+        ));
+    }
+    if old("sku/tier").is_some_and(|old| old != tier) {
+        return Err(Refusal::network(
+            400,
+            "LoadBalancerSkuTierCannotBeChanged",
+            format!("The sku tier of load balancer {id} cannot be changed to {tier}."),
+        ));
+    }
+    if proposal.old.is_none() && *sku == "Basic" && balancer.azure.options.basic_sku_retired {
+        return Err(Refusal::network(
+            400,
+            "BasicSkuLoadBalancerCreationNotSupported",
+            format!("Load balancer {id} cannot be created: sku Basic is retired. Use sku Standard."),
+        ));
+    }
+    Ok(())
+}
+
+/// Collections whose children the models of scale sets name.
+const USED_BY_MODELS: [&str; 3] = ["backendAddressPools", "inboundNatPools", "probes"];
+
+/// Rules lead from frontends to pools of their own balancer.
+fn check_own_children(id: &ResourceId, properties: &Value) -> Result<(), Refusal> {
+    for collection in ["loadBalancingRules", "inboundNatRules", "inboundNatPools", "outboundRules"] {
+        for child in items(properties, collection) {
+            let single = ["frontendIPConfiguration", "backendAddressPool", "probe"]
+                .into_iter()
+                .filter_map(|member| stored_reference(child, &format!("properties/{member}/id")));
+            let listed = ["frontendIPConfigurations", "backendAddressPools"]
+                .into_iter()
+                .flat_map(|member| items(child, &format!("properties/{member}")))
+                .filter_map(|item| stored_reference(item, "id"));
+            if let Some(foreign) = single.chain(listed).find(|to| !to.is_within(id)) {
+                return Err(Refusal::invalid_reference(&foreign, &id.child(collection, name(child))));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Limits of what one balancer may have, and what needs a frontend at all.
+fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+    let count = |collection: &str| items(properties, collection).len() as u64;
+    let basic = balancer.sku == "Basic";
+    let rules = count("loadBalancingRules") + count("inboundNatRules");
+    let of_sku = |standard: &'static str, basic_one: &'static str| if basic { basic_one } else { standard };
+    for (count, limit, code, what) in [
+        (
+            rules,
+            of_sku("network.rulesPerLoadBalancer", "network.rulesPerBasicLoadBalancer"),
+            "LoadBalancerRuleCountLimitReached",
+            "load balancing and inbound NAT rules",
+        ),
+        (
+            count("frontendIPConfigurations"),
+            of_sku("network.frontendsPerLoadBalancer", "network.frontendsPerBasicLoadBalancer"),
+            "LoadBalancerFrontendIPConfigurationCountLimitReached",
+            "frontend IP configurations",
+        ),
+        (
+            count("outboundRules"),
+            "network.outboundRulesPerLoadBalancer",
+            "LoadBalancerOutboundRuleCountLimitReached",
+            "outbound rules",
+        ),
+    ] {
+        let most = balancer.azure.limit(limit);
+        if count > most {
+            return Err(Refusal::network(
+                400,
+                code,
+                format!(
+                    "Load balancer {} cannot have more than {most} {what}; {count} were given.",
+                    balancer.id
+                ),
+            ));
+        }
+    }
+    // The reference check reports rules without a frontend, and says more.
+    if count("frontendIPConfigurations") == 0 && count("probes") > 0 {
+        return Err(Refusal::network(
+            400,
+            "LoadBalancerWithoutFrontendIPCantHaveChildResources",
+            format!(
+                "Load balancer {} has no frontend IP configurations and cannot have child resources such as probes.",
+                balancer.id
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// The rules of a pool are rules of each network interface in it.
+fn check_rules_per_interface(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+    let most = balancer.azure.limit("network.rulesPerInterface");
+    let rules = backend_pool::rules_by_pool(properties);
+    for pool in items(properties, "backendAddressPools") {
+        let id = balancer.child_named("backendAddressPools", name(pool));
+        if rules.get(&id.to_lower()).is_some_and(|count| *count > most)
+            && let Some(member) = members(balancer.azure, &id).next()
+        {
+            return Err(pool_membership::too_many_rules(member, most));
+        }
+    }
+    Ok(())
+}
+
+/// A frontend with a prefix is for outbound rules alone.
+fn check_prefix_frontends(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+    for frontend in items(properties, "frontendIPConfigurations") {
+        if text(frontend, "properties/publicIPPrefix/id").is_none() {
+            continue;
+        }
+        let id = balancer.child_named("frontendIPConfigurations", name(frontend));
+        let mut rules = ["loadBalancingRules", "inboundNatRules", "inboundNatPools"]
+            .into_iter()
+            .flat_map(|collection| items(properties, collection).iter().map(move |rule| (collection, rule)));
+        let rule = rules.find(|(_, rule)| {
+            stored_reference(rule, "properties/frontendIPConfiguration/id").as_ref() == Some(&id)
+        });
+        if let Some((collection, rule)) = rule {
+            return Err(Refusal::network(
+                400,
+                "FrontendIPConfigurationWithPublicIPPrefixIsForOutboundRules",
+                format!(
+                    "{} references frontend {id}, which has a public IP prefix and can only be used by outbound rules.",
+                    balancer.child_named(collection, name(rule))
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What scale sets use stays.
+fn check_removed(azure: &AzureState, old: &Record, properties: &Value) -> Result<(), Refusal> {
+    let remaining = |collection: &str| names(items(properties, collection));
+    let left = remaining("frontendIPConfigurations");
+    for child in items(&old.body, "properties/frontendIPConfigurations") {
+        if !left.contains(&name(child).to_ascii_lowercase()) {
+            frontend::check_unused(azure, &old.id, &old.id.child("frontendIPConfigurations", name(child)))?;
+        }
+    }
+    for (collection, code, what) in [
+        (
+            "backendAddressPools",
+            "LoadBalancerBackendAddressPoolInUseByVirtualMachineScaleSet",
+            "backend address pool",
+        ),
+        ("inboundNatPools", "LoadBalancerInboundNatPoolInUseByVirtualMachineScaleSet", "inbound NAT pool"),
+        ("probes", "CannotRemoveRuleUsedByProbeUsedByVMSS", "probe"),
+    ] {
+        let left = remaining(collection);
+        for child in items(&old.body, &format!("properties/{collection}")) {
+            if text(child, "name").is_some_and(|name| left.contains(&name.to_ascii_lowercase())) {
+                continue;
+            }
+            let child = old.id.child(collection, name(child));
+            if let Some(set) = scale_set_using(azure, &child) {
+                return Err(Refusal::network(
+                    400,
+                    code,
+                    format!(
+                        "Cannot remove {what} {child} from load balancer since it is in use by virtual machine scale set \
+                         {set}."
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(())
+}

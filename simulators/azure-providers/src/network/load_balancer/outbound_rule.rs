@@ -1,0 +1,175 @@
+//! Outbound rules: which public addresses the members of a pool speak from, and with how many ports
+//! each (Azure Load Balancer, "Outbound rules").
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::{
+    balancer::Balancer,
+    pool_members::members,
+    rule::{MAX_IDLE_MINUTES, number},
+};
+use crate::network::public_ip::prefix;
+use crate::network::shared::checks::bounded;
+use azure_engine::document::{
+    Object, at, enumeration, fill, items, known_members, name, reference, references, stored_reference,
+    strip, take_properties, text,
+};
+use azure_engine::error::Refusal;
+use azure_engine::provider::AzureState;
+
+const MEMBERS: [&str; 7] = [
+    "allocatedOutboundPorts",
+    "backendAddressPool",
+    "enableTcpReset",
+    "frontendIPConfigurations",
+    "idleTimeoutInMinutes",
+    "protocol",
+    "provisioningState",
+];
+
+/// Ports of one public address that can be given to members.
+const PORTS_PER_ADDRESS: i64 = 64_000;
+
+/// Checks an outbound rule by itself.
+pub(crate) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Value, Refusal> {
+    let mut properties = take_properties(&mut child);
+    known_members(&mut properties, &MEMBERS, "OutboundRule")?;
+    strip(&mut properties, &["provisioningState"]);
+    let id = balancer.child("outboundRules", &child);
+    if balancer.sku != "Standard" {
+        return Err(Refusal::network(
+            400,
+            "OutboundRulesNotSupportedForSku",
+            format!("{id} needs a load balancer with sku Standard, not {}.", balancer.sku),
+        ));
+    }
+    enumeration(&mut properties, "protocol", &["All", "Tcp", "Udp"], true)?;
+    bounded(&mut properties, "allocatedOutboundPorts", 0..=i64::MAX, Some(1_024), &id)?;
+    bounded(&mut properties, "idleTimeoutInMinutes", 4..=MAX_IDLE_MINUTES, Some(4), &id)?;
+    fill(&mut properties, "enableTcpReset", false);
+    let frontends = references(&mut properties, "frontendIPConfigurations")?;
+    let pool = reference(&mut properties, "backendAddressPool")?;
+    if frontends.is_empty() || pool.is_none() {
+        return Err(Refusal::network(
+            400,
+            "OutboundRuleIncomplete",
+            format!("{id} must reference frontendIPConfigurations and a backendAddressPool."),
+        ));
+    }
+    child.insert("properties".into(), Value::Object(properties));
+    Ok(Value::Object(child))
+}
+
+/// Checks the outbound rules of a balancer against its frontends, pools and rules.
+pub(crate) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
+    for rule in items(properties, "outboundRules") {
+        let id = balancer.id.child("outboundRules", name(rule));
+        let mut addresses = 0;
+        for reference in items(rule, "properties/frontendIPConfigurations") {
+            let Some(reference) = stored_reference(reference, "id") else { continue };
+            let found = items(properties, "frontendIPConfigurations")
+                .iter()
+                .find(|frontend| balancer.id.child("frontendIPConfigurations", name(frontend)) == reference);
+            // The reference check reports an absent one.
+            let Some(frontend) = found else { continue };
+            if at(frontend, "properties/subnet").is_some() {
+                return Err(Refusal::network(
+                    400,
+                    "OutboundRuleCannotReferenceInternalFrontendIPConfiguration",
+                    format!(
+                        "Outbound rule {id} references frontend {reference}, which has no public IP address."
+                    ),
+                ));
+            }
+            addresses += public_addresses(balancer.azure, frontend);
+            check_rules_on(balancer, properties, rule, &reference)?;
+        }
+        check_ports(balancer, &id, rule, addresses)?;
+    }
+    Ok(())
+}
+
+/// How many public addresses a frontend has: more than one where it has a prefix.
+fn public_addresses(azure: &AzureState, frontend: &Value) -> i64 {
+    match stored_reference(frontend, "properties/publicIPPrefix/id") {
+        Some(prefix) => prefix::size(azure, &prefix),
+        None => 1,
+    }
+}
+
+/// A frontend that does outbound work by a rule must not do so by chance.
+fn check_rules_on(
+    balancer: &Balancer<'_>,
+    properties: &Value,
+    outbound: &Value,
+    frontend: &ResourceId,
+) -> Result<(), Refusal> {
+    let protocol = text(outbound, "properties/protocol").unwrap_or_default();
+    let clash = items(properties, "loadBalancingRules").iter().find(|rule| {
+        let theirs = text(rule, "properties/protocol").unwrap_or_default();
+        stored_reference(rule, "properties/frontendIPConfiguration/id").as_ref() == Some(frontend)
+            && at(rule, "properties/disableOutboundSnat") != Some(&json!(true))
+            && (protocol == "All" || theirs == "All" || theirs == protocol)
+    });
+    match clash {
+        None => Ok(()),
+        Some(rule) => Err(Refusal::network(
+            400,
+            "LoadBalancingRuleMustDisableSNATSinceSameFrontendIPConfigurationIsReferencedByOutboundRule",
+            format!(
+                "Load balancing rule {} must disable SNAT since frontend IP configuration {frontend} is also referenced by \
+                 outbound rule {}.",
+                balancer.id.child("loadBalancingRules", name(rule)),
+                balancer.id.child("outboundRules", name(outbound))
+            ),
+        )),
+    }
+}
+
+/// The ports that are asked for must exist: in eights, within the addresses, for all members.
+fn check_ports(
+    balancer: &Balancer<'_>,
+    id: &ResourceId,
+    rule: &Value,
+    addresses: i64,
+) -> Result<(), Refusal> {
+    let ports = number(rule, "allocatedOutboundPorts");
+    if ports == 0 {
+        return Ok(());
+    }
+    let refuse = |code: &str, why: String| {
+        Err(Refusal::network(
+            400,
+            code,
+            format!("Specified Allocated Outbound Ports {ports} for Outbound Rule {id} {why}."),
+        ))
+    };
+    if ports % 8 != 0 {
+        return refuse(
+            "SpecifiedAllocatedOutboundPortsForOutboundRuleIsNotAMultipleOfEight",
+            "is not a multiple of 8".into(),
+        );
+    }
+    let all = PORTS_PER_ADDRESS * addresses;
+    if ports > all {
+        return refuse(
+            "SpecifiedAllocatedOutboundPortsForOutboundRuleExceedsTotalNumberOfAllowedPortsPerRule",
+            format!("exceeds total number of allowed ports {all} per rule"),
+        );
+    }
+    let Some(pool) = stored_reference(rule, "properties/backendAddressPool/id") else { return Ok(()) };
+    let members = members(balancer.azure, &pool).count();
+    let members = i64::try_from(members).unwrap_or(i64::MAX);
+    if ports.saturating_mul(members) > all {
+        return refuse(
+            "SpecifiedAllocatedOutboundPortsForOutboundRuleExceedsTotalNumberOfAvailablePorts",
+            format!(
+                "exceeds total number of available ports per backend instance of {} based upon desired pool size. Reduce \
+                 allocated ports or increase number of IP addresses for outbound rule",
+                all / members.max(1) / 8 * 8
+            ),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Which pools a network interface may be in at once.
+
+use azure_types::ResourceId;
+
+use super::{
+    backend_pool::{holds_address, rules_by_pool, scale_set_of},
+    frontend::is_internal,
+    pool_members::entries,
+};
+use azure_engine::document::{items, text};
+use azure_engine::error::Refusal;
+use azure_engine::provider::{AzureState, Record};
+use azure_engine::reference::is_of;
+
+/// What an interface behind too many rules gets.
+pub(crate) fn too_many_rules(member: &ResourceId, most: u64) -> Refusal {
+    Refusal::network(
+        400,
+        "LoadBalancerRuleCountLimitReachedForNic",
+        format!("{member} cannot be behind more than {most} load balancing and inbound NAT rules."),
+    )
+}
+
+/// Refuses memberships that cannot be: in a pool that holds addresses itself, behind balancers of
+/// different skus, behind two of one kind (public or internal), or behind too many rules. `pools` are
+/// all pools of one network interface, `member` is its id or that of the scale set whose model it is in.
+pub(crate) fn check(azure: &AzureState, member: &ResourceId, pools: &[ResourceId]) -> Result<(), Refusal> {
+    let mut behind: Vec<&Record> = Vec::new();
+    let mut rules = 0;
+    for pool in pools {
+        // The reference check reports an absent balancer or pool.
+        let Some(balancer) = azure.store.holder(pool).filter(|holder| holder.id != *pool) else { continue };
+        // Who was in the pool when it was changed to addresses may say so until it is told otherwise.
+        let is_in = azure.store.referrers(pool).any(|user| user.from.is_within(member));
+        if !is_in && entries(balancer, pool).any(holds_address) {
+            return Err(Refusal::network(
+                400,
+                "BackendAddressPoolMixedMembership",
+                format!("{member} cannot join backend address pool {pool}, which holds IP addresses."),
+            ));
+        }
+        rules += balancer.body.get("properties").map_or(0, |properties| {
+            rules_by_pool(properties).get(&pool.to_lower()).copied().unwrap_or_default()
+        });
+        let most = azure.limit("network.rulesPerInterface");
+        if rules > most {
+            return Err(too_many_rules(member, most));
+        }
+        for other in behind.iter().filter(|other| other.id != balancer.id) {
+            check_pair(member, other, balancer)?;
+        }
+        behind.push(balancer);
+    }
+    Ok(())
+}
+
+/// Refuses inbound NAT rules that cannot lead to a network interface: those of another one, and those
+/// that lead to a pool.
+pub(crate) fn check_nat_rules(
+    azure: &AzureState,
+    interface: &ResourceId,
+    rules: &[ResourceId],
+) -> Result<(), Refusal> {
+    for rule in rules {
+        let user = azure
+            .store
+            .referrers(rule)
+            .find(|user| is_of(&user.from, "/ipconfigurations/") && !user.from.is_within(interface));
+        if let Some(user) = user {
+            return Err(Refusal::network(
+                400,
+                "InboundNatRuleInUse",
+                format!("Inbound NAT rule {rule} referenced by {interface} already leads to {}.", user.from),
+            ));
+        }
+        // The reference check reports an absent rule.
+        let holder = azure.store.holder(rule).filter(|holder| holder.id != *rule);
+        let found = holder.and_then(|holder| azure.find_child(holder, rule));
+        if found.is_some_and(|(_, rule)| text(rule, "properties/backendAddressPool/id").is_some()) {
+            return Err(Refusal::network(
+                400,
+                "InboundNatRuleLeadsToBackendAddressPool",
+                format!("Inbound NAT rule {rule} referenced by {interface} leads to a backend address pool."),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a balancer is internal; one without frontends is neither internal nor public.
+fn internal(balancer: &Record) -> Option<bool> {
+    items(&balancer.body, "properties/frontendIPConfigurations").first().map(is_internal)
+}
+
+fn check_pair(member: &ResourceId, one: &Record, other: &Record) -> Result<(), Refusal> {
+    let sku = |record: &Record| text(&record.body, "sku/name").map(str::to_owned);
+    if sku(one) != sku(other) {
+        return Err(Refusal::network(
+            400,
+            "DifferentSkuLoadBalancersAndPublicIPAddressNotAllowed",
+            format!("{member} references load balancers of different skus: {} and {}.", one.id, other.id),
+        ));
+    }
+    let Some(both_internal) = internal(one).filter(|kind| internal(other) == Some(*kind)) else {
+        return Ok(());
+    };
+    let kind = if both_internal { "internal" } else { "public" };
+    let (code, subject) = match (scale_set_of(member).as_ref() == Some(member), both_internal) {
+        (true, _) => ("VMScaleSetCannotUseMultipleLoadBalancersOfSameType", "Virtual machine scale set"),
+        (false, true) => ("AnotherInternalLoadBalancerExists", "Network interface"),
+        (false, false) => ("AnotherPublicLoadBalancerExists", "Network interface"),
+    };
+    Err(Refusal::network(
+        400,
+        code,
+        format!(
+            "{subject} {member} references {kind} load balancers {} and {}: it can use at most one internal and one \
+             public load balancer.",
+            one.id, other.id
+        ),
+    ))
+}

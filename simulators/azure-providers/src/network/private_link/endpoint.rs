@@ -1,0 +1,439 @@
+//! Private endpoints: an address in a subnet that leads to a private link service, or to a resource
+//! of another kind such as a storage account ("What is a private endpoint?").
+
+use std::collections::BTreeSet;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::{
+    connection::{AUTOMATIC, MANUAL, of_service, state, writable},
+    own_interface::{self, Wanted},
+    service::{self, approves, visible},
+    target,
+};
+use crate::network::shared::{
+    addresses::check_room, children::take_children, protocol::protocol, resource_guid::resource_guid,
+    type_names::PRIVATE_LINK_SERVICES,
+};
+use azure_engine::document::{
+    Object, fill, items, known_members, name, reference, stored_reference, strip, take_properties, text,
+};
+use azure_engine::error::Refusal;
+use azure_engine::provider::{
+    AzureState, ChildCollection, Concurrency, Expand, Proposal, Protocol, Record, ResourceType,
+};
+use azure_engine::reference::{Reference, Role, is_of};
+use azure_engine::store::State;
+
+const MEMBERS: [&str; 12] = [
+    "applicationSecurityGroups",
+    "customDnsConfigs",
+    "customNetworkInterfaceName",
+    "ipConfigurations",
+    "ipVersionType",
+    "isIPv6EnabledPrivateEndpoint",
+    MANUAL,
+    "networkInterfaces",
+    AUTOMATIC,
+    "provisioningState",
+    "resourceGuid",
+    "subnet",
+];
+
+/// Where the id of the service stands that an alias was found to name; never shown.
+const FOUND: &str = "privateLinkServiceFound";
+
+pub(crate) struct PrivateEndpoints;
+
+const PROTOCOL: Protocol = Protocol {
+    concurrency: Concurrency::Busy,
+    child_collections: &[
+        ChildCollection { name: AUTOMATIC, writable: false, back_references: &[] },
+        ChildCollection { name: MANUAL, writable: false, back_references: &[] },
+        ChildCollection { name: "ipConfigurations", writable: false, back_references: &[] },
+    ],
+    ..protocol("Microsoft.Network/privateEndpoints", "PrivateEndpoint")
+};
+
+impl ResourceType for PrivateEndpoints {
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
+    }
+
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        let mut properties = take_properties(&mut proposal.body);
+        known_members(&mut properties, &MEMBERS, "PrivateEndpoint")?;
+        strip(
+            &mut properties,
+            &["networkInterfaces", "provisioningState", "resourceGuid", "customDnsConfigs"],
+        );
+        resource_guid(azure, &proposal, &mut properties);
+        fill(&mut properties, "customNetworkInterfaceName", "");
+        fill(&mut properties, "isIPv6EnabledPrivateEndpoint", false);
+        interface_name(azure, &proposal, &properties)?;
+        azure_engine::document::references(&mut properties, "applicationSecurityGroups")?;
+        let subnet = subnet(azure, &proposal, &mut properties)?;
+        let mut targets = Vec::new();
+        for collection in [AUTOMATIC, MANUAL] {
+            let children = take_children(id, &mut properties, collection)?.unwrap_or_default();
+            let children = children
+                .into_iter()
+                .map(|child| connection(azure, &proposal, collection, child))
+                .collect::<Result<Vec<Value>, Refusal>>()?;
+            targets.extend(children.iter().filter_map(target));
+            properties.insert(collection.into(), children.into());
+        }
+        if targets.len() != 1 {
+            return Err(Refusal::network(
+                400,
+                "PrivateEndpointMustHaveOnePrivateLinkServiceConnection",
+                format!("Private endpoint {id} must have exactly one private link service connection."),
+            ));
+        }
+        addresses(azure, &proposal, &subnet, &mut properties)?;
+        if proposal.old.is_none() {
+            check_limits(azure, id, &subnet, targets.first())?;
+        }
+        let mut body = proposal.body;
+        body.insert("properties".into(), Value::Object(properties));
+        Ok(Value::Object(body))
+    }
+
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        // The address is the interface's; the endpoint itself only keeps the subnet from going.
+        let subnet = stored_reference(&record.body, "properties/subnet/id").map(|to| Reference {
+            from: record.id.clone(),
+            to,
+            role: Role::Model,
+            address: None,
+        });
+        let groups = items(&record.body, "properties/applicationSecurityGroups")
+            .iter()
+            .filter_map(|item| stored_reference(item, "id"))
+            .map(|to| Reference::uses(&record.id, to));
+        let services = [AUTOMATIC, MANUAL].into_iter().flat_map(|collection| {
+            items(&record.body, &format!("properties/{collection}")).iter().filter_map(move |child| {
+                // Who was disconnected is no connection of the service any more.
+                if text(child, "properties/privateLinkServiceConnectionState/status") == Some("Disconnected")
+                {
+                    return None;
+                }
+                let from = record.id.child(collection, name(child));
+                Some(Reference { from, to: target(child)?, role: Role::Names, address: None })
+            })
+        });
+        subnet.into_iter().chain(groups).chain(services).collect()
+    }
+
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
+        let Some(record) = azure.store.get(id) else { return };
+        let Some(subnet) = stored_reference(&record.body, "properties/subnet/id") else { return };
+        let member = |item: &Value, member: &str| {
+            text(item, &format!("properties/{member}")).unwrap_or_default().to_owned()
+        };
+        let target = connections(record).find_map(target);
+        let names = |member: &str| {
+            target.as_ref().map_or_else(Vec::new, |target| target::names(azure, target, member))
+        };
+        let mut wanted: Vec<Wanted> = items(&record.body, "properties/ipConfigurations")
+            .iter()
+            .map(|item| Wanted {
+                name: name(item).to_owned(),
+                subnet: subnet.clone(),
+                address: text(item, "properties/privateIPAddress").and_then(|text| text.parse().ok()),
+                primary: false,
+                group: Some((
+                    member(item, "groupId"),
+                    member(item, "memberName"),
+                    names(&member(item, "groupId")),
+                )),
+            })
+            .collect();
+        if wanted.is_empty() {
+            let guid = azure.seed.guid("endpoint address", record.id.as_str(), record.incarnation);
+            let groups = connections(record).flat_map(|child| items(child, "properties/groupIds"));
+            let group = groups.filter_map(Value::as_str).next().unwrap_or_default().to_owned();
+            wanted.push(Wanted {
+                name: format!("privateEndpointIpConfig.{guid}"),
+                subnet,
+                address: None,
+                primary: true,
+                group: Some((group.clone(), group.clone(), names(&group))),
+            });
+        }
+        if let Some(first) = wanted.first_mut() {
+            first.primary = true;
+        }
+        let interface = interface(azure, record);
+        own_interface::keep(azure, id, "privateEndpoint", &interface, wanted);
+    }
+
+    fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
+        vec![interface(azure, record)]
+    }
+
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        let interface = interface(azure, record);
+        let configs = custom_dns(azure, record, &interface);
+        properties.insert("networkInterfaces".into(), json!([{ "id": interface }]));
+        properties.insert("customDnsConfigs".into(), configs.into());
+    }
+
+    fn present_child(
+        &self,
+        _azure: &AzureState,
+        _record: &Record,
+        _collection: &str,
+        _id: &ResourceId,
+        properties: &mut Object,
+    ) {
+        properties.remove(FOUND);
+        // Recorded: connections are done while their endpoint is still being updated.
+        properties.insert("provisioningState".into(), "Succeeded".into());
+    }
+}
+
+fn connections(record: &Record) -> impl Iterator<Item = &Value> {
+    [AUTOMATIC, MANUAL]
+        .into_iter()
+        .flat_map(|collection| items(&record.body, &format!("properties/{collection}")))
+}
+
+fn interface(azure: &AzureState, record: &Record) -> ResourceId {
+    own_interface::id(azure, record, text(&record.body, "properties/customNetworkInterfaceName"))
+}
+
+/// What a stored connection leads to.
+fn target(connection: &Value) -> Option<ResourceId> {
+    stored_reference(connection, &format!("properties/{FOUND}"))
+        .or_else(|| stored_reference(connection, "properties/privateLinkServiceId"))
+}
+
+/// The names that lead to the endpoint's addresses, once it is connected.
+fn custom_dns(azure: &AzureState, record: &Record, interface: &ResourceId) -> Vec<Value> {
+    let addresses = own_interface::addresses(azure, interface);
+    connections(record)
+        .filter(|child| {
+            text(child, "properties/privateLinkServiceConnectionState/status") == Some("Approved")
+        })
+        .filter_map(|child| Some((target(child)?, items(child, "properties/groupIds"))))
+        .flat_map(|(target, groups)| {
+            let groups: Vec<&str> = groups.iter().filter_map(Value::as_str).collect();
+            groups.iter().flat_map(|group| target::names(azure, &target, group)).collect::<Vec<_>>()
+        })
+        .map(|name| json!({ "fqdn": name, "ipAddresses": addresses }))
+        .collect()
+}
+
+fn subnet(
+    azure: &AzureState,
+    proposal: &Proposal<'_>,
+    properties: &mut Object,
+) -> Result<ResourceId, Refusal> {
+    let id = proposal.id;
+    let Some(subnet) = reference(properties, "subnet")? else {
+        return Err(Refusal::network(
+            400,
+            "SubnetRequired",
+            format!("Private endpoint {id} must reference a subnet."),
+        ));
+    };
+    let network = azure.store.holder(&subnet).filter(|network| network.id != subnet);
+    if network.and_then(|network| azure.find_child(network, &subnet)).is_none() {
+        return Err(Refusal::invalid_reference(&subnet, id));
+    }
+    match proposal.old.and_then(|old| stored_reference(&old.body, "properties/subnet/id")) {
+        Some(old) if old != subnet => Err(Refusal::network(
+            400,
+            "PrivateEndpointSubnetCannotBeChanged",
+            format!("The subnet of private endpoint {id} cannot be changed."),
+        )),
+        _ => Ok(subnet),
+    }
+}
+
+/// How many endpoints a virtual network and a service may have.
+fn check_limits(
+    azure: &AzureState,
+    id: &ResourceId,
+    subnet: &ResourceId,
+    service: Option<&ResourceId>,
+) -> Result<(), Refusal> {
+    let here = |id: &ResourceId| {
+        azure.store.referrers(id).filter(|user| is_of(&user.from, "/privateendpoints/")).count() as u64
+    };
+    let network = azure.store.holder(subnet);
+    let subnets = network.map_or(&[][..], |network| items(&network.body, "properties/subnets"));
+    let behind: u64 = network.map_or(0, |network| {
+        subnets.iter().map(|subnet| here(&network.id.child("subnets", name(subnet)))).sum()
+    });
+    let connected = service.map_or(0, |service| of_service(azure, service).len() as u64);
+    for (count, limit, what) in [
+        (behind, "network.privateEndpointsPerVirtualNetwork", "virtual network"),
+        (connected, "network.privateEndpointsPerPrivateLinkService", "private link service"),
+    ] {
+        let most = azure.limit(limit);
+        if count >= most {
+            return Err(Refusal::network(
+                400,
+                "PrivateEndpointCountLimitReached",
+                format!(
+                    "Private endpoint {id} cannot be created: a {what} cannot have more than {most} of them."
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The name of the interface may be chosen, once, and must be free.
+fn interface_name(azure: &AzureState, proposal: &Proposal<'_>, properties: &Object) -> Result<(), Refusal> {
+    let id = proposal.id;
+    let given = properties.get("customNetworkInterfaceName").and_then(Value::as_str).unwrap_or_default();
+    if let Some(old) = proposal.old_member("properties/customNetworkInterfaceName").and_then(Value::as_str) {
+        if old.eq_ignore_ascii_case(given) {
+            return Ok(());
+        }
+        return Err(Refusal::network(
+            400,
+            "PrivateEndpointCustomNetworkInterfaceNameCannotBeChanged",
+            format!("The customNetworkInterfaceName of private endpoint {id} cannot be changed."),
+        ));
+    }
+    match own_interface::existing(azure, id, given) {
+        None => Ok(()),
+        Some(other) => Err(Refusal::network(
+            400,
+            "PrivateEndpointCustomNetworkInterfaceNameInUse",
+            format!("Private endpoint {id} cannot name its network interface {given}: {other} exists."),
+        )),
+    }
+}
+
+/// Checks one connection and finds its state: kept, given by right, or waiting.
+fn connection(
+    azure: &AzureState,
+    proposal: &Proposal<'_>,
+    collection: &str,
+    mut child: Object,
+) -> Result<Value, Refusal> {
+    let id = proposal.id;
+    let mut properties = take_properties(&mut child);
+    writable(&mut properties);
+    let given = properties.remove("privateLinkServiceConnectionState");
+    let label = child.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let me = id.child(collection, &label);
+    let Some(wanted) = properties.get("privateLinkServiceId").and_then(Value::as_str).map(str::to_owned)
+    else {
+        return Err(Refusal::network(
+            400,
+            "PrivateLinkServiceIdRequired",
+            format!("Connection {me} must have a privateLinkServiceId."),
+        ));
+    };
+    let service = if wanted.starts_with('/') {
+        let to = ResourceId::parse(&wanted)
+            .map_err(|_| Refusal::bad_id(&wanted, "properties.privateLinkServiceId"))?;
+        let ours = to.resource_type().eq_ignore_ascii_case(PRIVATE_LINK_SERVICES);
+        let service = azure.store.get(&to).filter(|service| service.state != State::Deleting);
+        // Resources of kinds that this Azure has must exist; others are taken at their word.
+        if service.is_none() && azure.resource_type(&to.resource_type()).is_some() {
+            return Err(Refusal::invalid_reference(&to, id));
+        }
+        if !ours && azure.resource_type(&to.resource_type()).is_some() && !target::takes(&to) {
+            return Err(Refusal::network(
+                400,
+                "PrivateLinkServiceIdNotSupported",
+                format!("Connection {me} references {to}, whose type private endpoints cannot lead to."),
+            ));
+        }
+        if !ours && properties.get("groupIds").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+            return Err(Refusal::network(
+                400,
+                "PrivateEndpointGroupIdsRequired",
+                format!("Connection {me} to {to} must have groupIds."),
+            ));
+        }
+        service.filter(|_| ours)
+    } else {
+        let service = service::by_alias(azure, &wanted)
+            .filter(|service| service.state != State::Deleting)
+            .filter(|service| visible(service, id.subscription_id()))
+            .ok_or_else(|| {
+                Refusal::network(
+                    400,
+                    "PrivateLinkServiceAliasNotFound",
+                    format!("Private link service with alias {wanted} referenced by {id} was not found."),
+                )
+            })?;
+        properties.insert(FOUND.into(), service.id.as_str().into());
+        Some(service)
+    };
+    let old = proposal.old.and_then(|old| {
+        items(&old.body, &format!("properties/{collection}"))
+            .iter()
+            .find(|item| name(item).eq_ignore_ascii_case(&label))
+    });
+    if let Some(old) = old.and_then(|old| text(old, "properties/privateLinkServiceId"))
+        && !old.eq_ignore_ascii_case(&wanted)
+    {
+        return Err(Refusal::network(
+            400,
+            "PrivateLinkServiceIdCannotBeChanged",
+            format!("The privateLinkServiceId of connection {me} cannot be changed."),
+        ));
+    }
+    if let (None, Some(service)) = (old, service) {
+        azure.check_provisioned(service, &service.id, id)?;
+    }
+    let kept = old.and_then(|old| old.get("properties")?.get("privateLinkServiceConnectionState").cloned());
+    let state = kept.unwrap_or_else(|| {
+        let by_right =
+            collection == AUTOMATIC || service.is_some_and(|service| approves(service, id.subscription_id()));
+        if by_right {
+            state("Approved", "Auto Approved", "None")
+        } else {
+            let message = given
+                .as_ref()
+                .and_then(|given| text(given, "description"))
+                .or_else(|| properties.get("requestMessage").and_then(Value::as_str))
+                .unwrap_or("Awaiting Approval");
+            state("Pending", message, "None")
+        }
+    });
+    properties.insert("privateLinkServiceConnectionState".into(), state);
+    child.insert("properties".into(), Value::Object(properties));
+    Ok(Value::Object(child))
+}
+
+/// Checks the addresses that the client chose, or that there is room for one.
+fn addresses(
+    azure: &AzureState,
+    proposal: &Proposal<'_>,
+    subnet: &ResourceId,
+    properties: &mut Object,
+) -> Result<(), Refusal> {
+    let interface = proposal.old.map(|old| interface(azure, old));
+    let given = take_children(proposal.id, properties, "ipConfigurations")?.unwrap_or_default();
+    if given.is_empty() && interface.as_ref().is_none_or(|interface| azure.store.get(interface).is_none()) {
+        check_room(azure, subnet, false, 1)?;
+    }
+    let mut kept = Vec::with_capacity(given.len());
+    let mut promised = BTreeSet::new();
+    for mut child in given {
+        let mut properties = take_properties(&mut child);
+        properties
+            .retain(|member, _| matches!(member.as_str(), "groupId" | "memberName" | "privateIPAddress"));
+        let me = proposal
+            .id
+            .child("ipConfigurations", child.get("name").and_then(Value::as_str).unwrap_or_default());
+        own_interface::check_static(azure, &me, interface.as_ref(), subnet, &properties, &mut promised)?;
+        child.insert("properties".into(), Value::Object(properties));
+        kept.push(Value::Object(child));
+    }
+    properties.insert("ipConfigurations".into(), kept.into());
+    Ok(())
+}

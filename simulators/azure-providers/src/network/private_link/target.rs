@@ -1,0 +1,66 @@
+//! What private endpoints may lead to beside private link services, and the names by which it is
+//! known: they resolve to the endpoint's address where its zones are linked.
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::network::shared::type_names::PRIVATE_LINK_SERVICES;
+use azure_engine::provider::AzureState;
+
+/// (type, group, pattern of the name; `{name}` and `{region}` are filled in).
+const TARGETS: [(&str, &str, &[&str]); 9] = [
+    ("Microsoft.Storage/storageAccounts", "blob", &["{name}.blob.core.windows.net"]),
+    ("Microsoft.Storage/storageAccounts", "file", &["{name}.file.core.windows.net"]),
+    ("Microsoft.Storage/storageAccounts", "queue", &["{name}.queue.core.windows.net"]),
+    ("Microsoft.Storage/storageAccounts", "table", &["{name}.table.core.windows.net"]),
+    ("Microsoft.Storage/storageAccounts", "dfs", &["{name}.dfs.core.windows.net"]),
+    ("Microsoft.Storage/storageAccounts", "web", &["{name}.web.core.windows.net"]),
+    ("Microsoft.KeyVault/vaults", "vault", &["{name}.vault.azure.net"]),
+    (
+        "Microsoft.ContainerRegistry/registries",
+        "registry",
+        &["{name}.azurecr.io", "{name}.{region}.data.azurecr.io"],
+    ),
+    ("Microsoft.ContainerService/managedClusters", "management", &[]),
+];
+
+/// Whether private endpoints may lead to a resource of this type.
+pub(crate) fn takes(target: &ResourceId) -> bool {
+    let kind = target.resource_type();
+    TARGETS.iter().any(|(of, ..)| of.eq_ignore_ascii_case(&kind))
+}
+
+/// The names of a target's group.
+pub(crate) fn names(azure: &AzureState, target: &ResourceId, group: &str) -> Vec<String> {
+    let kind = target.resource_type();
+    let region = azure.location(target);
+    TARGETS
+        .iter()
+        .filter(|(of, named, _)| of.eq_ignore_ascii_case(&kind) && named.eq_ignore_ascii_case(group))
+        .flat_map(|(_, _, patterns)| *patterns)
+        .map(|pattern| pattern.replace("{name}", &target.name().to_lowercase()).replace("{region}", &region))
+        .collect()
+}
+
+/// The types that private endpoints may lead to (`availablePrivateEndpointTypes`).
+pub(crate) fn types(subscription: &str, location: &str) -> Vec<Value> {
+    let mut types: Vec<&str> = TARGETS.iter().map(|(kind, ..)| *kind).collect();
+    types.push(PRIVATE_LINK_SERVICES);
+    types.sort_unstable();
+    types.dedup();
+    types
+        .into_iter()
+        .map(|kind| {
+            let name = kind.replace('/', ".");
+            json!({
+                "name": name,
+                "id": format!(
+                    "/subscriptions/{subscription}/providers/Microsoft.Network/locations/{location}/availablePrivateEndpointTypes/{name}"
+                ),
+                "type": "Microsoft.Network/AvailablePrivateEndpointTypes",
+                "resourceName": kind,
+                "displayName": kind,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,396 @@
+//! Public IP addresses (Azure REST reference, "Public IP Addresses").
+
+pub(crate) mod prefix;
+
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::network::shared::{
+    addresses::free_public_address,
+    checks::{bounded, count_in_region},
+    protocol::protocol,
+    resource_guid::resource_guid,
+    sku::sku,
+    type_names::PUBLIC_IP_ADDRESSES,
+    zones::{check_zones, check_zones_unchanged},
+};
+use azure_engine::document::{
+    Object, at, enumeration, fill, into_object, known_members, reference, stored_reference, strip,
+    take_properties, text,
+};
+use azure_engine::error::Refusal;
+use azure_engine::operation::Completion;
+use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+use azure_engine::reference::{Reference, is_of};
+
+const MEMBERS: [&str; 17] = [
+    "ddosSettings",
+    "deleteOption",
+    "dnsSettings",
+    "idleTimeoutInMinutes",
+    "ipAddress",
+    "ipConfiguration",
+    "ipTags",
+    "linkedPublicIPAddress",
+    "migrationPhase",
+    "natGateway",
+    "provisioningState",
+    "publicIPAddressVersion",
+    "publicIPAllocationMethod",
+    "publicIPPrefix",
+    "resourceGuid",
+    "servicePublicIPAddress",
+    "upgradePolicy",
+];
+
+const DERIVED: [&str; 5] =
+    ["ipConfiguration", "natGateway", "provisioningState", "resourceGuid", "ipAddress"];
+
+pub(crate) struct PublicIpAddresses;
+
+const PROTOCOL: Protocol = protocol(PUBLIC_IP_ADDRESSES, "PublicIpAddress");
+
+impl ResourceType for PublicIpAddresses {
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
+    }
+
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        let mut properties = take_properties(&mut proposal.body);
+        known_members(&mut properties, &MEMBERS, "PublicIPAddress")?;
+        strip(&mut properties, &DERIVED);
+        resource_guid(azure, &proposal, &mut properties);
+        let sku = sku(&mut proposal.body, &["Basic", "Standard", "StandardV2"])?;
+        check_zones(azure, id, &mut proposal.body)?;
+        enumeration(&mut properties, "publicIPAllocationMethod", &["Dynamic", "Static"], true)?;
+        enumeration(&mut properties, "publicIPAddressVersion", &["IPv4", "IPv6"], true)?;
+        enumeration(&mut properties, "deleteOption", &["Detach", "Delete"], false)?;
+        bounded(&mut properties, "idleTimeoutInMinutes", 4..=30, Some(4), id)?;
+        fill(&mut properties, "ipTags", json!([]));
+        reference(&mut properties, "linkedPublicIPAddress")?;
+        reference(&mut properties, "servicePublicIPAddress")?;
+        let prefix = reference(&mut properties, "publicIPPrefix")?;
+        let is_static = properties.get("publicIPAllocationMethod") == Some(&json!("Static"));
+        if sku == "Basic" {
+            check_basic(&proposal)?;
+        } else if !is_static {
+            return Err(Refusal::network(
+                400,
+                "StandardSkuPublicIPMustBeStatic",
+                format!("{sku} sku public IP {id} must have its publicIPAllocationMethod set to Static."),
+            ));
+        }
+        if sku != "Basic" {
+            let mut settings = properties.remove("ddosSettings").map(into_object).unwrap_or_default();
+            enumeration(
+                &mut settings,
+                "protectionMode",
+                &["VirtualNetworkInherited", "Enabled", "Disabled"],
+                true,
+            )?;
+            reference(&mut settings, "ddosProtectionPlan")?;
+            properties.insert("ddosSettings".into(), Value::Object(settings));
+        }
+        dns_settings(azure, &proposal, &mut properties)?;
+        check_immutable(azure, &proposal, &sku, &properties)?;
+        if proposal.old.is_none() {
+            check_count(azure, &proposal, &sku)?;
+            if let Some(prefix) = &prefix {
+                check_prefix(azure, &proposal, &sku, prefix, &properties)?;
+            }
+        }
+        // An address that was given stays, whatever the client sends or leaves out.
+        let keeps = is_static || azure.store.referrers(id).next().is_some();
+        if let (true, Some(address)) = (keeps, proposal.old_member("properties/ipAddress")) {
+            properties.insert("ipAddress".into(), address.clone());
+        }
+        let mut body = proposal.body;
+        body.insert("properties".into(), Value::Object(properties));
+        Ok(Value::Object(body))
+    }
+
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let prefix = stored_reference(&record.body, "properties/publicIPPrefix/id");
+        prefix.into_iter().map(|to| Reference::uses(&record.id, to)).collect()
+    }
+
+    fn public_address(&self, record: &Record) -> Option<IpAddr> {
+        text(&record.body, "properties/ipAddress")?.parse().ok()
+    }
+
+    fn after_operation(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        completion: &Completion,
+        failed: bool,
+    ) {
+        if !failed && *completion == Completion::Write {
+            give_address(azure, id);
+        }
+    }
+
+    fn referrers_changed(&self, azure: &mut AzureState, id: &ResourceId) {
+        give_address(azure, id);
+    }
+
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        let Some(user) = azure.store.referrers(&record.id).next() else { return Ok(()) };
+        Err(Refusal::network(
+            400,
+            "PublicIPAddressCannotBeDeleted",
+            format!(
+                "Public IP address {} can not be deleted since it is still allocated to resource {}. In order to delete \
+                 the public IP, disassociate/detach the Public IP address from the resource.",
+                record.id, user.from
+            ),
+        ))
+    }
+
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        for referrer in azure.store.referrers(&record.id) {
+            let member =
+                if is_of(&referrer.from, "/natgateways/") { "natGateway" } else { "ipConfiguration" };
+            properties.insert(member.into(), json!({ "id": referrer.from }));
+        }
+    }
+}
+
+/// Allocates where an address is due: static ones when provisioning is over, dynamic ones while
+/// something uses them; and takes a dynamic one back.
+fn give_address(azure: &mut AzureState, id: &ResourceId) {
+    let Some(record) = azure.store.get(id) else { return };
+    let is_static = text(&record.body, "properties/publicIPAllocationMethod") == Some("Static");
+    let has_address = text(&record.body, "properties/ipAddress").is_some();
+    let used = azure.store.referrers(id).next().is_some();
+    let v6 = text(&record.body, "properties/publicIPAddressVersion") == Some("IPv6");
+    let prefix = stored_reference(&record.body, "properties/publicIPPrefix/id")
+        .and_then(|prefix| prefix::range(azure, &prefix));
+    let address = match (is_static || used, has_address) {
+        (true, false) => {
+            let free = match prefix {
+                Some(range) => prefix::free_address(azure, &range),
+                None => free_public_address(azure, id, v6).ok(),
+            };
+            match free {
+                Some(address) => Some(address),
+                None => return,
+            }
+        }
+        (false, true) => None,
+        _ => return,
+    };
+    let Some(record) = azure.store.get_mut(id) else { return };
+    if let Some(properties) = record.body.get_mut("properties").and_then(Value::as_object_mut) {
+        match address {
+            Some(address) => properties.insert("ipAddress".into(), address.to_string().into()),
+            None => properties.remove("ipAddress"),
+        };
+    }
+    azure.changed(id);
+}
+
+fn dns_settings(azure: &AzureState, proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
+    let version = properties.get("publicIPAddressVersion").cloned();
+    let Some(settings) = properties.get_mut("dnsSettings") else { return Ok(()) };
+    let Some(label) = text(settings, "domainNameLabel").filter(|label| !label.is_empty()) else {
+        return Ok(());
+    };
+    let label = domain_name_label(label)?;
+    let location = proposal.body.get("location").and_then(Value::as_str).unwrap_or_default();
+    let label = match text(settings, "domainNameLabelScope") {
+        None => label,
+        Some(scope) => format!("{label}.{}", scope_hash(azure, proposal.id, scope)?),
+    };
+    let full_name = domain_name(&label, location);
+    // A name has an A and an AAAA record: one address of each version.
+    let mut others = with_domain_name(azure, &full_name).filter(|other| other.id != *proposal.id);
+    if others.any(|other| at(&other.body, "properties/publicIPAddressVersion") == version.as_ref()) {
+        return Err(Refusal::network(
+            400,
+            "DnsRecordInUse",
+            format!("DNS record {full_name} is already used by another public IP."),
+        ));
+    }
+    if let Some(settings) = settings.as_object_mut() {
+        let name = label.split('.').next().unwrap_or_default();
+        settings.insert("domainNameLabel".into(), name.into());
+        settings.insert("fqdn".into(), full_name.as_str().into());
+    }
+    Ok(())
+}
+
+fn domain_name(label: &str, location: &str) -> String {
+    format!("{label}.{location}.cloudapp.azure.com")
+}
+
+/// Names with a scope hold a hash of it, so that only its owner can have them again.
+fn scope_hash(azure: &AzureState, id: &ResourceId, scope: &str) -> Result<String, Refusal> {
+    let group = ResourceId::group(id.subscription_id(), id.group_name().unwrap_or_default());
+    let subject = match scope.to_ascii_lowercase().as_str() {
+        "tenantreuse" => azure.options.tenant.clone(),
+        "subscriptionreuse" => id.subscription_id().to_lowercase(),
+        "resourcegroupreuse" => group.to_lower(),
+        "noreuse" => format!("{}#{}", id.to_lower(), azure.store.incarnation(id)),
+        _ => {
+            return Err(Refusal::bad_format(format!(
+                "Error converting value \"{scope}\" to member 'domainNameLabelScope'."
+            )));
+        }
+    };
+    let guid = azure.seed.guid("domain name scope", &subject, 0);
+    Ok(guid.chars().filter(|c| *c != '-').take(16).collect())
+}
+
+/// A domain name label in lower case; refused where it is no name.
+pub(crate) fn domain_name_label(label: &str) -> Result<String, Refusal> {
+    let label = label.to_ascii_lowercase();
+    let fits = label.len() >= 3
+        && label.len() <= 63
+        && label.starts_with(|c: char| c.is_ascii_lowercase())
+        && label.ends_with(|c: char| c.is_ascii_alphanumeric())
+        && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if fits {
+        return Ok(label);
+    }
+    Err(Refusal::network(
+        400,
+        "InvalidDomainNameLabel",
+        format!(
+            "The domain name label {label} is invalid. It must conform to the following regular expression: \
+             ^[a-z][a-z0-9-]{{1,61}}[a-z0-9]$."
+        ),
+    ))
+}
+
+/// Whether no public IP has a label in a region.
+pub(crate) fn domain_name_is_free(azure: &AzureState, label: &str, location: &str) -> bool {
+    with_domain_name(azure, &domain_name(label, location)).next().is_none()
+}
+
+fn with_domain_name<'a>(azure: &'a AzureState, name: &'a str) -> impl Iterator<Item = &'a Record> {
+    let all = azure.store.of_type(PUBLIC_IP_ADDRESSES);
+    all.filter(move |record| text(&record.body, "properties/dnsSettings/fqdn") == Some(name))
+}
+
+/// What sku Basic does not have.
+fn check_basic(proposal: &Proposal<'_>) -> Result<(), Refusal> {
+    let tier = proposal.body.get("sku").and_then(|sku| text(sku, "tier"));
+    let why = if proposal.body.contains_key("zones") {
+        "availability zones"
+    } else if tier == Some("Global") {
+        "tier Global"
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::network(
+        400,
+        "PublicIPAddressPropertyNotSupportedForBasicSku",
+        format!("Basic sku public IP address {} cannot have {why}.", proposal.id),
+    ))
+}
+
+fn check_count(azure: &AzureState, proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
+    if sku == "Basic" && azure.options.basic_sku_retired {
+        return Err(Refusal::network(
+            400,
+            "IPv4BasicSkuPublicIpCountLimitReached",
+            "Cannot create more than 0 IPv4 Basic SKU public IP addresses for this subscription in this region.",
+        ));
+    }
+    let most = azure.limit("network.publicIpAddressesPerRegion");
+    if count_in_region(azure, PUBLIC_IP_ADDRESSES, proposal) < most {
+        return Ok(());
+    }
+    Err(Refusal::network(
+        400,
+        "PublicIPCountLimitReached",
+        format!("Cannot create more than {most} public IP addresses for this subscription in this region."),
+    ))
+}
+
+/// A public IP of a prefix has the prefix's sku and version, and the prefix has room for it.
+fn check_prefix(
+    azure: &AzureState,
+    proposal: &Proposal<'_>,
+    sku: &str,
+    prefix: &ResourceId,
+    properties: &Object,
+) -> Result<(), Refusal> {
+    let id = proposal.id;
+    let Some(record) = azure.store.get(prefix) else { return Err(Refusal::invalid_reference(prefix, id)) };
+    let version = properties.get("publicIPAddressVersion").and_then(Value::as_str);
+    for (what, theirs, ours) in [
+        ("sku", text(&record.body, "sku/name"), Some(sku)),
+        ("IP version", text(&record.body, "properties/publicIPAddressVersion"), version),
+    ] {
+        if theirs != ours {
+            return Err(Refusal::network(
+                400,
+                "PublicIPAddressAndPrefixDoNotMatch",
+                format!(
+                    "The {what} of public IP address {id} and of its public IP prefix {prefix} do not match."
+                ),
+            ));
+        }
+    }
+    let held = azure.store.referrers(prefix).filter(|user| is_of(&user.from, "/publicipaddresses/")).count();
+    // The reference check reports a prefix that is not provisioned yet.
+    let Some(range) = prefix::range(azure, prefix) else { return Ok(()) };
+    let size = prefix::size(azure, prefix);
+    if i64::try_from(held).is_ok_and(|held| held < size) {
+        return Ok(());
+    }
+    Err(Refusal::network(
+        400,
+        "PublicIpPrefixOutOfIpAddresses",
+        format!("Public IP prefix {prefix} ({range}) has no address left for public IP address {id}."),
+    ))
+}
+
+fn check_immutable(
+    azure: &AzureState,
+    proposal: &Proposal<'_>,
+    sku: &str,
+    properties: &Object,
+) -> Result<(), Refusal> {
+    let Some(old) = proposal.old else { return Ok(()) };
+    let refuse = |code: &str, what: &str| {
+        Err(Refusal::network(
+            400,
+            code,
+            format!("{what} of public IP address {} cannot be changed.", proposal.id),
+        ))
+    };
+    let used = azure.store.referrers(proposal.id).next().is_some();
+    let was = text(&old.body, "sku/name").unwrap_or_default();
+    let method = properties.get("publicIPAllocationMethod").and_then(Value::as_str);
+    // The one way up: a static address that nothing uses may become a standard one.
+    let upgrade = was == "Basic"
+        && sku == "Standard"
+        && !used
+        && text(&old.body, "properties/publicIPAllocationMethod") == Some("Static");
+    if was != sku && !upgrade {
+        return refuse("PublicIPAddressSkuCannotBeChanged", "The sku");
+    }
+    if used
+        && method == Some("Dynamic")
+        && text(&old.body, "properties/publicIPAllocationMethod") == Some("Static")
+    {
+        return refuse("PublicIPAddressAllocationMethodCannotBeChangedWhileInUse", "The allocation method");
+    }
+    let version = properties.get("publicIPAddressVersion").and_then(Value::as_str);
+    if text(&old.body, "properties/publicIPAddressVersion") != version {
+        return refuse("PublicIPAddressVersionCannotBeChanged", "The IP version");
+    }
+    let prefix = |value: Option<&str>| value.map(str::to_ascii_lowercase);
+    let given = properties.get("publicIPPrefix").and_then(|prefix| text(prefix, "id"));
+    if prefix(text(&old.body, "properties/publicIPPrefix/id")) != prefix(given) {
+        return refuse("PublicIPAddressPrefixCannotBeChanged", "The public IP prefix");
+    }
+    check_zones_unchanged(proposal)
+}

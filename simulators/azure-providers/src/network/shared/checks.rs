@@ -1,0 +1,51 @@
+//! Checks that several types share.
+
+use azure_types::ResourceId;
+
+use azure_engine::document::{Object, integer};
+use azure_engine::error::Refusal;
+use azure_engine::provider::{AzureState, Proposal};
+
+/// A whole number between bounds, with a default.
+pub(crate) fn bounded(
+    properties: &mut Object,
+    member: &str,
+    range: std::ops::RangeInclusive<i64>,
+    default: Option<i64>,
+    subject: &ResourceId,
+) -> Result<(), Refusal> {
+    let value = integer(properties, member)?.or(default);
+    let Some(value) = value else { return Ok(()) };
+    if !range.contains(&value) {
+        return Err(Refusal::network(
+            400,
+            "InvalidPropertyValue",
+            format!(
+                "Value {value} of '{member}' of {subject} is outside the range {} to {}.",
+                range.start(),
+                range.end()
+            ),
+        ));
+    }
+    properties.insert(member.into(), value.into());
+    Ok(())
+}
+
+/// How many resources of a type a subscription has in the region of a proposal.
+pub(crate) fn count_in_region(azure: &AzureState, resource_type: &str, proposal: &Proposal<'_>) -> u64 {
+    let subscription = ResourceId::subscription(proposal.id.subscription_id());
+    let location = proposal.body.get("location");
+    let all = azure.store.of_type_below(resource_type, &subscription);
+    all.into_iter().filter(|record| record.body.get("location") == location).count() as u64
+}
+
+/// Refuses to delete what others point at, in Azure's code and the words that `says` makes of who they are.
+pub(crate) fn check_unused(
+    azure: &AzureState,
+    id: &ResourceId,
+    code: &str,
+    says: impl FnOnce(&[&str]) -> String,
+) -> Result<(), Refusal> {
+    let users: Vec<&str> = azure.store.referrers(id).map(|referrer| referrer.from.as_str()).collect();
+    if users.is_empty() { Ok(()) } else { Err(Refusal::network(400, code, says(&users))) }
+}

@@ -1,0 +1,10 @@
+//! What two types use.
+
+pub(crate) mod addresses;
+pub(crate) mod checks;
+pub(crate) mod children;
+pub(crate) mod protocol;
+pub(crate) mod resource_guid;
+pub(crate) mod sku;
+pub(crate) mod type_names;
+pub(crate) mod zones;

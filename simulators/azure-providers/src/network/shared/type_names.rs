@@ -1,0 +1,7 @@
+//! Names of types that others than the type itself ask for.
+
+pub(crate) const PUBLIC_IP_ADDRESSES: &str = "Microsoft.Network/publicIPAddresses";
+
+pub(crate) const PUBLIC_IP_PREFIXES: &str = "Microsoft.Network/publicIPPrefixes";
+
+pub(crate) const PRIVATE_LINK_SERVICES: &str = "Microsoft.Network/privateLinkServices";

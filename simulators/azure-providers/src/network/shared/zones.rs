@@ -1,0 +1,65 @@
+//! Availability zones of a resource.
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use azure_engine::document::Object;
+use azure_engine::error::Refusal;
+use azure_engine::provider::{AzureState, Proposal};
+
+/// Checks the zones of a document: those of the region, each once.
+pub(crate) fn check_zones(
+    azure: &AzureState,
+    subject: &ResourceId,
+    document: &mut Object,
+) -> Result<(), Refusal> {
+    let Some(zones) = document.get("zones") else { return Ok(()) };
+    let Some(zones) = zones.as_array() else {
+        return Err(Refusal::bad_format("Member 'zones' must be an array."));
+    };
+    if zones.is_empty() {
+        document.remove("zones");
+        return Ok(());
+    }
+    let known = &azure.options.zones;
+    if known.is_empty() {
+        return Err(Refusal::network(
+            400,
+            "ResourceAvailabilityZonesNotSupported",
+            format!("Resource {subject} has zones, but its region does not support availability zones."),
+        ));
+    }
+    let mut seen = std::collections::HashSet::new();
+    for zone in zones {
+        let text = zone.as_str().unwrap_or_default();
+        if !known.iter().any(|known| known == text) || !seen.insert(text) {
+            return Err(Refusal::network(
+                400,
+                "InvalidAvailabilityZone",
+                format!(
+                    "The zone {zone} of resource {subject} is invalid or given twice. The region's zones are {}.",
+                    known.join(", ")
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Zones are chosen once.
+pub(crate) fn check_zones_unchanged(proposal: &Proposal<'_>) -> Result<(), Refusal> {
+    let none = json!([]);
+    let zones = |value: Option<&Value>| value.cloned().unwrap_or_else(|| none.clone());
+    let old = proposal.old.map(|old| zones(old.body.get("zones")));
+    if old.is_none_or(|old| old == zones(proposal.body.get("zones"))) {
+        return Ok(());
+    }
+    Err(Refusal::network(
+        400,
+        "ResourceAvailabilityZonesCannotBeModified",
+        format!(
+            "Resource {} has an existing availability zone constraint, which cannot be changed.",
+            proposal.id
+        ),
+    ))
+}

@@ -1,0 +1,97 @@
+//! Views of a virtual network: which addresses are free, how full its subnets are, what services keep
+//! in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::network::shared::addresses::{
+    free_address, holder_in_network, is_vacant, subnet_prefixes, subnet_size,
+};
+use azure_engine::document::{items, name};
+use azure_engine::error::Refusal;
+use azure_engine::provider::{AzureState, Record};
+
+/// How many free addresses are proposed in the place of a taken one.
+const MAX_PROPOSALS: usize = 5;
+
+pub(crate) fn answer(
+    azure: &AzureState,
+    record: &Record,
+    below: &[&str],
+    query: &BTreeMap<String, String>,
+) -> Option<Result<Value, Refusal>> {
+    let is = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
+    match below {
+        [word] if is(word, "CheckIPAddressAvailability") => {
+            Some(check(azure, record, query.get("ipaddress").map_or("", String::as_str)))
+        }
+        [word] if is(word, "usages") => Some(Ok(usages(azure, record))),
+        [subnets, subnet, word]
+            if is(subnets, "subnets")
+                && (is(word, "ResourceNavigationLinks") || is(word, "ServiceAssociationLinks")) =>
+        {
+            let subnet = record.id.child("subnets", subnet);
+            Some(match azure.find_child(record, &subnet) {
+                Some(_) => Ok(json!({ "value": [] })),
+                None => Err(Refusal::child_not_found(&subnet)),
+            })
+        }
+        _ => None,
+    }
+}
+
+fn subnets(network: &Record) -> impl Iterator<Item = ResourceId> {
+    items(&network.body, "properties/subnets").iter().map(|subnet| network.id.child("subnets", name(subnet)))
+}
+
+fn check(azure: &AzureState, network: &Record, given: &str) -> Result<Value, Refusal> {
+    let Ok(address) = given.parse::<IpAddr>() else {
+        return Err(Refusal::network(
+            400,
+            "InvalidIPAddressFormat",
+            format!("The IP address '{given}' is not a valid IP address."),
+        ));
+    };
+    let inside =
+        |subnet: &ResourceId| subnet_prefixes(azure, subnet).iter().any(|prefix| prefix.contains(&address));
+    let Some(subnet) = subnets(network).find(inside) else {
+        return Err(Refusal::network(
+            400,
+            "PrivateIPAddressNotInAnySubnet",
+            format!(
+                "Private static IP address {address} does not belong to the range of any subnet in {}.",
+                network.id
+            ),
+        ));
+    };
+    let mut promised = BTreeSet::new();
+    if is_vacant(azure, &subnet, address) {
+        return Ok(json!({ "available": true, "availableIPAddresses": [], "isPlatformReserved": false }));
+    }
+    while promised.len() < MAX_PROPOSALS {
+        let Ok(free) = free_address(azure, &subnet, address.is_ipv6(), &promised) else { break };
+        promised.insert(free);
+    }
+    let reserved = holder_in_network(azure, &network.id, address).is_none();
+    let free: Vec<String> = promised.iter().map(ToString::to_string).collect();
+    Ok(json!({ "available": false, "availableIPAddresses": free, "isPlatformReserved": reserved }))
+}
+
+fn usages(azure: &AzureState, network: &Record) -> Value {
+    let all: Vec<Value> = subnets(network)
+        .map(|subnet| {
+            json!({
+                "id": subnet,
+                "currentValue": azure.store.addresses(&subnet).map_or(0, BTreeMap::len),
+                // JSON numbers of clients end where those of Azure do.
+                "limit": u64::try_from(subnet_size(azure, &subnet)).unwrap_or(u64::MAX).min(i64::MAX as u64),
+                "name": { "localizedValue": "Subnet size and usage", "value": "SubnetSpace" },
+                "unit": "Count",
+            })
+        })
+        .collect();
+    json!({ "value": all })
+}

@@ -1,0 +1,153 @@
+//! What a subnet is given to: delegations and service endpoints.
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::network::shared::children::take_children;
+use azure_engine::document::{Object, items, known_members, name, take_properties, text};
+use azure_engine::error::Refusal;
+use azure_engine::provider::AzureState;
+
+/// Services whose endpoints serve the region alone; those of the others serve every region.
+const REGIONAL: [&str; 2] = ["Microsoft.Sql", "Microsoft.Storage"];
+
+/// Checks the delegations of a subnet: at most one, to a service that it names.
+pub(crate) fn delegations(subnet: &ResourceId, properties: &mut Object) -> Result<Vec<Value>, Refusal> {
+    let mut all = Vec::new();
+    for mut child in take_children(subnet, properties, "delegations")?.unwrap_or_default() {
+        let mut inner = take_properties(&mut child);
+        known_members(&mut inner, &["actions", "provisioningState", "serviceName"], "Delegation")?;
+        let service = inner.get("serviceName").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if service.split('/').count() != 2 || service.split('/').any(str::is_empty) {
+            return Err(Refusal::network(
+                400,
+                "InvalidServiceNameOnDelegation",
+                format!(
+                    "Delegation of subnet {subnet} has the service name '{service}', which no service has."
+                ),
+            ));
+        }
+        // Which actions a service may take follows from the service.
+        let actions =
+            ["join/action"].map(|action| format!("Microsoft.Network/virtualNetworks/subnets/{action}"));
+        child.insert("properties".into(), json!({ "serviceName": service, "actions": actions }));
+        all.push(Value::Object(child));
+    }
+    if all.len() > 1 {
+        return Err(Refusal::network(
+            400,
+            "SubnetCannotHaveMultipleDelegations",
+            format!("Subnet {subnet} cannot have more than one delegation."),
+        ));
+    }
+    Ok(all)
+}
+
+/// Checks the service endpoints of a subnet and says where each serves.
+pub(crate) fn endpoints(subnet: &ResourceId, location: &str, properties: &mut Object) -> Result<(), Refusal> {
+    let Some(value) = properties.remove("serviceEndpoints") else { return Ok(()) };
+    let Value::Array(given) = value else {
+        return Err(Refusal::bad_format("Member 'serviceEndpoints' must be an array."));
+    };
+    let mut services: Vec<String> = Vec::new();
+    let mut normal = Vec::with_capacity(given.len());
+    for endpoint in given {
+        let service = text(&endpoint, "service").unwrap_or_default();
+        if !service.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("Microsoft.")) {
+            return Err(Refusal::network(
+                400,
+                "InvalidServiceEndpoint",
+                format!("Subnet {subnet} has a service endpoint for '{service}', which is no service."),
+            ));
+        }
+        if services.iter().any(|known| known.eq_ignore_ascii_case(service)) {
+            return Err(Refusal::network(
+                400,
+                "DuplicateServiceEndpoint",
+                format!("Subnet {subnet} has more than one service endpoint for {service}."),
+            ));
+        }
+        let regional = REGIONAL.iter().any(|known| known.eq_ignore_ascii_case(service));
+        let locations = match items(&endpoint, "locations") {
+            [] if regional => json!([location]),
+            [] => json!(["*"]),
+            given => json!(given),
+        };
+        let mut shown = json!({ "service": service, "locations": locations });
+        if let (Some(address), Some(shown)) = (endpoint.get("networkIdentifier"), shown.as_object_mut()) {
+            shown.insert("networkIdentifier".into(), address.clone());
+        }
+        services.push(service.to_owned());
+        normal.push(shown);
+    }
+    properties.insert("serviceEndpoints".into(), normal.into());
+    Ok(())
+}
+
+/// Delegations stay as they are while anybody is in the subnet.
+pub(crate) fn check_change(
+    azure: &AzureState,
+    subnet: &ResourceId,
+    old: &Value,
+    new: &Value,
+) -> Result<(), Refusal> {
+    let (before, after) = (services(old), services(new));
+    let user = azure.store.referrers(subnet).next();
+    match user.filter(|_| before != after) {
+        None => Ok(()),
+        Some(user) => Err(Refusal::network(
+            400,
+            "SubnetDelegationsCannotChangeWhenSubnetUsedByResource",
+            format!(
+                "Delegations of subnet {subnet} cannot be changed from [{}] to [{}] because it is being used by the \
+                 resource {}.",
+                before.join(", "),
+                after.join(", "),
+                user.from
+            ),
+        )),
+    }
+}
+
+/// A subnet that is given to a service takes no other machines.
+pub(crate) fn check_undelegated(
+    azure: &AzureState,
+    subnet: &ResourceId,
+    id: &ResourceId,
+) -> Result<(), Refusal> {
+    let holder = azure.store.holder(subnet).and_then(|network| azure.find_child(network, subnet));
+    let services = holder.map(|(_, subnet)| services(subnet)).unwrap_or_default();
+    if services.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::network(
+        400,
+        "SubnetHasDelegations",
+        format!("Subnet {subnet} cannot be used by {id} because it is delegated to {}.", services.join(", ")),
+    ))
+}
+
+/// Completes the delegations and endpoints of a subnet that is about to be shown.
+pub(crate) fn present(subnet: &ResourceId, etag: &str, state: &str, properties: &mut Object) {
+    for one in properties.get_mut("delegations").and_then(Value::as_array_mut).into_iter().flatten() {
+        let id = subnet.child("delegations", name(one));
+        if let Some(document) = one.as_object_mut() {
+            if let Some(inner) = document.get_mut("properties").and_then(Value::as_object_mut) {
+                inner.insert("provisioningState".into(), state.into());
+            }
+            document.insert("id".into(), id.as_str().into());
+            document.insert("etag".into(), etag.into());
+            document.insert("type".into(), "Microsoft.Network/virtualNetworks/subnets/delegations".into());
+        }
+    }
+    for one in properties.get_mut("serviceEndpoints").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(endpoint) = one.as_object_mut() {
+            endpoint.insert("provisioningState".into(), state.into());
+        }
+    }
+}
+
+fn services(subnet: &Value) -> Vec<&str> {
+    let all = items(subnet, "properties/delegations").iter();
+    all.filter_map(|one| text(one, "properties/serviceName")).collect()
+}

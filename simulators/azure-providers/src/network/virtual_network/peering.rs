@@ -1,0 +1,302 @@
+//! Peerings of virtual networks, each written on one side and alive when both sides have one.
+
+use azure_types::ResourceId;
+use ipnet::IpNet;
+use serde_json::{Value, json};
+
+use azure_engine::document::{
+    Object, fill, items, known_members, name, reference, stored_reference, strip, take_properties,
+};
+use azure_engine::error::Refusal;
+use azure_engine::provider::{AzureState, Proposal, Record};
+use azure_engine::reference::{Reference, Role};
+
+pub(crate) const COLLECTION: &str = "virtualNetworkPeerings";
+
+/// Hidden member of a network: the peerings of it that have been connected once.
+const CONNECTED: &str = "connectedPeerings";
+
+const MEMBERS: [&str; 22] = [
+    "allowForwardedTraffic",
+    "allowGatewayTransit",
+    "allowVirtualNetworkAccess",
+    "doNotVerifyRemoteGateways",
+    "enableOnlyIPv6Peering",
+    "localAddressSpace",
+    "localSubnetNames",
+    "localVirtualNetworkAddressSpace",
+    "peerCompleteVnets",
+    "peeringState",
+    "peeringSyncLevel",
+    "provisioningState",
+    "remoteAddressSpace",
+    "remoteBgpCommunities",
+    "remoteGateways",
+    "remoteSubnetNames",
+    "remoteVirtualNetwork",
+    "remoteVirtualNetworkAddressSpace",
+    "remoteVirtualNetworkEncryption",
+    "resourceGuid",
+    "routeServiceVips",
+    "useRemoteGateways",
+];
+
+/// Members that only the service writes. What this side last heard of the other side's addresses
+/// (`remoteAddressSpace`) is heard again with every write.
+const DERIVED: [&str; 11] = [
+    "localAddressSpace",
+    "localVirtualNetworkAddressSpace",
+    "peeringState",
+    "peeringSyncLevel",
+    "provisioningState",
+    "remoteAddressSpace",
+    "remoteBgpCommunities",
+    "remoteGateways",
+    "remoteVirtualNetworkAddressSpace",
+    "remoteVirtualNetworkEncryption",
+    "resourceGuid",
+];
+
+/// Checks the peerings of a network whose address space will be `space`.
+pub(crate) fn normalise(
+    azure: &AzureState,
+    proposal: &Proposal<'_>,
+    space: &[IpNet],
+    children: Vec<Object>,
+) -> Result<Vec<Value>, Refusal> {
+    let mut remotes: Vec<ResourceId> = Vec::new();
+    for child in &children {
+        let reference = child.get("properties").and_then(|properties| properties.get("remoteVirtualNetwork"));
+        let Some(remote) = reference.and_then(|reference| stored_reference(reference, "id")) else {
+            continue;
+        };
+        if remotes.contains(&remote) {
+            return Err(Refusal::network(
+                400,
+                "AnotherPeeringAlreadyReferencesRemoteVnet",
+                format!(
+                    "Peering {} cannot be created: another peering of {} already references remote virtual network \
+                     {remote}.",
+                    child.get("name").and_then(Value::as_str).unwrap_or_default(),
+                    proposal.id
+                ),
+            ));
+        }
+        remotes.push(remote);
+    }
+    children.into_iter().map(|child| one(azure, proposal, space, child)).collect()
+}
+
+fn one(
+    azure: &AzureState,
+    proposal: &Proposal<'_>,
+    space: &[IpNet],
+    mut child: Object,
+) -> Result<Value, Refusal> {
+    let network = proposal.id;
+    let id = network.child(COLLECTION, child.get("name").and_then(Value::as_str).unwrap_or_default());
+    let mut properties = take_properties(&mut child);
+    known_members(&mut properties, &MEMBERS, "VirtualNetworkPeering")?;
+    strip(&mut properties, &DERIVED);
+    let Some(remote) = reference(&mut properties, "remoteVirtualNetwork")? else {
+        return Err(Refusal::bad_format(format!("Peering {id} needs a remoteVirtualNetwork.")));
+    };
+    fill(&mut properties, "allowVirtualNetworkAccess", true);
+    fill(&mut properties, "peerCompleteVnets", true);
+    let flags =
+        ["allowForwardedTraffic", "allowGatewayTransit", "doNotVerifyRemoteGateways", "useRemoteGateways"];
+    for member in flags {
+        fill(&mut properties, member, false);
+    }
+    if remote == *network {
+        return Err(Refusal::network(
+            400,
+            "CannotPeerVirtualNetworkWithItself",
+            format!("Peering {id} cannot reference its own virtual network."),
+        ));
+    }
+    let old = proposal
+        .old_member("properties/virtualNetworkPeerings")
+        .and_then(Value::as_array)
+        .and_then(|all| all.iter().find(|old| name(old).eq_ignore_ascii_case(id.name())))
+        .filter(|old| remote_of(old).as_ref() == Some(&remote));
+    match (azure.store.get(&remote), old) {
+        (Some(other), old) => {
+            if old.is_none() {
+                check_other_side(&id, network, other)?;
+            }
+            let theirs = space_of(other);
+            check_overlap(&id, network, space, other, &theirs)?;
+            properties.insert("remoteAddressSpace".into(), shown(&theirs));
+        }
+        // A peering outlives the other network.
+        (None, Some(old)) => {
+            if let Some(heard) = azure_engine::document::at(old, "properties/remoteAddressSpace") {
+                properties.insert("remoteAddressSpace".into(), heard.clone());
+            }
+        }
+        (None, None) => return Err(Refusal::invalid_reference(&remote, &id)),
+    }
+    if properties.get("useRemoteGateways") == Some(&Value::Bool(true)) {
+        return Err(Refusal::network(
+            400,
+            "RemoteVnetHasNoGateways",
+            format!(
+                "Peering {id} cannot have UseRemoteGateways flag set to true because remote virtual network {remote} \
+                 referenced by the peering does not have any gateways."
+            ),
+        ));
+    }
+    child.insert("properties".into(), Value::Object(properties));
+    Ok(Value::Object(child))
+}
+
+/// A side that was left alone must be made anew before it can be joined again.
+fn check_other_side(id: &ResourceId, network: &ResourceId, other: &Record) -> Result<(), Refusal> {
+    let Some(back) = back(other, network).filter(|back| was_connected(other, name(back))) else {
+        return Ok(());
+    };
+    Err(Refusal::network(
+        400,
+        "RemotePeeringIsDisconnected",
+        format!(
+            "Cannot create or update peering {id} because remote peering {} referencing parent virtual network {network} \
+             is in Disconnected state. Update or re-create the remote peering to get it back to Initiated state.",
+            other.id.child(COLLECTION, name(back))
+        ),
+    ))
+}
+
+fn check_overlap(
+    id: &ResourceId,
+    network: &ResourceId,
+    space: &[IpNet],
+    other: &Record,
+    theirs: &[IpNet],
+) -> Result<(), Refusal> {
+    let overlapping: Vec<String> = space
+        .iter()
+        .filter(|ours| theirs.iter().any(|their| ours.contains(their) || their.contains(*ours)))
+        .map(ToString::to_string)
+        .collect();
+    if overlapping.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::network(
+        400,
+        "VnetAddressSpacesOverlap",
+        format!(
+            "Cannot create or update peering {id}. Virtual networks {network} and {} cannot be peered because their \
+             address spaces overlap. Overlapping address prefixes: {}",
+            other.id,
+            overlapping.join(", ")
+        ),
+    ))
+}
+
+/// The other network may be in another region, and may go: nothing here holds it.
+pub(crate) fn reference_of(id: &ResourceId, peering: &Value) -> Option<Reference> {
+    let to = remote_of(peering)?;
+    Some(Reference { from: id.clone(), to, role: Role::Names, address: None })
+}
+
+/// Notes on both sides which peerings are connected now, so that a side that loses its other one
+/// knows that it had it.
+pub(crate) fn note_connections(azure: &mut AzureState, network: &ResourceId) {
+    let Some(record) = azure.store.get(network) else { return };
+    let mut notes: Vec<(ResourceId, Vec<String>)> = Vec::new();
+    let mut here: Vec<String> = Vec::new();
+    for peering in items(&record.body, "properties/virtualNetworkPeerings") {
+        let other = remote_of(peering).and_then(|remote| azure.store.get(&remote));
+        let there = other.and_then(|other| Some((other, back(other, network)?)));
+        let key = name(peering).to_ascii_lowercase();
+        if let Some((other, back)) = there {
+            let mut known = connected(other);
+            known.push(name(back).to_ascii_lowercase());
+            notes.push((other.id.clone(), known));
+            here.push(key);
+        } else if was_connected(record, name(peering)) {
+            here.push(key);
+        }
+    }
+    notes.push((record.id.clone(), here));
+    for (id, mut names) in notes {
+        names.sort();
+        names.dedup();
+        if azure.store.get(&id).is_some_and(|record| connected(record) != names)
+            && let Some(record) = azure.store.get_mut(&id)
+        {
+            record.hidden.insert(CONNECTED.into(), names.into());
+        }
+    }
+}
+
+/// Adds what the other side says.
+pub(crate) fn present(azure: &AzureState, record: &Record, id: &ResourceId, properties: &mut Object) {
+    let guid = azure.seed.guid("peering", id.as_str(), record.incarnation);
+    properties.insert("resourceGuid".into(), guid.into());
+    let remote = properties.get("remoteVirtualNetwork").and_then(|remote| stored_reference(remote, "id"));
+    let other = remote.and_then(|remote| azure.store.get(&remote));
+    let mutual = other.is_some_and(|other| back(other, &record.id).is_some());
+    let state = match (mutual, was_connected(record, id.name())) {
+        (true, _) => "Connected",
+        (false, true) => "Disconnected",
+        (false, false) => "Initiated",
+    };
+    let now = other.map(|other| shown(&space_of(other)));
+    let level = match (&now, properties.get("remoteAddressSpace")) {
+        (Some(now), Some(heard)) if mutual && now == heard => "FullyInSync",
+        (Some(_), _) if mutual => "LocalNotInSync",
+        _ => "RemoteNotInSync",
+    };
+    properties.insert("peeringState".into(), state.into());
+    properties.insert("peeringSyncLevel".into(), level.into());
+    if let Some(space) = now.or_else(|| properties.get("remoteAddressSpace").cloned()) {
+        properties.insert("remoteVirtualNetworkAddressSpace".into(), space);
+    }
+}
+
+/// The addresses of the networks that a network is connected to and may reach.
+pub(crate) fn connected_prefixes(azure: &AzureState, network: &Record) -> Vec<String> {
+    let allowed = |peering: &&Value| {
+        azure_engine::document::at(peering, "properties/allowVirtualNetworkAccess")
+            != Some(&Value::Bool(false))
+    };
+    items(&network.body, "properties/virtualNetworkPeerings")
+        .iter()
+        .filter(allowed)
+        .filter_map(|peering| azure.store.get(&remote_of(peering)?))
+        .filter(|other| back(other, &network.id).is_some())
+        .flat_map(space_of)
+        .map(|prefix| prefix.to_string())
+        .collect()
+}
+
+fn remote_of(peering: &Value) -> Option<ResourceId> {
+    stored_reference(peering, "properties/remoteVirtualNetwork/id")
+}
+
+/// The peering of a network that leads to another one.
+fn back<'a>(network: &'a Record, to: &ResourceId) -> Option<&'a Value> {
+    items(&network.body, "properties/virtualNetworkPeerings")
+        .iter()
+        .find(|one| remote_of(one).as_ref() == Some(to))
+}
+
+fn connected(network: &Record) -> Vec<String> {
+    let names = network.hidden.get(CONNECTED).and_then(Value::as_array).into_iter().flatten();
+    names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+fn was_connected(network: &Record, peering: &str) -> bool {
+    connected(network).iter().any(|known| known.eq_ignore_ascii_case(peering))
+}
+
+fn space_of(network: &Record) -> Vec<IpNet> {
+    let prefixes = items(&network.body, "properties/addressSpace/addressPrefixes").iter();
+    prefixes.filter_map(|prefix| prefix.as_str()?.parse().ok()).collect()
+}
+
+fn shown(prefixes: &[IpNet]) -> Value {
+    json!({ "addressPrefixes": prefixes.iter().map(ToString::to_string).collect::<Vec<_>>() })
+}
