@@ -16,6 +16,8 @@ pub struct OperationLinks {
     pub segment: &'static str,
     /// The namespace of its provider.
     pub namespace: String,
+    /// The resource group that its URL may name.
+    pub group: Option<String>,
     /// The region that its URL names.
     pub location: String,
     /// Whether `Location` is sent beside `Azure-AsyncOperation`.

@@ -352,6 +352,17 @@ impl AzureState {
                     "{base}/subscriptions/{subscription}/operationresults/{key}?api-version={version}"
                 )),
             ),
+            UrlForm::Nowhere => (None, None),
+            UrlForm::InGroup(status, result) => {
+                let group = links.group.as_deref().unwrap_or_default();
+                let at = |kind: &str| {
+                    format!(
+                        "{base}/subscriptions/{subscription}/resourceGroups/{group}/providers/{namespace}/{kind}/{key}\
+                         ?api-version={version}"
+                    )
+                };
+                (with_status.then(|| at(status)), with_result.then(|| at(result)))
+            }
             UrlForm::Apart => {
                 let at = |kind: &str| {
                     format!(

@@ -19,6 +19,8 @@ pub struct Execution {
     pub operation_style: OperationStyle,
     /// The principal of the actor who asks; `None` for clients.
     pub by: Option<String>,
+    /// The application that asks; `None` where nobody judges tokens.
+    pub caller: Option<String>,
 }
 
 /// An operation that was started (or was over at once).

@@ -30,8 +30,9 @@ impl AzureState {
             for owned in owned {
                 self.remove(&owned);
             }
-            if let Some((_, changed)) = self.store.remove(id) {
+            if let Some((record, changed)) = self.store.remove(id) {
                 self.referrers_changed(changed);
+                record.resource_type.removed(self, &record);
             }
         }
     }

@@ -49,6 +49,7 @@ pub mod schema;
 pub mod seed;
 pub mod snapshot;
 pub mod store;
+mod system_data;
 mod tables;
 mod tags;
 pub mod target;

@@ -3,13 +3,15 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use azure_types::ResourceId;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::error::Refusal;
-use super::protocol::Protocol;
+use super::protocol::{KeyForm, Protocol};
 
 /// What happens when an operation ends well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -211,6 +213,12 @@ const MAX_ENDED: usize = 10_000;
 /// How long an ended operation stays readable. Azure promises no time; a day is our choice.
 const READABLE_FOR: std::time::Duration = std::time::Duration::from_secs(24 * 3_600);
 
+/// The operation's name in a key of [`KeyForm::Named`].
+fn name_in(key: &str) -> Option<String> {
+    let text = String::from_utf8(STANDARD.decode(key).ok()?).ok()?;
+    text.split(';').nth(1).map(str::to_owned)
+}
+
 /// All operations, running and past.
 #[derive(Default)]
 pub struct Operations {
@@ -287,7 +295,8 @@ impl Operations {
 
     /// The operation that a poll in a subscription finds. The nil GUID names the one that was started last:
     /// so that people need not copy GUIDs, and that requests whose identifiers were taken out can be sent
-    /// again.
+    /// again. For the same reason a key that another Azure gave out, and that holds the operation's name, names
+    /// the last one of that name.
     pub fn readable(&self, key: &str, subscription: &str) -> Option<&Operation> {
         let here =
             |operation: &&Operation| operation.subject.subscription_id().eq_ignore_ascii_case(subscription);
@@ -295,7 +304,13 @@ impl Operations {
             Ok(guid) if guid.is_nil() => {
                 self.by_key.values().filter(here).max_by_key(|operation| operation.number)
             }
-            _ => self.get(key).filter(here),
+            _ => self.get(key).filter(here).or_else(|| {
+                let name = name_in(key)?;
+                let same = |operation: &&Operation| {
+                    matches!(operation.protocol.polling.key, KeyForm::Named(_)) && operation.name == name
+                };
+                self.by_key.values().filter(here).filter(same).max_by_key(|operation| operation.number)
+            }),
         };
         found.filter(|operation| operation.readable(Instant::now()))
     }

@@ -1,7 +1,7 @@
 //! Pages of lists.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
 /// One page out of `items`, which are ordered by [`sort`]; the token for the next page, where one is left.
 ///
@@ -27,6 +27,23 @@ pub fn page<T>(
     Some((items, next))
 }
 
+/// The same where tokens are the last name in Base64 and an empty page comes last.
+pub fn page_by_name<T>(
+    mut items: Vec<T>,
+    name: impl Fn(&T) -> &str,
+    token: Option<&str>,
+    size: usize,
+) -> Option<(Vec<T>, Option<String>)> {
+    items.sort_by_cached_key(|item| name(item).to_ascii_lowercase());
+    if let Some(token) = token {
+        let last = String::from_utf8(STANDARD.decode(token).ok()?).ok()?.to_ascii_lowercase();
+        items.retain(|item| name(item).to_ascii_lowercase() > last);
+    }
+    items.truncate(size.max(1));
+    let next = items.last().map(|last| STANDARD.encode(name(last)));
+    Some((items, next))
+}
+
 /// Orders items, which are in the order of their lower-case ids: those with a number for a name come
 /// first, by number.
 pub fn sort<T>(items: &mut [T], id: impl Fn(&T) -> &str) {
@@ -49,7 +66,7 @@ fn decode(token: &str) -> Option<(u64, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{page, sort};
+    use super::{page, page_by_name, sort};
 
     #[test]
     fn pages_neither_repeat_nor_hide_items() {
@@ -69,5 +86,16 @@ mod tests {
         }
         assert_eq!(seen, (0..25).map(|n| format!("/set/{n}")).collect::<Vec<_>>());
         assert!(page(items, |item| item, Some("%%"), 10).is_none());
+    }
+
+    #[test]
+    fn an_empty_page_comes_last() {
+        let (first, token) = page_by_name(vec!["b", "A", "c"], |item| item, None, 2).unwrap();
+        assert_eq!(first, ["A", "b"]);
+        let (second, token) = page_by_name(vec!["b", "A", "c"], |item| item, token.as_deref(), 2).unwrap();
+        assert_eq!(second, ["c"]);
+        let (last, token) = page_by_name(vec!["b", "A", "c"], |item| item, token.as_deref(), 2).unwrap();
+        assert!(last.is_empty() && token.is_none());
+        assert!(page_by_name(vec!["a"], |item| item, Some("%%"), 2).is_none());
     }
 }

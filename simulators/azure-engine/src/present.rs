@@ -7,6 +7,7 @@ use super::document::{Object, items, name, take_properties};
 use super::protocol::ChildCollection;
 use super::provider::{AzureState, Expand, Record};
 use super::reference::{Role, is_of};
+use super::system_data;
 
 impl AzureState {
     /// The child document that an id names inside a record.
@@ -34,6 +35,11 @@ impl AzureState {
             if document.contains_key(member.name) {
                 (member.present)(self, record, &mut document);
             }
+        }
+        if let (true, Some(written)) =
+            (record.resource_type.protocol().system_data, record.hidden.get(system_data::MEMBER))
+        {
+            document.insert(system_data::MEMBER.into(), written.clone());
         }
         let etag = self.etag(record);
         let mut properties = take_properties(&mut document);

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use azure_types::ResourceId;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -25,10 +27,16 @@ impl AzureState {
     ) -> Started {
         let number = self.operations.next_number();
         let mut key = self.seed.guid("operation", subject.as_str(), number);
-        if resource_type.protocol().polling.key == KeyForm::Job {
-            use base64::Engine as _;
-            let job = json!({ "jobId": format!("RESOURCEGROUPDELETIONJOB-{key}"), "jobLocation": self.options.region });
-            key = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(job.to_string());
+        match resource_type.protocol().polling.key {
+            KeyForm::Guid => {}
+            KeyForm::Job => {
+                let job = json!({ "jobId": format!("RESOURCEGROUPDELETIONJOB-{key}"), "jobLocation": self.options.region });
+                key = URL_SAFE_NO_PAD.encode(job.to_string());
+            }
+            KeyForm::Named(word) => {
+                let tracking = self.seed.guid("tracking", &key, 0);
+                key = STANDARD.encode(format!("{word};{name};{key}_{tracking}"));
+            }
         }
         let draw = self.seed.number("latency", subject.as_str(), number);
         let latency = match (execution.at_once, execution.stall, execution.latency) {

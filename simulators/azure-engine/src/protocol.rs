@@ -8,6 +8,10 @@ use super::words::{USUAL, Words};
 pub enum EtagForm {
     /// `W/"{guid}"`, another one after each change.
     WeakGuid,
+    /// `{guid}`, bare.
+    Guid,
+    /// `"{guid}"`
+    QuotedGuid,
     /// `"{count}"`, how often it was changed.
     Counter,
     /// Documents show none; a condition is compared with the count all the same.
@@ -18,8 +22,9 @@ impl EtagForm {
     /// An etag as a client sent it, perhaps without quotes.
     pub fn read(self, given: &str) -> String {
         match self {
+            Self::Guid => given.trim_start_matches("W/").trim_matches('"').to_owned(),
             _ if given.contains('"') => given.to_owned(),
-            Self::Counter => format!("\"{given}\""),
+            Self::Counter | Self::QuotedGuid => format!("\"{given}\""),
             Self::WeakGuid | Self::Hidden => format!("W/\"{given}\""),
         }
     }
@@ -64,6 +69,8 @@ pub enum KeyForm {
     Guid,
     /// An opaque text, which holds a job's id and its region.
     Job,
+    /// An opaque text, which holds this word and the operation's name.
+    Named(&'static str),
 }
 
 /// Where operations are asked for.
@@ -75,6 +82,19 @@ pub enum UrlForm {
     Monitor,
     /// The final answer alone, below the subscription.
     Job,
+    /// Status and final answer below the resource group, with these segments.
+    InGroup(&'static str, &'static str),
+    /// Nowhere: the state of the resource itself tells.
+    Nowhere,
+}
+
+/// How lists are cut into pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pages {
+    /// The last page names no further one; tokens are opaque.
+    Exact,
+    /// Tokens are the name of the last item in Base64, and an empty page comes last.
+    EmptyLast,
 }
 
 /// What a second write does to a resource whose operation still runs.
@@ -171,6 +191,12 @@ pub struct Protocol {
     pub synchronous_delete: bool,
     /// Whether the answer to a PUT that creates names the resource's own URL in `Location`.
     pub located: bool,
+    /// Whether the answer to a write shows the resource; otherwise it is an empty document.
+    pub shows_written: bool,
+    /// Whether documents say who made and who changed the resource last, and when (`systemData`).
+    pub system_data: bool,
+    /// How lists of the type are cut into pages.
+    pub pages: Pages,
     /// The status of a PUT that creates.
     pub create_status: u16,
     /// The status of a PUT on an existing resource.
@@ -215,6 +241,9 @@ impl Protocol {
             synchronous: false,
             synchronous_delete: false,
             located: false,
+            shows_written: true,
+            system_data: false,
+            pages: Pages::Exact,
             create_status: 201,
             update_status: 200,
             patch_status: 200,

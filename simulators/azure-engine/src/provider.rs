@@ -39,7 +39,8 @@ use super::target::Target;
 use super::version::Since;
 
 pub use super::protocol::{
-    ChildCollection, Concurrency, EtagForm, KeyForm, LiesIn, Placement, Polling, Protocol, Readiness, UrlForm,
+    ChildCollection, Concurrency, EtagForm, KeyForm, LiesIn, Pages, Placement, Polling, Protocol, Readiness,
+    UrlForm,
 };
 pub use super::reference::Reference;
 
@@ -186,6 +187,9 @@ pub trait ResourceType: Send + Sync + 'static {
 
     /// After a deletion was accepted.
     fn on_delete(&self, _azure: &mut AzureState, _id: &ResourceId) {}
+
+    /// After the resource is gone, with whatever it lay in or by itself.
+    fn removed(&self, _azure: &mut AzureState, _record: &Record) {}
 
     /// Adds derived members to a document that is about to be shown.
     fn present(&self, _azure: &AzureState, _record: &Record, _document: &mut Object, _expand: Expand) {}
@@ -576,10 +580,15 @@ impl AzureState {
     /// The etag of a record.
     pub fn etag(&self, record: &Record) -> String {
         match record.resource_type.protocol().etag {
-            EtagForm::WeakGuid => {
+            form @ (EtagForm::WeakGuid | EtagForm::Guid | EtagForm::QuotedGuid) => {
                 // A resource that was deleted and made anew must not answer to its old etags.
                 let subject = format!("{}#{}", record.id, record.incarnation);
-                format!("W/\"{}\"", self.seed.guid("etag", &subject, record.version))
+                let guid = self.seed.guid("etag", &subject, record.version);
+                match form {
+                    EtagForm::Guid => guid,
+                    EtagForm::QuotedGuid => format!("\"{guid}\""),
+                    _ => format!("W/\"{guid}\""),
+                }
             }
             EtagForm::Counter | EtagForm::Hidden => format!("\"{}\"", record.version),
         }

@@ -8,7 +8,8 @@ use super::answer::Answer;
 use super::document::{items, name};
 use super::error::Refusal;
 use super::operation::{Completion, Status};
-use super::paging::{page, sort};
+use super::paging::{page, page_by_name, sort};
+use super::protocol::Pages;
 use super::version::remove;
 use crate::provider::{AzureState, Expand, Listing, Record};
 use crate::resolve::Resolved;
@@ -86,8 +87,12 @@ impl AzureState {
         let size = resolved.resource_type.page_size(&self.options, &listing);
         sort(&mut records, |record| record.id.as_str());
         let token = query.get("$skiptoken").map(String::as_str);
-        let (records, next_page) = page(records, |record: &&Record| record.id.as_str(), token, size)
-            .ok_or_else(|| Refusal::invalid_parameter("$skiptoken", "The skip token is invalid."))?;
+        let paged = match resolved.resource_type.protocol().pages {
+            Pages::Exact => page(records, |record: &&Record| record.id.as_str(), token, size),
+            Pages::EmptyLast => page_by_name(records, |record: &&Record| record.id.name(), token, size),
+        };
+        let (records, next_page) =
+            paged.ok_or_else(|| Refusal::invalid_parameter("$skiptoken", "The skip token is invalid."))?;
         let version = query.get("api-version").map(String::as_str).unwrap_or_default();
         let newer = self.newer_members(resource_type, version);
         let shown = records.into_iter().filter_map(|record| {

@@ -114,7 +114,7 @@ impl Target {
             [word, namespace, locations, _, kind, key]
                 if is(word, "providers") && is(locations, "locations") && is_operation(kind) =>
             {
-                Scope::Operation((*namespace).into(), (*key).into(), is(kind, "operationResults"))
+                Scope::Operation((*namespace).into(), (*key).into(), is_result(kind))
             }
             [word, below @ ..] if is(word, "tagNames") => Scope::TagNames(owned(below)),
             [word, namespace, below @ ..] if is(word, "providers") => {
@@ -123,6 +123,11 @@ impl Target {
             [word, group] if is(word, "resourceGroups") => Scope::Group((*group).into()),
             [word, group, resources] if is(word, "resourceGroups") && is(resources, "resources") => {
                 Scope::Resources(Some((*group).into()))
+            }
+            [word, _, providers, namespace, kind, key]
+                if is(word, "resourceGroups") && is(providers, "providers") && is_group_operation(kind) =>
+            {
+                Scope::Operation((*namespace).into(), (*key).into(), is_result(kind))
             }
             [word, group, providers, namespace, below @ ..]
                 if is(word, "resourceGroups") && is(providers, "providers") && !below.is_empty() =>
@@ -166,8 +171,17 @@ impl Scope {
 /// Whether a segment below a location holds operations: `operations`, `DiskOperations`,
 /// `operationResults`.
 fn is_operation(segment: &str) -> bool {
-    let segment = segment.to_ascii_lowercase();
-    segment.ends_with("operations") || segment.ends_with("operationresults")
+    segment.to_ascii_lowercase().ends_with("operations") || is_group_operation(segment)
+}
+
+/// Whether a segment below a provider holds the operations of a group, such as `privateDnsOperationStatuses`.
+fn is_group_operation(segment: &str) -> bool {
+    segment.to_ascii_lowercase().ends_with("operationstatuses") || is_result(segment)
+}
+
+/// Whether a segment holds the final answers of operations.
+fn is_result(segment: &str) -> bool {
+    segment.to_ascii_lowercase().ends_with("operationresults")
 }
 
 /// Decodes `%xx` and refuses what no name may hold.
@@ -216,6 +230,14 @@ mod tests {
             (
                 "/subscriptions/s/providers/N/locations/l/operations/o",
                 within(Scope::Operation("N".into(), "o".into(), false)),
+            ),
+            (
+                "/subscriptions/s/resourceGroups/g/providers/N/privateDnsOperationStatuses/bw==",
+                within(Scope::Operation("N".into(), "bw==".into(), false)),
+            ),
+            (
+                "/subscriptions/s/resourceGroups/g/providers/N/privateDnsOperationResults/bw==",
+                within(Scope::Operation("N".into(), "bw==".into(), true)),
             ),
             ("/subscriptions/s/providers/N/t", within(Scope::Resource(None, "N".into(), list(&["t"])))),
             (

@@ -14,6 +14,7 @@ use super::operation::{Completion, Status};
 use super::protocol::GLOBAL;
 use super::request::Conditions;
 use super::store::State;
+use super::system_data;
 use crate::actors::Write;
 use crate::execution::{Execution, Started};
 use crate::provider::{
@@ -230,6 +231,11 @@ impl AzureState {
             created: old.map_or(jiff::Timestamp::UNIX_EPOCH, |old| old.created),
             incarnation: 0,
         };
+        let mut candidate = candidate;
+        if protocol.system_data {
+            let written = system_data::written(candidate.hidden.get(system_data::MEMBER), execution, &time);
+            candidate.hidden.insert(system_data::MEMBER.into(), written);
+        }
         self.check_names(&candidate, old)?;
         self.check_limits(&candidate, old.is_some())?;
         self.check_references(&candidate)?;
@@ -243,7 +249,6 @@ impl AzureState {
         let existed = old.is_some();
         let unchanged = existed && !changed && !repairs;
 
-        let mut candidate = candidate;
         if !existed {
             candidate.created = self.now();
         }
@@ -300,7 +305,7 @@ impl AzureState {
         Ok(Answer {
             status,
             location,
-            body: Some(shown),
+            body: Some(if protocol.shows_written { shown } else { Object::new().into() }),
             etag: (protocol.etag_on_writes && protocol.etagged).then(|| self.etag(record)),
             operation: (!synchronous)
                 .then(|| self.links(id, resource_type, &started, protocol.polling.location_on_writes)),
@@ -384,6 +389,7 @@ impl AzureState {
             urls: resource_type.protocol().polling.urls,
             segment: resource_type.protocol().polling.segment,
             namespace: id.namespace().unwrap_or_default().to_owned(),
+            group: id.group_name().map(str::to_owned),
             location: self.location(id),
             result_url: result,
             retry_after: due.and_then(|due| self.poll_pause(due)),

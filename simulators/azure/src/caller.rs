@@ -95,6 +95,11 @@ impl Caller {
         Ok(Self { name: principal.object_id.clone(), principal: Some(principal), tenants })
     }
 
+    /// The application that asks, where somebody judges tokens.
+    pub(crate) fn application(&self) -> Option<String> {
+        self.principal.as_ref().map(|principal| principal.client_id.clone())
+    }
+
     /// Whether a request is of the tenant of its subscription, and shows tokens for the tenants of all
     /// subscriptions that its body refers to.
     pub(crate) fn check(

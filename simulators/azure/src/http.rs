@@ -115,6 +115,8 @@ struct Admitted {
     remaining: Option<Remaining>,
     /// How long the answer takes.
     pause: Duration,
+    /// The application that asks, where tokens are judged.
+    caller: Option<String>,
 }
 
 async fn answer(State(azure): State<Azure>, request: Request) -> Response {
@@ -131,7 +133,8 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     };
     let mut admitted = azure.change(|state| admit(&azure, state, &head, body.as_ref()));
     let action = admitted.struck.as_ref().map(|struck| struck.action.clone());
-    let execution = action.as_ref().map(FaultAction::execution).unwrap_or_default();
+    let mut execution = action.as_ref().map(FaultAction::execution).unwrap_or_default();
+    execution.caller = admitted.caller.take();
     let refusal = action.as_ref().and_then(FaultAction::refusal);
     let delay = match &action {
         Some(FaultAction::Delay { ms }) => bounded(*ms),
@@ -274,6 +277,7 @@ fn admit(azure: &Azure, state: &mut AzureState, head: &Head, body: Result<&Bytes
         struck: None,
         remaining: None,
         pause: Duration::ZERO,
+        caller: None,
     };
     // A challenge names the tenant of the subscription that was asked for.
     let tenant = match Target::parse(&head.path) {
@@ -287,6 +291,7 @@ fn admit(azure: &Azure, state: &mut AzureState, head: &Head, body: Result<&Bytes
             return admitted;
         }
     };
+    admitted.caller = caller.application();
     let request = head.request(body.map_or(&[], Bytes::as_ref));
     let located = match body {
         Err(refusal) => Err(refusal.clone()),

@@ -166,6 +166,7 @@ pub fn delete_group(
         key,
         urls: UrlForm::Job,
         namespace: String::new(),
+        group: None,
         location: String::new(),
         result_url: true,
         retry_after,
