@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::protocol::protocol;
-use super::sku;
+use crate::compute::shared::catalogue;
+use crate::compute::tables::protocol::protocol;
 use azure_engine::document::{fill, into_object};
 use azure_engine::error::{Code, Refusal};
 use azure_engine::member_table::Holds::{Derived, Number, Users};
 use azure_engine::member_table::Member;
 use azure_engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
 
-pub(super) struct AvailabilitySets;
+pub(crate) struct AvailabilitySets;
 
 const PROTOCOL: Protocol = Protocol {
     etagged: false,
@@ -79,7 +79,7 @@ impl ResourceType for AvailabilitySets {
 
     fn view(&self, _azure: &AzureState, _record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
         match below {
-            [view] if view.eq_ignore_ascii_case("vmSizes") => Some(Ok(sku::sizes())),
+            [view] if view.eq_ignore_ascii_case("vmSizes") => Some(Ok(catalogue::sizes())),
             _ => None,
         }
     }

@@ -3,12 +3,16 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::copy_source::Copy;
-use super::disk::disk_protocol;
-use super::disk_sku::tier;
-use super::type_names::SNAPSHOT_TYPE;
-use super::update::updated;
-use super::{background_copy, copy_source, disk, disk_access, disk_quota};
+use crate::compute::disk;
+use crate::compute::disk::access as disk_access;
+use crate::compute::disk::background_copy;
+use crate::compute::disk::copy_source;
+use crate::compute::disk::copy_source::Copy;
+use crate::compute::disk::disk_protocol;
+use crate::compute::disk::quota as disk_quota;
+use crate::compute::disk::sku::tier;
+use crate::compute::shared::update::updated;
+use crate::compute::tables::type_names::SNAPSHOT_TYPE;
 use azure_engine::document::{
     Object, at, enumeration, fill, integer, into_object, strip, take_properties, text,
 };
@@ -37,7 +41,7 @@ const DERIVED: [&str; 9] = [
     "uniqueId",
 ];
 
-pub(super) struct Snapshots;
+pub(crate) struct Snapshots;
 
 const PROTOCOL: Protocol = disk_protocol(SNAPSHOT_TYPE, "Snapshot");
 

@@ -1,0 +1,83 @@
+//! Copies that go on after a snapshot was made: of the fast kinds of disks, and from region to region.
+
+use azure_types::ResourceId;
+use jiff::SignedDuration;
+use serde_json::Value;
+
+use crate::compute::tables::type_names::DISK_TYPE;
+use azure_engine::document::{at, stored_reference, text};
+use azure_engine::error::Refusal;
+use azure_engine::provider::{AzureState, Record};
+
+/// How long a copy takes for each GiB, in milliseconds, and at least. Our choice: Azure promises no speed.
+const COPY_MS_PER_GIB: u64 = 200;
+const MIN_COPY_MS: u64 = 10_000;
+
+/// Where a snapshot keeps that its bytes are those of a fast disk.
+const HIDDEN: &str = "ofFastDisk";
+
+/// Whether a kind of disk is one that is copied in the background.
+pub(crate) fn is_fast(sku: &str) -> bool {
+    matches!(sku, "PremiumV2_LRS" | "UltraSSD_LRS")
+}
+
+/// Whether a disk or snapshot holds the bytes of a fast disk.
+pub(crate) fn is_of_fast_disk(source: &Record) -> bool {
+    let disk = source.resource_type.name() == DISK_TYPE;
+    source.hidden.contains_key(HIDDEN) || (disk && text(&source.body, "sku/name").is_some_and(is_fast))
+}
+
+/// Remembers of a new snapshot what it is of: its source may go before it.
+pub(crate) fn remember(azure: &mut AzureState, snapshot: &ResourceId) {
+    let source = azure
+        .store
+        .get(snapshot)
+        .and_then(|record| stored_reference(&record.body, "properties/creationData/sourceResourceId"));
+    let fast = source.and_then(|source| azure.store.get(&source)).is_some_and(is_of_fast_disk);
+    if let Some(record) = azure.store.get_mut(snapshot).filter(|_| fast) {
+        record.hidden.insert(HIDDEN.into(), true.into());
+    }
+}
+
+/// How far the copy of a snapshot is, in percent. Full snapshots do not tell.
+pub(crate) fn progress(azure: &AzureState, snapshot: &Record) -> Option<f64> {
+    let option = text(&snapshot.body, "properties/creationData/createOption")?;
+    let incremental = at(&snapshot.body, "properties/incremental") == Some(&Value::Bool(true));
+    if !incremental {
+        return None;
+    }
+    if option != "CopyStart" && !is_of_fast_disk(snapshot) {
+        return Some(100.0);
+    }
+    let gib = at(&snapshot.body, "properties/diskSizeGB").and_then(Value::as_u64).unwrap_or_default();
+    let whole = gib.saturating_mul(COPY_MS_PER_GIB).max(MIN_COPY_MS) as f64;
+    let passed = azure.time().duration_since(snapshot.created).as_millis().max(0) as f64;
+    Some((passed / whole * 100.0).min(100.0).floor())
+}
+
+/// Refuses a disk of a snapshot that is still being copied. Those with instant access are ready for fast disks
+/// while that lasts.
+pub(crate) fn check_complete(azure: &AzureState, source: &Record, sku: &str) -> Result<(), Refusal> {
+    let snapshot = source.resource_type.name() != DISK_TYPE;
+    let Some(percent) = progress(azure, source).filter(|percent| snapshot && *percent < 100.0) else {
+        return Ok(());
+    };
+    if is_fast(sku) && has_instant_access(azure, source) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        409,
+        "OperationNotAllowed",
+        format!(
+            "Snapshot {} cannot be the source of a disk before its copy is complete. It is at {percent} percent.",
+            source.id.name()
+        ),
+    ))
+}
+
+fn has_instant_access(azure: &AzureState, snapshot: &Record) -> bool {
+    let minutes = at(&snapshot.body, "properties/creationData/instantAccessDurationMinutes");
+    let lasts = minutes.and_then(Value::as_i64).map(|minutes| minutes.saturating_mul(60));
+    lasts
+        .is_some_and(|lasts| azure.time().duration_since(snapshot.created) < SignedDuration::from_secs(lasts))
+}

@@ -1,0 +1,119 @@
+//! Instance views: what a machine looks like from outside.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::compute::machine::fault_domain;
+use crate::compute::machine::image;
+use crate::compute::scale_set::flexible;
+use crate::compute::scale_set::instance_address::set_of;
+use crate::compute::tables::type_names::INSTANCE_TYPE;
+use crate::compute::virtual_machine::generalize;
+use azure_engine::document::{at, items};
+use azure_engine::provider::{AzureState, Record};
+use azure_engine::store::State;
+
+fn provisioning(state: State) -> (&'static str, &'static str, &'static str) {
+    match state {
+        State::Creating => ("ProvisioningState/creating", "Info", "Creating"),
+        State::Updating => ("ProvisioningState/updating", "Info", "Updating"),
+        State::Deleting => ("ProvisioningState/deleting", "Info", "Deleting"),
+        State::Succeeded => ("ProvisioningState/succeeded", "Info", "Provisioning succeeded"),
+        State::Failed => ("ProvisioningState/failed", "Error", "Provisioning failed"),
+    }
+}
+
+/// The power state, where the machine has one: one that is being made has none yet.
+fn power(record: &Record) -> Option<&str> {
+    record.hidden.get("power").and_then(Value::as_str)
+}
+
+/// The instance view of a scale set instance.
+pub(crate) fn of_instance(azure: &AzureState, record: &Record) -> Value {
+    let set = set_of(azure, &record.id);
+    let placement = set.map(|set| azure.seed.guid("placement group", set.id.as_str(), 0));
+    let domain = fault_domain::of_number(set, record.id.name().parse().unwrap_or_default());
+    let mut view = of_machine(record);
+    view["placementGroupId"] = json!(placement);
+    view["platformUpdateDomain"] = domain.into();
+    view["platformFaultDomain"] = domain.into();
+    view["computerName"] = json!(record.hidden.get("computerName"));
+    view
+}
+
+/// The instance view of a machine of its own.
+pub(crate) fn of_machine(record: &Record) -> Value {
+    let created = record.created.to_string();
+    let (code, level, shown) = provisioning(record.state);
+    let mut statuses = vec![json!({ "code": code, "level": level, "displayStatus": shown, "time": created })];
+    if generalize::was(record) {
+        statuses.push(
+            json!({ "code": "OSState/generalized", "level": "Info", "displayStatus": "VM generalized" }),
+        );
+    }
+    let power = power(record);
+    if let Some(power) = power {
+        let code = format!("PowerState/{power}");
+        statuses.push(json!({ "code": code, "level": "Info", "displayStatus": format!("VM {power}") }));
+    }
+    let storage = at(&record.body, "properties/storageProfile").cloned().unwrap_or_default();
+    let image = image::of(&storage);
+    let disks: Vec<Value> = at(&storage, "osDisk")
+        .into_iter()
+        .chain(items(&storage, "dataDisks"))
+        .map(|disk| {
+            json!({
+                "name": disk.get("name"),
+                "statuses": [{
+                    "code": "ProvisioningState/succeeded",
+                    "level": "Info",
+                    "displayStatus": "Provisioning succeeded",
+                    "time": created,
+                }],
+            })
+        })
+        .collect();
+    let mut view = json!({
+        "computerName": at(&record.body, "properties/osProfile/computerName"),
+        "disks": disks,
+        "hyperVGeneration": if image.windows { "V1" } else { "V2" },
+        "statuses": statuses,
+    });
+    fault_domain::show(record, &mut view);
+    // A guest agent reports only while its machine runs.
+    if power == Some("running") && record.state == State::Succeeded {
+        view["osName"] = image.os_name.into();
+        view["osVersion"] = image.os_version.into();
+        view["vmAgent"] = json!({
+            "vmAgentVersion": image::agent_version(image.windows),
+            "statuses": [{
+                "code": "ProvisioningState/succeeded",
+                "level": "Info",
+                "displayStatus": "Ready",
+                "message": "GuestAgent is running and processing the extensions.",
+                "time": created,
+            }],
+        });
+    }
+    view
+}
+
+/// The instance view of a scale set: how many machines are in which state.
+pub(crate) fn of_set(azure: &AzureState, record: &Record) -> Value {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let instances = azure.store.of_type_below(INSTANCE_TYPE, &record.id);
+    for instance in instances.into_iter().chain(flexible::all_members(azure, &record.id)) {
+        *counts.entry(provisioning(instance.state).0.to_owned()).or_default() += 1;
+        if let Some(power) = power(instance) {
+            *counts.entry(format!("PowerState/{power}")).or_default() += 1;
+        }
+    }
+    let summary: Vec<Value> =
+        counts.into_iter().map(|(code, count)| json!({ "code": code, "count": count })).collect();
+    let (code, level, shown) = provisioning(record.state);
+    json!({
+        "virtualMachine": { "statusesSummary": summary },
+        "statuses": [{ "code": code, "level": level, "displayStatus": shown, "time": record.created.to_string() }],
+    })
+}

@@ -1,0 +1,64 @@
+//! How many network interfaces machines have, and when that can change.
+
+use std::collections::BTreeSet;
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use crate::compute::tables::sizes;
+use azure_engine::document::{items, stored_reference};
+use azure_engine::error::Refusal;
+use azure_engine::provider::Record;
+
+/// Refuses more interfaces than the size of a machine has room for. Of sizes outside the catalogue nobody knows.
+pub(crate) fn check_machine(name: &str, size: &str, count: usize) -> Result<(), Refusal> {
+    check(size, count, &format!("network interfaces for virtual machine {name}"), "network interfaces")
+}
+
+/// The same for the model of a scale set.
+pub(crate) fn check_model(size: &str, model: &Value) -> Result<(), Refusal> {
+    let what = "network interface configurations";
+    let count = items(model, "networkInterfaceConfigurations").len();
+    check(size, count, &format!("{what} for VM scale set"), what)
+}
+
+fn check(size: &str, count: usize, whose: &str, what: &str) -> Result<(), Refusal> {
+    let most = sizes::find(size).map(|size| size.interfaces);
+    match most.filter(|most| count as u64 > *most) {
+        None => Ok(()),
+        Some(most) => Err(Refusal::network(
+            400,
+            "NetworkInterfaceCountExceeded",
+            format!(
+                "The number of {whose} exceeds the maximum allowed for the virtual machine size {size}. The number of \
+                 {what} is {count} and the maximum allowed is {most}."
+            ),
+        )),
+    }
+}
+
+/// Refuses to give interfaces to a machine that is not deallocated, or to take some from it.
+pub(crate) fn check_change(machine: &Record, interfaces: &[ResourceId]) -> Result<(), Refusal> {
+    let power = machine.hidden.get("power").and_then(Value::as_str);
+    let before: BTreeSet<String> = items(&machine.body, "properties/networkProfile/networkInterfaces")
+        .iter()
+        .filter_map(|entry| stored_reference(entry, "id"))
+        .map(|id| id.to_lower())
+        .collect();
+    let after: BTreeSet<String> = interfaces.iter().map(ResourceId::to_lower).collect();
+    // A machine that was never made runs nowhere.
+    if before == after || matches!(power, None | Some("deallocated")) {
+        return Ok(());
+    }
+    let why = if (before.len() == 1) == (after.len() == 1) {
+        "must be stop-deallocated before network interfaces are added to it or taken from it."
+    } else {
+        "with a single network interface must be stop-deallocated before it can be updated to have multiple network \
+         interfaces and vice-versa."
+    };
+    Err(Refusal::new(
+        400,
+        "AddingOrDeletingNetworkInterfacesOnARunningVirtualMachineNotSupported",
+        format!("Virtual machine {} {why}", machine.id),
+    ))
+}

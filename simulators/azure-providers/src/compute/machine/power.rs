@@ -1,0 +1,176 @@
+//! Power states and the actions of scale sets and instances ("States and billing status of Azure Virtual Machines").
+
+use std::collections::BTreeSet;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::compute::disk::access as disk_access;
+use crate::compute::machine::spot;
+use crate::compute::scale_set::instance_address::is_set;
+use crate::compute::scale_set::members::instances;
+use crate::compute::scale_set::uniform::apply_model;
+use crate::compute::tables::type_names::MACHINE_TYPE;
+use crate::compute::virtual_machine::generalize;
+use azure_engine::document::items;
+use azure_engine::error::Refusal;
+use azure_engine::operation::Completion;
+use azure_engine::provider::{Action, AzureState, Record};
+use azure_engine::store::State;
+
+/// An action, with the power state while it runs and after it.
+struct Known {
+    name: &'static str,
+    during: Option<&'static str>,
+    after: Option<&'static str>,
+    /// Whether the caller must say which instances.
+    names_instances: bool,
+}
+
+const ACTIONS: [Known; 10] = [
+    Known { name: "start", during: Some("starting"), after: Some("running"), names_instances: false },
+    Known { name: "powerOff", during: Some("stopping"), after: Some("stopped"), names_instances: false },
+    Known {
+        name: "deallocate",
+        during: Some("deallocating"),
+        after: Some("deallocated"),
+        names_instances: false,
+    },
+    Known { name: "restart", during: Some("starting"), after: Some("running"), names_instances: false },
+    Known { name: "redeploy", during: Some("starting"), after: Some("running"), names_instances: false },
+    Known { name: "reimage", during: Some("starting"), after: Some("running"), names_instances: false },
+    Known { name: "reimageall", during: Some("starting"), after: Some("running"), names_instances: false },
+    Known { name: "reapply", during: None, after: None, names_instances: false },
+    Known { name: "manualupgrade", during: None, after: None, names_instances: true },
+    Known { name: "delete", during: None, after: None, names_instances: true },
+];
+
+/// Starts an action on a scale set (some or all of its instances) or on one instance.
+pub(crate) fn begin(
+    azure: &mut AzureState,
+    id: &ResourceId,
+    action: &str,
+    body: &Value,
+) -> Option<Result<Action, Refusal>> {
+    if action.eq_ignore_ascii_case("simulateEviction") {
+        return Some(spot::simulate_eviction(azure, id));
+    }
+    let known = ACTIONS.iter().find(|known| known.name.eq_ignore_ascii_case(action))?;
+    let set = is_set(azure.store.get(id)?);
+    if !set && known.names_instances {
+        return None;
+    }
+    // The disks of machines of their own are theirs to make anew.
+    if known.name == "reimageall" && azure.store.get(id)?.resource_type.name() == MACHINE_TYPE {
+        return None;
+    }
+    let targets = if set { named_instances(azure, id, known, body) } else { Ok(vec![id.clone()]) };
+    let checked = targets.and_then(|targets| {
+        let mut records = targets.iter().filter_map(|target| azure.store.get(target));
+        records.try_for_each(|record| check(azure, record, known.name))?;
+        Ok(targets)
+    });
+    let targets = match checked {
+        Ok(targets) => targets,
+        Err(refusal) => return Some(Err(refusal)),
+    };
+    for target in &targets {
+        if known.name == "delete" {
+            azure.doom(target);
+            continue;
+        }
+        let Some(record) = azure.store.get_mut(target) else { continue };
+        record.state = State::Updating;
+        if let Some(during) = known.during {
+            record.hidden.insert("power".into(), during.into());
+        }
+    }
+    match known.name {
+        "manualupgrade" => targets.iter().for_each(|target| apply_model(azure, target)),
+        "delete" => crate::compute::scale_set::capacity::lower(azure, id, targets.len() as u64),
+        _ => {}
+    }
+    let completion = Completion::Action(known.name.into(), json!(targets));
+    Some(Ok(Action { completion, answer: None }))
+}
+
+/// Refuses what a machine cannot do now.
+fn check(azure: &AzureState, machine: &Record, action: &str) -> Result<(), Refusal> {
+    generalize::check(machine, action)?;
+    if action == "start" { disk_access::check_none_of(azure, machine) } else { Ok(()) }
+}
+
+fn named_instances(
+    azure: &AzureState,
+    id: &ResourceId,
+    known: &Known,
+    body: &Value,
+) -> Result<Vec<ResourceId>, Refusal> {
+    let all = instances(azure, id);
+    let names = items(body, "instanceIds");
+    if names.is_empty() && known.names_instances {
+        return Err(Refusal::invalid_parameter(
+            "instanceIds",
+            "Required parameter 'instanceIds' is missing (null).",
+        ));
+    }
+    if names.is_empty() || names.iter().any(|name| name == "*") {
+        // Who is protected from what the set does is left out, unless it is named.
+        let free = |id: &&ResourceId| {
+            !azure.store.get(id).is_some_and(|record| {
+                crate::compute::scale_set::capacity::protects(record, "protectFromScaleSetActions")
+            })
+        };
+        return Ok(all.iter().filter(free).cloned().collect());
+    }
+    let mut seen = BTreeSet::new();
+    names
+        .iter()
+        .filter(|name| seen.insert(name.as_str()))
+        .map(|name| {
+            let name = name.as_str().unwrap_or_default();
+            all.iter().find(|instance| instance.name() == name).cloned().ok_or_else(|| {
+                Refusal::invalid_parameter(
+                    "instanceIds",
+                    format!("The provided instanceId {name} is not an active Virtual Machine Scale Set VM instanceId."),
+                )
+            })
+        })
+        .collect()
+}
+
+/// Ends an action that went well.
+pub(crate) fn finish(azure: &mut AzureState, _id: &ResourceId, action: &str, targets: &Value) {
+    let Some(known) = ACTIONS.iter().find(|known| known.name == action) else { return };
+    let targets = targets.as_array().into_iter().flatten().filter_map(Value::as_str);
+    for target in targets.filter_map(|target| ResourceId::parse(target).ok()) {
+        if known.name == "delete" {
+            azure.remove(&target);
+            continue;
+        }
+        if let Some(record) = azure.store.get_mut(&target).filter(|record| record.state != State::Deleting) {
+            record.state = State::Succeeded;
+            if let Some(after) = known.after {
+                record.hidden.insert("power".into(), after.into());
+            }
+        }
+    }
+    azure.revision += 1;
+}
+
+/// Switches a machine at once, as if somebody pulled its plug.
+pub fn set(azure: &mut AzureState, instance: &ResourceId, state: &str) -> Result<(), Refusal> {
+    let missing =
+        || Refusal::new(404, "ResourceNotFound", format!("The Resource '{instance}' was not found."));
+    let record = azure.store.get_mut(instance).ok_or_else(missing)?;
+    if is_set(record) || !record.resource_type.name().ends_with("/virtualMachines") {
+        let text = format!(
+            "'{instance}' has no power state: give the id of a virtual machine, or of one instance of a scale set, \
+             .../virtualMachineScaleSets/NAME/virtualMachines/NUMBER."
+        );
+        return Err(Refusal::invalid_parameter("id", text));
+    }
+    record.hidden.insert("power".into(), state.into());
+    azure.revision += 1;
+    Ok(())
+}

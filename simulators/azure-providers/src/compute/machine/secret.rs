@@ -1,0 +1,30 @@
+//! What Azure takes in and never gives back.
+
+use serde_json::Value;
+
+use azure_engine::document::{Object, strip};
+
+/// Takes the secrets out of the profile of a system.
+pub(crate) fn strip_from_system(os: &mut Object) {
+    strip(os, &["adminPassword", "customData"]);
+    let unattended = os
+        .get_mut("windowsConfiguration")
+        .and_then(|windows| windows.get_mut("additionalUnattendContent"))
+        .and_then(Value::as_array_mut);
+    for part in unattended.into_iter().flatten().filter_map(Value::as_object_mut) {
+        strip(part, &["content"]);
+    }
+}
+
+/// Takes them out of the extensions of a model.
+pub(crate) fn strip_from_extensions(profile: &mut Object) {
+    let extensions = profile
+        .get_mut("extensionProfile")
+        .and_then(|extensions| extensions.get_mut("extensions"))
+        .and_then(Value::as_array_mut);
+    for extension in extensions.into_iter().flatten() {
+        if let Some(properties) = extension.get_mut("properties").and_then(Value::as_object_mut) {
+            strip(properties, &["protectedSettings", "protectedSettingsFromKeyVault"]);
+        }
+    }
+}

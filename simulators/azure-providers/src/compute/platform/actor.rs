@@ -1,0 +1,111 @@
+//! What actors do with machines and scale sets: autoscalers and the spot market.
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::compute::machine::spot::deleted_when_evicted;
+use crate::compute::platform::scheduled_events;
+use crate::compute::platform::scheduled_events::{EventPlan, EventType, ScheduledEvents};
+use azure_engine::actors::{Actor, ActorAction};
+use azure_engine::document::{stored_reference, text};
+use azure_engine::provider::{Act, AzureState};
+
+const MACHINES: &str = "Microsoft.Compute/virtualMachines";
+const SCALE_SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
+
+/// Scales and evicts.
+pub(crate) fn act(azure: &mut AzureState, actor: &Actor, act: &Act) {
+    match &actor.action {
+        ActorAction::Scale { min, max, capacities } => scale(azure, actor, act, (*min, *max), capacities),
+        ActorAction::Evict { share, notice_seconds } => {
+            evict(azure, actor, *share, *notice_seconds, act.draw);
+        }
+        _ => {}
+    }
+}
+
+/// The scale sets that an actor looks at, ordered by id.
+fn scale_sets(azure: &AzureState, actor: &Actor) -> Vec<ResourceId> {
+    let sets = azure.store.of_type(SCALE_SETS);
+    sets.filter(|record| actor.on.fits(&record.id, SCALE_SETS)).map(|record| record.id.clone()).collect()
+}
+
+/// Sets the capacity of each scale set: the next of `capacities`, or one drawn from the range.
+fn scale(azure: &mut AzureState, actor: &Actor, act: &Act, (min, max): (u64, u64), capacities: &[u64]) {
+    let at = (act.count.saturating_sub(1)).checked_rem(capacities.len() as u64).unwrap_or_default();
+    let scheduled = usize::try_from(at).ok().and_then(|at| capacities.get(at));
+    for (number, id) in scale_sets(azure, actor).iter().enumerate() {
+        let range = max.saturating_sub(min).saturating_add(1);
+        let drawn = || min + act.draw.wrapping_add(number as u64 * 7).checked_rem(range).unwrap_or_default();
+        let capacity = scheduled.copied().unwrap_or_else(drawn).clamp(min, max.max(min));
+        if azure.document(id).is_some_and(|set| set.pointer("/sku/capacity") != Some(&json!(capacity))) {
+            // What is refused now is tried again with the next act.
+            let sku = json!({ "sku": { "capacity": capacity } });
+            let _ = azure.ask(&actor.principal(), "PATCH", id, None, sku);
+        }
+    }
+}
+
+/// Takes a share of the spot machines that run.
+fn evict(azure: &mut AzureState, actor: &Actor, share: f64, notice: u64, draw: u64) {
+    let mut running: Vec<(u64, ResourceId, bool)> = machines(azure, actor)
+        .into_iter()
+        .filter(|id| {
+            !azure
+                .timetable::<ScheduledEvents>()
+                .is_some_and(|events| events.announces(EventType::Preempt, id))
+        })
+        .filter_map(|id| {
+            let deletes = deleted_when_evicted(azure, &id)?;
+            let off = power(azure, &id).is_some_and(|state| state != "running");
+            (!off).then(|| (azure.seed.number("evicted", id.as_str(), draw), id, deletes))
+        })
+        .collect();
+    running.sort();
+    let count =
+        if share > 0.0 { ((running.len() as f64 * share.min(1.0)).floor() as usize).max(1) } else { 0 };
+    for (_, id, deletes) in running.into_iter().take(count) {
+        if let Some(in_seconds) = i64::try_from(notice).ok().filter(|notice| *notice > 0) {
+            let mut plan = EventPlan::of(EventType::Preempt, vec![id]);
+            plan.in_seconds = Some(in_seconds);
+            // Who is gone by now needs no announcement.
+            let _ = scheduled_events::plan_event(azure, plan);
+            continue;
+        }
+        // What cannot be taken now stays for the next time.
+        let _ = match deletes {
+            true => azure.ask(&actor.principal(), "DELETE", &id, None, Value::Null),
+            false => azure.ask(&actor.principal(), "POST", &id, Some("deallocate"), Value::Null),
+        };
+    }
+}
+
+/// The machines that an actor looks at, by themselves or by their scale set.
+fn machines(azure: &AzureState, actor: &Actor) -> Vec<ResourceId> {
+    let instances = format!("{SCALE_SETS}/virtualMachines");
+    azure
+        .store
+        .all()
+        .filter(|record| {
+            let kind = record.resource_type.name();
+            let is_instance = kind.eq_ignore_ascii_case(&instances);
+            // Machines of flexible sets name theirs.
+            let set = match is_instance {
+                true => record.id.parent(),
+                false => stored_reference(&record.body, "properties/virtualMachineScaleSet/id"),
+            };
+            (is_instance || kind.eq_ignore_ascii_case(MACHINES))
+                && (actor.on.fits(&record.id, kind) || set.is_some_and(|set| actor.on.fits(&set, SCALE_SETS)))
+        })
+        .map(|record| record.id.clone())
+        .collect()
+}
+
+/// The word behind `PowerState/` in a machine's instance view.
+fn power(azure: &AzureState, id: &ResourceId) -> Option<String> {
+    let record = azure.store.get(id)?;
+    let view = record.resource_type.view(azure, record, &["instanceView"])?.ok()?;
+    let statuses = view.get("statuses")?.as_array()?;
+    let codes = statuses.iter().filter_map(|status| text(status, "code"));
+    codes.filter_map(|code| code.strip_prefix("PowerState/")).map(str::to_owned).next()
+}

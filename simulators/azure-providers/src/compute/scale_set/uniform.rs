@@ -1,0 +1,223 @@
+//! Uniform orchestration: instances are made from the model of their set, and follow it.
+
+use std::collections::BTreeSet;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::compute::machine::data_disk;
+use crate::compute::machine::network_profile;
+use crate::compute::scale_set::instance_address::{address, set_of};
+use crate::compute::scale_set::instance_public_ip;
+use crate::compute::tables::type_names::INSTANCE_TYPE;
+use azure_engine::document::{Object, at, into_object, strip, text};
+use azure_engine::provider::{AzureState, Record};
+use azure_engine::store::State;
+
+/// Digits of the number in a computer name.
+pub(crate) const NAME_DIGITS: usize = 6;
+
+/// A number in base 36, filled up with zeros.
+pub(crate) fn computer_number(number: u64) -> String {
+    let mut digits = Vec::new();
+    let mut left = number;
+    while left > 0 || digits.len() < NAME_DIGITS {
+        let digit =
+            u32::try_from(left % 36).ok().and_then(|digit| char::from_digit(digit, 36)).unwrap_or('0');
+        digits.push(digit);
+        left /= 36;
+    }
+    digits.iter().rev().collect()
+}
+
+/// Makes the next instance of a set from its model. Numbers are never used twice.
+pub(crate) fn create(azure: &mut AzureState, set_id: &ResourceId, zone: Option<String>) {
+    let created = azure.now();
+    let Some(instances) = azure.resource_type(INSTANCE_TYPE) else { return };
+    let Some(set) = azure.store.get_mut(set_id) else { return };
+    let number = set.hidden.get("next").and_then(Value::as_u64).unwrap_or_default();
+    set.hidden.insert("next".into(), (number + 1).into());
+    let (set_id, body) = (set.id.clone(), set.body.clone());
+    let model = set.hidden.get("model").cloned().unwrap_or_default();
+    let id = set_id.child("virtualMachines", &number.to_string());
+    let mut record = Record::new(instances, &id, json!({ "location": body["location"] }), created);
+    record.state = State::Creating;
+    if let Some(zone) = zone {
+        record.body["zones"] = json!([zone]);
+    }
+    let prefix =
+        text(&body, "properties/virtualMachineProfile/osProfile/computerNamePrefix").unwrap_or_default();
+    let computer = format!("{prefix}{}", computer_number(number));
+    record.hidden.insert("computerName".into(), computer.into());
+    record.hidden.insert("model".into(), model);
+    copy_model(azure, &set_id, &body, &mut record);
+    azure.insert(record);
+    data_disk::create_asked_for(azure, &id);
+    allocate(azure, &id);
+}
+
+/// What the names of an instance's disks begin with.
+pub(crate) fn disk_prefix(instance: &ResourceId) -> String {
+    let set = instance.parent().map(|set| set.name().to_owned()).unwrap_or_default();
+    format!("{set}_{set}_{}", instance.name())
+}
+
+/// Gives an instance what the model says.
+pub(crate) fn copy_model(azure: &AzureState, set: &ResourceId, model: &Value, record: &mut Record) {
+    let profile = |member: &str| at(model, &format!("properties/virtualMachineProfile/{member}")).cloned();
+    let mut os = profile("osProfile").map(into_object).unwrap_or_default();
+    strip(&mut os, &["computerNamePrefix"]);
+    if let Some(computer) = record.hidden.get("computerName") {
+        os.insert("computerName".into(), computer.clone());
+    }
+    let mut storage = profile("storageProfile").map(into_object).unwrap_or_default();
+    // The model's disks are made for each instance; those that it has stay as they are.
+    let disks = match at(&record.body, "properties/storageProfile/dataDisks") {
+        Some(disks) => disks.clone(),
+        None => data_disk::of_model(azure, &record.id, &disk_prefix(&record.id), storage.get("dataDisks")),
+    };
+    storage.insert("dataDisks".into(), disks);
+    let image = crate::compute::machine::image::of(&Value::Object(storage.clone()));
+    if let Some(Value::Object(reference)) = storage.get_mut("imageReference") {
+        reference.insert("exactVersion".into(), image.exact.into());
+    }
+    let set_name = set.name();
+    // Numbers of instances are used once in the life of a set, and every set has its own unique id.
+    let subject = format!("{}/{}", text(model, "properties/uniqueId").unwrap_or_default(), record.id.name());
+    let unique = azure.seed.guid("os disk", &subject, 0).replace('-', "");
+    let disk_name = format!("{set_name}_{set_name}_{}_OS__1_{unique}", record.id.name());
+    let group = ResourceId::group(set.subscription_id(), set.group_name().unwrap_or_default());
+    if let Some(Value::Object(disk)) = storage.get_mut("osDisk") {
+        disk.insert("name".into(), disk_name.as_str().into());
+        if let Some(Value::Object(managed)) = disk.get_mut("managedDisk") {
+            let id = group.resource("Microsoft.Compute", "disks", &disk_name);
+            managed.insert("id".into(), id.as_str().into());
+        }
+    }
+    let network = profile("networkProfile").map(into_object).unwrap_or_default();
+    let configurations = network.get("networkInterfaceConfigurations").cloned().unwrap_or_else(|| json!([]));
+    let mut properties = json!({
+        "modelDefinitionApplied": "VirtualMachineScaleSet",
+        "hardwareProfile": { "vmSize": at(model, "sku/name") },
+        "networkProfileConfiguration": { "networkInterfaceConfigurations": configurations },
+        "osProfile": os,
+        "resilientVMDeletionStatus": "Disabled",
+        "storageProfile": storage,
+        "vmId": azure.seed.guid("vm", &subject, 0),
+    });
+    if let Some(diagnostics) = profile("diagnosticsProfile") {
+        properties["diagnosticsProfile"] = diagnostics;
+    }
+    let mut whole = record.body.clone();
+    whole["sku"] = json!({ "name": at(model, "sku/name"), "tier": at(model, "sku/tier") });
+    // What was set on the instance alone (its protection) stays.
+    match whole.get_mut("properties") {
+        Some(Value::Object(old)) => old.extend(into_object(properties)),
+        _ => whole["properties"] = properties,
+    }
+    record.body = whole;
+}
+
+/// Whether an instance is as the model of its set says.
+pub(crate) fn follows(record: &Record, set: &Record) -> bool {
+    let model =
+        at(&set.body, "properties/virtualMachineProfile/networkProfile/networkInterfaceConfigurations");
+    at(&record.body, "properties/networkProfileConfiguration/networkInterfaceConfigurations") == model
+        && record.hidden.get("model") == set.hidden.get("model")
+}
+
+/// The same for an instance whose set is not at hand.
+pub(crate) fn is_latest(azure: &AzureState, record: &Record) -> bool {
+    set_of(azure, &record.id).is_none_or(|set| follows(record, set))
+}
+
+/// Brings an instance to the latest model.
+pub(crate) fn apply_model(azure: &mut AzureState, id: &ResourceId) {
+    let Some((set, body, model)) = set_of(azure, id)
+        .map(|set| (set.id.clone(), set.body.clone(), set.hidden.get("model").cloned().unwrap_or_default()))
+    else {
+        return;
+    };
+    let Some(old) = azure.store.get(id).filter(|old| old.resource_type.name() == INSTANCE_TYPE) else {
+        return;
+    };
+    let mut record = old.clone();
+    record.hidden.insert("model".into(), model);
+    copy_model(azure, &set, &body, &mut record);
+    if record.body != old.body {
+        record.version += 1;
+        record.state = if record.state == State::Succeeded { State::Updating } else { record.state };
+        azure.insert(record);
+        allocate(azure, id);
+    } else if let Some(stored) = azure.store.get_mut(id) {
+        stored.hidden = record.hidden;
+    }
+}
+
+/// Gives every IP configuration an address, keeps those it has, returns those of configurations
+/// that are gone.
+pub(crate) fn allocate(azure: &mut AzureState, id: &ResourceId) {
+    let Some(record) = azure.store.get(id) else { return };
+    let mut kept = Object::new();
+    let mut promised = BTreeSet::new();
+    if let Some(profile) = at(&record.body, "properties/networkProfileConfiguration") {
+        for (nic, ip) in network_profile::ip_configurations(profile) {
+            let Some(subnet) = network_profile::subnet(ip) else { continue };
+            let prefixes = crate::network::subnet_prefixes(azure, &subnet);
+            let held = address(record, nic, ip)
+                .filter(|held| {
+                    let held = held.parse::<std::net::IpAddr>();
+                    held.is_ok_and(|held| prefixes.iter().any(|prefix| prefix.contains(&held)))
+                })
+                .map(str::to_owned);
+            let address = match held {
+                Some(held) => held,
+                None => {
+                    match crate::network::free_address(azure, &subnet, network_profile::is_v6(ip), &promised)
+                    {
+                        Ok(free) => {
+                            promised.insert(free);
+                            free.to_string()
+                        }
+                        // The write checked that there is room; a subnet may have filled up since.
+                        Err(_) => continue,
+                    }
+                }
+            };
+            kept.insert(network_profile::address_key(nic, ip), address.into());
+        }
+    }
+    if let Some(record) = azure.store.get_mut(id) {
+        record.hidden.insert("addresses".into(), Value::Object(kept));
+    }
+    instance_public_ip::allocate(azure, id);
+    azure.changed(id);
+}
+
+/// Ends whatever an instance was in.
+pub(crate) fn settle(azure: &mut AzureState, id: &ResourceId, failed: bool) {
+    let Some(record) = azure.store.get_mut(id).filter(|record| record.state != State::Deleting) else {
+        return;
+    };
+    if failed {
+        record.state = State::Failed;
+    } else {
+        record.state = State::Succeeded;
+        if record.hidden.get("power").is_none() {
+            record.hidden.insert("power".into(), "running".into());
+        }
+    }
+    azure.revision += 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::computer_number;
+
+    #[test]
+    fn computer_names_count_in_base_36() {
+        for (number, name) in [(0, "000000"), (9, "000009"), (10, "00000a"), (35, "00000z"), (36, "000010")] {
+            assert_eq!(computer_number(number), name);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! What several types use: zones, quotas, the catalogue of sizes, and what a location is asked.
+
+pub(crate) mod calls;
+pub(crate) mod catalogue;
+pub(crate) mod quota;
+pub(crate) mod update;
+pub(crate) mod zones;

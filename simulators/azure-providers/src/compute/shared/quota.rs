@@ -1,0 +1,143 @@
+//! Cores in use in a region, of all sizes and by family, and their limits ("vCPU quotas").
+
+use std::collections::BTreeMap;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::compute::disk::quota as disk_quota;
+use crate::compute::machine::spot;
+use crate::compute::tables::sizes::{SIZES, cores, family};
+use azure_engine::document::text;
+use azure_engine::error::Refusal;
+use azure_engine::provider::{AzureState, Record};
+
+const MACHINES: &str = "Microsoft.Compute/virtualMachines";
+const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
+
+/// The size of a machine or instance.
+fn size_of(record: &Record) -> &str {
+    text(&record.body, "properties/hardwareProfile/vmSize")
+        .or_else(|| text(&record.body, "sku/name"))
+        .unwrap_or_default()
+}
+
+/// The machines of a region of a subscription; those that `but` says are left out.
+fn machines<'a>(
+    azure: &'a AzureState,
+    subscription: &'a str,
+    location: &'a str,
+    but: Option<&'a ResourceId>,
+) -> impl Iterator<Item = &'a Record> {
+    azure
+        .store
+        .of_type(MACHINES)
+        .chain(azure.store.of_type(INSTANCES))
+        .filter(move |record| record.id.subscription_id().eq_ignore_ascii_case(subscription))
+        .filter(move |record| but.is_none_or(|but| !record.id.is_within(but)))
+        .filter(move |record| text(&record.body, "location") == Some(location))
+}
+
+/// Refuses machines whose cores would be too many for the region or for their family. `count` machines
+/// are to be there in all for `id`, a machine or a scale set. Spot machines have a quota to themselves.
+pub(crate) fn check(
+    azure: &AzureState,
+    id: &ResourceId,
+    location: &str,
+    size: &str,
+    count: u64,
+    is_spot: bool,
+) -> Result<(), Refusal> {
+    let wanted = cores(size).saturating_mul(count);
+    let kind = family(size);
+    let (mut used, mut used_by_family) = (0, 0);
+    for record in machines(azure, id.subscription_id(), location, Some(id)) {
+        if spot::is_spot(azure, record) == is_spot {
+            let theirs = cores(size_of(record));
+            used = u64::saturating_add(used, theirs);
+            if family(size_of(record)) == kind {
+                used_by_family = u64::saturating_add(used_by_family, theirs);
+            }
+        }
+    }
+    let quotas: &[(&str, u64, u64)] = if is_spot {
+        &[("Total Regional Spot Cores", used, azure.limit("compute.spotCoresPerRegion"))]
+    } else {
+        &[
+            ("Total Regional Cores", used, azure.limit("compute.coresPerRegion")),
+            (kind.as_str(), used_by_family, azure.limit("compute.coresPerFamily")),
+        ]
+    };
+    match quotas.iter().find(|(_, used, most)| used.saturating_add(wanted) > *most) {
+        None => Ok(()),
+        Some((called, used, most)) => Err(Refusal::new(
+            409,
+            "OperationNotAllowed",
+            format!(
+                "Operation could not be completed as it results in exceeding approved {called} quota. Additional \
+                 details - Deployment Model: Resource Manager, Location: {location}, Current Limit: {most}, Current \
+                 Usage: {used}, Additional Required: {wanted}, (Minimum) New Limit Required: {}.",
+                used.saturating_add(wanted)
+            ),
+        )),
+    }
+}
+
+/// `locations/{location}/usages`.
+pub(crate) fn usages(azure: &AzureState, subscription: &str, location: &str) -> Value {
+    let mut by_family: BTreeMap<String, u64> = SIZES.iter().map(|size| (size.family.to_owned(), 0)).collect();
+    let (mut count, mut total, mut total_of_spot) = (0, 0, 0);
+    for record in machines(azure, subscription, location, None) {
+        let size = size_of(record);
+        count += 1;
+        if spot::is_spot(azure, record) {
+            total_of_spot = u64::saturating_add(total_of_spot, cores(size));
+            continue;
+        }
+        total = u64::saturating_add(total, cores(size));
+        let of_family = by_family.entry(family(size)).or_default();
+        *of_family = of_family.saturating_add(cores(size));
+    }
+    let here = |kind: &'static str| {
+        let records = azure.store.of_type(kind);
+        records
+            .filter(|record| text(&record.body, "location") == Some(location))
+            .filter(|record| record.id.subscription_id().eq_ignore_ascii_case(subscription))
+            .count() as u64
+    };
+    let usage = |name: &str, shown: &str, value: u64, limit: u64| {
+        json!({
+            "unit": "Count",
+            "currentValue": value,
+            "limit": limit,
+            "name": { "value": name, "localizedValue": shown },
+        })
+    };
+    let mut list = vec![
+        usage(
+            "availabilitySets",
+            "Availability Sets",
+            here("Microsoft.Compute/availabilitySets"),
+            azure.limit("compute.availabilitySetsPerRegion"),
+        ),
+        usage("cores", "Total Regional vCPUs", total, azure.limit("compute.coresPerRegion")),
+        usage(
+            "lowPriorityCores",
+            "Total Regional Spot vCPUs",
+            total_of_spot,
+            azure.limit("compute.spotCoresPerRegion"),
+        ),
+        usage("virtualMachines", "Virtual Machines", count, azure.limit("compute.virtualMachinesPerRegion")),
+        usage(
+            "virtualMachineScaleSets",
+            "Virtual Machine Scale Sets",
+            here("Microsoft.Compute/virtualMachineScaleSets"),
+            azure.limit("compute.scaleSetsPerRegion"),
+        ),
+    ];
+    let of_disks = disk_quota::usages(azure, subscription, location);
+    list.extend(of_disks.map(|(name, shown, value, limit)| usage(name, shown, value, limit)));
+    let most = azure.limit("compute.coresPerFamily");
+    list.extend(by_family.iter().map(|(name, value)| usage(name, &format!("{name} vCPUs"), *value, most)));
+    json!({ "value": list })
+}

@@ -1,0 +1,142 @@
+//! Compute's limits and name rules, as published ("Virtual machine limits - Azure Resource Manager",
+//! "Naming rules and restrictions for Azure resources").
+
+use azure_engine::error::Refusal;
+use azure_engine::limits::{Counts, Excess, Limit};
+use azure_engine::names::{NameRule, ordinary};
+
+macro_rules! per_region {
+    ($name:literal, $value:literal, $of:literal, $called:literal) => {
+        Limit {
+            name: concat!("compute.", $name),
+            value: $value,
+            counts: Counts::PerRegion {
+                of: concat!("Microsoft.Compute/", $of),
+                called: $called,
+                words: quota,
+            },
+        }
+    };
+}
+
+pub(crate) static LIMITS: &[Limit] = &[
+    per_region!("virtualMachinesPerRegion", 25_000, "virtualMachines", "Virtual Machines"),
+    per_region!("scaleSetsPerRegion", 2_500, "virtualMachineScaleSets", "Virtual Machine Scale Sets"),
+    Limit::of("compute.instancesPerScaleSet", 1_000),
+    Limit::of("compute.instancesPerScaleSetOfCustomImage", 600),
+    Limit::of("compute.instancesPerPlacementGroup", 100),
+    per_region!("availabilitySetsPerRegion", 2_500, "availabilitySets", "Availability Sets"),
+    Limit {
+        name: "compute.virtualMachinesPerAvailabilitySet",
+        value: 200,
+        counts: Counts::Users {
+            of: "Microsoft.Compute/availabilitySets",
+            called: "virtual machines",
+            words: too_many_users,
+        },
+    },
+    // Cores of all sizes, and of one family. Offers begin lower and are raised on request; the figure is
+    // our choice, high enough to be no hindrance.
+    Limit::of("compute.coresPerRegion", 100_000),
+    Limit::of("compute.coresPerFamily", 100_000),
+    Limit::of("compute.spotCoresPerRegion", 100_000),
+    Limit::of(DISKS, 50_000),
+    Limit::of(FAST_DISKS, 1_000),
+    Limit::of(SNAPSHOTS, 75_000),
+    Limit::of("compute.snapshotsPerDisk", 500),
+];
+
+/// Types of which a group may hold any number ("Resources not limited to 800 instances per resource
+/// group").
+pub(crate) static UNLIMITED: &[&str] =
+    &["Microsoft.Compute/disks", "Microsoft.Compute/snapshots", "Microsoft.Compute/virtualMachines"];
+
+fn too_many_users(excess: &Excess<'_>) -> Refusal {
+    let Excess { id, called, most, .. } = excess;
+    let (noun, name) = (id.type_and_name_pairs().last().map_or("", |pair| pair.0), id.name());
+    Refusal::new(
+        409,
+        "OperationNotAllowed",
+        format!("The maximum number of {called} of '{name}' ({noun}) is {most}. It has been reached."),
+    )
+}
+
+/// Compute's words for every quota.
+pub(crate) fn quota(excess: &Excess<'_>) -> Refusal {
+    let Excess { called, region, most, wanted, .. } = excess;
+    Refusal::new(
+        409,
+        "QuotaExceeded",
+        format!(
+            "Operation could not be completed as it results in exceeding approved {called} quota. Additional details - \
+             Deployment Model: Resource Manager, Location: {region}, Current Limit: {most}, Current Usage: {}, Additional \
+             Required: 1, (Minimum) New Limit Required: {wanted}.",
+            wanted.saturating_sub(1)
+        ),
+    )
+}
+
+pub(crate) static NAMES: &[NameRule] = &[
+    NameRule {
+        of: "Microsoft.Compute/virtualMachines",
+        fits: |name| machine(name, 64),
+        refusal: bad_machine,
+    },
+    NameRule {
+        of: "Microsoft.Compute/virtualMachineScaleSets",
+        fits: |name| machine(name, 64),
+        refusal: bad_set,
+    },
+    NameRule { of: "Microsoft.Compute/disks", fits: |name| ordinary(name, 80), refusal: bad_disk },
+    NameRule { of: "Microsoft.Compute/snapshots", fits: |name| ordinary(name, 80), refusal: bad_snapshot },
+    NameRule {
+        of: "Microsoft.Compute/availabilitySets",
+        fits: |name| ordinary(name, 80),
+        refusal: bad_availability_set,
+    },
+];
+
+/// The rule that refusals quote.
+fn machine(name: &str, longest: usize) -> bool {
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    name.chars().count() <= longest
+        && name.starts_with(char::is_alphanumeric)
+        && !name.ends_with(['-', '.'])
+        && name.chars().all(|c| word(c) || matches!(c, '.' | '-'))
+}
+
+fn bad_machine(_: &str, _: &str) -> Refusal {
+    bad("vmName", 63)
+}
+
+fn bad_set(_: &str, _: &str) -> Refusal {
+    bad("vmScaleSetName", 63)
+}
+
+fn bad_disk(_: &str, _: &str) -> Refusal {
+    bad("diskName", 79)
+}
+
+fn bad_snapshot(_: &str, _: &str) -> Refusal {
+    bad("snapshotName", 79)
+}
+
+fn bad_availability_set(_: &str, _: &str) -> Refusal {
+    bad("availabilitySetName", 79)
+}
+
+fn bad(entity: &str, further: usize) -> Refusal {
+    Refusal::invalid_parameter(
+        entity,
+        format!(
+            "The entity name '{entity}' is invalid according to its validation rule: \
+             ^[^_\\W][\\w-._]{{0,{further}}}(?<![-.])$."
+        ),
+    )
+}
+
+pub(crate) const DISKS: &str = "compute.disksPerRegionAndKind";
+
+pub(crate) const FAST_DISKS: &str = "compute.fastDisksPerRegionAndKind";
+
+pub(crate) const SNAPSHOTS: &str = "compute.snapshotsPerRegionAndKind";

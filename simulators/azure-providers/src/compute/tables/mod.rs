@@ -1,0 +1,10 @@
+//! The provider's tables: budgets, limits, names, versions, sizes, and how requests are answered.
+
+pub(crate) mod budgets;
+pub(crate) mod limits;
+pub(crate) mod members;
+pub(crate) mod protocol;
+pub(crate) mod sizes;
+pub(crate) mod type_names;
+pub(crate) mod versions;
+pub(crate) mod words;

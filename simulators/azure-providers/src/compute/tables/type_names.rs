@@ -1,0 +1,12 @@
+//! Names of types that others than the type itself ask for.
+
+/// Machines of their own.
+pub(crate) const MACHINE_TYPE: &str = "Microsoft.Compute/virtualMachines";
+/// Scale sets.
+pub(crate) const SET_TYPE: &str = "Microsoft.Compute/virtualMachineScaleSets";
+/// Instances of uniform scale sets.
+pub(crate) const INSTANCE_TYPE: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
+/// Managed disks.
+pub(crate) const DISK_TYPE: &str = "Microsoft.Compute/disks";
+/// Snapshots.
+pub(crate) const SNAPSHOT_TYPE: &str = "Microsoft.Compute/snapshots";
