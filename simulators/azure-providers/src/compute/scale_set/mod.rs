@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use self::flexible_member::{check_member, check_profile};
 use self::members::instances;
 use self::uniform::apply_model;
-use crate::compute::disk::catalogue::usual_disk;
+use crate::compute::disk::sku::usual_disk;
 use crate::compute::machine::data_disk;
 use crate::compute::machine::instance_view;
 use crate::compute::machine::interface_configuration;

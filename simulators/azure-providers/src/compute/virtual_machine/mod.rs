@@ -5,9 +5,9 @@ pub(crate) mod generalize;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::compute::disk::catalogue::usual_disk;
 use crate::compute::disk::creation as disk_creation;
 use crate::compute::disk::creation::check_name_free;
+use crate::compute::disk::sku::usual_disk;
 use crate::compute::machine;
 use crate::compute::machine::data_disk;
 use crate::compute::machine::disk_references::references;
