@@ -15,6 +15,7 @@ use super::jwt::{KeyError, PublicKey};
 pub struct Application {
     client_id: String,
     object_id: String,
+    name: Option<String>,
     secrets: Vec<ClientSecret>,
     certificates: Vec<RegisteredCertificate>,
     federated: Vec<FederatedCredential>,
@@ -59,11 +60,19 @@ impl Application {
         Self {
             client_id: client_id.into(),
             object_id: object_id.into(),
+            name: None,
             secrets: Vec::new(),
             certificates: Vec::new(),
             federated: Vec::new(),
             tenant: None,
         }
+    }
+
+    /// Gives it the name that people see; without one that is its client id.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
     }
 
     /// Adds a client secret.
@@ -107,6 +116,11 @@ impl Application {
     /// The object id of the service principal.
     pub fn object_id(&self) -> &str {
         &self.object_id
+    }
+
+    /// The name that people see.
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.client_id)
     }
 
     pub(super) fn has_secret(&self, offered: &str) -> bool {

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::application::Application;
 use super::claims::{AccessClaims, SeenTokens};
+use super::graph::{self, PrincipalKind, ServicePrincipal};
 use super::jwt::{KeyError, PublicKey, SigningKey};
 use super::requested_claims::RequestedClaims;
 
@@ -21,7 +22,7 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 pub const REGISTRY_AUDIENCE: &str = "https://containerregistry.azure.net";
 /// Resources that service principals of every tenant may ask tokens for, beside Resource Manager.
 const WELL_KNOWN_RESOURCES: [&str; 5] = [
-    "https://graph.microsoft.com",
+    graph::AUDIENCE,
     "https://vault.azure.net",
     "https://storage.azure.com",
     REGISTRY_AUDIENCE,
@@ -44,6 +45,9 @@ const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_secs(86_399);
 pub trait ApplicationSource: Send + Sync {
     /// The application of a client id, which is compared without case.
     fn application(&self, client_id: &str) -> Option<Application>;
+
+    /// The service principals that they have in a tenant.
+    fn service_principals(&self, tenant: &str) -> Vec<ServicePrincipal>;
 }
 
 /// How a simulated Entra is set up.
@@ -253,6 +257,25 @@ impl Entra {
             let source = self.directory.source.read().clone();
             source?.application(client_id).map(Arc::new)
         })
+    }
+
+    /// The service principals of a tenant: those of applications that are registered here, then those found elsewhere.
+    pub(super) fn service_principals(&self, tenant: &str) -> Vec<ServicePrincipal> {
+        let held = self.directory.applications.read();
+        let mut held: Vec<ServicePrincipal> = held
+            .values()
+            .filter(|application| application.is_in(tenant))
+            .map(|application| ServicePrincipal {
+                client_id: application.client_id().to_owned(),
+                object_id: application.object_id().to_owned(),
+                name: application.name().to_owned(),
+                kind: PrincipalKind::Application,
+            })
+            .collect();
+        held.sort_by(|one, other| one.client_id.cmp(&other.client_id));
+        let source = self.directory.source.read().clone();
+        held.extend(source.map(|source| source.service_principals(tenant)).unwrap_or_default());
+        held
     }
 
     /// Whether Resource Manager accepts the audience; a closing slash makes no difference.

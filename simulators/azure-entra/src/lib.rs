@@ -1,7 +1,7 @@
 //! Entra ID: who may ask Resource Manager, and the tokens that prove it.
 //!
 //! Serves instance discovery, OpenID configuration, signing keys and the token endpoint
-//! for client secrets, client certificates and federated tokens.
+//! for client secrets, client certificates and federated tokens, and what Microsoft Graph says about service principals.
 //! Access tokens are signed, so whatever checks them ([`TokenVerifier`]) need not be in this process.
 
 mod application;
@@ -9,6 +9,7 @@ mod assertion;
 mod claims;
 mod directory;
 mod discovery;
+mod graph;
 mod jwt;
 mod refusal;
 mod requested_claims;
@@ -21,6 +22,7 @@ pub use application::{Application, ClientSecret, FederatedCredential, Registered
 pub use directory::{
     AccessToken, ApplicationSource, Clock, Entra, EntraOptions, IssuedToken, REGISTRY_AUDIENCE,
 };
+pub use graph::{PrincipalKind, ServicePrincipal};
 pub use jwt::{Jwt, KeyError, PublicKey, SigningKey};
 pub use scheme::Scheme;
 pub use verifier::{AuthFailure, Principal, TokenVerifier};

@@ -161,6 +161,7 @@ pub(super) fn not_to_be_stored(response: &mut Response) {
     headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
 }
 
-fn correlation(request: &HeaderMap) -> Option<Uuid> {
+/// The id that the client gave the request.
+pub(super) fn correlation(request: &HeaderMap) -> Option<Uuid> {
     Uuid::try_parse(request.get("client-request-id")?.to_str().ok()?).ok()
 }

@@ -4,10 +4,10 @@ use axum::Router;
 use axum::routing::{get, post};
 
 use super::directory::Entra;
-use super::{discovery, token_endpoint};
+use super::{discovery, graph, token_endpoint};
 
 impl Entra {
-    /// The HTTP endpoints, all under `/{tenant}/`.
+    /// The HTTP endpoints: the directory's under `/{tenant}/`, Microsoft Graph's under `/v1.0/`.
     pub fn router(&self) -> Router {
         Router::new()
             .route("/{tenant}/discovery/instance", get(discovery::instance))
@@ -17,6 +17,7 @@ impl Entra {
             .route("/{tenant}/discovery/keys", get(discovery::keys))
             .route("/{tenant}/oauth2/v2.0/token", post(token_endpoint::token))
             .route("/{tenant}/oauth2/token", post(token_endpoint::token))
+            .merge(graph::routes())
             .with_state(self.clone())
     }
 

@@ -1,7 +1,7 @@
-//! User-assigned identities as the directory knows them.
+//! Managed identities as the directory knows them.
 
 use crate::azure::Azure;
-use azure_entra::{Application, ApplicationSource, FederatedCredential};
+use azure_entra::{Application, ApplicationSource, FederatedCredential, PrincipalKind, ServicePrincipal};
 use azure_providers::identity;
 
 impl ApplicationSource for Azure {
@@ -16,5 +16,19 @@ impl ApplicationSource for Azure {
                 keys: Vec::new(),
             })
         }))
+    }
+
+    fn service_principals(&self, tenant: &str) -> Vec<ServicePrincipal> {
+        let holders = self.change(|state| identity::holders(state, tenant));
+        let principal = |holder: identity::Holder| ServicePrincipal {
+            client_id: holder.client,
+            object_id: holder.principal,
+            name: holder.resource.name().to_owned(),
+            kind: PrincipalKind::ManagedIdentity {
+                resource: holder.resource.to_string(),
+                user_assigned: holder.user_assigned,
+            },
+        };
+        holders.into_iter().map(principal).collect()
     }
 }

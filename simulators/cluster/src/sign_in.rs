@@ -16,8 +16,11 @@ use crate::files::{HostError, certificates, kept_secret, listen};
 
 /// The names that certificates are for.
 const NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
-/// Azure's own names of Resource Manager and Entra, for clients that come through a proxy.
-const AZURES_NAMES: [&str; 2] = ["management.azure.com", "login.microsoftonline.com"];
+/// Azure's own names of Resource Manager, Entra and Microsoft Graph, for clients that come through a proxy.
+const AZURES_NAMES: [&str; 3] = ["management.azure.com", "login.microsoftonline.com", "graph.microsoft.com"];
+
+/// What the application is called.
+const APPLICATION: &str = "cerulean";
 
 /// The application that may sign in.
 pub(crate) struct Applicant<'a> {
@@ -64,7 +67,7 @@ impl SignIn {
         let mut options = EntraOptions::new(azure.tenant.clone(), Arc::new(now));
         options.tenants.extend(azure.subscription_tenants.values().cloned());
         let application = Application::new(applicant.client_id, applicant.object_id);
-        options.applications = vec![application.with_secret(&secret)];
+        options.applications = vec![application.named(APPLICATION).with_secret(&secret)];
         let entra = Entra::new(options).map_err(certificates)?;
         let tls = authority.server_config(&NAMES).map_err(certificates)?;
         let login = serve::serve(address, entra.router(), Some(tls), stop.clone()).await.map_err(listen)?;

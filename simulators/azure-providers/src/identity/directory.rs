@@ -1,12 +1,14 @@
-//! User-assigned identities as a directory sees them: who they are, and whose tokens sign them in.
+//! Managed identities as a directory sees them: who they are, and whose tokens sign them in.
 
+use azure_types::ResourceId;
 use serde_json::Value;
 
+use super::assignment::is_own;
 use super::federated_credential::FederatedCredentials;
 use super::ids::Ids;
 use super::user_assigned::UserAssignedIdentities;
 use azure_engine::document::items;
-use azure_engine::provider::{AzureState, ResourceType as _};
+use azure_engine::provider::{AzureState, Record, ResourceType as _};
 
 /// A user-assigned identity.
 pub struct DirectoryIdentity {
@@ -52,4 +54,29 @@ pub fn find(azure: &AzureState, client_id: &str) -> Option<DirectoryIdentity> {
         tenant: azure.tenant_of(record.id.subscription_id()).to_owned(),
         trusts: trusts.collect(),
     })
+}
+
+/// A managed identity of either kind, as role assignments are given to it.
+pub struct Holder {
+    /// The client id.
+    pub client: String,
+    /// The object id of its service principal.
+    pub principal: String,
+    /// The user-assigned identity, or the resource whose own identity it is.
+    pub resource: ResourceId,
+    /// Whether it is a resource of its own.
+    pub user_assigned: bool,
+}
+
+/// All managed identities of a tenant, by the ids of their resources.
+pub fn holders(azure: &AzureState, tenant: &str) -> Vec<Holder> {
+    let here = |record: &&Record| azure.tenant_of(record.id.subscription_id()).eq_ignore_ascii_case(tenant);
+    let named = |record: &Record| {
+        let user_assigned = record.resource_type.name() == UserAssignedIdentities.name();
+        (user_assigned || is_own(&record.body)).then(|| {
+            let Ids { principal, client } = Ids::of(azure, &record.id, record.incarnation);
+            Holder { client, principal, resource: record.id.clone(), user_assigned }
+        })
+    };
+    azure.store.all().filter(here).filter_map(named).collect()
 }

@@ -11,7 +11,7 @@ mod user_assigned;
 use serde_json::json;
 
 pub use self::assignment::{ManagedIdentity, assigned};
-pub use self::directory::{DirectoryIdentity, Trusted, find};
+pub use self::directory::{DirectoryIdentity, Holder, Trusted, find, holders};
 
 use self::ids::Ids;
 use azure_engine::answer::Answer;
