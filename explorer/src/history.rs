@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use azure_simulator::LatencyProfile;
+use azure_simulator::{LatencyProfile, typical_latency};
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use testkit::World;
@@ -190,8 +190,7 @@ impl History {
     async fn run(&self) -> Vec<String> {
         let theirs = play::addresses_of_others(self.cluster);
         let given: Vec<Given> = (0..MAX_SERVICES).flat_map(Self::kept_for).chain(theirs).collect();
-        let latency =
-            if self.typical_latency { LatencyProfile::typical() } else { LatencyProfile::instant() };
+        let latency = if self.typical_latency { typical_latency() } else { LatencyProfile::instant() };
         let builder = self.cluster.set_up(World::builder().seed(self.seed).latency(latency));
         let builder = if self.replicas { builder.replicas() } else { builder };
         let mut stage = Stage::set_in(builder, &given).await;

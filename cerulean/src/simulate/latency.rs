@@ -18,7 +18,7 @@ pub fn quick() -> LatencyProfile {
 pub fn parse(text: &str) -> Result<LatencyProfile, String> {
     match text {
         "quick" => Ok(quick()),
-        text => match LatencyProfile::named(text) {
+        text => match azure_simulator::named_latency(text) {
             Some(profile) => Ok(profile),
             None => input::json(text).map_err(|problem| {
                 format!(
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn profiles_come_by_name_and_from_files() {
-        assert_eq!(parse("typical").unwrap(), LatencyProfile::typical());
+        assert_eq!(parse("typical").unwrap(), azure_simulator::typical_latency());
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), r#"{"otherwiseMs": 7}"#).unwrap();
         assert_eq!(parse(file.path().to_str().unwrap()).unwrap().otherwise_ms, 7);

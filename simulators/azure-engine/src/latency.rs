@@ -17,6 +17,17 @@ pub fn bounded(ms: u64) -> Duration {
     Duration::from_millis(ms.min(MAX_MS))
 }
 
+/// Durations that Terraform printed for one resource in logs that people published; the median of so
+/// many logs. They hold the client's own polling, so that Azure is a little faster.
+pub const LOGS: &str = "median of public Terraform logs";
+
+/// Where we found no figure.
+pub const CHOICE: &str = "our choice";
+
+/// How long something typically takes: verb, type, milliseconds and source, as in a [`LatencyRule`]. In the table of a
+/// provider the type is below its namespace, as in `loadBalancers*`.
+pub type TypicalLatency = (&'static str, &'static str, u64, &'static str);
+
 /// The verb of a PUT that creates: rules for `PUT` fit it, too.
 pub const CREATE: &str = "CREATE";
 

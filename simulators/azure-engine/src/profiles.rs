@@ -1,61 +1,10 @@
-//! The named latency profiles, with where each figure comes from. Types are named here as data, as in any profile that
-//! a user gives.
+//! The named latency profiles: what is the same for every type; how long operations take is in the tables of the providers.
 
-use super::latency::{LatencyProfile, LatencyRule};
+use super::latency::{CHOICE, LatencyProfile, LatencyRule, TypicalLatency};
+use super::provider::Provider;
 
-/// Durations that Terraform printed for one resource in logs that people published; the median of so
-/// many logs. They hold the client's own polling, so that Azure is a little faster.
-const LOGS: &str = "median of public Terraform logs";
-/// Where we found no figure.
-const CHOICE: &str = "our choice";
-
-/// (verb, resource type, milliseconds, source), the special before the general.
-const OPERATIONS: [(&str, &str, u64, &str); 31] = [
-    // 2, 3, 3, 6, 7, 8, 11 s; deletion 11, 11, 11, 12 s.
-    ("CREATE", "Microsoft.Network/publicIPAddresses", 6_000, LOGS),
-    ("DELETE", "Microsoft.Network/publicIPAddresses", 11_000, LOGS),
-    ("*", "Microsoft.Network/publicIP*", 3_000, CHOICE),
-    // 0, 2, 3, 5, 6, 6, 9, 12, 13 s; deletion eight times 11 s, then 12, 13 s. A further pool, probe or
-    // rule, which is an update: 1, 1, 1, 2, 4, 4, 6, 7, 9 s.
-    ("CREATE", "Microsoft.Network/loadBalancers", 6_000, LOGS),
-    ("DELETE", "Microsoft.Network/loadBalancers", 11_000, LOGS),
-    ("*", "Microsoft.Network/loadBalancers*", 4_000, LOGS),
-    // 4, 5, 6, 6, 7, 9, 11, 14 s; a subnet, which is an update: 4, 5, 5, 6, 7, 13 s.
-    ("CREATE", "Microsoft.Network/virtualNetworks", 6_500, LOGS),
-    ("*", "Microsoft.Network/virtualNetworks*", 5_500, LOGS),
-    // 6, 7, 12 s; deletion 2, 11, 11 s; a rule 3 s.
-    ("CREATE", "Microsoft.Network/networkSecurityGroups", 7_000, LOGS),
-    ("DELETE", "Microsoft.Network/networkSecurityGroups", 11_000, LOGS),
-    ("*", "Microsoft.Network/networkSecurityGroups*", 3_000, LOGS),
-    // One log.
-    ("CREATE", "Microsoft.Network/natGateways", 13_000, LOGS),
-    ("*", "Microsoft.Network/natGateways", 5_000, CHOICE),
-    ("*", "Microsoft.Network/privateEndpoints", 20_000, CHOICE),
-    ("*", "Microsoft.Network/privateLinkServices*", 10_000, CHOICE),
-    ("*", "Microsoft.Network/*", 4_000, CHOICE),
-    // 16, 18, 19, 20, 50, 50, 53, 77 s; deletion 51 s.
-    ("CREATE", "Microsoft.Compute/virtualMachines", 35_000, LOGS),
-    ("DELETE", "Microsoft.Compute/virtualMachines", 51_000, LOGS),
-    ("POST", "Microsoft.Compute/virtualMachines/deallocate", 30_000, CHOICE),
-    ("POST", "Microsoft.Compute/virtualMachines", 20_000, CHOICE),
-    ("*", "Microsoft.Compute/virtualMachines", 10_000, CHOICE),
-    // 73 and 130 s.
-    ("CREATE", "Microsoft.Compute/virtualMachineScaleSets", 73_000, LOGS),
-    ("DELETE", "Microsoft.Compute/virtualMachineScaleSets", 60_000, CHOICE),
-    ("PUT", "Microsoft.Compute/virtualMachineScaleSets*", 15_000, CHOICE),
-    ("*", "Microsoft.Compute/virtualMachineScaleSets*", 30_000, CHOICE),
-    // 4, 5, 7, 9, 11 s; deletion five times 11 s.
-    ("CREATE", "Microsoft.Compute/disks", 7_000, LOGS),
-    ("DELETE", "Microsoft.Compute/disks", 11_000, LOGS),
-    ("*", "Microsoft.Compute/disks*", 4_000, CHOICE),
-    ("*", "Microsoft.Compute/*", 10_000, CHOICE),
-    // Without resources left in it: 45, 45, 45, 47, 47, 79 s.
-    ("DELETE", "Microsoft.Resources/resourceGroups", 46_000, LOGS),
-    ("*", "Microsoft.Resources/*", 2_000, CHOICE),
-];
-
-/// The time to an answer, as OPERATIONS.
-const ANSWERS: [(&str, &str, u64, &str); 5] = [
+/// (verb, resource type, milliseconds to an answer, source), the special before the general.
+const ANSWERS: [TypicalLatency; 5] = [
     ("GET", "*/locations/operations", 40, CHOICE),
     ("LIST", "Microsoft.Compute/*", 200, CHOICE),
     ("LIST", "*", 120, CHOICE),
@@ -63,36 +12,33 @@ const ANSWERS: [(&str, &str, u64, &str); 5] = [
     ("*", "*", 350, CHOICE),
 ];
 
-fn rules(table: &[(&str, &str, u64, &str)]) -> Vec<LatencyRule> {
-    table
+fn rule(resource_type: String, (method, _, ms, source): &TypicalLatency) -> LatencyRule {
+    LatencyRule { method: (*method).into(), resource_type, ms: *ms, source: (*source).into() }
+}
+
+/// The rules of all providers. What holds for whatever a namespace has comes last, for the namespace may be several
+/// providers'.
+fn operations(providers: &[Provider]) -> Vec<LatencyRule> {
+    let all = providers
         .iter()
-        .map(|(method, resource_type, ms, source)| LatencyRule {
-            method: (*method).into(),
-            resource_type: (*resource_type).into(),
-            ms: *ms,
-            source: (*source).into(),
-        })
+        .flat_map(|provider| provider.latencies.iter().map(|latency| (provider.namespace, latency)));
+    let (general, special): (Vec<_>, Vec<_>) = all.partition(|(_, latency)| latency.1 == "*");
+    special
+        .into_iter()
+        .chain(general)
+        .map(|(namespace, latency)| rule(format!("{namespace}/{}", latency.1), latency))
         .collect()
 }
 
 impl LatencyProfile {
     /// Durations that users of Azure know: measured ones where we found any, each with its source.
-    pub fn typical() -> Self {
+    pub fn typical(providers: &[Provider]) -> Self {
         Self {
-            rules: rules(&OPERATIONS),
+            rules: operations(providers),
             otherwise_ms: 2_000,
-            answers: rules(&ANSWERS),
+            answers: ANSWERS.iter().map(|answer| rule(answer.1.into(), answer)).collect(),
             answer_otherwise_ms: 100,
             jitter: 0.2,
-        }
-    }
-
-    /// The profile of a name: `instant` or `typical`.
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "instant" => Some(Self::instant()),
-            "typical" => Some(Self::typical()),
-            _ => None,
         }
     }
 }

@@ -24,7 +24,7 @@ use super::error::Refusal;
 use super::execution::Execution;
 use super::fault::Faults;
 use super::journal::JournalBook;
-use super::latency::LatencyProfile;
+use super::latency::{LatencyProfile, TypicalLatency};
 use super::limits::{Limit, Limits};
 use super::member_table::{self, Member};
 use super::names::NameRule;
@@ -330,6 +330,8 @@ pub struct Provider {
     pub members: &'static [Members],
     /// What older API versions do not show.
     pub since: &'static [Since],
+    /// How long its operations typically take, the special before the general.
+    pub latencies: &'static [TypicalLatency],
     /// Members beside `properties`, of whosever resources, that it checks and fills in.
     pub envelope: &'static [EnvelopeMember],
     /// What it does by itself at its time.
@@ -354,6 +356,7 @@ impl Provider {
             names: &[],
             members: &[],
             since: &[],
+            latencies: &[],
             envelope: &[],
             timetable: None,
             acts: None,

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::azure::Azure;
 use crate::control_error::refused;
+use crate::latency::named_latency;
 use crate::machines::PowerState;
 use crate::parameters::{self, Parameters};
 use azure_engine::actors::Actor;
@@ -214,7 +215,7 @@ async fn latency(State(azure): State<Azure>) -> Json<LatencyProfile> {
 /// Takes a profile, or the name of one.
 async fn set_latency(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
     let profile = match body.as_str() {
-        Some(name) => match LatencyProfile::named(name) {
+        Some(name) => match named_latency(name) {
             Some(profile) => Ok(profile),
             None => {
                 let text = format!("There is no profile '{name}': there are instant and typical.");

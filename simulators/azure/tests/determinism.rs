@@ -8,7 +8,7 @@ mod common;
 use std::time::Duration;
 
 use azure_simulator::journal::diff;
-use azure_simulator::{Consistency, Fault, Journal, LatencyProfile, Options};
+use azure_simulator::{Consistency, Fault, Journal, Options, typical_latency};
 use azure_types::ResourceId;
 use common::{Client, compute_id, group_path, load_balancer, network_id, public_ip, scale_set};
 use serde_json::{Value, json};
@@ -90,7 +90,7 @@ fn run(seed: u64) -> (Journal, Value) {
             .put(&ResourceId::parse(&group_path()).unwrap(), json!({ "location": "eastus" }))
             .unwrap();
         let subnet = client.network("10.1.0.0/16").await;
-        client.azure.set_latency(LatencyProfile::typical());
+        client.azure.set_latency(typical_latency());
         client.azure.set_consistency(Consistency { reads_ms: 1_500, lists_ms: 4_000, share: 0.5 });
         faults().into_iter().for_each(|fault| client.azure.inject(fault));
         futures::future::join_all((0..5).map(|number| work(&client, number, &subnet))).await;

@@ -318,7 +318,7 @@ async fn events_are_announced_approved_and_over() {
 #[tokio::test(start_paused = true)]
 async fn a_restart_by_a_user_shows_as_an_event_and_events_are_saved() {
     let fixture = MetadataFixture::new().await;
-    fixture.azure().set_latency(azure_simulator::LatencyProfile::typical());
+    fixture.azure().set_latency(azure_simulator::typical_latency());
     fixture.client.post(&machine(1), "restart", Value::Null).await.expect(202);
     let shown = fixture.get(&of(0, EVENTS)).await.expect(200).body;
     let event = &shown["Events"][0];

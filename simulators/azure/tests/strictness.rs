@@ -117,11 +117,9 @@ async fn what_stands_beside_the_properties_is_known() {
 
 #[tokio::test(start_paused = true)]
 async fn a_patch_of_networks_resources_is_of_tags_and_at_once() {
-    let client = Client::with_group(Options {
-        latency: azure_simulator::LatencyProfile::typical(),
-        ..Options::default()
-    })
-    .await;
+    let client =
+        Client::with_group(Options { latency: azure_simulator::typical_latency(), ..Options::default() })
+            .await;
     let table = network_id("routeTables/t");
     client.create(&table, json!({ "location": "eastus", "properties": {} })).await;
     let path = format!("{table}?api-version=2024-05-01");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use azure_simulator::LatencyProfile;
+use azure_simulator::{LatencyProfile, typical_latency};
 use serde_json::json;
 use testkit::types::{LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS};
 use testkit::{World, run, service};
@@ -14,7 +14,7 @@ fn name(number: usize) -> String {
 
 fn slow(public_ip: u64, load_balancer: u64) -> LatencyProfile {
     let seconds = Duration::from_secs;
-    LatencyProfile::typical().with("*", PUBLIC_IPS, seconds(public_ip)).with(
+    typical_latency().with("*", PUBLIC_IPS, seconds(public_ip)).with(
         "*",
         LOAD_BALANCERS,
         seconds(load_balancer),
@@ -62,7 +62,7 @@ fn two_hundred_services_take_few_writes_and_a_second_run_none_when_azure_answers
 #[test]
 fn two_hundred_services_take_few_writes_and_a_second_run_none_when_azure_is_typical() {
     run(async || {
-        two_hundred(LatencyProfile::typical()).await;
+        two_hundred(typical_latency()).await;
     });
 }
 
@@ -179,7 +179,7 @@ fn an_azure_that_answers_at_once_is_waited_for_no_longer_than_it_takes() {
 #[test]
 fn the_list_of_public_ips_is_read_when_they_are_likely_done() {
     run(async || {
-        let world = World::builder().latency(LatencyProfile::typical()).start().await;
+        let world = World::builder().latency(typical_latency()).start().await;
         let mut lists = Vec::new();
         for _ in 0..6 {
             world.azure.clear_journal();

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use azure_simulator::LatencyProfile;
 use azure_simulator::packet::Protocol;
+use azure_simulator::typical_latency;
 use serde_json::{Value, json};
 use testkit::{NodePool, World, run, service};
 
@@ -43,7 +43,7 @@ fn pools_of_local_services_follow_their_endpoints() {
             "multipleStandardLoadBalancerConfigurations": [{"name": "kubernetes", "primaryVMSet": "workers"}],
         });
         let world = World::builder().dual_stack().nodes(3).config(&config);
-        let world = world.latency(LatencyProfile::typical()).start().await;
+        let world = world.latency(typical_latency()).start().await;
         let all = world.node_names();
         world.create(service("shop/web").both_families().local());
         world.create(service("shop/inside").internal().local());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use azure_simulator::{LatencyProfile, RequestKind};
+use azure_simulator::{RequestKind, typical_latency};
 use testkit::types::PUBLIC_IPS;
 use testkit::{World, run, service};
 use tokio::time::{Instant, sleep};
@@ -30,7 +30,7 @@ fn is_served(world: &World, number: usize) -> bool {
 #[ignore = "hours of 400 Services that try again take a minute without optimisation: .ci/run runs it"]
 fn a_thousand_services_share_600_places_without_refusals_and_wait_for_the_next_that_is_free() {
     run(async || {
-        let world = World::builder().latency(LatencyProfile::typical()).start().await;
+        let world = World::builder().latency(typical_latency()).start().await;
         world.azure.clear_journal();
         let begin = Instant::now();
         for number in 0..SERVICES {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use azure_simulator::LatencyProfile;
 use azure_simulator::packet::Protocol;
+use azure_simulator::typical_latency;
 use serde_json::{Value, json};
 use testkit::{NodePool, StandaloneMachine, World, run, service};
 
@@ -15,7 +15,7 @@ fn nodes_are_members_by_their_addresses() {
     run(async || {
         let config = json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"});
         let world = World::builder().dual_stack().nodes(3).control_plane().config(&config);
-        let world = world.latency(LatencyProfile::typical()).start().await;
+        let world = world.latency(typical_latency()).start().await;
         world.create(service("shop/web").both_families());
         world.create(service("shop/inside").both_families().internal());
         world.create(service("shop/node").annotation("azure-disable-load-balancer-floating-ip", "true"));

@@ -1,7 +1,7 @@
 //! Private link services: from the manifest to packets of private endpoints, and back to nothing.
 
-use azure_simulator::LatencyProfile;
 use azure_simulator::packet::{Packet, Protocol, Source};
+use azure_simulator::typical_latency;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 use testkit::{World, run};
@@ -49,7 +49,7 @@ fn connect(world: &World, link: &ResourceId) -> (ResourceId, std::net::IpAddr) {
 fn lb_440_private_endpoints_reach_the_nodes() {
     run(async || {
         let builder = World::builder().subnet("links", &["10.241.0.0/24"]);
-        let world = builder.latency(LatencyProfile::typical()).start().await;
+        let world = builder.latency(typical_latency()).start().await;
         world.apply(MANIFEST).await;
         world.settle().await;
         let link = world.network("privateLinkServices", "shop");

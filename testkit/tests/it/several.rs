@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use azure_simulator::LatencyProfile;
+use azure_simulator::typical_latency;
 use serde_json::{Value, json};
 use testkit::types::LOAD_BALANCERS;
 use testkit::{NodePool, World, WorldBuilder, run, service};
@@ -61,7 +61,7 @@ fn load_balancers(world: &World) -> usize {
 #[test]
 fn lb_238_lb_242_lb_246_two_load_balancers_share_services_and_nodes() {
     run(async || {
-        let world = builder(&entries(&json!({}))).latency(LatencyProfile::typical());
+        let world = builder(&entries(&json!({}))).latency(typical_latency());
         let mut world = world.start().await;
         world.create(service("shop/a").annotation(NAMED, "kubernetes"));
         world.create(service("shop/b").annotation(NAMED, "second"));
@@ -131,7 +131,7 @@ fn lb_229_lb_230_labels_move_services() {
 fn lb_244_lb_245_lb_247_lb_249_nodes_have_their_places() {
     run(async || {
         let gpu = json!({"nodeSelector": {"matchLabels": {"pool": "gpu"}}});
-        let world = builder(&entries(&gpu)).latency(LatencyProfile::typical()).start().await;
+        let world = builder(&entries(&gpu)).latency(typical_latency()).start().await;
         world.create(service("shop/a").annotation(NAMED, "kubernetes"));
         world.create(service("shop/b").annotation(NAMED, "second"));
         world.settle().await;
@@ -208,7 +208,7 @@ fn lb_434_load_balancers_swap_their_nodes() {
             json!({"name": "kubernetes", "primaryVMSet": "second"}),
             json!({"name": "second", "primaryVMSet": first}),
         ];
-        let mut world = builder(&entries(&json!({}))).latency(LatencyProfile::typical()).start().await;
+        let mut world = builder(&entries(&json!({}))).latency(typical_latency()).start().await;
         world.create(service("shop/a").annotation(NAMED, "kubernetes"));
         world.create(service("shop/b").annotation(NAMED, "second"));
         world.settle().await;
@@ -238,7 +238,7 @@ fn lb_434_load_balancers_swap_their_nodes() {
 #[test]
 fn lb_430_services_that_come_at_once_are_spread() {
     run(async || {
-        let world = builder(&entries(&json!({}))).latency(LatencyProfile::typical()).start().await;
+        let world = builder(&entries(&json!({}))).latency(typical_latency()).start().await;
         let keys: Vec<String> = (0..20).map(|number| format!("shop/s{number}")).collect();
         keys.iter().for_each(|key| world.create(service(key)));
         world.settle().await;

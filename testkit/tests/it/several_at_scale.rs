@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use azure_simulator::{Fault, FaultAction, LatencyProfile};
+use azure_simulator::{Fault, FaultAction, typical_latency};
 use serde_json::{Value, json};
 use testkit::types::LOAD_BALANCERS;
 use testkit::{NodePool, World, run, service};
@@ -67,7 +67,7 @@ fn puts(world: &World, name: &str) -> usize {
 fn lb_436_a_load_balancer_that_azure_refuses_is_nobody_elses_trouble() {
     run(async || {
         let mut random = Random::new(testkit::seed::current());
-        let builder = World::builder().nodes(NODES_OF_A_SET).latency(LatencyProfile::typical());
+        let builder = World::builder().nodes(NODES_OF_A_SET).latency(typical_latency());
         let builder = builder.pool(NodePool::new("second", "second", NODES_OF_A_SET));
         let builder = builder.pool(NodePool::new("third", "third", NODES_OF_A_SET));
         let first = World::builder().build().scale_set();

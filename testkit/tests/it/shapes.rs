@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use azure_simulator::{Documents, LatencyProfile, PowerState};
+use azure_simulator::{Documents, PowerState, typical_latency};
 use azure_types::ResourceId;
 use serde_json::json;
 use testkit::types::{INSTANCES, MACHINES};
@@ -14,7 +14,7 @@ const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 #[test]
 fn a_service_of_both_families_has_an_address_of_each_in_a_dual_stack_world() {
     run(async || {
-        let world = World::builder().dual_stack().latency(LatencyProfile::typical()).start().await;
+        let world = World::builder().dual_stack().latency(typical_latency()).start().await;
         world.create(service("shop/web").both_families());
         world.create(service("shop/inside").both_families().internal());
         world.settle().await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use azure_simulator::LatencyProfile;
+use azure_simulator::typical_latency;
 use testkit::types::{LOAD_BALANCERS, PUBLIC_IPS};
 use testkit::{World, make_basic, run, service};
 
@@ -13,7 +13,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 #[test]
 fn lb_205_services_on_basic_load_balancers_move_to_standard_ones() {
     run(async || {
-        let mut world = World::builder().nodes(3).latency(LatencyProfile::typical()).start().await;
+        let mut world = World::builder().nodes(3).latency(typical_latency()).start().await;
         world.create(service("shop/web"));
         world.create(service("shop/other"));
         world.create(service("shop/inside").internal());

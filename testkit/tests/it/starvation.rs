@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use azure_simulator::{Fault, FaultAction, LatencyProfile};
+use azure_simulator::{Fault, FaultAction, typical_latency};
 use serde_json::json;
 use testkit::types::PUBLIC_IPS;
 use testkit::{ServiceBuilder, World, run, service};
@@ -84,7 +84,7 @@ impl Trouble {
 
 /// How long each of the others waits for its address.
 async fn waits(trouble: Trouble) -> (World, BTreeMap<String, Duration>) {
-    let world = World::builder().latency(LatencyProfile::typical()).start().await;
+    let world = World::builder().latency(typical_latency()).start().await;
     let mut begun = BTreeMap::new();
     let mut waited: BTreeMap<String, Duration> = BTreeMap::new();
     trouble.bring(&world);

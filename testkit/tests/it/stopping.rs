@@ -9,7 +9,7 @@ use arm::{Clock, Credential};
 use async_trait::async_trait;
 use azure_core::credentials::{AccessToken, TokenCredential, TokenRequestOptions};
 use azure_core::time::OffsetDateTime;
-use azure_simulator::{Fault, FaultAction, LatencyProfile};
+use azure_simulator::{Fault, FaultAction, typical_latency};
 use testkit::{World, run, service};
 use tokio::time::{Instant, sleep};
 
@@ -84,7 +84,7 @@ async fn stop_among_200(mut world: World, silence: impl AsyncFn(&World), speak: 
 #[test]
 fn a_stop_in_the_middle_of_200_services_loses_no_work_and_tells_nobody_of_a_failure() {
     run(async || {
-        let world = World::builder().latency(LatencyProfile::typical()).start().await;
+        let world = World::builder().latency(typical_latency()).start().await;
         stop_among_200(world, async |_| {}, |_| {}).await;
     });
 }
@@ -95,7 +95,7 @@ fn nor_does_a_stop_while_neither_azure_nor_the_metadata_service_answers() {
         let clock = Clock::following_tokio(Duration::from_secs(1_767_225_600));
         let authority = Arc::new(Authority { clock: clock.clone(), silent: AtomicBool::new(false) });
         let credential = Credential::from_source(Arc::clone(&authority) as _, "a managed identity", clock);
-        let builder = World::builder().latency(LatencyProfile::typical()).credential(credential);
+        let builder = World::builder().latency(typical_latency()).credential(credential);
         let silence = async |world: &World| {
             world.azure.inject(Fault::new(FaultAction::Delay { ms: 100_000_000 }));
             authority.silent.store(true, Ordering::Relaxed);

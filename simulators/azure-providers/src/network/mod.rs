@@ -28,6 +28,7 @@ pub(crate) fn provider() -> Provider {
         names: tables::names::NAMES,
         members: tables::members::MEMBERS,
         since: &tables::versions::SINCE,
+        latencies: tables::latencies::LATENCIES,
         ..Provider::new(
             "Microsoft.Network",
             vec![

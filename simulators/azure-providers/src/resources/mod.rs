@@ -3,6 +3,7 @@
 mod filter;
 mod generic;
 mod group;
+mod latencies;
 mod location;
 mod manager;
 mod protocol;
@@ -20,6 +21,7 @@ use azure_engine::provider::Provider;
 pub(crate) fn provider() -> Provider {
     Provider {
         extensions: vec![tag::answer],
+        latencies: latencies::LATENCIES,
         ..Provider::new(
             "Microsoft.Resources",
             vec![&group::ResourceGroups, &subscription_record::Subscriptions],

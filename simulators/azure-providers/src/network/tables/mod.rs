@@ -1,6 +1,7 @@
-//! The tables of the provider: what it counts, bounds, names and knows.
+//! The tables of the provider: what it counts, bounds, names and knows, and how long it takes.
 
 pub(crate) mod budgets;
+pub(crate) mod latencies;
 pub(crate) mod limits;
 pub(crate) mod members;
 pub(crate) mod names;

@@ -1,0 +1,17 @@
+//! The latency profiles that have a name.
+
+use azure_engine::latency::LatencyProfile;
+
+/// Durations that users of Azure know, as the tables of the providers say.
+pub fn typical_latency() -> LatencyProfile {
+    LatencyProfile::typical(&azure_providers::all())
+}
+
+/// The profile of a name: `instant` or `typical`.
+pub fn named_latency(name: &str) -> Option<LatencyProfile> {
+    match name {
+        "instant" => Some(LatencyProfile::instant()),
+        "typical" => Some(typical_latency()),
+        _ => None,
+    }
+}
