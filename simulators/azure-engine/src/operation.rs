@@ -1,5 +1,6 @@
 //! Long-running operations ("Track asynchronous Azure operations").
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use azure_types::ResourceId;
@@ -136,7 +137,7 @@ pub enum OperationEnd {
         #[serde(default)]
         message: String,
     },
-    /// `Canceled`; the resource is `Failed` then.
+    /// `Canceled`; the resource is `Failed` then, or `Canceled` where its type has that state.
     Canceled,
 }
 
@@ -178,6 +179,8 @@ pub struct Operation {
     pub ending: Option<Status>,
     /// How it can be followed.
     pub operation_style: OperationStyle,
+    /// What its resource's state is called while it runs, where that is not the state's usual name.
+    pub shown: Option<Cow<'static, str>>,
     /// Until when it is readable, once it has ended.
     pub readable_until: Option<Instant>,
 }
@@ -269,6 +272,11 @@ impl Operations {
     /// The operation of a key.
     pub fn get(&self, key: &str) -> Option<&Operation> {
         self.by_key.get(&key.to_ascii_lowercase()).or_else(|| self.by_key.get(key))
+    }
+
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Operation> {
+        self.by_key.get_mut(key)
     }
 
     /// How many were ever started.

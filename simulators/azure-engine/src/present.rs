@@ -44,7 +44,7 @@ impl AzureState {
         let etag = self.etag(record);
         let mut properties = take_properties(&mut document);
         if record.resource_type.protocol().shows_state {
-            properties.insert("provisioningState".into(), record.state.as_str().into());
+            properties.insert("provisioningState".into(), self.state_name(record).into());
         }
         self.present_users(record, &mut properties);
         for collection in record.resource_type.protocol().child_collections {
@@ -84,7 +84,7 @@ impl AzureState {
         let id = record.id.child(collection.name, name(child));
         let Value::Object(document) = child else { return };
         let mut properties: Object = take_properties(document);
-        properties.insert("provisioningState".into(), record.state.as_str().into());
+        properties.insert("provisioningState".into(), self.state_name(record).into());
         for (member, segment) in collection.back_references {
             let wanted = format!("/{}/", segment.to_ascii_lowercase());
             let list: Vec<Value> = self

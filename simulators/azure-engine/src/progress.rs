@@ -64,6 +64,7 @@ impl AzureState {
             completion,
             ending: execution.ending.clone(),
             operation_style: execution.operation_style,
+            shown: None,
             readable_until: None,
         };
         if let Some(record) = self.store.get_mut(subject) {
@@ -114,6 +115,11 @@ impl AzureState {
         let Some(operation) = self.operations.end(key, now) else { return };
         operation.status = operation.ending.take().unwrap_or(Status::Succeeded);
         let failure = operation.status != Status::Succeeded;
+        let ended = match operation.status {
+            Status::Succeeded => State::Succeeded,
+            Status::Canceled(_) => State::Canceled,
+            _ => State::Failed,
+        };
         let (subject, completion) = (operation.subject.clone(), operation.completion.clone());
         self.revision += 1;
         let Some(resource_type) = self.store.get(&subject).map(|record| record.resource_type) else { return };
@@ -125,7 +131,7 @@ impl AzureState {
                 let going =
                     |record: &Record| record.state == State::Deleting && completion != Completion::Delete;
                 if let Some(record) = self.store.get_mut(&subject).filter(|record| !going(record)) {
-                    record.state = if failure { State::Failed } else { State::Succeeded };
+                    record.state = ended;
                     if resource_type.protocol().counts_ends {
                         record.version += 1;
                     }

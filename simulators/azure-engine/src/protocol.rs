@@ -1,5 +1,6 @@
 //! How requests about one resource type are answered: the parts that are the same for every resource.
 
+use super::state_name::StateNames;
 use super::store::State;
 use super::words::{USUAL, Words};
 
@@ -177,6 +178,8 @@ pub struct Protocol {
     pub counts_ends: bool,
     /// The state of a resource that is being made.
     pub first_state: State,
+    /// What its states are called.
+    pub states: StateNames,
     /// Whether documents say in which state they are (`provisioningState`).
     pub shows_state: bool,
     /// What documents may point at while they are written.
@@ -234,6 +237,7 @@ impl Protocol {
             counts_referrers: false,
             counts_ends: false,
             first_state: State::Updating,
+            states: StateNames::USUAL,
             shows_state: true,
             readiness: Readiness::Ready,
             unchanged_at_once: false,

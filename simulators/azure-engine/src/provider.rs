@@ -43,6 +43,7 @@ pub use super::protocol::{
     UrlForm,
 };
 pub use super::reference::Reference;
+pub use super::state_name::StateNames;
 
 /// One stored resource.
 pub type Record = store::Record<dyn ResourceType>;
@@ -161,6 +162,11 @@ pub trait ResourceType: Send + Sync + 'static {
 
     /// The public address that the document holds.
     fn public_address(&self, _record: &Record) -> Option<IpAddr> {
+        None
+    }
+
+    /// What the resource's state is called while a change of it runs, where that is not the type's usual name: `Upgrading`.
+    fn write_state(&self, _old: &Value, _new: &Value) -> Option<&'static str> {
         None
     }
 

@@ -39,14 +39,14 @@ impl AzureState {
                 }
                 // Nobody waits for what will not come.
                 (Readiness::UnderWay, State::Creating | State::Updating) => {}
-                (Readiness::UnderWay, state) => {
+                (Readiness::UnderWay, _) => {
                     return Err(Refusal::new(
                         409,
                         "Conflict",
                         format!(
                             "Resource {} is in {} state and cannot be used.",
                             reference.to,
-                            state.as_str()
+                            self.state_name(holder)
                         ),
                     ));
                 }
@@ -69,7 +69,7 @@ impl AzureState {
             || holder.resource_type.operation_name("Put"),
             |operation| format!("{} ({})", operation.name, operation.key),
         );
-        Err(Refusal::not_provisioned(to, from, holder.state.as_str(), &last))
+        Err(Refusal::not_provisioned(to, from, self.state_name(holder), &last))
     }
 }
 

@@ -4,6 +4,7 @@
 //! when a state is taken up. What can be derived (who points at whom, which addresses are in use) is not
 //! kept.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use azure_types::ResourceId;
@@ -104,6 +105,8 @@ struct SavedOperation {
     ending: Option<Status>,
     #[serde(rename = "manner")]
     operation_style: OperationStyle,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shown: Option<Cow<'static, str>>,
     /// Nanoseconds from the moment of saving.
     readable_for: Option<u64>,
 }
@@ -138,6 +141,7 @@ impl AzureState {
             completion: operation.completion,
             ending: operation.ending,
             operation_style: operation.operation_style,
+            shown: operation.shown,
             readable_for: operation.readable_until.map(|until| distance(now, until)),
         });
         let mut saved = serde_json::to_value(Snapshot {
@@ -221,6 +225,7 @@ impl AzureState {
                 completion: operation.completion,
                 ending: operation.ending,
                 operation_style: operation.operation_style,
+                shown: operation.shown,
                 readable_until: operation.readable_for.map(|left| after(now, left)),
             });
         }

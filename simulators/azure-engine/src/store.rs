@@ -29,7 +29,7 @@ pub trait Indexed: 'static {
     fn public_address_of(&self, record: &Record<Self>) -> Option<IpAddr>;
 }
 
-/// Where a resource is in its life (`properties.provisioningState`).
+/// Where a resource is in its life, as far as the engine's rules need it. How types call it is in `state_name.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
     /// It is being made.
@@ -42,10 +42,12 @@ pub enum State {
     Succeeded,
     /// Its last operation failed.
     Failed,
+    /// Its last operation was cancelled.
+    Canceled,
 }
 
 impl State {
-    /// Azure's word.
+    /// The usual word; what a document shows is `AzureState::state_name`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Creating => "Creating",
@@ -53,6 +55,7 @@ impl State {
             Self::Deleting => "Deleting",
             Self::Succeeded => "Succeeded",
             Self::Failed => "Failed",
+            Self::Canceled => "Canceled",
         }
     }
 }

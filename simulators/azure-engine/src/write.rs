@@ -271,6 +271,10 @@ impl AzureState {
         let verb = if method == "PUT" && !existed { CREATE } else { method };
         let started =
             self.start(id, resource_type, verb, operation_name.clone(), Completion::Write, &execution);
+        let word = self.store.get(id).and_then(|record| self.state_of_write(record, before.as_ref()));
+        if let Some(word) = word {
+            self.show_state(id, word);
+        }
         if let Some(superseded) = superseded {
             self.supersede(&superseded, &format!("{operation_name} ({})", started.key));
         }
@@ -358,6 +362,9 @@ impl AzureState {
             done.completion,
             execution,
         );
+        if let (false, Some(word)) = (reports, resource_type.protocol().states.during(action)) {
+            self.show_state(&id, word);
+        }
         // A write must not take a report for its predecessor.
         if let (true, Concurrency::Supersede, Some(record)) =
             (reports, resource_type.protocol().concurrency, self.store.get_mut(&id))

@@ -7,11 +7,15 @@ use std::sync::Arc;
 use azure_engine::answer::Answer;
 use azure_engine::error::Refusal;
 use azure_engine::execution::Execution;
+use azure_engine::latency::LatencyProfile;
+use azure_engine::operation::{Completion, OperationEnd};
 use azure_engine::options::Options;
 use azure_engine::provider::{
-    AzureState, LiesIn, Manager, Placement, Proposal, Protocol, Provider, Record, ResourceType,
+    Action, AzureState, Concurrency, LiesIn, Manager, Placement, Proposal, Protocol, Provider, Record,
+    ResourceType, StateNames,
 };
 use azure_engine::request::{Conditions, Request};
+use azure_engine::store::State;
 use azure_engine::target::Target;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -50,6 +54,46 @@ plain!(Zones, Protocol { placement: Placement::Global, ..protocol("Test.Shop/zon
 plain!(Plans, Protocol { lies_in: LiesIn::Subscription, tracked: false, ..protocol("Test.Rights/plans") });
 plain!(Rights, Protocol { lies_in: LiesIn::Anything, tracked: false, ..protocol("Test.Rights/rights") });
 
+/// A type that says what goes on with its resources.
+struct Clusters;
+
+impl ResourceType for Clusters {
+    fn protocol(&self) -> &'static Protocol {
+        const PROTOCOL: Protocol = Protocol {
+            first_state: State::Creating,
+            states: StateNames {
+                creating: "ResolvingDns",
+                canceled: "Canceled",
+                during_actions: &[("stop", "Stopping")],
+                ..StateNames::USUAL
+            },
+            concurrency: Concurrency::Supersede,
+            ..Protocol::new("Test.Shop/clusters", "Cluster", &VERSIONS)
+        };
+        &PROTOCOL
+    }
+
+    fn write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        Ok(Value::Object(proposal.body))
+    }
+
+    fn write_state(&self, old: &Value, new: &Value) -> Option<&'static str> {
+        let version = |body: &Value| body["properties"]["version"].clone();
+        (version(old) != version(new)).then_some("Upgrading")
+    }
+
+    fn act(
+        &self,
+        _azure: &mut AzureState,
+        _id: &ResourceId,
+        action: &str,
+        _body: &Value,
+    ) -> Option<Result<Action, Refusal>> {
+        let completion = Completion::Action(action.to_owned(), Value::Null);
+        Some(Ok(Action { completion, answer: None }))
+    }
+}
+
 struct NoManager;
 
 impl Manager for NoManager {
@@ -86,7 +130,7 @@ impl Manager for NoManager {
 fn azure() -> AzureState {
     let providers = vec![
         Provider::new("Microsoft.Resources", vec![&Groups]),
-        Provider::new("Test.Shop", vec![&Things]),
+        Provider::new("Test.Shop", vec![&Things, &Clusters]),
         Provider::new("Test.Shop", vec![&Zones]),
         Provider::new("Test.Rights", vec![&Plans, &Rights]),
     ];
@@ -167,4 +211,39 @@ async fn a_provider_makes_a_group_for_what_it_makes() {
     }
     let below = "/resourceGroups/made/providers/Test.Shop/things/a";
     assert_eq!(ask(&mut azure, "GET", below, Value::Null), Ok(200));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_says_in_its_types_words_what_goes_on_with_it() {
+    let mut azure = azure();
+    azure.latency = LatencyProfile { otherwise_ms: 60_000, ..LatencyProfile::instant() };
+    let below = "/resourceGroups/g/providers/Test.Shop/clusters/a";
+    let id = ResourceId::parse(&format!("/subscriptions/{}{below}", azure.options.subscription)).unwrap();
+    let put = |version: u64| json!({ "location": "eastus", "properties": { "version": version } });
+    let state = |azure: &AzureState| azure.document(&id).unwrap()["properties"]["provisioningState"].clone();
+    let succeed = |azure: &mut AzureState| {
+        let key = azure.store.get(&id).unwrap().operation.clone().unwrap();
+        azure.end(&key, OperationEnd::Succeeded.status());
+        assert_eq!(state(azure), "Succeeded");
+    };
+    for (method, path, body, expected) in [
+        ("PUT", below.to_owned(), put(1), "ResolvingDns"),
+        ("PUT", below.to_owned(), put(2), "Upgrading"),
+        ("PUT", below.to_owned(), put(2), "Updating"),
+        ("POST", format!("{below}/stop"), Value::Null, "Stopping"),
+        ("POST", format!("{below}/start"), Value::Null, "Updating"),
+    ] {
+        assert!(ask(&mut azure, method, &path, body).is_ok(), "{method} {path}");
+        assert_eq!(state(&azure), expected, "{method} {path}");
+        succeed(&mut azure);
+    }
+    // A phase that comes in the middle, and an end of its own name.
+    ask(&mut azure, "PUT", below, put(3)).unwrap();
+    azure.show_state(&id, "Migrating");
+    let saved = azure.save().unwrap();
+    azure.restore(saved).unwrap();
+    assert_eq!(state(&azure), "Migrating");
+    let key = azure.store.get(&id).unwrap().operation.clone().unwrap();
+    azure.end(&key, OperationEnd::Canceled.status());
+    assert_eq!(state(&azure), "Canceled");
 }

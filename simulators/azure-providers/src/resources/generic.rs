@@ -99,7 +99,7 @@ pub(crate) fn list_resources(
         for (word, value) in [
             ("createdTime", record.created.to_string()),
             ("changedTime", record.created.to_string()),
-            ("provisioningState", record.state.as_str().to_owned()),
+            ("provisioningState", azure.state_name(record).to_owned()),
         ] {
             if expand.contains(&word.to_ascii_lowercase()) {
                 item[word] = value.into();

@@ -20,7 +20,7 @@ struct Listed {
     resource_type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<String>,
-    state: &'static str,
+    state: String,
     /// The Kubernetes Services that its tag names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     services: Vec<String>,
@@ -42,7 +42,7 @@ async fn list(State(azure): State<Azure>) -> Response {
                     .get("location")
                     .and_then(|location| location.as_str())
                     .map(str::to_owned),
-                state: record.state.as_str(),
+                state: state.state_name(record).to_owned(),
                 services: azure_packets::view::services(&record.body),
             })
             .collect()

@@ -20,7 +20,7 @@ fn provisioning(state: State) -> (&'static str, &'static str, &'static str) {
         State::Updating => ("ProvisioningState/updating", "Info", "Updating"),
         State::Deleting => ("ProvisioningState/deleting", "Info", "Deleting"),
         State::Succeeded => ("ProvisioningState/succeeded", "Info", "Provisioning succeeded"),
-        State::Failed => ("ProvisioningState/failed", "Error", "Provisioning failed"),
+        State::Failed | State::Canceled => ("ProvisioningState/failed", "Error", "Provisioning failed"),
     }
 }
 

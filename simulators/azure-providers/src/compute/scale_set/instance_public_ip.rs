@@ -52,7 +52,7 @@ pub(crate) fn document(azure: &AzureState, record: &Record, nic: &Value, ip: &Va
         "id": id,
         "etag": format!("W/\"{}\"", azure.seed.guid("nic etag", record.id.as_str(), record.version)),
         "properties": {
-            "provisioningState": record.state.as_str(),
+            "provisioningState": azure.state_name(record),
             "resourceGuid": azure.seed.guid("public ip", id.as_str(), record.incarnation),
             "ipAddress": address(record).map(|address| address.to_string()),
             "publicIPAddressVersion": "IPv4",

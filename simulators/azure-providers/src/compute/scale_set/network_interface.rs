@@ -29,7 +29,7 @@ fn interface(azure: &AzureState, record: &Record, nic: &Value) -> Value {
         .collect();
     let given = |member: &str| at(nic, &format!("properties/{member}")).cloned();
     let mut properties = json!({
-        "provisioningState": record.state.as_str(),
+        "provisioningState": azure.state_name(record),
         "resourceGuid": azure.seed.guid("nic", id.as_str(), 0),
         "ipConfigurations": ips,
         "dnsSettings": { "dnsServers": [], "appliedDnsServers": [] },
@@ -49,7 +49,7 @@ fn ip_configuration(azure: &AzureState, record: &Record, nic: &Value, ip: &Value
     let given = |member: &str| at(ip, &format!("properties/{member}")).cloned();
     let first = items(nic, "properties/ipConfigurations").first() == Some(ip);
     let mut properties = json!({
-        "provisioningState": record.state.as_str(),
+        "provisioningState": azure.state_name(record),
         "privateIPAllocationMethod": "Dynamic",
         "primary": given("primary").unwrap_or(Value::Bool(first)),
         "privateIPAddressVersion": given("privateIPAddressVersion"),

@@ -135,7 +135,7 @@ impl ResourceType for VirtualNetworks {
         if collection == peering::COLLECTION {
             peering::present(azure, record, id, properties);
         } else {
-            delegation::present(id, &azure.etag(record), record.state.as_str(), properties);
+            delegation::present(id, &azure.etag(record), azure.state_name(record), properties);
             let endpoints: Vec<Value> = azure
                 .store
                 .referrers(id)
