@@ -4,6 +4,7 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::answer::Answer;
+use super::code::Code;
 use super::error::Refusal;
 use super::operation::{OperationStyle, OperationUrls};
 use super::request::Request;
@@ -13,6 +14,13 @@ use crate::execution::Execution;
 use crate::protocol::UrlForm;
 use crate::provider::{Answers, AzureState, Call, Extends, Extension};
 use crate::resolve::Resolved;
+
+const INVALID_API_VERSION_PARAMETER: Code = Code::azures(400, "InvalidApiVersionParameter");
+const INVALID_REQUEST_PATH: Code = Code::ours(404, "InvalidRequestPath");
+const INVALID_RESOURCE_NAME: Code = Code::azures(400, "InvalidResourceName");
+const MISSING_API_VERSION_PARAMETER: Code = Code::azures(400, "MissingApiVersionParameter");
+const SUBSCRIPTION_NOT_FOUND: Code = Code::azures(404, "SubscriptionNotFound");
+const NO_REGISTERED_PROVIDER_FOUND: Code = Code::azures(400, "NoRegisteredProviderFound");
 
 /// What a request is about, found before anything is done.
 #[derive(Clone)]
@@ -47,35 +55,22 @@ impl AzureState {
         let version = request.query.get("api-version").map(String::as_str).unwrap_or_default();
         let own_versions = || self.manager.api_versions().join(",");
         let invalid_version = || {
-            Refusal::new(
-                400,
-                "InvalidApiVersionParameter",
-                format!(
-                    "The api-version '{version}' is invalid. The supported versions are '{}'.",
-                    own_versions()
-                ),
-            )
+            INVALID_API_VERSION_PARAMETER.says(format_args!(
+                "The api-version '{version}' is invalid. The supported versions are '{}'.",
+                own_versions()
+            ))
         };
         let target = Target::parse(request.path).map_err(|bad| match bad {
-            BadPath::Unknown => Refusal::new(
-                404,
-                "InvalidRequestPath",
-                format!("The request path '{}' is not one of Resource Manager.", request.path),
+            BadPath::Unknown => INVALID_REQUEST_PATH.says(format_args!("The request path '{}' is not one of Resource Manager.", request.path),
             ),
             // ARM answers an empty segment as if the version were at fault.
             BadPath::EmptySegment => invalid_version(),
-            BadPath::BadCharacter => Refusal::new(
-                400,
-                "InvalidResourceName",
-                "The resource name or path holds characters that are not allowed: < > % & : \\ ? / and control characters.",
+            BadPath::BadCharacter => INVALID_RESOURCE_NAME.says("The resource name or path holds characters that are not allowed: < > % & : \\ ? / and control characters.",
             ),
         })?;
         if version.is_empty() {
-            return Err(Refusal::new(
-                400,
-                "MissingApiVersionParameter",
-                "The api-version query parameter (?api-version=) is required for all requests.",
-            ));
+            return Err(MISSING_API_VERSION_PARAMETER
+                .says("The api-version query parameter (?api-version=) is required for all requests."));
         }
         let Target::Within(subscription, scope) = &target else {
             if !version::known(version, self.time()) {
@@ -90,11 +85,8 @@ impl AzureState {
             });
         };
         let Some(subscription) = self.subscription(subscription) else {
-            return Err(Refusal::new(
-                404,
-                "SubscriptionNotFound",
-                format!("The subscription '{subscription}' could not be found."),
-            ));
+            return Err(SUBSCRIPTION_NOT_FOUND
+                .says(format_args!("The subscription '{subscription}' could not be found.")));
         };
         let (resource_type, resolved, poll) = match scope {
             Scope::Resource(group, namespace, segments) => {
@@ -280,10 +272,7 @@ impl AzureState {
             || (self.options.strict_api_versions && !versions.contains(&version))
         {
             let region = &self.options.region;
-            return Err(Refusal::new(
-                400,
-                "NoRegisteredProviderFound",
-                format!(
+            return Err(NO_REGISTERED_PROVIDER_FOUND.says(format_args!(
                     "No registered resource provider found for location '{region}' and API version '{version}' for \
                      type '{}'. The supported api-versions are '{}'. The supported locations are '{region}'.",
                     resolved.full_type.split_once('/').map_or("", |(_, name)| name),

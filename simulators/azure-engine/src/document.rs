@@ -3,7 +3,10 @@
 use azure_types::ResourceId;
 use serde_json::{Map, Value};
 
+use super::code::Code;
 use super::error::Refusal;
+
+const MISSING_JSON_REFERENCE_ID: Code = Code::azures(400, "MissingJsonReferenceId");
 
 /// A JSON object.
 pub type Object = Map<String, Value>;
@@ -156,7 +159,7 @@ pub fn references(object: &mut Object, member: &str) -> Result<Vec<ResourceId>, 
 fn reduce_reference(value: &mut Value, member: &str) -> Result<ResourceId, Refusal> {
     let Some(id) = text(value, "id") else {
         return Err(Refusal::unreadable(
-            "MissingJsonReferenceId",
+            MISSING_JSON_REFERENCE_ID.code,
             format!("Value for reference id is missing. Path properties.{member}."),
         ));
     };

@@ -4,8 +4,33 @@ use azure_types::ResourceId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+pub use super::code::{Code, Evidence};
+
+const GATEWAY_TIMEOUT: Code = Code::azures(504, "GatewayTimeout");
+const INVALID_JSON: Code = Code::azures(400, "InvalidJson");
+const INVALID_PARAMETER: Code = Code::azures(400, "InvalidParameter");
+const INVALID_REQUEST_CONTENT: Code = Code::azures(400, "InvalidRequestContent");
+const INVALID_REQUEST_FORMAT: Code = Code::azures(400, "InvalidRequestFormat");
+const INVALID_RESOURCE_NAMESPACE: Code = Code::azures(404, "InvalidResourceNamespace");
+const INVALID_RESOURCE_REFERENCE: Code = Code::azures(400, "InvalidResourceReference");
+const INVALID_RESOURCE_TYPE: Code = Code::azures(404, "InvalidResourceType");
+const LINKED_INVALID_PROPERTY_ID: Code = Code::azures(400, "LinkedInvalidPropertyId");
+const LOCATION_NOT_AVAILABLE_FOR_RESOURCE_TYPE: Code =
+    Code::azures(400, "LocationNotAvailableForResourceType");
+const METHOD_NOT_ALLOWED: Code = Code::ours(405, "MethodNotAllowed");
+const NOT_FOUND: Code = Code::azures(404, "NotFound");
+const OPERATION_NOT_ALLOWED: Code = Code::azures(429, "OperationNotAllowed");
+const PARENT_RESOURCE_NOT_FOUND: Code = Code::azures(404, "ParentResourceNotFound");
+const REFERENCED_RESOURCE_NOT_PROVISIONED: Code = Code::azures(429, "ReferencedResourceNotProvisioned");
+const RESOURCE_GROUP_NOT_FOUND: Code = Code::azures(404, "ResourceGroupNotFound");
+const RESOURCE_NOT_FOUND: Code = Code::azures(404, "ResourceNotFound");
+const RESOURCE_REQUESTS_THROTTLED: Code = Code::azures(429, "ResourceRequestsThrottled");
+const RETRYABLE_ERROR: Code = Code::azures(429, "RetryableError");
+const SUBSCRIPTION_REQUESTS_THROTTLED: Code = Code::azures(429, "SubscriptionRequestsThrottled");
+const TOO_MANY_REQUESTS: Code = Code::azures(429, "TooManyRequests");
+
 /// What a document is called that cannot be read.
-pub const UNREADABLE: &str = "InvalidRequestFormat";
+pub const UNREADABLE: &str = INVALID_REQUEST_FORMAT.code;
 
 /// A request that Azure refuses, or the reason why a long-running operation ended badly.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
@@ -38,37 +63,7 @@ pub struct Extra {
     pub challenge: Option<String>,
 }
 
-/// Where it is known from that Azure refuses something so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Evidence {
-    /// A recorded conversation, or Azure's public documents.
-    Azures,
-    /// Azure refuses it; code and words are ours.
-    Ours,
-}
-
-/// A refusal before it is known what it is about: status, code and evidence in one line.
-#[derive(Debug, Clone, Copy)]
-pub struct Code {
-    /// The HTTP status.
-    pub status: u16,
-    /// The code.
-    pub code: &'static str,
-    /// Whose they are.
-    pub evidence: Evidence,
-}
-
 impl Code {
-    /// A code of Azure's.
-    pub const fn azures(status: u16, code: &'static str) -> Self {
-        Self { status, code, evidence: Evidence::Azures }
-    }
-
-    /// A code of ours.
-    pub const fn ours(status: u16, code: &'static str) -> Self {
-        Self { status, code, evidence: Evidence::Ours }
-    }
-
     /// The refusal in these words.
     pub fn says(self, words: impl std::fmt::Display) -> Refusal {
         Refusal::new(self.status, self.code, words.to_string())
@@ -167,10 +162,7 @@ impl Refusal {
 
     /// ARM's answer when its own budget is used up.
     pub fn subscription_throttled(subscription: &str, operation: &str, wait: u32) -> Self {
-        Self::new(
-            429,
-            "SubscriptionRequestsThrottled",
-            format!(
+        SUBSCRIPTION_REQUESTS_THROTTLED.says(format_args!(
                 "Number of requests for subscription '{subscription}' and operation '{operation}' exceeded the backend \
                  storage limit. Please try again after '{wait}' seconds."
             ),
@@ -181,15 +173,12 @@ impl Refusal {
     /// ARM's answer when a budget that it keeps for a provider is used up. `window` is in seconds.
     pub fn action_throttled(action: &str, size: f64, window: u64, wait: u32) -> Self {
         let (hours, minutes, seconds) = (window / 3_600, window / 60 % 60, window % 60);
-        Self::new(
-            429,
-            "ResourceRequestsThrottled",
-            format!(
+        RESOURCE_REQUESTS_THROTTLED
+            .says(format_args!(
                 "Number of requests for action '{action}' exceeded the limit of '{size}' for time interval \
                  '{hours:02}:{minutes:02}:{seconds:02}'. Please try again after '{wait}' seconds."
-            ),
-        )
-        .with_retry_after(wait)
+            ))
+            .with_retry_after(wait)
     }
 
     /// Compute's answer when one of its budgets is used up.
@@ -205,13 +194,12 @@ impl Refusal {
             "{{\"operationGroup\":\"{policy}\",\"startTime\":\"{start}\",\"endTime\":\"{end}\",\
              \"allowedRequestCount\":{allowed},\"measuredRequestCount\":{measured}}}"
         );
-        let mut refusal = Self::new(
-            429,
-            "OperationNotAllowed",
-            "The server rejected the request because too many requests have been received for this subscription.",
+        let mut refusal = OPERATION_NOT_ALLOWED.says(
+            "The server rejected the request because too many requests have been received for this \
+             subscription.",
         );
         refusal.details = Some(vec![Detail {
-            code: "TooManyRequests".into(),
+            code: TOO_MANY_REQUESTS.code.into(),
             message: facts,
             target: Some(policy.into()),
         }]);
@@ -223,70 +211,58 @@ impl Refusal {
     /// ARM's answer when a provider has said nothing for too long.
     pub fn gateway_timeout(resource_type: &str) -> Self {
         let namespace = resource_type.split('/').next().unwrap_or_default();
-        Self::new(
-            504,
-            "GatewayTimeout",
-            format!(
+        GATEWAY_TIMEOUT
+            .says(format_args!(
                 "The gateway did not receive a response from '{namespace}' within the specified time period."
-            ),
-        )
-        .by_gateway()
+            ))
+            .by_gateway()
     }
 
     /// A resource group is absent.
     pub fn group_not_found(group: &str) -> Self {
-        Self::new(404, "ResourceGroupNotFound", format!("Resource group '{group}' could not be found."))
+        RESOURCE_GROUP_NOT_FOUND
+            .says(format_args!("Resource group '{group}' could not be found."))
             .by_gateway()
     }
 
     /// A tracked resource (or anything below it) is absent; `type_path` is `{ns}/{type}/{name}[/...]`.
     pub fn resource_not_found(type_path: &str, group: &str) -> Self {
-        Self::new(
-            404,
-            "ResourceNotFound",
-            format!(
+        RESOURCE_NOT_FOUND
+            .says(format_args!(
                 "The Resource '{type_path}' under resource group '{group}' was not found. \
                  For more details please go to https://aka.ms/ARMResourceNotFoundFix"
-            ),
-        )
-        .by_gateway()
+            ))
+            .by_gateway()
     }
 
     /// A child document is absent.
     pub fn child_not_found(id: &ResourceId) -> Self {
-        Self::network(404, "NotFound", format!("Resource {id} not found."))
+        NOT_FOUND.details(format_args!("Resource {id} not found."))
     }
 
     /// The resource above the one asked for is absent.
     pub fn parent_not_found(verb: &str, child_type: &str, parent: &ResourceId) -> Self {
-        Self::new(
-            404,
-            "ParentResourceNotFound",
-            format!(
+        PARENT_RESOURCE_NOT_FOUND
+            .says(format_args!(
                 "Failed to perform '{verb}' on resource(s) of type '{child_type}', \
                  because the parent resource '{parent}' could not be found."
-            ),
-        )
-        .by_gateway()
+            ))
+            .by_gateway()
     }
 
     /// A document points at what is absent.
     pub fn invalid_reference(to: &ResourceId, from: &ResourceId) -> Self {
-        Self::network(
-            400,
-            "InvalidResourceReference",
-            format!(
-                "Resource {to} referenced by resource {from} was not found. Please make sure that the referenced \
+        INVALID_RESOURCE_REFERENCE.details(format_args!(
+            "Resource {to} referenced by resource {from} was not found. Please make sure that the referenced \
                  resource exists, and that both resources are in the same region."
-            ),
-        )
+        ))
     }
 
     /// A document points at what is being changed.
     pub fn not_provisioned(to: &ResourceId, from: &ResourceId, state: &str, operation: &str) -> Self {
-        Self::network(429, "RetryableError", "A retryable error occurred.")
+        RETRYABLE_ERROR.details("A retryable error occurred.")
             .with_detail(
-                "ReferencedResourceNotProvisioned",
+                REFERENCED_RESOURCE_NOT_PROVISIONED.code,
                 format!(
                     "Cannot proceed with operation because resource {to} used by resource {from} is not in Succeeded \
                      state. Resource is in {state} state and the last operation that updated/is updating the resource \
@@ -298,25 +274,18 @@ impl Refusal {
 
     /// No provider has this namespace.
     pub fn unknown_namespace(namespace: &str) -> Self {
-        Self::new(
-            404,
-            "InvalidResourceNamespace",
-            format!("The resource namespace '{namespace}' is invalid."),
-        )
+        INVALID_RESOURCE_NAMESPACE.says(format_args!("The resource namespace '{namespace}' is invalid."))
     }
 
     /// Something below a resource that its type does not have.
     pub fn unknown_below(full_type: &str) -> Self {
         let text = format!("The resource type '{full_type}' could not be found in the namespace.");
-        Self::new(404, "InvalidResourceType", text)
+        INVALID_RESOURCE_TYPE.says(text)
     }
 
     /// The provider has no such type.
     pub fn unknown_type(namespace: &str, resource_type: &str, version: &str) -> Self {
-        Self::new(
-            404,
-            "InvalidResourceType",
-            format!(
+        INVALID_RESOURCE_TYPE.says(format_args!(
                 "The resource type '{resource_type}' could not be found in the namespace '{namespace}' for api version \
                  '{version}'."
             ),
@@ -325,21 +294,18 @@ impl Refusal {
 
     /// A body that the Network provider cannot read into its types.
     pub fn bad_format(message: impl Into<String>) -> Self {
-        Self::unreadable("InvalidJson", message)
+        Self::unreadable(INVALID_JSON.code, message)
     }
 
     /// A document that the provider cannot read, and why.
     pub fn unreadable(code: &str, reason: impl Into<String>) -> Self {
-        Self::new(400, UNREADABLE, "Cannot parse the request.").with_detail(code, reason)
+        INVALID_REQUEST_FORMAT.says("Cannot parse the request.").with_detail(code, reason)
     }
 
     /// A type is not to be had in a location; `regions` are those in which it is.
     pub fn no_such_location(location: &str, resource_type: &str, regions: &str) -> Self {
         let what = format!("resource type '{resource_type}'");
-        Self::new(
-            400,
-            "LocationNotAvailableForResourceType",
-            format!(
+        LOCATION_NOT_AVAILABLE_FOR_RESOURCE_TYPE.says(format_args!(
                 "The provided location '{location}' is not available for {what}. List of available regions for the \
                  resource type is '{regions}'."
             ),
@@ -348,29 +314,23 @@ impl Refusal {
 
     /// ARM itself cannot read the body.
     pub fn bad_content(reason: impl std::fmt::Display) -> Self {
-        Self::new(
-            400,
-            "InvalidRequestContent",
-            format!("The request content was invalid and could not be deserialized: '{reason}'."),
-        )
+        INVALID_REQUEST_CONTENT
+            .says(format_args!("The request content was invalid and could not be deserialized: '{reason}'."))
     }
 
     /// A member holds what it must not.
     pub fn invalid_parameter(target: &str, message: impl Into<String>) -> Self {
-        Self::new(400, "InvalidParameter", message).at(target)
+        INVALID_PARAMETER.says(message.into()).at(target)
     }
 
     /// What is asked for has no such method.
     pub fn method_not_allowed(method: &str) -> Self {
-        Self::new(405, "MethodNotAllowed", format!("The request does not support the method '{method}'."))
+        METHOD_NOT_ALLOWED.says(format_args!("The request does not support the method '{method}'."))
     }
 
     /// A member should hold a resource id and does not.
     pub fn bad_id(id: &str, path: &str) -> Self {
-        Self::new(
-            400,
-            "LinkedInvalidPropertyId",
-            format!(
+        LINKED_INVALID_PROPERTY_ID.says(format_args!(
                 "Property id '{id}' at path '{path}' is invalid. Expect fully qualified resource Id that start with \
                  '/subscriptions/{{subscriptionId}}' or '/providers/{{resourceProviderNamespace}}/'."
             ),

@@ -4,12 +4,15 @@ use azure_types::ResourceId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::code::Code;
 use super::error::Refusal;
 use super::glob::matches;
 use super::latency::bounded;
 use super::operation::{OperationEnd, OperationStyle, OperationUrls, RetryAfterStyle, Status};
 use super::seed::Seed;
 use crate::execution::Execution;
+
+const TOO_MANY_REQUESTS: Code = Code::azures(429, "TooManyRequests");
 
 /// A fault: which requests it strikes and what it does to them. Conditions that are left out fit
 /// everything; texts may hold `*` and `?` and are compared ignoring case.
@@ -210,7 +213,7 @@ impl FaultAction {
             Self::Fail { status, code, message } => Some(Refusal::new(*status, code, message)),
             Self::Throttle { retry_after } => Some(Refusal {
                 retry_after: *retry_after,
-                ..Refusal::new(429, "TooManyRequests", "The request is being throttled.")
+                ..TOO_MANY_REQUESTS.says("The request is being throttled.")
             }),
             _ => None,
         }

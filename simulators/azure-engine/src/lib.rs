@@ -6,6 +6,7 @@ mod admission;
 pub mod answer;
 pub mod budget;
 mod clock;
+pub mod code;
 mod conflict;
 pub mod consistency;
 pub mod data_plane;

@@ -3,10 +3,14 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
+use super::code::Code;
 use super::document::items;
 use super::error::Refusal;
 use super::limits::{Counts, Excess};
 use super::provider::{AzureState, Provider, Record, ResourceType};
+
+const RESOURCE_QUOTA_EXCEEDED: Code = Code::azures(409, "ResourceQuotaExceeded");
+const RESOURCE_GROUP_QUOTA_EXCEEDED: Code = Code::azures(409, "ResourceGroupQuotaExceeded");
 
 impl AzureState {
     /// The value of a limit: the override, or Azure's. A name that is in no table bounds nothing.
@@ -113,10 +117,7 @@ impl AzureState {
         if count < most {
             return Ok(());
         }
-        Err(Refusal::new(
-            409,
-            "ResourceQuotaExceeded",
-            format!(
+        Err(RESOURCE_QUOTA_EXCEEDED.says(format_args!(
                 "Creating the resource of type '{type_name}' would exceed the quota of '{most}' resources of type \
                  '{type_name}' per resource group. The current resource count is '{count}', please delete some \
                  resources of this type before creating a new one."
@@ -137,10 +138,7 @@ impl AzureState {
         if count < most {
             return Ok(());
         }
-        Err(Refusal::new(
-            409,
-            "ResourceGroupQuotaExceeded",
-            format!(
+        Err(RESOURCE_GROUP_QUOTA_EXCEEDED.says(format_args!(
                 "Creating the resource group '{name}' would exceed the quota of '{most}'. The current resource group \
                  count is '{count}', please delete some resource groups before creating a new one."
             ),

@@ -2,8 +2,11 @@
 
 use serde_json::Value;
 
+use super::code::Code;
 use super::document::Object;
 use super::error::Refusal;
+
+const LOCATION_REQUIRED: Code = Code::azures(400, "LocationRequired");
 
 /// `West Europe` and `westeurope` are one.
 pub fn normal_location(location: &str) -> String {
@@ -15,7 +18,8 @@ pub fn normal_location(location: &str) -> String {
 /// # Errors
 /// Refuses a document without one.
 pub fn location_of(body: &Object) -> Result<String, Refusal> {
-    body.get("location").and_then(Value::as_str).map(normal_location).ok_or_else(|| {
-        Refusal::new(400, "LocationRequired", "The location property is required for this definition.")
-    })
+    body.get("location")
+        .and_then(Value::as_str)
+        .map(normal_location)
+        .ok_or_else(|| LOCATION_REQUIRED.says("The location property is required for this definition."))
 }

@@ -11,8 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::code::Code;
 use super::error::Refusal;
 use super::protocol::{KeyForm, Protocol};
+
+const CANCELED: Code = Code::azures(409, "Canceled");
 
 /// What happens when an operation ends well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -147,7 +150,7 @@ impl OperationEnd {
         match self {
             Self::Succeeded => Status::Succeeded,
             Self::Failed { code, message } => Status::Failed(Refusal::network(400, code, message)),
-            Self::Canceled => Status::Canceled(Refusal::network(409, "Canceled", "Operation was canceled.")),
+            Self::Canceled => Status::Canceled(CANCELED.details("Operation was canceled.")),
         }
     }
 }

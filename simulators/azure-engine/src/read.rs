@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::answer::Answer;
+use super::code::Code;
 use super::document::{items, name};
 use super::error::Refusal;
 use super::operation::{Completion, Status};
@@ -13,6 +14,8 @@ use super::protocol::Pages;
 use super::version::remove;
 use crate::provider::{AzureState, Expand, Listing, Record};
 use crate::resolve::Resolved;
+
+const OPERATION_NOT_FOUND: Code = Code::ours(404, "OperationNotFound");
 
 /// Longest pause that polls are told to make, in seconds.
 const MAX_POLL_SECONDS: u64 = 10;
@@ -106,11 +109,7 @@ impl AzureState {
     /// GET of an operation: its status, or (`result`) the final answer of the call that started it.
     pub fn poll(&self, subscription: &str, key: &str, result: bool) -> Result<Answer, Refusal> {
         let operation = self.operations.readable(key, subscription).ok_or_else(|| {
-            Refusal::new(
-                404,
-                "OperationNotFound",
-                format!("The operation '{key}' could not be found or has expired."),
-            )
+            OPERATION_NOT_FOUND.says(format_args!("The operation '{key}' could not be found or has expired."))
         })?;
         let running = operation.status == Status::InProgress;
         let pause = running.then(|| self.poll_pause(operation.due)).flatten();

@@ -2,11 +2,14 @@
 
 use azure_types::ResourceId;
 
+use super::code::Code;
 use super::error::Refusal;
 use super::protocol::{GLOBAL, Readiness};
 use super::provider::{AzureState, Record};
 use super::reference::Role;
 use super::store::State;
+
+const REFERENCE_NOT_READY: Code = Code::ours(409, "Conflict");
 
 impl AzureState {
     /// Checks that everything a document is about to point at exists and is ready.
@@ -40,15 +43,11 @@ impl AzureState {
                 // Nobody waits for what will not come.
                 (Readiness::UnderWay, State::Creating | State::Updating) => {}
                 (Readiness::UnderWay, _) => {
-                    return Err(Refusal::new(
-                        409,
-                        "Conflict",
-                        format!(
-                            "Resource {} is in {} state and cannot be used.",
-                            reference.to,
-                            self.state_name(holder)
-                        ),
-                    ));
+                    return Err(REFERENCE_NOT_READY.says(format_args!(
+                        "Resource {} is in {} state and cannot be used.",
+                        reference.to,
+                        self.state_name(holder)
+                    )));
                 }
             }
         }

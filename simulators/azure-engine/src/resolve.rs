@@ -3,9 +3,12 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
+use super::code::Code;
 use super::documents::Documents;
 use super::error::Refusal;
 use crate::provider::{AzureState, ChildCollection, Expand, LiesIn, Record, ResourceType};
+
+const INVALID_REQUEST_PATH: Code = Code::ours(404, "InvalidRequestPath");
 
 /// What a path means among the known types.
 #[derive(Clone)]
@@ -110,7 +113,7 @@ impl AzureState {
                     "A resource of type '{full_type}' lies in a resource group, and the path names none."
                 ),
             };
-            return Err(Refusal::new(404, "InvalidRequestPath", text));
+            return Err(INVALID_REQUEST_PATH.says(text));
         }
         // The stored spelling of the name wins on reads; a write puts its own in its place.
         for (at, segment) in rest.iter().enumerate() {

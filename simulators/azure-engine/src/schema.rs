@@ -4,8 +4,11 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
+use super::code::Code;
 use super::document::text;
 use super::error::Refusal;
+
+const INVALID_JSON_REFERENCE_FORMAT: Code = Code::azures(400, "InvalidJsonReferenceFormat");
 
 /// What a member holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,7 +149,7 @@ fn check_reference(value: &Value, namespace: &str, expected: &str, path: &str) -
         return Ok(());
     }
     Err(Refusal::unreadable(
-        "InvalidJsonReferenceFormat",
+        INVALID_JSON_REFERENCE_FORMAT.code,
         format!(
             "Reference Id {id} is not formatted correctly. The Id is expected to reference resources of type \
              {expected}. Path {path}."

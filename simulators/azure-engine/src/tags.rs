@@ -2,9 +2,15 @@
 
 use serde_json::Value;
 
+use super::code::Code;
 use super::document::Object;
 use super::error::Refusal;
 use super::provider::AzureState;
+
+const INVALID_TAG_NAME_CHARACTERS: Code = Code::azures(400, "InvalidTagNameCharacters");
+const INVALID_TAG_NAME_LENGTH: Code = Code::ours(400, "InvalidTagNameLength");
+const INVALID_TAG_VALUE_LENGTH: Code = Code::azures(400, "InvalidTagValueLength");
+const TOO_MANY_TAGS: Code = Code::azures(400, "TooManyTags");
 
 impl AzureState {
     /// Tags are an object of texts, not too many and not too long; no tags at all are left out.
@@ -25,7 +31,7 @@ impl AzureState {
                  allowed - '{most}'.",
                 tags.len()
             );
-            return Err(Refusal::new(400, "TooManyTags", text));
+            return Err(TOO_MANY_TAGS.says(text));
         }
         let (name_length, value_length) =
             (self.limit("resources.tagNameLength"), self.limit("resources.tagValueLength"));
@@ -39,15 +45,15 @@ impl AzureState {
                 let text = format!(
                     "The tag names '{name}' have reserved characters '<,>,%,&,\\,?,/' or control characters."
                 );
-                ("InvalidTagNameCharacters", text)
+                (INVALID_TAG_NAME_CHARACTERS, text)
             } else if length(name) > name_length {
-                ("InvalidTagNameLength", too_long("name", name, name_length))
+                (INVALID_TAG_NAME_LENGTH, too_long("name", name, name_length))
             } else if length(value) > value_length {
-                ("InvalidTagValueLength", too_long("value", value, value_length))
+                (INVALID_TAG_VALUE_LENGTH, too_long("value", value, value_length))
             } else {
                 continue;
             };
-            return Err(Refusal::new(400, code, text));
+            return Err(code.says(text));
         }
         Ok(())
     }

@@ -40,8 +40,6 @@ pub enum Scope {
     Resource(Option<String>, String, Vec<String>),
     /// Something that lies on a resource and belongs to another provider, such as its tags.
     Extension(Extension),
-    /// `tagNames`, `tagNames/{name}`, `tagNames/{name}/tagValues/{value}`.
-    TagNames(Vec<String>),
 }
 
 /// `.../providers/{ns}/{type}/{name}/providers/{by}/{below}`: what lies on a resource.
@@ -116,7 +114,6 @@ impl Target {
             {
                 Scope::Operation((*namespace).into(), (*key).into(), is_result(kind))
             }
-            [word, below @ ..] if is(word, "tagNames") => Scope::TagNames(owned(below)),
             [word, namespace, below @ ..] if is(word, "providers") => {
                 Scope::of_resource(None, namespace, owned(below))
             }
@@ -252,7 +249,6 @@ mod tests {
             ("/tenants", Ok(Target::Tenants)),
             ("/providers/N", Ok(Target::TenantProviders(Some("N".into())))),
             ("/providers/N/t", Err(BadPath::Unknown)),
-            ("/subscriptions/s/tagNames/a", within(Scope::TagNames(list(&["a"])))),
             (
                 "/subscriptions/s/resourceGroups/g/providers/N/t/a/Providers/M/u/b",
                 within(Scope::Extension(Extension {

@@ -2,7 +2,19 @@
 
 use azure_types::ResourceId;
 
+use super::code::Code;
 use super::error::Refusal;
+
+const CANCELED: Code = Code::azures(409, "Canceled");
+const PRECONDITION_FAILED: Code = Code::azures(412, "PreconditionFailed");
+const ANOTHER_OPERATION_IN_PROGRESS: Code = Code::azures(409, "AnotherOperationInProgress");
+const RETRYABLE_ERROR: Code = Code::azures(429, "RetryableError");
+const INVALID_PROPERTY_VALUE: Code = Code::ours(400, "InvalidPropertyValue");
+const CANCELED_AND_SUPERSEDED_DUE_TO_ANOTHER_OPERATION: Code =
+    Code::azures(409, "CanceledAndSupersededDueToAnotherOperation");
+const PRECONDITION_FAILED_ETAG_MISMATCH: Code = Code::azures(412, "PreconditionFailedEtagMismatch");
+const RETRYABLE_ERROR_DUE_TO_ANOTHER_OPERATION: Code =
+    Code::azures(429, "RetryableErrorDueToAnotherOperation");
 
 /// A write that came while something else goes on with its resource.
 pub struct Blocked<'a> {
@@ -63,15 +75,14 @@ pub static USUAL: Words = Words {
 };
 
 fn superseded(name: &str, key: &str, by: &str) -> Refusal {
-    Refusal::network(409, "Canceled", "Operation was canceled.").with_detail(
-        "CanceledAndSupersededDueToAnotherOperation",
+    CANCELED.details("Operation was canceled.").with_detail(
+        CANCELED_AND_SUPERSEDED_DUE_TO_ANOTHER_OPERATION.code,
         format!("Operation {name} ({key}) was canceled and superseded by operation {by}."),
     )
 }
 
 fn mismatch(given: &str, current: &str, id: &ResourceId) -> Refusal {
-    Refusal::network(412, "PreconditionFailed", "Precondition failed.").with_detail(
-        "PreconditionFailedEtagMismatch",
+    PRECONDITION_FAILED.details("Precondition failed.").with_detail(PRECONDITION_FAILED_ETAG_MISMATCH.code,
         format!(
             "Etag provided in if-match header {given} does not match etag {current} of resource {id} in NRP data store."
         ),
@@ -83,15 +94,14 @@ fn going(blocked: &Blocked<'_>) -> Refusal {
     if blocked.operation.is_some() {
         text = format!("{text} To retrieve status of the operation use uri: {}.", blocked.url);
     }
-    Refusal::network(409, "AnotherOperationInProgress", text)
+    ANOTHER_OPERATION_IN_PROGRESS.details(text)
 }
 
 fn busy(blocked: &Blocked<'_>) -> Refusal {
     let (name, key) = blocked.operation.unwrap_or_default();
     let wait = blocked.wait;
-    Refusal::network(429, "RetryableError", "A retryable error occurred.")
-        .with_detail(
-            "RetryableErrorDueToAnotherOperation",
+    RETRYABLE_ERROR.details("A retryable error occurred.")
+        .with_detail(RETRYABLE_ERROR_DUE_TO_ANOTHER_OPERATION.code,
             format!(
                 "Operation {name} ({key}) is updating resource {}. The call can be retried in {wait} seconds.",
                 blocked.id
@@ -102,9 +112,6 @@ fn busy(blocked: &Blocked<'_>) -> Refusal {
 
 fn out_of_range(wrong: &OutOfRange<'_>) -> Refusal {
     let OutOfRange { id, member, value, least, most } = wrong;
-    Refusal::network(
-        400,
-        "InvalidPropertyValue",
-        format!("Value {value} of '{member}' of {id} is outside the range {least} to {most}."),
-    )
+    INVALID_PROPERTY_VALUE
+        .details(format_args!("Value {value} of '{member}' of {id} is outside the range {least} to {most}."))
 }

@@ -4,6 +4,7 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::answer::{Answer, Note, OperationLinks};
+use super::code::Code;
 use super::document::{Object, drop_nulls, into_object, items, merge, name};
 use super::envelope;
 use super::error::Refusal;
@@ -22,6 +23,12 @@ use crate::provider::{
     Source,
 };
 use crate::resolve::Resolved;
+
+const ONLY_TAGS_SUPPORTED_FOR_PATCH: Code = Code::azures(400, "OnlyTagsSupportedForPatch");
+const PRECONDITION_FAILED: Code = Code::azures(412, "PreconditionFailed");
+const INVALID_RESOURCE_TYPE: Code = Code::azures(404, "InvalidResourceType");
+const RESOURCE_GROUP_BEING_DELETED: Code = Code::azures(409, "ResourceGroupBeingDeleted");
+const INVALID_RESOURCE_LOCATION: Code = Code::azures(409, "InvalidResourceLocation");
 
 impl AzureState {
     /// PUT of a resource or of a child document.
@@ -131,13 +138,9 @@ impl AzureState {
         let record = self.require(resolved)?;
         let protocol = resolved.resource_type.protocol();
         if let (true, Some(member)) = (protocol.only_tags, patch.keys().find(|member| *member != "tags")) {
-            return Err(Refusal::network(
-                400,
-                "OnlyTagsSupportedForPatch",
-                format!(
-                    "PATCH request content includes {member} property. Only tags property is currently supported."
-                ),
-            ));
+            return Err(ONLY_TAGS_SUPPORTED_FOR_PATCH.details(format_args!(
+                "PATCH request content includes {member} property. Only tags property is currently supported."
+            )));
         }
         let mut merged = record.body.clone();
         if let (Some(tags), Some(document)) = (patch.remove("tags"), merged.as_object_mut()) {
@@ -178,7 +181,7 @@ impl AzureState {
                     let child = id.child(collection.name, name);
                     let state = if existed { "exists already" } else { "does not exist" };
                     let text = format!("Resource {child} {state}, which the request's conditions exclude.");
-                    return Err(Refusal::new(412, "PreconditionFailed", text));
+                    return Err(PRECONDITION_FAILED.says(text));
                 }
                 let of_parent = Conditions { if_none_match: None, ..conditions.clone() };
                 self.check_conditions(id, old, &of_parent)?;
@@ -336,11 +339,7 @@ impl AzureState {
         let superseded =
             self.operations.running(record.operation.as_ref()).map(|running| running.key.clone());
         let done = resource_type.act(self, &id, action, body).unwrap_or_else(|| {
-            Err(Refusal::new(
-                404,
-                "InvalidResourceType",
-                format!("The action '{action}' is not known for '{id}'."),
-            ))
+            Err(INVALID_RESOURCE_TYPE.says(format_args!("The action '{action}' is not known for '{id}'.")))
         })?;
         self.revision += 1;
         if let Some(answer) = done.answer {
@@ -408,10 +407,7 @@ impl AzureState {
         self.require_group(id)?;
         let Some(group) = id.group_name() else { return Ok(()) };
         match self.store.get(&ResourceId::group(id.subscription_id(), group)) {
-            Some(record) if record.state == State::Deleting => Err(Refusal::new(
-                409,
-                "ResourceGroupBeingDeleted",
-                format!(
+            Some(record) if record.state == State::Deleting => Err(RESOURCE_GROUP_BEING_DELETED.says(format_args!(
                     "The resource group '{group}' is in deprovisioning state and cannot perform this operation."
                 ),
             )),
@@ -426,15 +422,14 @@ impl AzureState {
         conditions: &Conditions,
     ) -> Result<(), Refusal> {
         if let (Some("*"), Some(old)) = (conditions.if_none_match.as_deref().map(str::trim), old) {
-            return Err(Refusal::new(
-                412,
-                "PreconditionFailed",
-                format!("Resource {} exists already, and the request asks to create it.", old.id),
-            ));
+            return Err(PRECONDITION_FAILED.says(format_args!(
+                "Resource {} exists already, and the request asks to create it.",
+                old.id
+            )));
         }
         let Some(given) = conditions.if_match.as_deref().map(str::trim) else { return Ok(()) };
         let Some(old) = old else {
-            return Err(Refusal::new(412, "PreconditionFailed", format!("Resource {id} does not exist.")));
+            return Err(PRECONDITION_FAILED.says(format_args!("Resource {id} does not exist.")));
         };
         let current = self.etag(old);
         if given == "*" {
@@ -466,10 +461,7 @@ impl AzureState {
         if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str)
             && current != location
         {
-            return Err(Refusal::new(
-                409,
-                "InvalidResourceLocation",
-                format!(
+            return Err(INVALID_RESOURCE_LOCATION.says(format_args!(
                     "The resource '{}' already exists in location '{current}' in resource group '{}'. A resource \
                          with the same name cannot be created in location '{location}'. Please select a new resource \
                          name.",

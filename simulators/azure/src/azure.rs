@@ -15,6 +15,7 @@ use crate::data_plane::HostRoutes;
 use azure_engine::actors::{Actor, Actors};
 use azure_engine::budget::BudgetState;
 use azure_engine::budget::Budgets;
+use azure_engine::code::Code;
 use azure_engine::consistency::Consistency;
 use azure_engine::data_plane::DataPlane;
 use azure_engine::documents::Documents;
@@ -32,6 +33,8 @@ use azure_engine::request::Conditions;
 use azure_engine::snapshot::BadSnapshot;
 use azure_entra::{Clock, TokenVerifier};
 use azure_providers::resources::{ResourceManager, delete_group, put_group};
+
+const RESOURCE_NOT_FOUND: Code = Code::azures(404, "ResourceNotFound");
 
 /// One simulated Azure. Clones are cheap and stand for the same Azure.
 ///
@@ -170,8 +173,7 @@ impl Azure {
     /// What Azure would refuse; also when the resource is absent.
     pub fn edit(&self, id: &ResourceId, edit: impl FnOnce(&mut Value)) -> Result<Value, Refusal> {
         self.change(|state| {
-            let absent =
-                || Refusal::new(404, "ResourceNotFound", format!("The Resource '{id}' was not found."));
+            let absent = || RESOURCE_NOT_FOUND.says(format_args!("The Resource '{id}' was not found."));
             let mut document = state.document(id).ok_or_else(absent)?;
             edit(&mut document);
             put_at_once(state, id, document)
@@ -359,7 +361,7 @@ impl Azure {
     pub fn remove_instance(&self, scale_set: &ResourceId, instance: &str) -> Result<(), Refusal> {
         let id = scale_set.child("virtualMachines", instance);
         if self.document(&id).is_none() {
-            return Err(Refusal::new(404, "ResourceNotFound", format!("The Resource '{id}' was not found.")));
+            return Err(RESOURCE_NOT_FOUND.says(format_args!("The Resource '{id}' was not found.")));
         }
         self.delete(&id)
     }

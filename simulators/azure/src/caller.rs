@@ -14,11 +14,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::azure::Azure;
+use azure_engine::code::Code;
 use azure_engine::dispatch::Located;
 use azure_engine::error::{Extra, Refusal};
 use azure_engine::provider::AzureState;
 use azure_engine::target::Target;
 use azure_entra::{AuthFailure, Principal};
+
+const LINKED_AUTHORIZATION_FAILED: Code = Code::azures(403, "LinkedAuthorizationFailed");
+const INVALID_AUTHENTICATION_TOKEN: Code = Code::azures(401, "InvalidAuthenticationToken");
+const INVALID_AUXILIARY_TOKENS: Code = Code::ours(401, "InvalidAuxiliaryTokens");
 
 /// How many tokens of other tenants one request may carry, as Resource Manager documents.
 const MAX_AUXILIARY_TOKENS: usize = 3;
@@ -135,10 +140,7 @@ impl Caller {
         });
         let Some(missing) = missing else { return Ok(()) };
         let verb = if method == "POST" { "action" } else { "write" };
-        Err(Refusal::new(
-            403,
-            "LinkedAuthorizationFailed",
-            format!(
+        Err(LINKED_AUTHORIZATION_FAILED.says(format_args!(
                 "The client '{}' with object id '{}' has permission to perform action '{}/{verb}' on scope '{}'; \
                  however, the current tenant '{}' is not authorized to access linked subscription '{missing}'.",
                 principal.client_id,
@@ -180,9 +182,7 @@ fn insufficient_claims(authority: &str, tenant: &str, since: i64) -> Refusal {
     let claims = json!({ "access_token": { "nbf": { "essential": true, "value": since.to_string() } } });
     let claims = STANDARD.encode(claims.to_string());
     let authority = authority.trim_end_matches('/');
-    let mut refusal = Refusal::new(
-        401,
-        "InvalidAuthenticationToken",
+    let mut refusal = INVALID_AUTHENTICATION_TOKEN.says(
         "Continuous access evaluation resulted in challenge with result: InteractionRequired and code: \
          TokenIssuedBeforeRevocationTimestamp.",
     );
@@ -194,7 +194,7 @@ fn insufficient_claims(authority: &str, tenant: &str, since: i64) -> Refusal {
 }
 
 fn invalid_auxiliary(why: &str) -> Refusal {
-    Refusal::new(401, "InvalidAuxiliaryTokens", format!("The auxiliary tokens are invalid: {why}"))
+    INVALID_AUXILIARY_TOKENS.says(format_args!("The auxiliary tokens are invalid: {why}"))
 }
 
 /// Whom a token says it is for, where nobody checks it: two programs have two budgets all the same.

@@ -21,6 +21,7 @@ use crate::caller::{Caller, Credentials};
 use crate::control_requests::{guarded, nothing_at};
 use azure_engine::answer::{Answer, Note};
 use azure_engine::budget::{Class, Remaining};
+use azure_engine::code::Code;
 use azure_engine::dispatch::Located;
 use azure_engine::document::merge;
 use azure_engine::error::Refusal;
@@ -33,6 +34,9 @@ use azure_engine::provider::AzureState;
 use azure_engine::request::Conditions;
 use azure_engine::request::Request as ArmRequest;
 use azure_engine::target::Target;
+
+const UNSUPPORTED_MEDIA_TYPE: Code = Code::azures(415, "UnsupportedMediaType");
+const REQUEST_CONTENT_TOO_LARGE: Code = Code::azures(413, "RequestContentTooLarge");
 
 impl Azure {
     /// The HTTP surface: Resource Manager, cloud metadata, the control API under `/_cerulean/`, and what is served under
@@ -246,7 +250,7 @@ fn unsupported_media(headers: &HeaderMap) -> Option<Refusal> {
         let text = format!(
             "The content media type '{media}' is not supported. Only 'application/json' is supported."
         );
-        Refusal::new(415, "UnsupportedMediaType", text)
+        UNSUPPORTED_MEDIA_TYPE.says(text)
     })
 }
 
@@ -260,7 +264,7 @@ pub(crate) async fn read_body(body: Body, largest: u64) -> Result<Bytes, Refusal
                 _ => format!("{largest} bytes"),
             };
             let text = format!("The request content size exceeds the maximum size of {text}.");
-            Err(Refusal::new(413, "RequestContentTooLarge", text))
+            Err(REQUEST_CONTENT_TOO_LARGE.says(text))
         }
         Err(error) => Err(Refusal::bad_content(error)),
     }

@@ -115,9 +115,6 @@ async fn tags_are_a_resource_of_every_scope() {
         let document = ask(&client, "GET", &scope, Value::Null).await.expect(200);
         assert_eq!(document.body["tags"], json!({ "c": "4" }), "{scope}");
     }
-    let used = ask(&client, "GET", &format!("{subscription}/tagNames"), Value::Null).await.expect(200);
-    assert_eq!(used.body["value"][0]["tagName"], "c");
-    assert_eq!(used.body["value"][0]["count"]["value"], 2);
     let at = format!("{address}/providers/Microsoft.Resources/tags/default");
     ask(&client, "DELETE", &at, Value::Null).await.expect(200);
     assert!(client.get(&address).await.body.get("tags").is_none());
@@ -125,23 +122,6 @@ async fn tags_are_a_resource_of_every_scope() {
     ask(&client, "GET", &missing, Value::Null).await.refused(404, "ResourceNotFound");
     let many: serde_json::Map<String, Value> = (0..51).map(|n| (format!("t{n}"), "v".into())).collect();
     ask(&client, "PUT", &at, tags(Value::Object(many))).await.refused(400, "TooManyTags");
-}
-
-#[tokio::test(start_paused = true)]
-async fn tag_names_are_planned_and_go_when_nobody_uses_them() {
-    let client = Client::with_group(Options::default()).await;
-    let at = |rest: &str| format!("/subscriptions/{SUBSCRIPTION}/tagNames/{rest}");
-    ask(&client, "PUT", &at("cost"), Value::Null).await.expect(201);
-    ask(&client, "PUT", &at("cost"), Value::Null).await.expect(200);
-    ask(&client, "PUT", &at("cost/tagValues/low"), Value::Null).await.expect(201);
-    ask(&client, "PUT", &at("none/tagValues/low"), Value::Null).await.refused(404, "TagNotFound");
-    let group = json!({ "location": "eastus", "tags": { "cost": "low" } });
-    ask(&client, "PUT", group_path().split('?').next().unwrap(), group).await.expect(200);
-    ask(&client, "DELETE", &at("cost"), Value::Null).await.refused(409, "TagInUse");
-    let plain = json!({ "location": "eastus" });
-    ask(&client, "PUT", group_path().split('?').next().unwrap(), plain).await.expect(200);
-    ask(&client, "DELETE", &at("cost"), Value::Null).await.expect(200);
-    ask(&client, "DELETE", &at("cost"), Value::Null).await.expect(204);
 }
 
 #[tokio::test(start_paused = true)]

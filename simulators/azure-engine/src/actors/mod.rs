@@ -17,9 +17,12 @@ use tokio::time::Instant;
 
 pub use declaration::{Actor, ActorAction, Condition, Schedule, Selection};
 
+use crate::code::Code;
 use crate::document::Object;
 use crate::error::Refusal;
 use crate::seed::Seed;
+
+const REQUEST_DISALLOWED_BY_POLICY: Code = Code::azures(403, "RequestDisallowedByPolicy");
 
 /// A write, as policies see it.
 pub struct Write<'a> {
@@ -277,9 +280,8 @@ fn disallowed(id: &ResourceId, policy: &str) -> Refusal {
         "policyAssignment": { "name": policy, "id": format!("{scope}/policyAssignments/{policy}") },
         "policyDefinition": { "name": policy, "id": format!("{scope}/policyDefinitions/{policy}") },
     }]);
-    Refusal::new(
-        403,
-        "RequestDisallowedByPolicy",
-        format!("Resource '{}' was disallowed by policy. Policy identifiers: '{identifiers}'.", id.name()),
-    )
+    REQUEST_DISALLOWED_BY_POLICY.says(format_args!(
+        "Resource '{}' was disallowed by policy. Policy identifiers: '{identifiers}'.",
+        id.name()
+    ))
 }

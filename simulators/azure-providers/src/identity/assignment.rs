@@ -5,9 +5,13 @@ use serde_json::{Value, json};
 
 use super::ids::Ids;
 use super::user_assigned;
+use azure_engine::code::Code;
 use azure_engine::document::{Object, members, text};
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
+
+const FAILED_IDENTITY_OPERATION: Code = Code::azures(400, "FailedIdentityOperation");
+const INVALID_IDENTITY_TYPE: Code = Code::ours(400, "InvalidIdentityType");
 
 /// Whether a document has an identity of its own.
 pub(super) fn is_own(document: &Value) -> bool {
@@ -21,7 +25,7 @@ fn user_assigned_of(document: &Value) -> impl Iterator<Item = &String> {
 /// Checks the identities that a write gives to a resource, and cuts them down to what clients write.
 pub(crate) fn check_identity(azure: &AzureState, id: &ResourceId, body: &mut Object) -> Result<(), Refusal> {
     let Some(identity) = body.get("identity") else { return Ok(()) };
-    let failed = |text: String| Refusal::new(400, "FailedIdentityOperation", text);
+    let failed = |text: String| FAILED_IDENTITY_OPERATION.says(text);
     let kind = text(identity, "type").unwrap_or_default().to_ascii_lowercase().replace(' ', "");
     let kind = match kind.as_str() {
         "none" => {
@@ -32,11 +36,8 @@ pub(crate) fn check_identity(azure: &AzureState, id: &ResourceId, body: &mut Obj
         "userassigned" => "UserAssigned",
         "systemassigned,userassigned" | "userassigned,systemassigned" => "SystemAssigned, UserAssigned",
         other => {
-            return Err(Refusal::new(
-                400,
-                "InvalidIdentityType",
-                format!("The identity type '{other}' of resource '{id}' is not valid."),
-            ));
+            return Err(INVALID_IDENTITY_TYPE
+                .says(format_args!("The identity type '{other}' of resource '{id}' is not valid.")));
         }
     };
     let mut assigned = Object::new();
@@ -51,11 +52,9 @@ pub(crate) fn check_identity(azure: &AzureState, id: &ResourceId, body: &mut Obj
         assigned.insert(named.clone(), json!({}));
     }
     if assigned.is_empty() && kind.contains("UserAssigned") {
-        return Err(Refusal::new(
-            400,
-            "InvalidIdentityType",
-            format!("The identity of resource '{id}' is user-assigned, and it names no identity."),
-        ));
+        return Err(INVALID_IDENTITY_TYPE.says(format_args!(
+            "The identity of resource '{id}' is user-assigned, and it names no identity."
+        )));
     }
     let mut cut = json!({ "type": kind });
     if kind.contains("UserAssigned") {

@@ -5,9 +5,14 @@ use serde_json::{Value, json};
 
 use super::ids::own_spelling;
 use super::protocol::protocol;
+use azure_engine::code::Code;
 use azure_engine::document::{Object, into_object, items, take_properties, text};
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+
+const BAD_REQUEST: Code = Code::azures(400, "BadRequest");
+const CONFLICT: Code = Code::azures(409, "Conflict");
+const NOT_FOUND: Code = Code::azures(404, "NotFound");
 
 pub(crate) struct FederatedCredentials;
 
@@ -35,7 +40,7 @@ impl ResourceType for FederatedCredentials {
     }
 
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        let bad = |text: String| Refusal::new(400, "BadRequest", text);
+        let bad = |text: String| BAD_REQUEST.says(text);
         let mut properties = take_properties(&mut proposal.body);
         properties.retain(|member, _| matches!(member.as_str(), "issuer" | "subject" | "audiences"));
         let value = Value::Object(properties);
@@ -71,11 +76,9 @@ impl ResourceType for FederatedCredentials {
             text(&other.body, &format!("properties/{member}")) == text(&value, member)
         };
         if others.iter().any(|other| same(other, "issuer") && same(other, "subject")) {
-            return Err(Refusal::new(
-                409,
-                "Conflict",
-                "Issuer and subject combination already exists for this Managed Identity.",
-            ));
+            return Err(
+                CONFLICT.says("Issuer and subject combination already exists for this Managed Identity.")
+            );
         }
         Ok(json!({ "properties": into_object(value) }))
     }
@@ -89,14 +92,10 @@ impl ResourceType for FederatedCredentials {
 
     fn absent(&self, id: &ResourceId) -> Option<Refusal> {
         let parent = id.parent()?;
-        Some(Refusal::new(
-            404,
-            "NotFound",
-            format!(
-                "The federated identity credential '{}' of the identity '{}' was not found.",
-                id.name(),
-                own_spelling(&parent)
-            ),
-        ))
+        Some(NOT_FOUND.says(format_args!(
+            "The federated identity credential '{}' of the identity '{}' was not found.",
+            id.name(),
+            own_spelling(&parent)
+        )))
     }
 }

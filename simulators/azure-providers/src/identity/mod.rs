@@ -15,11 +15,15 @@ pub use self::directory::{DirectoryIdentity, Holder, Trusted, find, holders};
 
 use self::ids::Ids;
 use azure_engine::answer::Answer;
+use azure_engine::code::Code;
 use azure_engine::error::Refusal;
 use azure_engine::limits::Limit;
 use azure_engine::names::NameRule;
 use azure_engine::provider::AzureState;
 use azure_engine::provider::{EnvelopeMember, Extension, Provider};
+
+const INVALID_RESOURCE_NAME: Code = Code::azures(400, "InvalidResourceName");
+const NOT_FOUND: Code = Code::azures(404, "NotFound");
 
 pub(crate) fn provider() -> Provider {
     Provider {
@@ -58,10 +62,7 @@ fn fits(name: &str, shortest: usize, longest: usize) -> bool {
 }
 
 fn bad_name(name: &str, shortest: usize, longest: usize) -> Refusal {
-    Refusal::new(
-        400,
-        "InvalidResourceName",
-        format!(
+    INVALID_RESOURCE_NAME.says(format_args!(
             "The resource name '{name}' is invalid. It must begin with a letter or digit, hold only letters, digits, '-' \
              and '_', and be {shortest} to {longest} characters long."
         ),
@@ -79,7 +80,7 @@ fn own_identity(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Result<
     }
     let Some(record) = azure.store.get(asked.scope).filter(|record| assignment::is_own(&record.body)) else {
         let text = format!("The resource '{}' has no identity of its own.", asked.scope);
-        return Some(Err(Refusal::new(404, "NotFound", text)));
+        return Some(Err(NOT_FOUND.says(text)));
     };
     let ids = Ids::of(azure, &record.id, record.incarnation);
     Some(Ok(Answer::ok(json!({

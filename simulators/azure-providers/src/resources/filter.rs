@@ -2,8 +2,11 @@
 
 use serde_json::Value;
 
+use azure_engine::code::Code;
 use azure_engine::document::members;
 use azure_engine::error::Refusal;
+
+const INVALID_FILTER_IN_QUERY_STRING: Code = Code::azures(400, "InvalidFilterInQueryString");
 
 /// How deep parentheses may stand in each other: each level is a call of the parser on the stack.
 const MAX_DEPTH: usize = 16;
@@ -40,11 +43,8 @@ impl Filter {
             rest.is_empty().then_some(filter)
         });
         parsed.ok_or_else(|| {
-            Refusal::new(
-                400,
-                "InvalidFilterInQueryString",
-                format!("Invalid $filter '{text}' specified in the query string."),
-            )
+            INVALID_FILTER_IN_QUERY_STRING
+                .says(format_args!("Invalid $filter '{text}' specified in the query string."))
         })
     }
 

@@ -7,10 +7,14 @@ use serde_json::{Value, json};
 
 use super::filter::Filter;
 use azure_engine::answer::Answer;
+use azure_engine::code::Code;
 use azure_engine::document::text;
 use azure_engine::error::Refusal;
 use azure_engine::paging::{page, sort};
 use azure_engine::provider::{AzureState, Record};
+
+const INVALID_TOP_IN_QUERY_STRING: Code = Code::ours(400, "InvalidTopInQueryString");
+const INVALID_SKIP_TOKEN_IN_QUERY_STRING: Code = Code::ours(400, "InvalidSkipTokenInQueryString");
 
 /// Most items of one page.
 const MAX_PAGE_ITEMS: usize = 1_000;
@@ -29,11 +33,8 @@ pub(super) fn listed(
         Some(top) => {
             top.parse().ok().filter(|top| *top > 0).map(|top: usize| top.min(MAX_PAGE_ITEMS)).ok_or_else(
                 || {
-                    Refusal::new(
-                        400,
-                        "InvalidTopInQueryString",
-                        format!("The value '{top}' of $top in the query string is invalid."),
-                    )
+                    INVALID_TOP_IN_QUERY_STRING
+                        .says(format_args!("The value '{top}' of $top in the query string is invalid."))
                 },
             )?
         }
@@ -46,11 +47,7 @@ pub(super) fn listed(
     sort(&mut records, |record| record.id.as_str());
     let (records, next_page) = page(records, |record: &&Record| record.id.as_str(), given("$skiptoken"), top)
         .ok_or_else(|| {
-            Refusal::new(
-                400,
-                "InvalidSkipTokenInQueryString",
-                "The $skiptoken in the query string is invalid.",
-            )
+            INVALID_SKIP_TOKEN_IN_QUERY_STRING.says("The $skiptoken in the query string is invalid.")
         })?;
     let shown = records.into_iter().map(|record| show(azure, record));
     Ok(Answer { next_page, ..Answer::list(shown) })

@@ -10,6 +10,7 @@ use super::location::check_region;
 use super::protocol::{API_VERSIONS, protocol};
 use azure_engine::actors::Write;
 use azure_engine::answer::{Answer, Note, OperationLinks};
+use azure_engine::code::Code;
 use azure_engine::document::drop_nulls;
 use azure_engine::error::Refusal;
 use azure_engine::execution::Execution;
@@ -19,6 +20,10 @@ use azure_engine::operation::Completion;
 use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType, Source, UrlForm};
 use azure_engine::reference::Role;
 use azure_engine::store::State;
+
+const INVALID_RESOURCE_GROUP: Code = Code::azures(400, "InvalidResourceGroup");
+const INVALID_RESOURCE_GROUP_LOCATION: Code = Code::azures(409, "InvalidResourceGroupLocation");
+const RESOURCE_GROUP_DELETION_BLOCKED: Code = Code::azures(409, "ResourceGroupDeletionBlocked");
 
 pub(super) const RESOURCE_TYPE: &str = "Microsoft.Resources/resourceGroups";
 
@@ -55,10 +60,7 @@ pub fn put_group(
 ) -> Result<Answer, Refusal> {
     let valid = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '(' | ')');
     if name.len() > MAX_NAME_LENGTH || name.ends_with('.') || !name.chars().all(valid) {
-        return Err(Refusal::new(
-            400,
-            "InvalidResourceGroup",
-            format!(
+        return Err(INVALID_RESOURCE_GROUP.says(format_args!(
                 "The provided resource group name '{name}' has these invalid characters: it may hold letters, digits, \
                  '-', '_', '.', '(' and ')', at most {MAX_NAME_LENGTH}, and must not end with '.'."
             ),
@@ -85,14 +87,10 @@ pub fn put_group(
     if let Some(current) = old.and_then(|old| old.body.get("location")).and_then(Value::as_str)
         && current != location
     {
-        return Err(Refusal::new(
-            409,
-            "InvalidResourceGroupLocation",
-            format!(
-                "Invalid resource group location '{location}'. The Resource group already exists in location \
+        return Err(INVALID_RESOURCE_GROUP_LOCATION.says(format_args!(
+            "Invalid resource group location '{location}'. The Resource group already exists in location \
                      '{current}'."
-            ),
-        ));
+        )));
     }
     body.insert("location".into(), location.into());
     let write = Write { id: &id, resource_type: RESOURCE_TYPE, tagged: true, by: None };
@@ -189,14 +187,10 @@ pub fn delete_group(
                 |role| role != Role::Names || target.resource_type().ends_with("/privateLinkServices");
             let mut users = azure.store.referrers(&target).filter(|user| holds(user.role));
             if let Some(user) = users.find(|user| !user.from.is_within(&id)) {
-                return Err(Refusal::new(
-                    409,
-                    "ResourceGroupDeletionBlocked",
-                    format!(
-                        "Deletion of resource group '{name}' failed as resource {target} is still in use by {}.",
-                        user.from
-                    ),
-                ));
+                return Err(RESOURCE_GROUP_DELETION_BLOCKED.says(format_args!(
+                    "Deletion of resource group '{name}' failed as resource {target} is still in use by {}.",
+                    user.from
+                )));
             }
         }
     }

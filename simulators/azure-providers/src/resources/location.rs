@@ -3,8 +3,12 @@
 use serde_json::{Value, json};
 
 use azure_engine::answer::Answer;
+use azure_engine::code::Code;
 use azure_engine::error::Refusal;
 use azure_engine::provider::AzureState;
+
+const LOCATION_NOT_AVAILABLE_FOR_RESOURCE_GROUP: Code =
+    Code::azures(400, "LocationNotAvailableForResourceGroup");
 
 /// A region that a subscription may use.
 pub(super) struct Region {
@@ -151,19 +155,14 @@ pub(crate) fn check_region(
         return Ok(());
     }
     let regions: Vec<String> = regions(azure).into_iter().map(|region| region.name).collect();
-    let (code, what) = match resource_type {
-        Some(kind) => ("LocationNotAvailableForResourceType", format!("resource type '{kind}'")),
-        None => ("LocationNotAvailableForResourceGroup", "resource group".to_owned()),
-    };
-    Err(Refusal::new(
-        400,
-        code,
-        format!(
-            "The provided location '{location}' is not available for {what}. List of available regions for the \
-             resource type is '{}'.",
-            regions.join(",")
-        ),
-    ))
+    let regions = regions.join(",");
+    match resource_type {
+        Some(kind) => Err(Refusal::no_such_location(location, kind, &regions)),
+        None => Err(LOCATION_NOT_AVAILABLE_FOR_RESOURCE_GROUP.says(format_args!(
+            "The provided location '{location}' is not available for resource group. List of available regions for \
+             the resource type is '{regions}'."
+        ))),
+    }
 }
 
 /// The regions, that of the options first, with the name and the zones that the options give it.

@@ -10,7 +10,6 @@ use super::location::list_locations;
 use super::protocol::API_VERSIONS;
 use super::registration::{change_registration, list_providers, read_provider, require_registered};
 use super::subscription::{list_subscriptions, list_tenants, read_subscription};
-use super::tag::tag_names;
 use azure_engine::answer::Answer;
 use azure_engine::error::Refusal;
 use azure_engine::execution::Execution;
@@ -39,7 +38,6 @@ impl Manager for ResourceManager {
             Scope::Provider(_) | Scope::Providers | Scope::ProviderAction(..) => {
                 "Microsoft.Resources/providers"
             }
-            Scope::TagNames(_) => "Microsoft.Resources/tagNames",
             Scope::GroupOperation(_) => "Microsoft.Resources/locations/operations",
             _ => "Microsoft.Resources/subscriptions",
         }
@@ -88,10 +86,6 @@ impl Manager for ResourceManager {
             ("GET", Scope::Provider(namespace)) => read_provider(azure, Some(subscription), namespace),
             ("POST", Scope::ProviderAction(namespace, action)) => {
                 change_registration(azure, subscription, namespace, action, execution)
-            }
-            (method, Scope::TagNames(segments)) => {
-                let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-                tag_names(azure, method, subscription, &segments)
             }
             (other, _) => Err(Refusal::method_not_allowed(other)),
         }

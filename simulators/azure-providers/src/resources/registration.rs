@@ -10,12 +10,16 @@ use super::subscription_record::{
 use std::collections::BTreeSet;
 
 use azure_engine::answer::{Answer, Note};
+use azure_engine::code::Code;
 use azure_engine::document::at;
 use azure_engine::error::Refusal;
 use azure_engine::execution::Execution;
 use azure_engine::operation::Completion;
 use azure_engine::protocol::{GLOBAL, Placement};
 use azure_engine::provider::AzureState;
+
+const MISSING_SUBSCRIPTION_REGISTRATION: Code = Code::azures(409, "MissingSubscriptionRegistration");
+const CANNOT_UNREGISTER_PROVIDER: Code = Code::ours(409, "CannotUnregisterProvider");
 
 /// The one provider that no subscription can do without.
 const FREE: &str = "Microsoft.Resources";
@@ -41,14 +45,10 @@ pub(crate) fn require_registered(
         REGISTERED | UNREGISTERING => Ok(()),
         _ => {
             let spelled = azure.namespace(namespace).unwrap_or(namespace);
-            Err(Refusal::new(
-                409,
-                "MissingSubscriptionRegistration",
-                format!(
-                    "The subscription is not registered to use namespace '{spelled}'. See \
+            Err(MISSING_SUBSCRIPTION_REGISTRATION.says(format_args!(
+                "The subscription is not registered to use namespace '{spelled}'. See \
                          https://aka.ms/rps-not-found for how to register subscriptions."
-                ),
-            ))
+            )))
         }
     }
 }
@@ -67,7 +67,7 @@ pub(crate) fn change_registration(
     let id = ResourceId::subscription(subscription);
     let wanted = action.eq_ignore_ascii_case("register");
     if !wanted {
-        let refused = |text: String| Err(Refusal::new(409, "CannotUnregisterProvider", text));
+        let refused = |text: String| Err(CANNOT_UNREGISTER_PROVIDER.says(text));
         if spelled == FREE {
             return refused(format!(
                 "The provider '{spelled}' needs no registration and cannot be unregistered."

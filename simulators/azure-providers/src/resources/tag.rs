@@ -5,10 +5,14 @@ use serde_json::{Value, json};
 
 use super::subscription_record::hold;
 use azure_engine::answer::{Answer, Note};
-use azure_engine::document::{Object, members, text};
+use azure_engine::code::Code;
+use azure_engine::document::{Object, text};
 use azure_engine::error::Refusal;
 use azure_engine::journal::differences;
 use azure_engine::provider::{AzureState, Extension};
+
+const INVALID_RESOURCE_NAME: Code = Code::ours(400, "InvalidResourceName");
+const TAGS_NOT_SUPPORTED: Code = Code::ours(400, "TagsNotSupported");
 
 /// Answers `{scope}/providers/Microsoft.Resources/tags/default`.
 pub(super) fn answer(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Result<Answer, Refusal>> {
@@ -16,11 +20,8 @@ pub(super) fn answer(azure: &mut AzureState, asked: &Extension<'_>) -> Option<Re
         [tags, name] if tags.eq_ignore_ascii_case("tags") && name.eq_ignore_ascii_case("default") => {
             Some(tags_of(azure, asked))
         }
-        [tags, name] if tags.eq_ignore_ascii_case("tags") => Some(Err(Refusal::new(
-            400,
-            "InvalidResourceName",
-            format!("The tags of a scope are called 'default', not '{name}'."),
-        ))),
+        [tags, name] if tags.eq_ignore_ascii_case("tags") => Some(Err(INVALID_RESOURCE_NAME
+            .says(format_args!("The tags of a scope are called 'default', not '{name}'.")))),
         _ => None,
     }
 }
@@ -35,11 +36,8 @@ fn tags_of(azure: &mut AzureState, asked: &Extension<'_>) -> Result<Answer, Refu
         None => scope.namespace().is_none(),
     };
     if !supported {
-        return Err(Refusal::new(
-            400,
-            "TagsNotSupported",
-            format!("Resources of type '{}' have no tags.", scope.resource_type()),
-        ));
+        return Err(TAGS_NOT_SUPPORTED
+            .says(format_args!("Resources of type '{}' have no tags.", scope.resource_type())));
     }
     let held = azure.store.get(scope).and_then(|record| record.body.get("tags"));
     let old = held.and_then(Value::as_object).cloned().unwrap_or_default();
@@ -116,109 +114,4 @@ fn shown(scope: &ResourceId, tags: &Object) -> Value {
         "type": "Microsoft.Resources/tags",
         "properties": { "tags": tags },
     })
-}
-
-/// The older way to manage tags: names and values of a subscription, and how often they are used.
-pub(crate) fn tag_names(
-    azure: &mut AzureState,
-    method: &str,
-    subscription: &str,
-    segments: &[&str],
-) -> Result<Answer, Refusal> {
-    let scope = ResourceId::subscription(subscription);
-    let (name, value) = match segments {
-        [] if method == "GET" => return Ok(Answer::ok(json!({ "value": used_tags(azure, &scope) }))),
-        [name] => (*name, None),
-        [name, values, value] if values.eq_ignore_ascii_case("tagValues") => (*name, Some(*value)),
-        _ => return Err(Refusal::method_not_allowed(method)),
-    };
-    let entry = |azure: &AzureState| {
-        let used = used_tags(azure, &scope);
-        let tag = used
-            .into_iter()
-            .find(|tag| text(tag, "tagName").is_some_and(|n| n.eq_ignore_ascii_case(name)))?;
-        let Some(value) = value else { return Some(tag) };
-        let values = tag.get("values").and_then(Value::as_array).cloned().unwrap_or_default();
-        values.into_iter().find(|item| text(item, "tagValue").is_some_and(|v| v.eq_ignore_ascii_case(value)))
-    };
-    let there = entry(azure);
-    match method {
-        "PUT" => {
-            hold(azure, &scope);
-            if let Some(record) = azure.store.get_mut(&scope) {
-                let names = record.hidden.entry("tagNames").or_insert_with(|| json!({}));
-                let held = names.get(name).and_then(Value::as_array).cloned();
-                if value.is_some() && held.is_none() && there.is_none() {
-                    return Err(tag_not_found(name));
-                }
-                let mut values = held.unwrap_or_default();
-                if let Some(value) = value.filter(|value| !values.iter().any(|held| held == value)) {
-                    values.push(value.into());
-                }
-                names[name] = Value::Array(values);
-            }
-            let shown = entry(azure).unwrap_or_default();
-            Ok(Answer { status: if there.is_some() { 200 } else { 201 }, ..Answer::ok(shown) })
-        }
-        "DELETE" => {
-            let Some(there) = there else { return Ok(Answer::empty(204)) };
-            if there.pointer("/count/value").and_then(Value::as_u64).unwrap_or_default() > 0 {
-                return Err(Refusal::new(
-                    409,
-                    "TagInUse",
-                    format!("The tag '{name}' is still used by resources and cannot be deleted."),
-                ));
-            }
-            let names = azure.store.get_mut(&scope).and_then(|record| record.hidden.get_mut("tagNames"));
-            if let Some(Value::Object(names)) = names {
-                let of_name = names.iter_mut().find(|(held, _)| held.eq_ignore_ascii_case(name));
-                match (value, of_name) {
-                    (Some(value), Some((_, Value::Array(values)))) => values.retain(|held| held != value),
-                    (Some(_), _) => {}
-                    (None, _) => names.retain(|held, _| !held.eq_ignore_ascii_case(name)),
-                }
-            }
-            Ok(Answer::empty(200))
-        }
-        other => Err(Refusal::method_not_allowed(other)),
-    }
-}
-
-fn used_tags(azure: &AzureState, scope: &ResourceId) -> Vec<Value> {
-    /// Values and their uses, by name.
-    type Uses = std::collections::BTreeMap<String, (String, std::collections::BTreeMap<String, u64>)>;
-    let mut uses = Uses::new();
-    let planned = azure.store.get(scope).and_then(|record| record.hidden.get("tagNames"));
-    for (name, values) in planned.into_iter().flat_map(members) {
-        let entry =
-            uses.entry(name.to_ascii_lowercase()).or_insert_with(|| (name.clone(), Default::default()));
-        for value in values.as_array().into_iter().flatten().filter_map(Value::as_str) {
-            entry.1.entry(value.to_owned()).or_default();
-        }
-    }
-    for record in azure.store.below(scope) {
-        for (name, value) in record.body.get("tags").into_iter().flat_map(members) {
-            let entry =
-                uses.entry(name.to_ascii_lowercase()).or_insert_with(|| (name.clone(), Default::default()));
-            *entry.1.entry(value.as_str().unwrap_or_default().to_owned()).or_default() += 1;
-        }
-    }
-    let count = |value: u64| json!({ "type": "Total", "value": value });
-    uses.into_values()
-        .map(|(name, values)| {
-            let id = format!("{scope}/tagNames/{name}");
-            let total = values.values().sum();
-            let values: Vec<Value> = values
-                .into_iter()
-                .map(|(value, uses)| {
-                    json!({ "id": format!("{id}/tagValues/{value}"), "tagValue": value, "count": count(uses) })
-                })
-                .collect();
-            json!({ "id": id, "tagName": name, "count": count(total), "values": values })
-        })
-        .collect()
-}
-
-fn tag_not_found(name: &str) -> Refusal {
-    Refusal::new(404, "TagNotFound", format!("The tag '{name}' could not be found."))
 }
