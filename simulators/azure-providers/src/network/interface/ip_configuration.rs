@@ -19,10 +19,9 @@ use azure_engine::error::Refusal;
 use azure_engine::provider::AzureState;
 use azure_engine::reference::{Reference, Role};
 
-const MEMBERS: [&str; 15] = [
+const MEMBERS: [&str; 14] = [
     "applicationGatewayBackendAddressPools",
     "applicationSecurityGroups",
-    "gatewayLoadBalancer",
     "loadBalancerBackendAddressPools",
     "loadBalancerInboundNatRules",
     "primary",

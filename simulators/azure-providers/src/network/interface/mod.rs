@@ -1,6 +1,5 @@
 //! Network interfaces (Azure REST reference, "Network Interfaces").
 
-pub(crate) mod effective_network;
 pub(crate) mod ip_configuration;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,10 +18,7 @@ use azure_engine::document::{
     strip, take_properties,
 };
 use azure_engine::error::Refusal;
-use azure_engine::operation::Completion;
-use azure_engine::provider::{
-    Action, AzureState, ChildCollection, Expand, Proposal, Protocol, Record, ResourceType,
-};
+use azure_engine::provider::{AzureState, ChildCollection, Expand, Proposal, Protocol, Record, ResourceType};
 use azure_engine::reference::{Reference, is_of};
 
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Network/networkInterfaces";
@@ -192,25 +188,6 @@ impl ResourceType for NetworkInterfaces {
             _ => None,
         }
     }
-
-    fn act(
-        &self,
-        azure: &mut AzureState,
-        id: &ResourceId,
-        action: &str,
-        _body: &Value,
-    ) -> Option<Result<Action, Refusal>> {
-        let report: fn(&AzureState, &Record) -> Value = match action.to_ascii_lowercase().as_str() {
-            "effectiveroutetable" => effective_network::routes,
-            "effectivenetworksecuritygroups" => effective_network::security_groups,
-            _ => return None,
-        };
-        let record = azure.store.get(id)?;
-        Some(
-            check_running(azure, record)
-                .map(|()| Action { completion: Completion::Report(report(azure, record)), answer: None }),
-        )
-    }
 }
 
 /// The private endpoint or private link service whose interface this is.
@@ -224,24 +201,6 @@ fn service_owner(record: &Record) -> Option<&str> {
 fn machine_of(azure: &AzureState, record: &Record) -> Option<ResourceId> {
     let mut users = azure.store.referrers(&record.id);
     users.find(|user| is_of(&user.from, "/virtualmachines/")).map(|user| user.from.clone())
-}
-
-/// What is in force at an interface is only known where a machine runs.
-fn check_running(azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-    let machine = machine_of(azure, record).and_then(|machine| azure.document(&machine));
-    let statuses =
-        machine.as_ref().map_or(&[][..], |machine| items(machine, "properties/instanceView/statuses"));
-    if statuses.iter().any(|status| status.get("code").is_some_and(|code| code == "PowerState/running")) {
-        return Ok(());
-    }
-    Err(Refusal::network(
-        400,
-        "NetworkInterfaceNotAttachedToRunningVirtualMachine",
-        format!(
-            "Network interface {} must be attached to a running virtual machine for this operation.",
-            record.id
-        ),
-    ))
 }
 
 /// The load balancers whose pools or NAT rules an interface is in.

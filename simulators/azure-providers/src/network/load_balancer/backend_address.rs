@@ -14,11 +14,10 @@ use azure_engine::document::{
 use azure_engine::error::Refusal;
 use azure_engine::provider::AzureState;
 
-const MEMBERS: [&str; 7] = [
+const MEMBERS: [&str; 6] = [
     "adminState",
     "inboundNatRulesPortMapping",
     "ipAddress",
-    "loadBalancerFrontendIPConfiguration",
     "networkInterfaceIPConfiguration",
     "subnet",
     "virtualNetwork",
@@ -72,50 +71,35 @@ pub(crate) fn normalise(
                 format!("Backend address '{name}' ({shown}) of pool {pool} {why}."),
             ))
         };
-        let frontend = reference(&mut properties, "loadBalancerFrontendIPConfiguration")?;
-        match (&address, &frontend) {
-            (None, None) => {
-                kept.extend(of_member(balancer.azure, pool, &name, &properties));
-                continue;
+        let Some(address) = address else {
+            kept.extend(of_member(balancer.azure, pool, &name, &properties));
+            continue;
+        };
+        strip(&mut properties, &["networkInterfaceIPConfiguration"]);
+        if balancer.sku == "Basic" {
+            return bad(
+                "IPBasedBackendPoolNotSupportedForBasicSku",
+                "needs a load balancer with sku Standard",
+            );
+        }
+        let Ok(parsed) = address.parse::<IpAddr>() else {
+            return bad("InvalidIPAddressFormat", "is not an IP address");
+        };
+        if !seen.insert(parsed) {
+            return bad("DuplicateBackendAddress", "stands in the pool twice");
+        }
+        let own = reference(&mut properties, "virtualNetwork")?;
+        let subnet = reference(&mut properties, "subnet")?;
+        let of_subnet = subnet.as_ref().and_then(ResourceId::parent);
+        match own.or(of_subnet) {
+            Some(own) => _ = networks.insert(own.to_lower()),
+            None if network.is_none() => {
+                return bad("VirtualNetworkRequired", "needs a virtualNetwork or subnet");
             }
-            (Some(_), _) if balancer.global => {
-                return bad(
-                    "GlobalLoadBalancerNeedsFrontends",
-                    "must name a frontend of a regional load balancer",
-                );
-            }
-            (_, Some(frontend)) => check_regional(balancer, pool, frontend)?,
-            (Some(address), None) => {
-                strip(&mut properties, &["networkInterfaceIPConfiguration"]);
-                if balancer.sku == "Basic" {
-                    return bad(
-                        "IPBasedBackendPoolNotSupportedForBasicSku",
-                        "needs a load balancer with sku Standard",
-                    );
-                }
-                let Ok(parsed) = address.parse::<IpAddr>() else {
-                    return bad("InvalidIPAddressFormat", "is not an IP address");
-                };
-                if !seen.insert(parsed) {
-                    return bad("DuplicateBackendAddress", "stands in the pool twice");
-                }
-                let own = reference(&mut properties, "virtualNetwork")?;
-                let subnet = reference(&mut properties, "subnet")?;
-                let of_subnet = subnet.as_ref().and_then(ResourceId::parent);
-                match own.or(of_subnet) {
-                    Some(own) => _ = networks.insert(own.to_lower()),
-                    None if network.is_none() => {
-                        return bad("VirtualNetworkRequired", "needs a virtualNetwork or subnet");
-                    }
-                    None => {}
-                }
-                if networks.len() > 1 {
-                    return bad(
-                        "BackendAddressesInDifferentVirtualNetworks",
-                        "is in another virtual network",
-                    );
-                }
-            }
+            None => {}
+        }
+        if networks.len() > 1 {
+            return bad("BackendAddressesInDifferentVirtualNetworks", "is in another virtual network");
         }
         if name.is_empty() || !names.insert(name.to_ascii_lowercase()) {
             return bad("InvalidBackendAddressName", "needs a name that is unique in the pool");
@@ -129,11 +113,11 @@ pub(crate) fn normalise(
 fn admin_state(balancer: &Balancer<'_>, pool: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
     enumeration(properties, "adminState", &["None", "Up", "Down"], false)?;
     let set = properties.get("adminState").is_some_and(|state| state != "None");
-    if set && (balancer.sku != "Standard" || balancer.global) {
+    if set && balancer.sku != "Standard" {
         return Err(Refusal::network(
             400,
             "BackendAddressAdminStateNotSupported",
-            format!("Admin states in pool {pool} need a regional load balancer with sku Standard."),
+            format!("Admin states in pool {pool} need a load balancer with sku Standard."),
         ));
     }
     Ok(())
@@ -152,26 +136,4 @@ fn of_member(azure: &AzureState, pool: &ResourceId, name: &str, properties: &Obj
         "name": generated_name(member),
         "properties": { "networkInterfaceIPConfiguration": { "id": member }, "adminState": state },
     }))
-}
-
-/// A balancer over regions spreads over public frontends of standard balancers.
-fn check_regional(balancer: &Balancer<'_>, pool: &ResourceId, frontend: &ResourceId) -> Result<(), Refusal> {
-    let holder = balancer.azure.store.holder(frontend).filter(|holder| holder.id != *frontend);
-    let found = holder.and_then(|holder| Some((holder, balancer.azure.find_child(holder, frontend)?.1)));
-    let Some((holder, document)) = found else { return Err(Refusal::invalid_reference(frontend, pool)) };
-    let fits = balancer.global
-        && text(&holder.body, "sku/name") == Some("Standard")
-        && text(&holder.body, "sku/tier") == Some("Regional")
-        && document.get("properties").is_some_and(|properties| properties.get("subnet").is_none());
-    if fits {
-        return Ok(());
-    }
-    Err(Refusal::network(
-        400,
-        "GlobalLoadBalancerNeedsFrontends",
-        format!(
-            "Pool {pool} references frontend {frontend}: only a load balancer with tier Global can do so, and the frontend \
-             must be a public one of a regional load balancer with sku Standard."
-        ),
-    ))
 }

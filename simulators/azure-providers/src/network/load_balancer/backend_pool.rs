@@ -15,14 +15,14 @@ use super::{
 };
 use crate::network::shared::{addresses::holder_in_network, checks::bounded};
 use azure_engine::document::{
-    Object, enumeration, into_object, items, known_members, name, reference, stored_reference, strip,
-    take_properties, text,
+    Object, enumeration, items, known_members, name, reference, stored_reference, strip, take_properties,
+    text,
 };
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::reference::{Reference, Role, is_of};
 
-const MEMBERS: [&str; 13] = [
+const MEMBERS: [&str; 12] = [
     "backendIPConfigurations",
     "drainPeriodInSeconds",
     "inboundNatRules",
@@ -34,7 +34,6 @@ const MEMBERS: [&str; 13] = [
     "provisioningState",
     "resourceGuid",
     "syncMode",
-    "tunnelInterfaces",
     "virtualNetwork",
 ];
 
@@ -63,7 +62,6 @@ pub(crate) fn normalise(
     let mut network = reference(&mut properties, "virtualNetwork")?;
     enumeration(&mut properties, "syncMode", &["Automatic", "Manual"], false)?;
     bounded(&mut properties, "drainPeriodInSeconds", 0..=3_600, None, &id)?;
-    tunnels(balancer, &id, &mut properties)?;
     let addresses = match properties.remove("loadBalancerBackendAddresses") {
         Some(Value::Array(given)) => backend_address::normalise(balancer, &id, network.as_ref(), given)?,
         Some(_) => {
@@ -102,53 +100,7 @@ pub(crate) fn normalise(
 
 /// Whether an entry is a member itself, rather than a note on a member by network interface.
 pub(crate) fn holds_address(entry: &Value) -> bool {
-    entry.get("properties").is_some_and(|properties| {
-        properties.get("ipAddress").is_some()
-            || properties.get("loadBalancerFrontendIPConfiguration").is_some()
-    })
-}
-
-/// Both ends of the tunnel to the appliances behind a gateway balancer.
-fn tunnels(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
-    let given = properties.remove("tunnelInterfaces");
-    if balancer.sku != "Gateway" {
-        return match given {
-            Some(Value::Array(list)) if !list.is_empty() => Err(Refusal::network(
-                400,
-                "TunnelInterfacesRequireGatewaySku",
-                format!(
-                    "Backend address pool {id} with tunnelInterfaces needs a load balancer with sku Gateway."
-                ),
-            )),
-            _ => Ok(()),
-        };
-    }
-    // What the service chooses where the client does not.
-    let default = || {
-        json!([
-            { "port": 10_800, "identifier": 800, "protocol": "VXLAN", "type": "Internal" },
-            { "port": 10_801, "identifier": 801, "protocol": "VXLAN", "type": "External" },
-        ])
-    };
-    let Value::Array(list) = given.unwrap_or_else(default) else {
-        return Err(Refusal::bad_format("Member 'tunnelInterfaces' must be an array."));
-    };
-    let mut kept = Vec::with_capacity(list.len());
-    for item in list {
-        let mut item = into_object(item);
-        known_members(
-            &mut item,
-            &["port", "identifier", "protocol", "type"],
-            "GatewayLoadBalancerTunnelInterface",
-        )?;
-        bounded(&mut item, "port", 1..=65_535, None, id)?;
-        bounded(&mut item, "identifier", 0..=16_777_215, None, id)?;
-        enumeration(&mut item, "protocol", &["VXLAN", "Native", "None"], true)?;
-        enumeration(&mut item, "type", &["Internal", "External", "None"], true)?;
-        kept.push(Value::Object(item));
-    }
-    properties.insert("tunnelInterfaces".into(), kept.into());
-    Ok(())
+    entry.get("properties").is_some_and(|properties| properties.get("ipAddress").is_some())
 }
 
 /// What a stored pool points at.
@@ -163,16 +115,8 @@ pub(crate) fn references(id: &ResourceId, pool: &Value) -> Vec<Reference> {
     let mut all: Vec<ResourceId> = own.into_iter().chain(theirs).collect();
     all.sort();
     all.dedup();
-    // Frontends of other regions were checked when the pool was written.
-    let frontends = entries
-        .iter()
-        .filter_map(|entry| stored_reference(entry, "properties/loadBalancerFrontendIPConfiguration/id"))
-        .map(|to| Reference { from: id.clone(), to, role: Role::Names, address: None });
     // A network is not held by a pool that names it: only its subnets are.
-    all.into_iter()
-        .map(|to| Reference { from: id.clone(), to, role: Role::Model, address: None })
-        .chain(frontends)
-        .collect()
+    all.into_iter().map(|to| Reference { from: id.clone(), to, role: Role::Model, address: None }).collect()
 }
 
 /// Shows the pool's entries: its own, with the network interface that has the address, and those that

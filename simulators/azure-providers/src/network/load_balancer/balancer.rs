@@ -21,8 +21,6 @@ impl Balancer<'_> {
 pub(crate) struct Balancer<'a> {
     pub(crate) azure: &'a AzureState,
     pub(crate) id: &'a ResourceId,
-    /// `Basic`, `Standard` or `Gateway`.
+    /// `Basic` or `Standard`.
     pub(crate) sku: &'a str,
-    /// Whether it spreads over regions (tier `Global`).
-    pub(crate) global: bool,
 }

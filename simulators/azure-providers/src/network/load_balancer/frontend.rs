@@ -18,8 +18,7 @@ use azure_engine::error::Refusal;
 use azure_engine::provider::AzureState;
 use azure_engine::reference::{Reference, Role, is_of};
 
-const MEMBERS: [&str; 13] = [
-    "gatewayLoadBalancer",
+const MEMBERS: [&str; 12] = [
     "inboundNatPools",
     "inboundNatRules",
     "loadBalancingRules",
@@ -102,7 +101,6 @@ pub(crate) fn normalise(
             ));
         }
     }
-    check_gateway(balancer, &id, subnet.is_none(), &mut properties)?;
     zones(balancer, &id, subnet.is_some(), &mut child)?;
     if let Some(old) = old {
         let none = Value::Array(Vec::new());
@@ -200,29 +198,6 @@ fn zones(
     Ok(())
 }
 
-/// A public frontend may lead its traffic through the frontend of a gateway balancer first.
-fn check_gateway(
-    balancer: &Balancer<'_>,
-    id: &ResourceId,
-    public: bool,
-    properties: &mut Object,
-) -> Result<(), Refusal> {
-    let Some(gateway) = reference(properties, "gatewayLoadBalancer")? else { return Ok(()) };
-    let holder = balancer.azure.store.holder(&gateway).filter(|holder| holder.id != gateway);
-    let Some(holder) = holder else { return Err(Refusal::invalid_reference(&gateway, id)) };
-    if public && balancer.sku == "Standard" && text(&holder.body, "sku/name") == Some("Gateway") {
-        return Ok(());
-    }
-    Err(Refusal::network(
-        400,
-        "GatewayLoadBalancerReferenceNotSupported",
-        format!(
-            "Frontend {id} references {gateway}: a public frontend of a load balancer with sku Standard can reference a \
-             frontend of a load balancer with sku Gateway."
-        ),
-    ))
-}
-
 fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId) -> Result<(), Refusal> {
     let (azure, sku) = (balancer.azure, balancer.sku);
     let Some(record) = azure.store.get(public) else { return Err(Refusal::invalid_reference(public, id)) };
@@ -237,17 +212,6 @@ fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId
             ),
         ));
     }
-    let tier = if balancer.global { "Global" } else { "Regional" };
-    if text(&record.body, "sku/tier").unwrap_or("Regional") != tier {
-        return Err(Refusal::network(
-            400,
-            "PublicIPAndLBSkuTierDoNotMatch",
-            format!(
-                "{tier} tier load balancer {} cannot reference publicIP {} of another tier.",
-                balancer.id, record.id
-            ),
-        ));
-    }
     match azure.store.referrers(public).find(|user| !user.from.is_within(balancer.id)) {
         None => Ok(()),
         Some(user) => Err(public_ip_in_use(id, public, &user.from)),
@@ -256,7 +220,7 @@ fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId
 
 /// A prefix serves one balancer's frontend, for outbound traffic.
 fn check_prefix(balancer: &Balancer<'_>, id: &ResourceId, prefix: &ResourceId) -> Result<(), Refusal> {
-    if balancer.sku != "Standard" || balancer.global {
+    if balancer.sku != "Standard" {
         return Err(Refusal::network(
             400,
             "PublicIPPrefixAndLBSkuDoNotMatch",
@@ -300,16 +264,6 @@ pub(crate) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Re
             format!("Load balancer {} cannot have both public and internal frontends.", balancer.id),
         ));
     }
-    if (balancer.sku == "Gateway" && internal < frontends.len()) || (balancer.global && internal > 0) {
-        return Err(Refusal::network(
-            400,
-            "LoadBalancerFrontendIPConfigurationNotSupportedForSku",
-            format!(
-                "A load balancer with sku Gateway has internal frontends, one with tier Global public ones: {}.",
-                balancer.id
-            ),
-        ));
-    }
     let mut seen: std::collections::HashMap<String, ResourceId> = std::collections::HashMap::new();
     for item in frontends {
         let me = balancer.id.child("frontendIPConfigurations", azure_engine::document::name(item));
@@ -347,13 +301,6 @@ pub(crate) fn check_unused(
     };
     let (code, what) = if is_of(&user.from, "/privatelinkservices/") {
         ("LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService", "private link service")
-    } else if is_of(&user.from, "/frontendipconfigurations/") {
-        ("GatewayLoadBalancerFrontendIPConfigurationInUse", "the chained frontend IP configuration")
-    } else if is_of(&user.from, "/backendaddresspools/") {
-        (
-            "NotAllowedToDeleteLoadBalancerWithFrontendIpConfigurationInUseByGlobalLB",
-            "the global load balancer's backend address pool",
-        )
     } else {
         ("FrontendIPConfigurationInUse", "resource")
     };
@@ -372,13 +319,11 @@ pub(crate) fn references(id: &ResourceId, frontend: &Value) -> Vec<Reference> {
     let public =
         stored_reference(frontend, "properties/publicIPAddress/id").map(|to| Reference::uses(id, to));
     let prefix = stored_reference(frontend, "properties/publicIPPrefix/id").map(|to| Reference::uses(id, to));
-    let gateway =
-        stored_reference(frontend, "properties/gatewayLoadBalancer/id").map(|to| Reference::uses(id, to));
     let subnet = stored_reference(frontend, "properties/subnet/id").map(|to| Reference {
         from: id.clone(),
         to,
         role: Role::Uses,
         address: text(frontend, "properties/privateIPAddress").and_then(|address| address.parse().ok()),
     });
-    public.into_iter().chain(prefix).chain(gateway).chain(subnet).collect()
+    public.into_iter().chain(prefix).chain(subnet).collect()
 }

@@ -79,9 +79,8 @@ impl ResourceType for LoadBalancers {
 
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
-        let sku = sku(&mut proposal.body, &["Basic", "Standard", "Gateway"])?;
-        let global = text(&Value::Object(proposal.body.clone()), "sku/tier") == Some("Global");
-        let balancer = Balancer { azure, id, sku: &sku, global };
+        let sku = sku(&mut proposal.body, &["Basic", "Standard"])?;
+        let balancer = Balancer { azure, id, sku: &sku };
         check_sku(&balancer, &proposal)?;
         let mut properties = take_properties(&mut proposal.body);
         let mut known = vec!["provisioningState", "resourceGuid", "scope"];
@@ -288,28 +287,13 @@ impl ResourceType for LoadBalancers {
 
 /// The sku is chosen once; nothing new is made with the retired one where options say so.
 fn check_sku(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<(), Refusal> {
-    let Balancer { id, sku, global, .. } = balancer;
-    if *global && *sku != "Standard" {
-        return Err(Refusal::network(
-            400,
-            "LoadBalancerSkuTierNotSupported",
-            format!("Load balancer {id} with tier Global must have sku Standard, not {sku}."),
-        ));
-    }
-    let tier = if *global { "Global" } else { "Regional" };
+    let Balancer { id, sku, .. } = balancer;
     let old = |path: &str| proposal.old_member(path).and_then(Value::as_str);
     if old("sku/name").is_some_and(|old| old != *sku) {
         return Err(Refusal::network(
             400,
             "LoadBalancerSkuCannotBeChanged",
             format!("The sku of load balancer {id} cannot be changed to {sku}."),
-        ));
-    }
-    if old("sku/tier").is_some_and(|old| old != tier) {
-        return Err(Refusal::network(
-            400,
-            "LoadBalancerSkuTierCannotBeChanged",
-            format!("The sku tier of load balancer {id} cannot be changed to {tier}."),
         ));
     }
     if proposal.old.is_none() && *sku == "Basic" && balancer.azure.options.basic_sku_retired {

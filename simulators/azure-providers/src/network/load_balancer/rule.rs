@@ -62,43 +62,28 @@ pub(crate) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
             ));
         }
     }
-    if balancer.sku == "Gateway" && !all {
-        return Err(Refusal::network(
-            400,
-            "GatewayLoadBalancerRuleMustBeHighAvailabilityPorts",
-            format!("{id} of a load balancer with sku Gateway must have protocol All and ports 0."),
-        ));
-    }
     require_frontend(&mut properties, &id)?;
     reference(&mut properties, "probe")?;
-    pools(balancer, &id, &mut properties)?;
+    pools(&id, &mut properties)?;
     child.insert("properties".into(), Value::Object(properties));
     Ok(Value::Object(child))
 }
 
-/// A rule spreads over one pool; that of a gateway balancer over up to two, one for each side of the
-/// tunnel. The single reference is what clients write; the list mirrors it.
-fn pools(balancer: &Balancer<'_>, id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
+/// A rule spreads over one pool. The single reference is what clients write; the list mirrors it.
+fn pools(id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
     let many = references(properties, "backendAddressPools")?;
-    let most = if balancer.sku == "Gateway" { 2 } else { 1 };
-    if many.len() > most {
+    if many.len() > 1 {
         return Err(Refusal::network(
             400,
             "LoadBalancingRuleHasTooManyBackendAddressPools",
-            format!("{id} references {} backend address pools; at most {most} are allowed.", many.len()),
+            format!("{id} references {} backend address pools; at most 1 is allowed.", many.len()),
         ));
     }
-    let pools = match reference(properties, "backendAddressPool")? {
-        Some(pool) if many.len() < 2 => vec![pool],
-        _ => many,
-    };
+    let pool = reference(properties, "backendAddressPool")?.or_else(|| many.into_iter().next());
     strip(properties, &["backendAddressPool", "backendAddressPools"]);
-    if let [pool] = pools.as_slice() {
+    if let Some(pool) = pool {
         properties.insert("backendAddressPool".into(), json!({ "id": pool }));
-    }
-    if !pools.is_empty() {
-        let listed: Vec<Value> = pools.iter().map(|pool| json!({ "id": pool })).collect();
-        properties.insert("backendAddressPools".into(), listed.into());
+        properties.insert("backendAddressPools".into(), json!([{ "id": pool }]));
     }
     Ok(())
 }

@@ -1,16 +1,10 @@
-//! What the Network provider answers below a location: whether a name is free, whether a private link
-//! service can be seen, which services approve at once.
+//! What the Network provider answers below a location: how much is used, and whether a name is free.
 
 pub(crate) mod usages;
 
 use serde_json::{Value, json};
 
-use crate::network::private_link::{
-    service::{all, approves, by_alias, visible},
-    target,
-};
 use crate::network::public_ip;
-use azure_engine::document::text;
 use azure_engine::error::Refusal;
 use azure_engine::location::normal_location;
 use azure_engine::provider::{AzureState, Call};
@@ -25,28 +19,6 @@ pub(crate) fn answer(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<V
     match (call.method, what.to_ascii_lowercase().as_str()) {
         ("GET", "usages") => Some(Ok(usages::of(azure, call.subscription, &location))),
         ("GET", "checkdnsnameavailability") => Some(name_availability(azure, call, &location)),
-        ("GET", "autoapprovedprivatelinkservices") => {
-            let services: Vec<Value> = all(azure)
-                .filter(|service| text(&service.body, "location") == Some(&location))
-                .filter(|service| approves(service, call.subscription))
-                .filter(|service| {
-                    let group = service.id.group_name().unwrap_or_default();
-                    call.group.is_none_or(|asked| asked.eq_ignore_ascii_case(group))
-                })
-                .map(|service| json!({ "privateLinkService": service.id }))
-                .collect();
-            Some(Ok(json!({ "value": services })))
-        }
-        ("GET", "availableprivateendpointtypes") => {
-            Some(Ok(json!({ "value": target::types(call.subscription, &location) })))
-        }
-        ("POST", "checkprivatelinkservicevisibility") => {
-            let alias = text(call.body, "privateLinkServiceAlias").unwrap_or_default();
-            let seen = by_alias(azure, alias)
-                .filter(|service| text(&service.body, "location") == Some(&location))
-                .is_some_and(|service| visible(service, call.subscription));
-            Some(Ok(json!({ "visible": seen })))
-        }
         _ => None,
     }
 }

@@ -2,9 +2,7 @@
 //! known: they resolve to the endpoint's address where its zones are linked.
 
 use azure_types::ResourceId;
-use serde_json::{Value, json};
 
-use crate::network::shared::type_names::PRIVATE_LINK_SERVICES;
 use azure_engine::provider::AzureState;
 
 /// (type, group, pattern of the name; `{name}` and `{region}` are filled in).
@@ -39,28 +37,5 @@ pub(crate) fn names(azure: &AzureState, target: &ResourceId, group: &str) -> Vec
         .filter(|(of, named, _)| of.eq_ignore_ascii_case(&kind) && named.eq_ignore_ascii_case(group))
         .flat_map(|(_, _, patterns)| *patterns)
         .map(|pattern| pattern.replace("{name}", &target.name().to_lowercase()).replace("{region}", &region))
-        .collect()
-}
-
-/// The types that private endpoints may lead to (`availablePrivateEndpointTypes`).
-pub(crate) fn types(subscription: &str, location: &str) -> Vec<Value> {
-    let mut types: Vec<&str> = TARGETS.iter().map(|(kind, ..)| *kind).collect();
-    types.push(PRIVATE_LINK_SERVICES);
-    types.sort_unstable();
-    types.dedup();
-    types
-        .into_iter()
-        .map(|kind| {
-            let name = kind.replace('/', ".");
-            json!({
-                "name": name,
-                "id": format!(
-                    "/subscriptions/{subscription}/providers/Microsoft.Network/locations/{location}/availablePrivateEndpointTypes/{name}"
-                ),
-                "type": "Microsoft.Network/AvailablePrivateEndpointTypes",
-                "resourceName": kind,
-                "displayName": kind,
-            })
-        })
         .collect()
 }

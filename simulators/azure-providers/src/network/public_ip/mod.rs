@@ -279,18 +279,13 @@ fn with_domain_name<'a>(azure: &'a AzureState, name: &'a str) -> impl Iterator<I
 
 /// What sku Basic does not have.
 fn check_basic(proposal: &Proposal<'_>) -> Result<(), Refusal> {
-    let tier = proposal.body.get("sku").and_then(|sku| text(sku, "tier"));
-    let why = if proposal.body.contains_key("zones") {
-        "availability zones"
-    } else if tier == Some("Global") {
-        "tier Global"
-    } else {
+    if !proposal.body.contains_key("zones") {
         return Ok(());
-    };
+    }
     Err(Refusal::network(
         400,
         "PublicIPAddressPropertyNotSupportedForBasicSku",
-        format!("Basic sku public IP address {} cannot have {why}.", proposal.id),
+        format!("Basic sku public IP address {} cannot have availability zones.", proposal.id),
     ))
 }
 

@@ -84,13 +84,6 @@ pub(crate) fn is_vacant(azure: &AzureState, subnet: &ResourceId, address: IpAddr
     matches!(vacancy(azure, subnet, address), Vacancy::Free)
 }
 
-/// How many addresses a subnet can give out.
-pub(crate) fn subnet_size(azure: &AzureState, subnet: &ResourceId) -> u128 {
-    let sizes = subnet_prefixes(azure, subnet);
-    let sizes = sizes.iter().map(usable).map(|(first, last)| last.saturating_add(1).saturating_sub(first));
-    sizes.fold(0, u128::saturating_add)
-}
-
 /// An address that a configuration asks for and another one has.
 pub(crate) fn address_taken(id: &ResourceId, address: IpAddr, owner: &ResourceId) -> Refusal {
     Refusal::network(

@@ -9,7 +9,7 @@ use azure_engine::error::Refusal;
 pub(crate) fn sku(body: &mut Object, allowed: &[&str]) -> Result<String, Refusal> {
     let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
     enumeration(&mut sku, "name", allowed, true)?;
-    enumeration(&mut sku, "tier", &["Regional", "Global"], true)?;
+    enumeration(&mut sku, "tier", &["Regional"], true)?;
     let name = sku.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     body.insert("sku".into(), Value::Object(sku));
     Ok(name)

@@ -83,13 +83,11 @@ pub(crate) static MEMBERS: &[Members] = &[
     members(BALANCERS, FRONTEND, &["subnet"], SUBNETS),
     members(BALANCERS, FRONTEND, &["publicIPAddress"], ADDRESSES),
     members(BALANCERS, FRONTEND, &["publicIPPrefix"], ADDRESS_PREFIXES),
-    members(BALANCERS, FRONTEND, &["gatewayLoadBalancer"], FRONTENDS),
     members(BALANCERS, POOL, &["drainPeriodInSeconds"], Number),
     members(BALANCERS, POOL, &["virtualNetwork"], NETWORKS),
     members(BALANCERS, POOL_ADDRESS, &["ipAddress"], Text),
     members(BALANCERS, POOL_ADDRESS, &["virtualNetwork"], NETWORKS),
     members(BALANCERS, POOL_ADDRESS, &["subnet"], SUBNETS),
-    members(BALANCERS, POOL_ADDRESS, &["loadBalancerFrontendIPConfiguration"], FRONTENDS),
     members(
         BALANCERS,
         RULE,

@@ -1,5 +1,4 @@
-//! Views of a virtual network: which addresses are free, how full its subnets are, what services keep
-//! in them.
+//! Which addresses of a virtual network are free.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -7,9 +6,7 @@ use std::net::IpAddr;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::network::shared::addresses::{
-    free_address, holder_in_network, is_vacant, subnet_prefixes, subnet_size,
-};
+use crate::network::shared::addresses::{free_address, holder_in_network, is_vacant, subnet_prefixes};
 use azure_engine::document::{items, name};
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
@@ -27,17 +24,6 @@ pub(crate) fn answer(
     match below {
         [word] if is(word, "CheckIPAddressAvailability") => {
             Some(check(azure, record, query.get("ipaddress").map_or("", String::as_str)))
-        }
-        [word] if is(word, "usages") => Some(Ok(usages(azure, record))),
-        [subnets, subnet, word]
-            if is(subnets, "subnets")
-                && (is(word, "ResourceNavigationLinks") || is(word, "ServiceAssociationLinks")) =>
-        {
-            let subnet = record.id.child("subnets", subnet);
-            Some(match azure.find_child(record, &subnet) {
-                Some(_) => Ok(json!({ "value": [] })),
-                None => Err(Refusal::child_not_found(&subnet)),
-            })
         }
         _ => None,
     }
@@ -78,20 +64,4 @@ fn check(azure: &AzureState, network: &Record, given: &str) -> Result<Value, Ref
     let reserved = holder_in_network(azure, &network.id, address).is_none();
     let free: Vec<String> = promised.iter().map(ToString::to_string).collect();
     Ok(json!({ "available": false, "availableIPAddresses": free, "isPlatformReserved": reserved }))
-}
-
-fn usages(azure: &AzureState, network: &Record) -> Value {
-    let all: Vec<Value> = subnets(network)
-        .map(|subnet| {
-            json!({
-                "id": subnet,
-                "currentValue": azure.store.addresses(&subnet).map_or(0, BTreeMap::len),
-                // JSON numbers of clients end where those of Azure do.
-                "limit": u64::try_from(subnet_size(azure, &subnet)).unwrap_or(u64::MAX).min(i64::MAX as u64),
-                "name": { "localizedValue": "Subnet size and usage", "value": "SubnetSpace" },
-                "unit": "Count",
-            })
-        })
-        .collect();
-    json!({ "value": all })
 }

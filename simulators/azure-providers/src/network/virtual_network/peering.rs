@@ -256,22 +256,6 @@ pub(crate) fn present(azure: &AzureState, record: &Record, id: &ResourceId, prop
     }
 }
 
-/// The addresses of the networks that a network is connected to and may reach.
-pub(crate) fn connected_prefixes(azure: &AzureState, network: &Record) -> Vec<String> {
-    let allowed = |peering: &&Value| {
-        azure_engine::document::at(peering, "properties/allowVirtualNetworkAccess")
-            != Some(&Value::Bool(false))
-    };
-    items(&network.body, "properties/virtualNetworkPeerings")
-        .iter()
-        .filter(allowed)
-        .filter_map(|peering| azure.store.get(&remote_of(peering)?))
-        .filter(|other| back(other, &network.id).is_some())
-        .flat_map(space_of)
-        .map(|prefix| prefix.to_string())
-        .collect()
-}
-
 fn remote_of(peering: &Value) -> Option<ResourceId> {
     stored_reference(peering, "properties/remoteVirtualNetwork/id")
 }
