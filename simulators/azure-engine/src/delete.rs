@@ -10,7 +10,7 @@ use super::operation::Completion;
 use super::store::State;
 use super::write::milliseconds;
 use crate::execution::{Execution, Started};
-use crate::provider::AzureState;
+use crate::provider::{AzureState, Expand};
 use crate::request::Conditions;
 use crate::resolve::Resolved;
 
@@ -55,6 +55,7 @@ impl AzureState {
         let was_going = record.state == State::Deleting;
         let name = resource_type.operation_name("Delete");
         let before = record.body.clone();
+        let shown = resource_type.protocol().shows_deleted.then(|| self.present(record, Expand::default()));
         if let Some(record) = self.store.get_mut(id) {
             record.state = State::Deleting;
             record.version += 1;
@@ -73,6 +74,7 @@ impl AzureState {
             operation: (!resource_type.protocol().synchronous_delete)
                 .then(|| self.links(id, resource_type, &started, true)),
             note: Note { changes: differences(Some(&before), None), operation_ms: milliseconds(&started) },
+            body: shown,
             ..Answer::empty(resource_type.protocol().delete_status)
         })
     }

@@ -175,7 +175,13 @@ impl AzureState {
                 }
                 let body = if request.body.is_empty() { Value::Null } else { body()? };
                 let segments: Vec<&str> = extension.below.iter().map(String::as_str).collect();
-                let asked = Extension { method, scope: &scope, segments: &segments, body: &body };
+                let asked = Extension {
+                    method,
+                    scope: &scope,
+                    segments: &segments,
+                    body: &body,
+                    caller: request.caller,
+                };
                 self.extend(&extension.by, &asked).unwrap_or_else(|| {
                     let first = extension.below.first().map_or("", String::as_str);
                     Err(Refusal::unknown_type(&extension.by, first, ""))
@@ -213,7 +219,13 @@ impl AzureState {
                         Some(group) => self.group_id(subscription, group),
                         None => ResourceId::subscription(subscription),
                     };
-                    let asked = Extension { method, scope: &scope, segments: &segments, body: &body };
+                    let asked = Extension {
+                        method,
+                        scope: &scope,
+                        segments: &segments,
+                        body: &body,
+                        caller: request.caller,
+                    };
                     return self.extend(namespace, &asked).unwrap_or_else(|| {
                         let refusal = located.unresolved.clone();
                         Err(refusal.unwrap_or_else(|| Refusal::method_not_allowed(method)))

@@ -208,6 +208,8 @@ pub struct Protocol {
     pub patch_status: u16,
     /// The status of a DELETE of an existing resource.
     pub delete_status: u16,
+    /// Whether the answer to a DELETE shows what was deleted.
+    pub shows_deleted: bool,
     /// How operations on the type are polled.
     pub polling: Polling,
 }
@@ -252,6 +254,7 @@ impl Protocol {
             update_status: 200,
             patch_status: 200,
             delete_status: 202,
+            shows_deleted: false,
             polling: Polling {
                 key: KeyForm::Job,
                 urls: UrlForm::Job,

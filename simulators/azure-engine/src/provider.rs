@@ -100,6 +100,8 @@ pub struct Expand {
 /// What a list was asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Listing<'a> {
+    /// What is listed below.
+    pub scope: &'a ResourceId,
     /// The optional parts.
     pub expand: Expand,
     /// Query options by lower-case name.
@@ -145,6 +147,11 @@ pub trait ResourceType: Send + Sync + 'static {
     /// What a list shows of a resource; `None` leaves it out.
     fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
         Some(azure.present(record, listing.expand))
+    }
+
+    /// Whether a list can be asked for so.
+    fn check_listing(&self, _azure: &AzureState, _listing: &Listing<'_>) -> Result<(), Refusal> {
+        Ok(())
     }
 
     /// Most items of one page of a list.
@@ -268,7 +275,7 @@ pub trait ResourceType: Send + Sync + 'static {
     }
 
     /// The resource that an id of this type stands for, where that is another one: a machine that is also
-    /// known below its scale set.
+    /// known below its scale set, a role that can be asked for below everything.
     fn stands_for(&self, _azure: &AzureState, _id: &ResourceId) -> Option<ResourceId> {
         None
     }
@@ -309,6 +316,8 @@ pub struct Extension<'a> {
     pub segments: &'a [&'a str],
     /// `Null` where there is no body.
     pub body: &'a Value,
+    /// The object id of who asks, where somebody judges tokens.
+    pub caller: Option<&'a str>,
 }
 
 /// Answers such a request; `None` where it is not this function's.
@@ -342,6 +351,8 @@ pub struct Provider {
     pub envelope: &'static [EnvelopeMember],
     /// What it does by itself at its time.
     pub timetable: Option<fn() -> Box<dyn Timetable>>,
+    /// Puts resources that nobody made into the store, unless they are there.
+    pub given: Option<fn(&mut AzureState)>,
     /// What it does for actors beside what they can do with every resource.
     pub acts: Option<Acts>,
     /// What it answers under hosts of its own.
@@ -365,6 +376,7 @@ impl Provider {
             latencies: &[],
             envelope: &[],
             timetable: None,
+            given: None,
             acts: None,
             data_planes: &[],
         }
@@ -456,6 +468,9 @@ impl Indexed for dyn ResourceType {
     }
 }
 
+/// Whether the directory has an object of this id.
+pub type KnowsPrincipal = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
 /// The state of one simulated Azure.
 pub struct AzureState {
     /// How it was set up.
@@ -484,6 +499,8 @@ pub struct AzureState {
     pub consistency: Consistency,
     /// What Resource Manager answers by itself.
     pub manager: &'static dyn Manager,
+    /// Whom the directory knows; without one nobody can be told apart.
+    pub principals: Option<KnowsPrincipal>,
     /// What providers do by themselves.
     pub timetables: Vec<Box<dyn Timetable>>,
     /// How many requests there were.
@@ -514,6 +531,7 @@ impl AzureState {
                 options.limits.clone(),
             ),
             manager,
+            principals: None,
             timetables: providers.iter().filter_map(|p| p.timetable).map(|new| new()).collect(),
             providers,
             store: Store::default(),
@@ -529,7 +547,14 @@ impl AzureState {
             moment: None,
         };
         azure.set_consistency(consistency);
+        azure.give();
         azure
+    }
+
+    /// Puts what nobody made into the store.
+    pub(super) fn give(&mut self) {
+        let given: Vec<_> = self.providers.iter().filter_map(|provider| provider.given).collect();
+        given.into_iter().for_each(|give| give(self));
     }
 
     /// The providers of a namespace: several services may share one.

@@ -76,9 +76,11 @@ impl AzureState {
     ) -> Result<Answer, Refusal> {
         self.require_group(&resolved.id)?;
         let of_resource = resolved.id.namespace().is_some();
-        if of_resource && self.store.get(&resolved.id).is_none() {
+        if of_resource && self.store.get(&resolved.id).is_none() && self.document(&resolved.id).is_none() {
             return Err(self.not_found(&resolved.id));
         }
+        let listing = Listing { scope: &resolved.id, expand, query };
+        resolved.resource_type.check_listing(self, &listing)?;
         let resource_type = resolved.resource_type.name();
         let gathered = resolved.resource_type.gather(self, &resolved.id);
         let mut records = match (gathered, self.seen_at(&resolved.id, true)) {
@@ -86,7 +88,6 @@ impl AzureState {
             (None, None) => self.store.of_type_below(resource_type, &resolved.id),
             (None, Some(moment)) => self.store.of_type_as_of(resource_type, &resolved.id, moment),
         };
-        let listing = Listing { expand, query };
         let size = resolved.resource_type.page_size(&self.options, &listing);
         sort(&mut records, |record| record.id.as_str());
         let token = query.get("$skiptoken").map(String::as_str);

@@ -124,9 +124,13 @@ impl AzureState {
             }
         }
         resolved.below = rest.to_vec();
-        let meant = resolved.resource_type.stands_for(self, &resolved.id);
-        if let Some(record) = meant.and_then(|id| self.store.get(&id)) {
-            (resolved.resource_type, resolved.id) = (record.resource_type, record.id.clone());
+        if let Some(meant) = resolved.resource_type.stands_for(self, &resolved.id) {
+            match self.store.get(&meant) {
+                Some(record) => {
+                    (resolved.resource_type, resolved.id) = (record.resource_type, record.id.clone());
+                }
+                None => resolved.id = meant,
+            }
         }
         resolved.resource_type.check_name(resolved.id.name())?;
         Ok(resolved)
@@ -156,15 +160,12 @@ impl AzureState {
             return Ok(record);
         }
         // The top-level resource is ARM's to know; what lies below it is the provider's.
-        if let Some(top) = top_level(&resolved.id).filter(|top| *top != resolved.id) {
-            if self.store.get(&top).is_none() {
-                return Err(self.not_found(&resolved.id));
-            }
-            if let Some(refusal) = resolved.resource_type.absent(&resolved.id) {
-                return Err(refusal);
-            }
+        if let Some(top) = top_level(&resolved.id).filter(|top| *top != resolved.id)
+            && self.store.get(&top).is_none()
+        {
+            return Err(self.not_found(&resolved.id));
         }
-        Err(self.not_found(&resolved.id))
+        Err(resolved.resource_type.absent(&resolved.id).unwrap_or_else(|| self.not_found(&resolved.id)))
     }
 
     /// The child collection, and the child's name, that the segments below a record mean.

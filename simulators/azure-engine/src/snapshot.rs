@@ -248,6 +248,7 @@ impl AzureState {
         let _ = self.limits.set(limits);
         self.timetables = timetables;
         self.store.restore(records, saved.incarnations);
+        self.give();
         self.operations.restore(operations, saved.ended, saved.operations_started);
         self.faults.restore(saved.faults);
         self.actors = Actors::restore(saved.actors, now);

@@ -147,7 +147,8 @@ fn ask(azure: &mut AzureState, method: &str, below: &str, body: Value) -> Result
     let query = BTreeMap::from([("api-version".to_owned(), VERSIONS[0].to_owned())]);
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
     let conditions = Conditions::default();
-    let request = Request { method, path: &path, query: &query, conditions: &conditions, body: &body };
+    let request =
+        Request { method, path: &path, query: &query, conditions: &conditions, body: &body, caller: None };
     let answer =
         azure.locate(&request).and_then(|located| azure.perform(&request, &located, &Execution::default()));
     answer.map(|answer| answer.status).map_err(|refusal| (refusal.status, refusal.code))

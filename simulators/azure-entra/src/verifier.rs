@@ -27,6 +27,12 @@ pub trait TokenVerifier: Send + Sync {
         now: Timestamp,
         accepts: &dyn Fn(&str) -> bool,
     ) -> Result<Principal, AuthFailure>;
+
+    /// Whether an application is registered whose service principal has this object id. Who cannot tell
+    /// knows everybody.
+    fn knows(&self, _object_id: &str) -> bool {
+        true
+    }
 }
 
 /// Who asks.
@@ -126,6 +132,11 @@ const MAX_CLOCK_SKEW: i64 = 300;
 impl TokenVerifier for Entra {
     fn verify(&self, bearer: &str, now: Timestamp) -> Result<Principal, AuthFailure> {
         self.verify_for(bearer, now, &|audience| self.is_management_audience(audience))
+    }
+
+    fn knows(&self, object_id: &str) -> bool {
+        let registered = self.directory.applications.read();
+        registered.values().any(|application| application.object_id().eq_ignore_ascii_case(object_id))
     }
 
     fn verify_for(

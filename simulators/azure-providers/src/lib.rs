@@ -1,6 +1,7 @@
 //! The resource providers of the simulated Azure: a folder for each namespace, which holds tables, and what is special
 //! about a type. A further one is a module that [`all`] names. They know documents and the engine, and no HTTP.
 
+pub mod authorization;
 pub mod compute;
 pub mod identity;
 mod network;
@@ -10,5 +11,11 @@ use azure_engine::provider::Provider;
 
 /// All of them.
 pub fn all() -> Vec<Provider> {
-    vec![resources::provider(), network::provider(), compute::provider(), identity::provider()]
+    vec![
+        resources::provider(),
+        network::provider(),
+        compute::provider(),
+        identity::provider(),
+        authorization::provider(),
+    ]
 }

@@ -107,6 +107,8 @@ impl Azure {
 
     /// Lets this verifier judge bearer tokens. Also makes `Authorization` headers necessary.
     pub fn set_verifier(&self, verifier: Arc<dyn TokenVerifier>) {
+        let directory = verifier.clone();
+        self.inner.state.lock().principals = Some(Arc::new(move |object| directory.knows(object)));
         *self.inner.verifier.write() = Some(verifier);
     }
 

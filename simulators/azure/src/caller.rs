@@ -65,6 +65,11 @@ impl Caller {
         Self { name, principal: None, tenants: Vec::new() }
     }
 
+    /// The object id of who asks, where somebody judges tokens.
+    pub(crate) fn object_id(&self) -> Option<&str> {
+        self.principal.as_ref().map(|principal| principal.object_id.as_str())
+    }
+
     /// Judges the tokens of a request. `tenant` is the one that a challenge names.
     pub(crate) fn of(
         azure: &Azure,

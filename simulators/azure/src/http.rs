@@ -66,6 +66,8 @@ struct Head {
     user_agent: Option<String>,
     correlation: Option<String>,
     base: String,
+    /// The object id of who asks, once a token was judged.
+    caller: Option<String>,
 }
 
 impl Head {
@@ -89,6 +91,7 @@ impl Head {
             user_agent: headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).map(str::to_owned),
             correlation: text("x-ms-correlation-request-id"),
             base: base_url(azure, request),
+            caller: None,
         }
     }
 
@@ -99,6 +102,7 @@ impl Head {
             query: &self.query,
             conditions: &self.conditions,
             body,
+            caller: self.caller.as_deref(),
         }
     }
 
@@ -128,14 +132,14 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     if request.uri().path().starts_with(CONTROL) {
         return nothing_at(request.uri().path());
     }
-    let head = Head::of(&azure, &request);
+    let mut head = Head::of(&azure, &request);
     let media = unsupported_media(request.headers());
     let largest = azure.change(|state| state.limit("resources.requestBytes"));
     let body = match media {
         Some(refusal) => Err(refusal),
         None => read_body(request.into_body(), largest).await,
     };
-    let mut admitted = azure.change(|state| admit(&azure, state, &head, body.as_ref()));
+    let mut admitted = azure.change(|state| admit(&azure, state, &mut head, body.as_ref()));
     let action = admitted.struck.as_ref().map(|struck| struck.action.clone());
     let mut execution = action.as_ref().map(FaultAction::execution).unwrap_or_default();
     execution.caller = admitted.caller.take();
@@ -271,7 +275,7 @@ pub(crate) async fn read_body(body: Body, largest: u64) -> Result<Bytes, Refusal
 }
 
 /// Numbers a request, finds out what it is about and decides whether it may go on.
-fn admit(azure: &Azure, state: &mut AzureState, head: &Head, body: Result<&Bytes, &Refusal>) -> Admitted {
+fn admit(azure: &Azure, state: &mut AzureState, head: &mut Head, body: Result<&Bytes, &Refusal>) -> Admitted {
     state.requests += 1;
     let (sequence, time) = (state.requests, state.now());
     let mut admitted = Admitted {
@@ -296,6 +300,8 @@ fn admit(azure: &Azure, state: &mut AzureState, head: &Head, body: Result<&Bytes
         }
     };
     admitted.caller = caller.application();
+    head.caller = caller.object_id().map(str::to_owned);
+    let head = &*head;
     let request = head.request(body.map_or(&[], Bytes::as_ref));
     let located = match body {
         Err(refusal) => Err(refusal.clone()),

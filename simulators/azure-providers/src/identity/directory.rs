@@ -80,3 +80,14 @@ pub fn holders(azure: &AzureState, tenant: &str) -> Vec<Holder> {
     };
     azure.store.all().filter(here).filter_map(named).collect()
 }
+
+/// Whether an object id is that of an identity: one of its own, or that of a resource itself.
+pub(crate) fn is_principal(azure: &AzureState, object_id: &str) -> bool {
+    let is = |id, incarnation| Ids::of(azure, id, incarnation).principal.eq_ignore_ascii_case(object_id);
+    azure.store.of_type(UserAssignedIdentities.name()).any(|record| is(&record.id, record.incarnation))
+        || azure
+            .store
+            .all()
+            .filter(|record| is_own(&record.body))
+            .any(|record| is(&record.id, record.incarnation))
+}

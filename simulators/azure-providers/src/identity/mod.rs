@@ -11,6 +11,7 @@ mod user_assigned;
 use serde_json::json;
 
 pub use self::assignment::{ManagedIdentity, assigned};
+pub(crate) use self::directory::is_principal;
 pub use self::directory::{DirectoryIdentity, Holder, Trusted, find, holders};
 
 use self::ids::Ids;

@@ -21,8 +21,8 @@ use azure_engine::provider::AzureState;
 const MISSING_SUBSCRIPTION_REGISTRATION: Code = Code::azures(409, "MissingSubscriptionRegistration");
 const CANNOT_UNREGISTER_PROVIDER: Code = Code::ours(409, "CannotUnregisterProvider");
 
-/// The one provider that no subscription can do without.
-const FREE: &str = "Microsoft.Resources";
+/// The providers that no subscription can do without.
+const FREE: [&str; 2] = ["Microsoft.Resources", "Microsoft.Authorization"];
 
 /// Types whose records say which zones there are.
 const ZONAL: [&str; 7] = [
@@ -68,7 +68,7 @@ pub(crate) fn change_registration(
     let wanted = action.eq_ignore_ascii_case("register");
     if !wanted {
         let refused = |text: String| Err(CANNOT_UNREGISTER_PROVIDER.says(text));
-        if spelled == FREE {
+        if FREE.contains(&spelled) {
             return refused(format!(
                 "The provider '{spelled}' needs no registration and cannot be unregistered."
             ));
@@ -140,7 +140,7 @@ fn provider_document(azure: &AzureState, subscription: Option<&str>, namespace: 
         document["id"] = format!("/subscriptions/{subscription}/providers/{}", namespace).into();
         document["authorizations"] = json!([]);
         document["registrationState"] = registration(azure, subscription, namespace).into();
-        let free = namespace == FREE;
+        let free = FREE.contains(&namespace);
         document["registrationPolicy"] =
             if free { "RegistrationFree" } else { "RegistrationRequired" }.into();
     }

@@ -1,0 +1,74 @@
+//! Whether somebody may do something: the roles that were assigned to them there or above it.
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::assignment::RoleAssignments;
+use super::definition::{self, RoleDefinitions};
+use super::permission;
+use azure_engine::document::{items, text};
+use azure_engine::provider::{AzureState, Record, ResourceType as _};
+
+/// Which of a role's lists an action is looked for in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plane {
+    /// Resource Manager: `actions` and `notActions`.
+    Control,
+    /// What services do with data: `dataActions` and `notDataActions`.
+    Data,
+}
+
+impl Plane {
+    fn members(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Control => ("actions", "notActions"),
+            Self::Data => ("dataActions", "notDataActions"),
+        }
+    }
+}
+
+/// Whether a principal, by its object id, may carry out an action on what has this id.
+pub fn may(azure: &AzureState, object_id: &str, plane: Plane, action: &str, scope: &ResourceId) -> bool {
+    roles(azure, object_id, |assigned| scope.is_within(assigned))
+        .any(|role| permission::allow(items(&role.body, "properties/permissions"), plane.members(), action))
+}
+
+/// The roles that a principal has on scopes of a kind.
+pub(super) fn roles<'a>(
+    azure: &'a AzureState,
+    object_id: &'a str,
+    on: impl Fn(&ResourceId) -> bool + 'a,
+) -> impl Iterator<Item = &'a Record> {
+    azure
+        .store
+        .of_type(RoleAssignments.name())
+        .filter(move |record| {
+            text(&record.body, "properties/principalId")
+                .is_some_and(|principal| principal.eq_ignore_ascii_case(object_id))
+        })
+        .filter(move |record| record.id.parent().is_some_and(|assigned| on(&assigned)))
+        .filter_map(|record| definition_of(azure, record))
+}
+
+/// The role that an assignment is of.
+pub(super) fn definition_of<'a>(azure: &'a AzureState, assignment: &Record) -> Option<&'a Record> {
+    let named = text(&assignment.body, "properties/roleDefinitionId")?;
+    let subscription = ResourceId::subscription(assignment.id.subscription_id());
+    azure.store.get(&definition::id_in(&subscription, named.rsplit('/').next()?))
+}
+
+/// The permissions that a principal has at a scope; everything where nobody is told apart.
+pub(super) fn permissions_at(azure: &AzureState, object_id: Option<&str>, scope: &ResourceId) -> Vec<Value> {
+    match object_id {
+        Some(object_id) => roles(azure, object_id, |assigned| scope.is_within(assigned))
+            .flat_map(|role| items(&role.body, "properties/permissions").iter().cloned())
+            .collect(),
+        None => azure
+            .store
+            .of_type(RoleDefinitions.name())
+            .filter(|role| role.id.name() == super::built_in::OWNER)
+            .take(1)
+            .flat_map(|role| items(&role.body, "properties/permissions").iter().cloned())
+            .collect(),
+    }
+}

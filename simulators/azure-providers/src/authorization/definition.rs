@@ -1,0 +1,270 @@
+//! Roles: the built-in ones, and those that a subscription makes for itself. They are kept in the subscription, and can be
+//! asked for below everything in it.
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::assignment::RoleAssignments;
+use super::filter::{self, Term};
+use super::protocol::protocol;
+use azure_engine::document::{Object, fill, into_object, items, take_properties, text};
+use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::{self, Holds, Member, Written};
+use azure_engine::provider::{AzureState, Expand, Listing, Proposal, Protocol, Record, ResourceType};
+
+pub(crate) struct RoleDefinitions;
+
+const PROTOCOL: Protocol = Protocol {
+    // "Role Definitions - Create Or Update" knows no other status.
+    update_status: 201,
+    ..protocol("Microsoft.Authorization/roleDefinitions", "RoleDefinitionProperties")
+};
+
+const MEMBERS: [Member; 9] = [
+    Member::new("roleName", Holds::Anything),
+    Member::new("description", Holds::Anything),
+    Member::new("type", Holds::Constant(CUSTOM)),
+    Member::new("permissions", Holds::Anything),
+    Member::new("assignableScopes", Holds::Anything),
+    Member::new("createdOn", Holds::Derived),
+    Member::new("createdBy", Holds::Derived),
+    Member::new("updatedOn", Holds::Derived),
+    Member::new("updatedBy", Holds::Derived),
+];
+
+/// What a role of a subscription's own is.
+pub(super) const CUSTOM: &str = "CustomRole";
+/// What a role of Azure's is.
+pub(super) const BUILT_IN: &str = "BuiltInRole";
+/// The lists of a permission.
+const LISTS: [&str; 4] = ["actions", "notActions", "dataActions", "notDataActions"];
+/// What the names of actions end with.
+const VERBS: [&str; 4] = ["read", "write", "delete", "action"];
+
+const DOES_NOT_EXIST: Code = Code::azures(404, "RoleDefinitionDoesNotExist");
+const SAME_NAME: Code = Code::azures(409, "RoleDefinitionWithSameNameExists");
+const HAS_ASSIGNMENTS: Code = Code::azures(400, "RoleDefinitionHasAssignments");
+const INVALID_ACTION: Code = Code::azures(400, "InvalidActionOrNotAction");
+const LIMIT_EXCEEDED: Code = Code::azures(400, "RoleDefinitionLimitExceeded");
+const NO_NAME: Code = Code::ours(400, "RoleDefinitionNameMissing");
+const INVALID_SCOPE: Code = Code::ours(400, "InvalidAssignableScope");
+const BUILT_IN_FIXED: Code = Code::ours(403, "BuiltInRoleCannotBeChanged");
+
+impl ResourceType for RoleDefinitions {
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
+    }
+
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
+    fn stands_for(&self, _azure: &AzureState, id: &ResourceId) -> Option<ResourceId> {
+        Some(id_in(&ResourceId::subscription(id.subscription_id()), id.name()))
+    }
+
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        if proposal.old.is_some_and(is_built_in) {
+            return Err(built_in_fixed(proposal.id));
+        }
+        let mut properties = take_properties(&mut proposal.body);
+        let old = proposal.old.and_then(|old| old.body.get("properties"));
+        let written = Written { id: proposal.id, protocol: &PROTOCOL, old, used: false };
+        member_table::normalise(&MEMBERS, &written, &mut properties)?;
+        let permissions = properties.remove("permissions").map(permissions).transpose()?.unwrap_or_default();
+        properties.insert("permissions".into(), permissions.into());
+        fill(&mut properties, "description", "");
+        let value = Value::Object(properties);
+        check_name(azure, proposal.id, text(&value, "roleName").unwrap_or_default())?;
+        check_scopes(azure, proposal.id, items(&value, "assignableScopes"))?;
+        let most = azure.limit("authorization.customRolesPerDirectory");
+        if proposal.old.is_none() && customs(azure).count() as u64 >= most {
+            return Err(LIMIT_EXCEEDED
+                .says("Role definition limit exceeded. No more role definitions can be created."));
+        }
+        Ok(json!({ "properties": into_object(value) }))
+    }
+
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
+        touch(azure, id);
+    }
+
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        if is_built_in(record) {
+            return Err(built_in_fixed(&record.id));
+        }
+        let mut assignments = azure.store.of_type(RoleAssignments.name());
+        let assigned = |assignment: &Record| {
+            super::access::definition_of(azure, assignment).is_some_and(|role| role.id == record.id)
+        };
+        match assignments.any(assigned) {
+            true => Err(HAS_ASSIGNMENTS.says("There are existing role assignments referencing role.")),
+            false => Ok(()),
+        }
+    }
+
+    fn gather<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
+        let subscription = ResourceId::subscription(scope.subscription_id());
+        Some(azure.store.of_type_below(self.name(), &subscription))
+    }
+
+    fn check_listing(&self, _azure: &AzureState, listing: &Listing<'_>) -> Result<(), Refusal> {
+        terms(listing).map(drop)
+    }
+
+    fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+        let terms = terms(listing).ok()?;
+        let below = terms.contains(&Term::AtScopeAndBelow);
+        let fits = |term: &Term<'_>| match term {
+            Term::AtScope | Term::AtScopeAndBelow => true,
+            Term::Is(member, wanted) => text(&record.body, &format!("properties/{member}"))
+                .is_some_and(|text| text.eq_ignore_ascii_case(wanted)),
+        };
+        let shown = assignable_at(record, listing.scope, below) && terms.iter().all(fits);
+        shown.then(|| azure.present(record, Expand::default()))
+    }
+
+    fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+        times(record, document);
+    }
+
+    fn absent(&self, id: &ResourceId) -> Option<Refusal> {
+        Some(no_such_role(DOES_NOT_EXIST, id.name()))
+    }
+}
+
+/// Since when a document is as it is, among what is hidden.
+const UPDATED: &str = "updatedOn";
+
+/// Adds when something was made and changed.
+pub(super) fn times(record: &Record, document: &mut Object) {
+    let created = record.created.to_string();
+    let updated = record.hidden.get(UPDATED).and_then(Value::as_str).unwrap_or(&created).to_owned();
+    if let Some(Value::Object(properties)) = document.get_mut("properties") {
+        properties.insert("createdOn".into(), created.into());
+        properties.insert("updatedOn".into(), updated.into());
+    }
+}
+
+/// Notes that a document was changed now.
+pub(super) fn touch(azure: &mut AzureState, id: &ResourceId) {
+    let now = azure.now().to_string();
+    if let Some(record) = azure.store.get_mut(id) {
+        record.hidden.insert(UPDATED.into(), now.into());
+    }
+}
+
+/// The id of a role in a subscription.
+pub(super) fn id_in(subscription: &ResourceId, name: &str) -> ResourceId {
+    subscription.resource("Microsoft.Authorization", "roleDefinitions", name)
+}
+
+/// A role that nobody knows.
+pub(super) fn no_such_role(code: Code, name: &str) -> Refusal {
+    code.says(format_args!(
+        "The specified role definition with ID '{}' does not exist.",
+        name.replace('-', "").to_ascii_lowercase()
+    ))
+}
+
+/// Whether a role can be assigned at a scope, or (`below`) somewhere below it.
+pub(super) fn assignable_at(role: &Record, scope: &ResourceId, below: bool) -> bool {
+    items(&role.body, "properties/assignableScopes").iter().filter_map(Value::as_str).any(|assignable| {
+        assignable == "/"
+            || ResourceId::parse(assignable)
+                .is_ok_and(|assignable| scope.is_within(&assignable) || below && assignable.is_within(scope))
+    })
+}
+
+fn terms<'a>(listing: &Listing<'a>) -> Result<Vec<Term<'a>>, Refusal> {
+    let filter = listing.query.get("$filter").map_or("", String::as_str);
+    filter::parse(filter, &["roleName", "type"])
+}
+
+fn is_built_in(record: &Record) -> bool {
+    text(&record.body, "properties/type") == Some(BUILT_IN)
+}
+
+fn customs(azure: &AzureState) -> impl Iterator<Item = &Record> {
+    azure.store.of_type(RoleDefinitions.name()).filter(|record| !is_built_in(record))
+}
+
+fn built_in_fixed(id: &ResourceId) -> Refusal {
+    BUILT_IN_FIXED.says(format_args!("The role '{}' is built in and cannot be changed.", id.name()))
+}
+
+/// Names of roles are unique in a directory.
+fn check_name(azure: &AzureState, id: &ResourceId, name: &str) -> Result<(), Refusal> {
+    if name.is_empty() {
+        return Err(NO_NAME.says("The role definition has no name (roleName)."));
+    }
+    let tenant = |id: &ResourceId| azure.tenant_of(id.subscription_id()).to_owned();
+    let same = |record: &&Record| {
+        record.id.name() != id.name()
+            && tenant(&record.id) == tenant(id)
+            && text(&record.body, "properties/roleName").is_some_and(|taken| taken.eq_ignore_ascii_case(name))
+    };
+    match azure.store.of_type(RoleDefinitions.name()).find(same) {
+        Some(_) => Err(SAME_NAME.says(
+            "A custom role with the same name already exists in this directory. Use a different name.",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A role of one's own can be assigned in the subscription that holds it, or in groups of it.
+fn check_scopes(azure: &AzureState, id: &ResourceId, scopes: &[Value]) -> Result<(), Refusal> {
+    let bad = |scope: &str| INVALID_SCOPE.says(format_args!("The role cannot be assigned at '{scope}'."));
+    if scopes.is_empty() {
+        return Err(bad(""));
+    }
+    for scope in scopes {
+        let given = scope.as_str().unwrap_or_default();
+        let parsed = ResourceId::parse(given.strip_suffix('/').unwrap_or(given)).map_err(|_| bad(given))?;
+        let here = parsed.subscription_id().eq_ignore_ascii_case(id.subscription_id())
+            || azure.subscription(parsed.subscription_id()).is_some();
+        if !here || parsed.namespace().is_some() {
+            return Err(bad(given));
+        }
+        azure.require_group(&parsed)?;
+    }
+    Ok(())
+}
+
+/// Each permission with its four lists.
+fn permissions(given: Value) -> Result<Vec<Value>, Refusal> {
+    let Value::Array(given) = given else {
+        return Err(Refusal::bad_format(
+            "Could not convert permissions to a list. Path 'properties.permissions'.",
+        ));
+    };
+    given
+        .iter()
+        .map(|permission| {
+            let mut whole = Object::new();
+            for list in LISTS {
+                let actions = items(permission, list);
+                if let Some(strange) =
+                    actions.iter().find(|action| !is_action(action.as_str().unwrap_or_default()))
+                {
+                    let strange = strange.as_str().map_or_else(|| strange.to_string(), str::to_owned);
+                    return Err(INVALID_ACTION.says(format_args!(
+                        "'{strange}' does not match any of the actions supported by the providers."
+                    )));
+                }
+                whole.insert(list.into(), actions.into());
+            }
+            Ok(Value::Object(whole))
+        })
+        .collect()
+}
+
+/// Whether a text names actions: `{namespace}/{type}/{verb}`, with `*` for anything.
+fn is_action(text: &str) -> bool {
+    if text.ends_with('*') {
+        return true;
+    }
+    text.rsplit_once('/').is_some_and(|(what, verb)| {
+        (what.contains('/') || what == "*") && VERBS.iter().any(|known| known.eq_ignore_ascii_case(verb))
+    })
+}

@@ -1,0 +1,52 @@
+//! `Microsoft.Authorization`: roles, to whom they are assigned and where, and what follows from it: whether somebody may
+//! do something ("What is Azure role-based access control").
+
+mod access;
+mod assignment;
+mod built_in;
+mod definition;
+mod filter;
+mod guid;
+mod permission;
+mod permissions;
+mod protocol;
+
+use azure_engine::error::{Code, Refusal};
+use azure_engine::limits::Limit;
+use azure_engine::names::NameRule;
+use azure_engine::provider::Provider;
+
+pub use self::access::{Plane, may};
+pub use self::assignment::assign;
+
+pub(crate) fn provider() -> Provider {
+    Provider {
+        extensions: vec![permissions::answer],
+        limits: LIMITS,
+        names: NAMES,
+        given: Some(built_in::give),
+        ..Provider::new(
+            "Microsoft.Authorization",
+            vec![&definition::RoleDefinitions, &assignment::RoleAssignments],
+        )
+    }
+}
+
+static LIMITS: &[Limit] = &[
+    Limit::of("authorization.roleAssignmentsPerSubscription", 4_000),
+    Limit::of("authorization.customRolesPerDirectory", 5_000),
+];
+
+/// Both types are named by GUIDs.
+static NAMES: &[NameRule] = &[NameRule { of: "*", fits: guid::is_guid, refusal: no_guid }];
+
+const INVALID_ROLE_ASSIGNMENT_ID: Code = Code::azures(400, "InvalidRoleAssignmentId");
+const INVALID_ROLE_DEFINITION_ID: Code = Code::ours(400, "InvalidRoleDefinitionId");
+
+fn no_guid(full_type: &str, name: &str) -> Refusal {
+    let (code, what) = match full_type.ends_with("roleDefinitions") {
+        true => (INVALID_ROLE_DEFINITION_ID, "role definition"),
+        false => (INVALID_ROLE_ASSIGNMENT_ID, "role assignment"),
+    };
+    code.says(format_args!("The {what} ID '{name}' is not valid. The {what} ID must be a GUID."))
+}
