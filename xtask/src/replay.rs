@@ -14,7 +14,7 @@ use crate::print;
 use crate::program::{Program, build_release, root};
 
 /// Conversations about the types that the simulator serves.
-const CONVERSATIONS: [&str; 14] = [
+const CONVERSATIONS: [&str; 16] = [
     "disk",
     "identity",
     "loadbalancer",
@@ -23,8 +23,10 @@ const CONVERSATIONS: [&str; 14] = [
     "privatelinkservice",
     "publicipaddress",
     "resourcegroup",
+    "secret",
     "securitygroup",
     "subnet",
+    "vault",
     "virtualmachine",
     "virtualmachinescaleset",
     "virtualmachinescalesetvm",

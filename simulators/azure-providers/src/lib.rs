@@ -4,6 +4,7 @@
 pub mod authorization;
 pub mod compute;
 pub mod identity;
+mod key_vault;
 mod network;
 pub mod resources;
 
@@ -17,5 +18,6 @@ pub fn all() -> Vec<Provider> {
         compute::provider(),
         identity::provider(),
         authorization::provider(),
+        key_vault::provider(),
     ]
 }

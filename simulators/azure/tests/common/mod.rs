@@ -91,7 +91,10 @@ pub fn compute_id(rest: &str) -> ResourceId {
 
 impl Client {
     pub fn new(options: Options) -> Self {
-        let azure = Azure::new(options);
+        Self::of(Azure::new(options))
+    }
+
+    pub fn of(azure: Azure) -> Self {
         Self { router: azure.router(), azure }
     }
 

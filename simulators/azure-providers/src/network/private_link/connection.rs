@@ -62,14 +62,20 @@ impl Connection {
             .find(|item| name(item).eq_ignore_ascii_case(&self.name))
     }
 
+    /// The endpoint that asked for it.
+    pub(crate) fn endpoint<'a>(&'a self, azure: &'a AzureState) -> &'a ResourceId {
+        azure.store.get(&self.endpoint).map_or(&self.endpoint, |record| &record.id)
+    }
+
+    /// Whether it was approved, and by what words.
+    pub(crate) fn state(&self, azure: &AzureState) -> Option<Value> {
+        self.document(azure)?.get("properties")?.get("privateLinkServiceConnectionState").cloned()
+    }
+
     /// The document on the service's side; `etag` is the service's.
     pub(crate) fn present(&self, azure: &AzureState, service: &ResourceId, etag: &Value) -> Value {
         let id = self.id(azure, service);
-        let state = self
-            .document(azure)
-            .and_then(|document| document.get("properties"))
-            .and_then(|properties| properties.get("privateLinkServiceConnectionState").cloned());
-        let endpoint = azure.store.get(&self.endpoint).map_or(&self.endpoint, |record| &record.id);
+        let (state, endpoint) = (self.state(azure), self.endpoint(azure));
         let link = azure.seed.number("link identifier", id.as_str(), 0) % (1 << 29);
         json!({
             "name": id.name(),

@@ -1,0 +1,195 @@
+//! Deleted vaults: kept with all that they hold until their time is over, recovered by `createMode`, or purged.
+
+use azure_types::ResourceId;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::protocol::protocol;
+use super::{contents, vault};
+use azure_engine::answer::{Answer, Note};
+use azure_engine::document::{Object, text};
+use azure_engine::error::{Code, Refusal};
+use azure_engine::execution::Execution;
+use azure_engine::operation::{Completion, OperationStyle, OperationUrls};
+use azure_engine::protocol::UrlForm;
+use azure_engine::provider::{
+    AzureState, Expand, Extension, LiesIn, Pages, Polling, Proposal, Protocol, Record, ResourceType,
+};
+use azure_engine::store::State;
+
+const RESOURCE_TYPE: &str = "Microsoft.KeyVault/deletedVaults";
+
+pub(super) struct DeletedVaults;
+
+const USUAL: Protocol = protocol(RESOURCE_TYPE, "DeletedVault");
+const PROTOCOL: Protocol = Protocol {
+    tracked: false,
+    creatable: false,
+    system_data: false,
+    shows_state: false,
+    lies_in: LiesIn::Subscription,
+    pages: Pages::Exact,
+    polling: Polling { urls: UrlForm::Apart, ..USUAL.polling },
+    ..USUAL
+};
+
+/// Azure CLI's users quote code and words.
+const ABSENT: Code = Code::azures(404, "DeletedVaultNotFound");
+const PROTECTED: Code = Code::ours(405, "MethodNotAllowed");
+
+/// What is kept of the vault: its document.
+const KEPT: &str = "vault";
+/// The name of the purge as an operation.
+const PURGE: &str = "purge";
+
+impl ResourceType for DeletedVaults {
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
+    }
+
+    fn write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        Ok(Value::Object(proposal.body))
+    }
+
+    fn absent(&self, id: &ResourceId) -> Option<Refusal> {
+        Some(absent(id.name()))
+    }
+
+    fn check_delete(&self, _azure: &AzureState, _record: &Record) -> Result<(), Refusal> {
+        Err(Refusal::method_not_allowed("DELETE"))
+    }
+
+    fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+        document.insert("id".into(), shown_id(record).into());
+    }
+
+    fn after_operation(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        completion: &Completion,
+        failed: bool,
+    ) {
+        if !failed && matches!(completion, Completion::Action(action, _) if action == PURGE) {
+            purge(azure, id.name());
+        }
+    }
+}
+
+fn shown_id(record: &Record) -> String {
+    let location = text(&record.body, "properties/location").unwrap_or_default();
+    let (subscription, name) = (record.id.subscription_id(), record.id.name());
+    format!(
+        "/subscriptions/{subscription}/providers/Microsoft.KeyVault/locations/{location}/deletedVaults/{name}"
+    )
+}
+
+pub(super) fn absent(name: &str) -> Refusal {
+    ABSENT.says(format_args!("The specified deleted vault '{name}' does not exist."))
+}
+
+/// The deleted vault of a name, in whatever subscription.
+pub(super) fn find<'a>(azure: &'a AzureState, name: &str) -> Option<&'a Record> {
+    azure.store.of_type(RESOURCE_TYPE).find(|record| record.id.name().eq_ignore_ascii_case(name))
+}
+
+/// The document that the vault had.
+pub(super) fn kept(deleted: &Record) -> Value {
+    deleted.hidden.get(KEPT).cloned().unwrap_or_default()
+}
+
+/// A vault is gone: it can be recovered until its time is over.
+pub(super) fn keep(azure: &mut AzureState, vault: &Record) {
+    let now = azure.now();
+    let days = SignedDuration::from_hours(24 * vault::retention(&vault.body));
+    let over = now.checked_add(days).unwrap_or(now);
+    let mut properties = json!({
+        "vaultId": vault.id,
+        "location": vault.body["location"],
+        "tags": vault.body.get("tags").cloned().unwrap_or_else(|| json!({})),
+        "deletionDate": now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        "scheduledPurgeDate": over.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+    });
+    if vault::is_protected(&vault.body) {
+        properties["purgeProtectionEnabled"] = true.into();
+    }
+    let id = ResourceId::subscription(vault.id.subscription_id()).resource(
+        "Microsoft.KeyVault",
+        "deletedVaults",
+        vault.id.name(),
+    );
+    let mut record = Record::new(&DeletedVaults, &id, json!({ "properties": properties }), now);
+    record.hidden.insert(KEPT.into(), vault.body.clone());
+    azure.insert(record);
+    contents::close(azure, vault.id.name(), over.as_second());
+}
+
+/// A vault of the name is there again: it is deleted no more, and what it held stays.
+pub(super) fn forget(azure: &mut AzureState, name: &str) {
+    let found = find(azure, name).map(|record| record.id.clone());
+    if let Some(id) = found {
+        azure.remove(&id);
+    }
+}
+
+/// The end of a deleted vault and of all that it held.
+pub(super) fn purge(azure: &mut AzureState, name: &str) {
+    forget(azure, name);
+    contents::destroy(azure, name);
+}
+
+/// `locations/{location}/deletedVaults/{name}` and `.../purge`. The location does not matter (recorded): the name is
+/// unique.
+pub(super) fn below_a_location(
+    azure: &mut AzureState,
+    asked: &Extension<'_>,
+) -> Option<Result<Answer, Refusal>> {
+    let (locations, rest) = asked.segments.split_first()?;
+    if !locations.eq_ignore_ascii_case("locations") || asked.scope.group_name().is_some() {
+        return None;
+    }
+    match (asked.method, rest) {
+        ("GET", [_, deleted, name]) if deleted.eq_ignore_ascii_case("deletedVaults") => Some(
+            deleted_here(azure, asked.scope, name)
+                .map(|record| Answer::ok(azure.present(record, Expand::default()))),
+        ),
+        ("POST", [_, deleted, name, action])
+            if deleted.eq_ignore_ascii_case("deletedVaults") && action.eq_ignore_ascii_case(PURGE) =>
+        {
+            Some(begin_purge(azure, asked.scope, name))
+        }
+        _ => None,
+    }
+}
+
+fn deleted_here<'a>(
+    azure: &'a AzureState,
+    subscription: &ResourceId,
+    name: &str,
+) -> Result<&'a Record, Refusal> {
+    find(azure, name)
+        .filter(|record| record.id.subscription_id().eq_ignore_ascii_case(subscription.subscription_id()))
+        .ok_or_else(|| absent(name))
+}
+
+fn begin_purge(azure: &mut AzureState, subscription: &ResourceId, name: &str) -> Result<Answer, Refusal> {
+    let record = deleted_here(azure, subscription, name)?;
+    if record.body.pointer("/properties/purgeProtectionEnabled").is_some() {
+        return Err(PROTECTED.says("Operation 'DeletedVaultPurge' is not allowed."));
+    }
+    let id = record.id.clone();
+    if let Some(record) = azure.store.get_mut(&id) {
+        record.state = State::Deleting;
+    }
+    let operation_style = OperationStyle { urls: Some(OperationUrls::Location), ..OperationStyle::default() };
+    let execution = Execution { operation_style, ..Execution::default() };
+    let completion = Completion::Action(PURGE.into(), Value::Null);
+    let name = "DeletedVaultPurge".to_owned();
+    let started = azure.start(&id, &DeletedVaults, "POST", name, completion, &execution);
+    let links = azure.links(&id, &DeletedVaults, &started, true);
+    Ok(Answer {
+        operation: Some(links),
+        note: Note { changes: vec![PURGE.into()], operation_ms: None },
+        ..Answer::empty(202)
+    })
+}

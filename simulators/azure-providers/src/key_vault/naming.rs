@@ -1,0 +1,79 @@
+//! Names of vaults: they are hosts, so no two vaults of any subscription share one.
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::{deleted_vault, vault};
+use azure_engine::document::text;
+use azure_engine::error::{Code, Refusal};
+use azure_engine::provider::{AzureState, Call};
+
+/// "Azure Key Vault REST API Error Codes".
+const ALREADY_EXISTS: Code = Code::azures(409, "VaultAlreadyExists");
+const NOT_VALID: Code = Code::azures(400, "VaultNameNotValid");
+/// azure-sdk and Pulumi users quote code and words.
+const DELETED: Code = Code::azures(409, "ConflictError");
+
+/// Whether a vault may be called so.
+pub(super) fn fits(name: &str) -> bool {
+    (3..=24).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.ends_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+        && !name.contains("--")
+}
+
+/// The refusal of a name that no vault may have.
+pub(super) fn invalid(name: &str) -> Refusal {
+    NOT_VALID.says(invalid_words(name))
+}
+
+fn invalid_words(name: &str) -> String {
+    format!(
+        "The vault name '{name}' is invalid. A vault's name must be between 3-24 alphanumeric characters. The name must \
+         begin with a letter, end with a letter or digit, and not contain consecutive hyphens."
+    )
+}
+
+fn taken_words(name: &str) -> String {
+    format!(
+        "The vault name '{name}' is already in use. Vault names are globally unique so it is possible that the name is \
+         already taken, by a vault or by one that was deleted and not purged."
+    )
+}
+
+/// Whether a new vault may have the name: nobody else has it, and no deleted one of the subscription.
+pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<(), Refusal> {
+    if vault::find(azure, id.name()).is_some() {
+        return Err(ALREADY_EXISTS.says(taken_words(id.name())));
+    }
+    match deleted_vault::find(azure, id.name()) {
+        None => Ok(()),
+        Some(deleted) if deleted.id.subscription_id().eq_ignore_ascii_case(id.subscription_id()) => {
+            Err(DELETED.says(
+                "A vault with the same name already exists in deleted state. You need to either recover or purge \
+                 existing key vault.",
+            ))
+        }
+        Some(_) => Err(ALREADY_EXISTS.says(taken_words(id.name()))),
+    }
+}
+
+/// POST `checkNameAvailability`.
+pub(super) fn availability(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
+    match call.segments {
+        [action] if call.method == "POST" && action.eq_ignore_ascii_case("checkNameAvailability") => {}
+        _ => return None,
+    }
+    let name = text(call.body, "name").unwrap_or_default();
+    let taken = vault::find(azure, name).is_some() || deleted_vault::find(azure, name).is_some();
+    Some(Ok(match (fits(name), taken) {
+        (false, _) => json!({
+            "nameAvailable": false, "reason": "AccountNameInvalid", "message": invalid_words(name),
+        }),
+        (true, true) => json!({
+            "nameAvailable": false, "reason": "AlreadyExists", "message": taken_words(name),
+        }),
+        (true, false) => json!({ "nameAvailable": true }),
+    }))
+}

@@ -1,0 +1,269 @@
+//! Vaults (Azure REST reference, "Vaults").
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::protocol::protocol;
+use super::{access_policy, contents, deleted_vault, key, naming, secret};
+use crate::network::service_connections;
+use azure_engine::document::{Object, fill, into_object, items, take_properties, text};
+use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{Anything, Derived, Flag, Number, Word};
+use azure_engine::member_table::Member;
+use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+use azure_engine::store::State;
+
+pub(super) const RESOURCE_TYPE: &str = "Microsoft.KeyVault/vaults";
+
+/// The suffix of vaults' hosts.
+pub(super) const SUFFIX: &str = "vault.azure.net";
+
+/// The only group that private endpoints connect to, and the zone of its names.
+const LINK_GROUP: &str = "vault";
+const LINK_ZONE: &str = "privatelink.vaultcore.azure.net";
+
+pub(super) struct Vaults;
+
+const PROTOCOL: Protocol = protocol(RESOURCE_TYPE, "Vault");
+
+static MEMBERS: [Member; 17] = [
+    Member::new("accessPolicies", Anything),
+    Member::new("createMode", Word(&["default", "recover"], false)),
+    Member::new("enablePurgeProtection", Flag),
+    Member::new("enableRbacAuthorization", Flag),
+    Member::new("enableSoftDelete", Flag),
+    Member::new("enabledForDeployment", Flag),
+    Member::new("enabledForDiskEncryption", Flag),
+    Member::new("enabledForTemplateDeployment", Flag),
+    Member::new("hsmPoolResourceId", Derived),
+    Member::new("networkAcls", Anything),
+    Member::new("privateEndpointConnections", Derived),
+    Member::new("provisioningState", Derived),
+    Member::new("publicNetworkAccess", Word(&["Enabled", "Disabled"], true)),
+    Member::new("sku", Anything),
+    Member::new("softDeleteRetentionInDays", Number(7, 90)).or(90),
+    Member::new("tenantId", Anything),
+    Member::new("vaultUri", Derived),
+];
+
+const BAD: Code = Code::ours(400, "BadRequest");
+
+impl ResourceType for Vaults {
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
+    }
+
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let mut properties = take_properties(&mut proposal.body);
+        let recovers = text_of(&properties, "createMode").eq_ignore_ascii_case("recover");
+        match (proposal.old, recovers) {
+            (None, true) => {
+                let deleted = deleted_vault::find(azure, proposal.id.name())
+                    .filter(|deleted| deleted.id.subscription_id() == proposal.id.subscription_id())
+                    .ok_or_else(|| deleted_vault::absent(proposal.id.name()))?;
+                return Ok(deleted_vault::kept(deleted));
+            }
+            (None, false) => naming::check_free(azure, proposal.id)?,
+            (Some(_), _) => {}
+        }
+        check_forever(&proposal, &properties)?;
+        properties.remove("createMode");
+        fill(&mut properties, access_policy::MEMBER, json!([]));
+        fill(&mut properties, "enabledForDeployment", false);
+        properties.insert("enableSoftDelete".into(), true.into());
+        if text_of(&properties, "tenantId").is_empty() {
+            return Err(BAD.says("The property 'tenantId' of a vault is missing."));
+        }
+        let sku = properties.remove("sku").map(into_object).unwrap_or_default();
+        properties.insert("sku".into(), check_sku(&sku)?);
+        if let Some(policies) = properties.get(access_policy::MEMBER) {
+            access_policy::check(azure, policies)?;
+        }
+        if let Some(rules) = properties.get_mut("networkAcls") {
+            check_network(rules)?;
+        }
+        let mut body = proposal.body;
+        body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
+        body.insert("properties".into(), Value::Object(properties));
+        Ok(Value::Object(body))
+    }
+
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
+        if old.is_none() {
+            deleted_vault::forget(azure, id.name());
+            contents::open(azure, id.name());
+        }
+    }
+
+    fn removed(&self, azure: &mut AzureState, record: &Record) {
+        deleted_vault::keep(azure, record);
+    }
+
+    fn accepted(&self, _azure: &AzureState, record: &Record, document: &mut Object) {
+        // Recorded: the first answer has the host without a path.
+        if let Some(Value::Object(properties)) = document.get_mut("properties") {
+            properties.insert("vaultUri".into(), format!("https://{}", host(record.id.name())).into());
+        }
+    }
+
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+        fill(document, "tags", json!({}));
+        let connections = service_connections::list(azure, &record.id);
+        let Some(Value::Object(properties)) = document.get_mut("properties") else { return };
+        properties.insert("vaultUri".into(), uri(record).into());
+        if record.state == State::Creating {
+            properties.insert("provisioningState".into(), "RegisteringDns".into());
+        }
+        if !connections.is_empty() {
+            properties.insert(service_connections::COLLECTION.into(), connections.into());
+        }
+    }
+
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+        let (first, rest) = below.split_first()?;
+        match (first.to_ascii_lowercase().as_str(), rest) {
+            ("secrets", rest) => secret::view(azure, record, rest),
+            ("keys", rest) => key::view(azure, record, rest),
+            ("accesspolicies", [change]) => Some(Ok(json!({
+                "id": format!("{}/accessPolicies/{change}", record.id),
+                "type": "Microsoft.KeyVault/vaults/accessPolicies",
+                "location": record.body["location"],
+                "properties": { "accessPolicies": record.body["properties"][access_policy::MEMBER] },
+            }))),
+            ("privatelinkresources", []) => Some(Ok(json!({ "value": [{
+                "id": format!("{}/privateLinkResources/{LINK_GROUP}", record.id),
+                "name": LINK_GROUP,
+                "type": "Microsoft.KeyVault/vaults/privateLinkResources",
+                "properties": {
+                    "groupId": LINK_GROUP, "requiredMembers": ["default"], "requiredZoneNames": [LINK_ZONE],
+                },
+            }] }))),
+            _ => service_connections::view(azure, &record.id, below),
+        }
+    }
+
+    fn write_view(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        below: &[&str],
+        body: Option<&Value>,
+    ) -> Option<Result<bool, Refusal>> {
+        let (first, rest) = below.split_first()?;
+        match (first.to_ascii_lowercase().as_str(), rest, body) {
+            ("secrets", [name], Some(body)) => Some(secret::put(azure, id, name, body).map(|()| true)),
+            ("keys", [name], Some(body)) => Some(key::put(azure, id, name, body).map(|()| true)),
+            ("accesspolicies", [change], Some(body)) => change_policies(azure, id, change, body),
+            _ => service_connections::write_view(azure, id, below, body),
+        }
+    }
+}
+
+/// The vault of a name, in whatever subscription.
+pub(super) fn find<'a>(azure: &'a AzureState, name: &str) -> Option<&'a Record> {
+    azure.store.of_type(RESOURCE_TYPE).find(|record| record.id.name().eq_ignore_ascii_case(name))
+}
+
+fn host(name: &str) -> String {
+    format!("{}.{SUFFIX}", name.to_ascii_lowercase())
+}
+
+/// Where a vault's secrets are asked for.
+pub(super) fn uri(vault: &Record) -> String {
+    format!("https://{}/", host(vault.id.name()))
+}
+
+/// Whether nothing in it can be purged before its time.
+pub(super) fn is_protected(vault: &Value) -> bool {
+    vault.pointer("/properties/enablePurgeProtection").and_then(Value::as_bool) == Some(true)
+}
+
+/// How many days what was deleted can be recovered.
+pub(super) fn retention(vault: &Value) -> i64 {
+    vault.pointer("/properties/softDeleteRetentionInDays").and_then(Value::as_i64).unwrap_or(90)
+}
+
+fn text_of<'a>(properties: &'a Object, member: &str) -> &'a str {
+    properties.get(member).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// What cannot be taken back once it is so ("Azure Key Vault soft-delete overview").
+fn check_forever(proposal: &Proposal<'_>, properties: &Object) -> Result<(), Refusal> {
+    let given = |member: &str| properties.get(member);
+    if given("enableSoftDelete") == Some(&Value::Bool(false)) {
+        return Err(BAD.says("The property \"enableSoftDelete\" cannot be set to false: all vaults have it."));
+    }
+    if given("enablePurgeProtection") == Some(&Value::Bool(false)) {
+        return Err(BAD.says(
+            "The property \"enablePurgeProtection\" cannot be set to false. Enabling the purge protection for a vault is \
+             an irreversible action.",
+        ));
+    }
+    let old = proposal.old_member("properties/softDeleteRetentionInDays");
+    if let (Some(old), Some(new)) = (old, given("softDeleteRetentionInDays"))
+        && old != new
+    {
+        return Err(BAD.says(
+            "The property \"softDeleteRetentionInDays\" has been set already and it can't be modified.",
+        ));
+    }
+    Ok(())
+}
+
+fn check_sku(sku: &Object) -> Result<Value, Refusal> {
+    let given = text_of(sku, "name");
+    let name = ["standard", "premium"].into_iter().find(|known| known.eq_ignore_ascii_case(given));
+    let name = name.ok_or_else(|| BAD.says(format_args!("The sku '{given}' of a vault is not known.")))?;
+    Ok(json!({ "family": "A", "name": name }))
+}
+
+/// Network rules: their words, addresses and subnets.
+fn check_network(rules: &mut Value) -> Result<(), Refusal> {
+    let mut kept = into_object(std::mem::take(rules));
+    azure_engine::document::enumeration(&mut kept, "defaultAction", &["Allow", "Deny"], true)?;
+    azure_engine::document::enumeration(&mut kept, "bypass", &["AzureServices", "None"], true)?;
+    fill(&mut kept, "ipRules", json!([]));
+    fill(&mut kept, "virtualNetworkRules", json!([]));
+    *rules = Value::Object(kept);
+    for rule in items(rules, "ipRules") {
+        let given = text(rule, "value").unwrap_or_default();
+        let address = given.split('/').next().unwrap_or_default();
+        let range = given.parse::<ipnet::IpNet>().is_ok() || given.parse::<std::net::IpAddr>().is_ok();
+        if !range {
+            return Err(BAD.says(format_args!("The address '{address}' of a network rule is none.")));
+        }
+    }
+    for rule in items(rules, "virtualNetworkRules") {
+        let given = text(rule, "id").unwrap_or_default();
+        if ResourceId::parse(given).is_err() {
+            return Err(BAD.says(format_args!("The subnet '{given}' of a network rule is no resource id.")));
+        }
+    }
+    Ok(())
+}
+
+/// PUT of `accessPolicies/{add, replace, remove}`.
+fn change_policies(
+    azure: &mut AzureState,
+    id: &ResourceId,
+    change: &str,
+    body: &Value,
+) -> Option<Result<bool, Refusal>> {
+    let record = azure.store.get(id)?;
+    let given = items(body, "properties/accessPolicies");
+    let old = items(&record.body, "properties/accessPolicies");
+    let policies = Value::Array(access_policy::changed(old, change, given)?);
+    if let Err(refusal) = access_policy::check(azure, &policies) {
+        return Some(Err(refusal));
+    }
+    if let Some(record) = azure.store.get_mut(id) {
+        record.body["properties"][access_policy::MEMBER] = policies;
+        record.version += 1;
+    }
+    azure.changed(id);
+    Some(Ok(true))
+}
