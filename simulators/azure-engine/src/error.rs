@@ -73,6 +73,14 @@ impl Code {
     pub fn details(self, words: impl std::fmt::Display) -> Refusal {
         Refusal::network(self.status, self.code, words.to_string())
     }
+
+    /// Refuses so where something is wrong.
+    ///
+    /// # Errors
+    /// The refusal, as [`Code::details`] makes it.
+    pub fn details_when(self, wrong: bool, words: impl std::fmt::Display) -> Result<(), Refusal> {
+        if wrong { Err(self.details(words)) } else { Ok(()) }
+    }
 }
 
 /// One of the inner errors of a [`Refusal`].

@@ -8,9 +8,17 @@ use serde_json::Value;
 
 use super::shared::{checks::check_unused, protocol::protocol, resource_guid::resource_guid};
 use azure_engine::document::{items, known_members, name, stored_reference, strip, take_properties};
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
 use azure_engine::reference::is_of;
+
+const GROUPS_DIFFER: Code =
+    Code::ours(400, "AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups");
+const GROUPS_OF_SEVERAL_NETWORKS: Code =
+    Code::azures(400, "AllApplicationSecurityGroupsInSecurityRuleMustBeFromSameVnet");
+const IN_USE: Code = Code::ours(400, "InUseApplicationSecurityGroupCannotBeDeleted");
+const MEMBER_ELSEWHERE: Code = Code::ours(400, "AllMembersOfApplicationSecurityGroupMustBeFromSameVnet");
+const TOO_MANY_GROUPS: Code = Code::ours(400, "ApplicationSecurityGroupCountLimitReached");
 
 pub(crate) struct ApplicationSecurityGroups;
 
@@ -33,7 +41,7 @@ impl ResourceType for ApplicationSecurityGroups {
     }
 
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        check_unused(azure, &record.id, "InUseApplicationSecurityGroupCannotBeDeleted", |users| {
+        check_unused(azure, &record.id, IN_USE, |users| {
             let (id, user) = (&record.id, users.first().copied().unwrap_or_default());
             format!("Application security group {id} cannot be deleted because it is in use by {user}.")
         })
@@ -75,28 +83,16 @@ pub(crate) fn check_members(
     let mut first: Option<BTreeSet<ResourceId>> = None;
     for configuration in configurations {
         let groups = listed(configuration, "properties/applicationSecurityGroups");
-        if groups.len() as u64 > most {
-            return Err(Refusal::network(
-                400,
-                "ApplicationSecurityGroupCountLimitReached",
-                format!(
+        TOO_MANY_GROUPS.details_when(groups.len() as u64 > most, format_args!(
                     "IP configuration {} of {interface} is in {} application security groups; it cannot be in more than \
                      {most}.",
                     name(configuration),
                     groups.len()
-                ),
-            ));
-        }
-        if first.as_ref().is_some_and(|first| *first != groups) {
-            return Err(Refusal::network(
-                400,
-                "AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups",
-                format!(
+                ))?;
+        GROUPS_DIFFER.details_when(first.as_ref().is_some_and(|first| *first != groups), format_args!(
                     "All IP configurations of {interface} must be in the same application security groups; {} is in others.",
                     name(configuration)
-                ),
-            ));
-        }
+                ))?;
         let network =
             stored_reference(configuration, "properties/subnet/id").and_then(|subnet| subnet.parent());
         for group in &groups {
@@ -104,13 +100,9 @@ pub(crate) fn check_members(
             if let (Some(own), Some(theirs)) = (&network, theirs)
                 && *own != theirs
             {
-                return Err(Refusal::network(
-                    400,
-                    "AllMembersOfApplicationSecurityGroupMustBeFromSameVnet",
-                    format!(
-                        "{interface} is in {own} and cannot join {group}, whose members are in {theirs}."
-                    ),
-                ));
+                return Err(MEMBER_ELSEWHERE.details(format_args!(
+                    "{interface} is in {own} and cannot join {group}, whose members are in {theirs}."
+                )));
             }
         }
         first.get_or_insert(groups);
@@ -147,16 +139,12 @@ pub(crate) fn check_rules(
         }
         if networks.len() > 1 {
             let networks: Vec<&str> = networks.iter().map(ResourceId::as_str).collect();
-            return Err(Refusal::network(
-                400,
-                "AllApplicationSecurityGroupsInSecurityRuleMustBeFromSameVnet",
-                format!(
+            return Err(GROUPS_OF_SEVERAL_NETWORKS.details(format_args!(
                     "Security rule {} of {security_group} names application security groups of several virtual networks \
                      ({}).",
                     name(rule),
                     networks.join(", ")
-                ),
-            ));
+                )));
         }
     }
     match all.len() as u64 > in_all {
@@ -166,9 +154,7 @@ pub(crate) fn check_rules(
 }
 
 fn too_many(id: &ResourceId, named: usize, most: u64) -> Refusal {
-    Refusal::network(
-        400,
-        "ApplicationSecurityGroupCountLimitReached",
-        format!("{id} names {named} application security groups; it cannot name more than {most}."),
-    )
+    TOO_MANY_GROUPS.details(format_args!(
+        "{id} names {named} application security groups; it cannot name more than {most}."
+    ))
 }

@@ -39,10 +39,10 @@ static MEMBERS: [Member; 11] = [
     Member::new("type", Constant("Public")),
 ];
 
+const IN_USE: Code = Code::azures(400, "InUseNatGatewayCannotBeDeleted");
 const ZONES: Code = Code::ours(400, "NatGatewayZonesNotSupported");
 const TOO_MANY_ADDRESSES: Code = Code::ours(400, "NatGatewayPublicIpAddressCountLimitReached");
 const SKU_CHANGED: Code = Code::ours(400, "NatGatewaySkuCannotBeChanged");
-const PREFIX_IN_USE: Code = Code::ours(400, "PublicIPPrefixInUse");
 const OTHER_SKU: Code = Code::ours(400, "PublicIpAndNatGatewaySkuDoNotMatch");
 const IP_VERSION: Code = Code::ours(400, "NatGatewayPublicIpVersionNotSupported");
 
@@ -78,7 +78,7 @@ impl ResourceType for NatGateways {
         }
         for (member, v6) in [("publicIpPrefixes", false), ("publicIpPrefixesV6", true)] {
             for prefix in pointed_at(&properties, member) {
-                check_source(azure, id, &sku, &prefix, v6, prefix_in_use)?;
+                check_source(azure, id, &sku, &prefix, v6, frontend::prefix_in_use)?;
                 addresses += prefix::size(azure, &prefix);
             }
         }
@@ -93,7 +93,7 @@ impl ResourceType for NatGateways {
     }
 
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        check_unused(azure, &record.id, "InUseNatGatewayCannotBeDeleted", |users| {
+        check_unused(azure, &record.id, IN_USE, |users| {
             let user = users.first().copied().unwrap_or_default();
             format!("NAT gateway {} cannot be deleted because it is in use by subnet {user}.", record.id)
         })
@@ -113,12 +113,6 @@ fn check_unchanged(proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
         return Err(SKU_CHANGED.details(text));
     }
     check_zones_unchanged(proposal)
-}
-
-fn prefix_in_use(id: &ResourceId, prefix: &ResourceId, user: &ResourceId) -> Refusal {
-    PREFIX_IN_USE.details(format_args!(
-        "Resource {id} is referencing public IP prefix {prefix} that is already allocated to resource {user}."
-    ))
 }
 
 /// A public IP or prefix that the gateway speaks from has its sku and the list's version, and no other

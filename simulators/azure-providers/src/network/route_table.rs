@@ -7,12 +7,20 @@ use azure_types::ResourceId;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
+use super::shared::codes::PREFIX_FORMAT;
 use super::shared::{
     checks::check_unused, children::take_children, protocol::protocol, resource_guid::resource_guid,
 };
 use azure_engine::document::{Object, enumeration, fill, known_members, strip, take_properties};
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, ChildCollection, Expand, Proposal, Protocol, Record, ResourceType};
+
+const IN_USE: Code = Code::azures(400, "InUseRouteTableCannotBeDeleted");
+const NO_HOP_TYPE: Code = Code::ours(400, "InvalidRouteNextHopType");
+const WRONG_HOP: Code = Code::ours(400, "InvalidRouteNextHopIpAddress");
+const HOP_NOT_ALLOWED: Code = Code::ours(400, "RouteNextHopIpAddressNotAllowed");
+const CONFLICT: Code = Code::azures(400, "RouteConflict");
+const TOO_MANY_ROUTES: Code = Code::ours(400, "RouteTableRouteCountLimitReached");
 
 pub(crate) struct RouteTables;
 
@@ -44,24 +52,17 @@ impl ResourceType for RouteTables {
             let prefix = azure_engine::document::text(&route, "properties/addressPrefix").unwrap_or_default();
             let name = azure_engine::document::name(&route);
             if let Some(other) = prefixes.insert(prefix.to_ascii_lowercase(), name.into()) {
-                return Err(Refusal::network(
-                    400,
-                    "RouteConflict",
-                    format!(
-                        "Route: {name} conflicts with Route: {other}. Routes cannot have the same AddressPrefix."
-                    ),
-                ));
+                return Err(CONFLICT.details(format_args!(
+                    "Route: {name} conflicts with Route: {other}. Routes cannot have the same AddressPrefix."
+                )));
             }
             routes.push(route);
         }
         let most = azure.limit("network.routesPerTable");
-        if routes.len() as u64 > most {
-            return Err(Refusal::network(
-                400,
-                "RouteTableRouteCountLimitReached",
-                format!("Cannot create more than {most} routes in route table {id}."),
-            ));
-        }
+        TOO_MANY_ROUTES.details_when(
+            routes.len() as u64 > most,
+            format_args!("Cannot create more than {most} routes in route table {id}."),
+        )?;
         properties.insert("routes".into(), routes.into());
         let mut body = proposal.body;
         body.insert("properties".into(), Value::Object(properties));
@@ -69,7 +70,7 @@ impl ResourceType for RouteTables {
     }
 
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        check_unused(azure, &record.id, "InUseRouteTableCannotBeDeleted", |_| {
+        check_unused(azure, &record.id, IN_USE, |_| {
             format!("Route table {} is in use and cannot be deleted.", record.id.name())
         })
     }
@@ -102,30 +103,24 @@ fn normalise(table: &ResourceId, mut child: Object) -> Result<Value, Refusal> {
         false,
     )?;
     let text = |member: &str| properties.get(member).and_then(Value::as_str).unwrap_or_default();
-    let refuse = |code: &str, why: String| Err(Refusal::network(400, code, format!("Route {id} {why}.")));
+    let refuse = |code: Code, why: String| Err(code.details(format_args!("Route {id} {why}.")));
     let prefix = text("addressPrefix");
     let is_tag = prefix.starts_with(|c: char| c.is_ascii_alphabetic()) && !prefix.contains([':', '/']);
     if prefix.parse::<IpNet>().is_err() && !is_tag {
         return refuse(
-            "InvalidAddressPrefixFormat",
+            PREFIX_FORMAT,
             format!("has the address prefix '{prefix}', which is not in CIDR notation"),
         );
     }
     let hop = text("nextHopIpAddress");
     match text("nextHopType") {
-        "" => return refuse("InvalidRouteNextHopType", "has no nextHopType".into()),
+        "" => return refuse(NO_HOP_TYPE, "has no nextHopType".into()),
         "VirtualAppliance" if hop.parse::<IpAddr>().is_err() => {
-            return refuse(
-                "InvalidRouteNextHopIpAddress",
-                format!("has the next hop '{hop}', which is not an IP address"),
-            );
+            return refuse(WRONG_HOP, format!("has the next hop '{hop}', which is not an IP address"));
         }
         "VirtualAppliance" => {}
         other if !hop.is_empty() => {
-            return refuse(
-                "RouteNextHopIpAddressNotAllowed",
-                format!("has a next hop address, which type {other} forbids"),
-            );
+            return refuse(HOP_NOT_ALLOWED, format!("has a next hop address, which type {other} forbids"));
         }
         _ => strip(&mut properties, &["nextHopIpAddress"]),
     }

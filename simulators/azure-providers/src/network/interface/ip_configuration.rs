@@ -15,9 +15,11 @@ use azure_engine::document::{
     Object, enumeration, fill, items, known_members, reference, references, stored_reference, strip,
     take_properties, text,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
 use azure_engine::reference::{Reference, Role};
+
+const NO_SUBNET: Code = Code::ours(400, "SubnetIsRequired");
 
 const MEMBERS: [&str; 14] = [
     "applicationGatewayBackendAddressPools",
@@ -72,11 +74,7 @@ pub(crate) fn normalise(
     enumeration(&mut properties, "privateIPAllocationMethod", &["Dynamic", "Static"], true)?;
     enumeration(&mut properties, "privateIPAddressVersion", &["IPv4", "IPv6"], true)?;
     let Some(subnet) = reference(&mut properties, "subnet")? else {
-        return Err(Refusal::network(
-            400,
-            "SubnetIsRequired",
-            format!("IP configuration {id} must reference a subnet."),
-        ));
+        return Err(NO_SUBNET.details(format_args!("IP configuration {id} must reference a subnet.")));
     };
     for member in LISTS {
         if references(&mut properties, member)?.is_empty() {

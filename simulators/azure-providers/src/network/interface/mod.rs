@@ -17,9 +17,17 @@ use azure_engine::document::{
     Object, at, enumeration, fill, into_object, items, known_members, name, reference, stored_reference,
     strip, take_properties,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, ChildCollection, Expand, Proposal, Protocol, Record, ResourceType};
 use azure_engine::reference::{Reference, is_of};
+
+const DIFFERENT_SUBNETS: Code = Code::azures(400, "IpConfigurationsOnSameNicCannotUseDifferentSubnets");
+const IN_USE: Code = Code::azures(400, "NicInUse");
+const NO_CONFIGURATION: Code = Code::ours(400, "NetworkInterfaceMustHaveAtLeastOneIpConfiguration");
+const OF_SERVICE: Code = Code::ours(400, "CannotModifyServiceManagedNetworkInterface");
+const OTHER_NETWORK: Code = Code::ours(400, "NetworkInterfaceMustStayInOneVirtualNetwork");
+const PRIMARY_REMOVED: Code = Code::azures(400, "IpConfigDeleteNotSupported");
+const TWO_PRIMARIES: Code = Code::ours(400, "NetworkInterfaceMustHaveOnePrimaryIpConfiguration");
 
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Network/networkInterfaces";
 
@@ -89,11 +97,9 @@ impl ResourceType for NetworkInterfaces {
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         if let Some(owner) = proposal.old.and_then(service_owner) {
-            return Err(Refusal::network(
-                400,
-                "CannotModifyServiceManagedNetworkInterface",
-                format!("Network interface {id} is managed by {owner} and cannot be modified."),
-            ));
+            return Err(OF_SERVICE.details(format_args!(
+                "Network interface {id} is managed by {owner} and cannot be modified."
+            )));
         }
         let mut properties = take_properties(&mut proposal.body);
         known_members(&mut properties, &MEMBERS, "NetworkInterface")?;
@@ -144,15 +150,11 @@ impl ResourceType for NetworkInterfaces {
         let owner = service_owner(record).map(str::to_owned);
         match owner.or_else(|| machine_of(azure, record).map(|machine| machine.to_string())) {
             None => Ok(()),
-            Some(owner) => Err(Refusal::network(
-                400,
-                "NicInUse",
-                format!(
+            Some(owner) => Err(IN_USE.details(format_args!(
                     "Network Interface {} is used by existing resource {owner}. In order to delete the network interface, \
                      it must be dissociated from the resource.",
                     record.id
-                ),
-            )),
+                ))),
         }
     }
 
@@ -251,13 +253,10 @@ fn ip_configurations(
 ) -> Result<Vec<Value>, Refusal> {
     let id = proposal.id;
     let children = take_children(id, properties, "ipConfigurations")?.unwrap_or_default();
-    if children.is_empty() {
-        return Err(Refusal::network(
-            400,
-            "NetworkInterfaceMustHaveAtLeastOneIpConfiguration",
-            format!("Network interface {id} must have at least one IP configuration."),
-        ));
-    }
+    NO_CONFIGURATION.details_when(
+        children.is_empty(),
+        format_args!("Network interface {id} must have at least one IP configuration."),
+    )?;
     let old = proposal.old_member("properties/ipConfigurations").and_then(Value::as_array);
     // An address that another configuration keeps is not free for a new one.
     let mut promised = BTreeSet::new();
@@ -281,27 +280,20 @@ fn ip_configurations(
         old.into_iter().flatten().find(|one| at(one, "properties/primary") == Some(&true.into()))
         && !normal.iter().any(|one| name(one).eq_ignore_ascii_case(name(before)))
     {
-        return Err(Refusal::network(
-            400,
-            "IpConfigDeleteNotSupported",
-            format!(
-                "IP Configuration {} cannot be deleted. Deletion and renaming of primary IP Configuration is not \
+        return Err(PRIMARY_REMOVED.details(format_args!(
+            "IP Configuration {} cannot be deleted. Deletion and renaming of primary IP Configuration is not \
                  supported.",
-                name(before)
-            ),
-        ));
+            name(before)
+        )));
     }
     let marked = |one: &Value| at(one, "properties/primary") == Some(&Value::Bool(true));
     let primaries = normal.iter().filter(|one| marked(one)).count();
-    if primaries > 1 {
-        return Err(Refusal::network(
-            400,
-            "NetworkInterfaceMustHaveOnePrimaryIpConfiguration",
-            format!(
-                "Network interface {id} must have exactly one primary IP configuration; {primaries} are marked."
-            ),
-        ));
-    }
+    TWO_PRIMARIES.details_when(
+        primaries > 1,
+        format_args!(
+            "Network interface {id} must have exactly one primary IP configuration; {primaries} are marked."
+        ),
+    )?;
     for (at, one) in normal.iter_mut().enumerate() {
         let primary = marked(one) || (primaries == 0 && at == 0);
         if let Some(properties) = one.get_mut("properties").and_then(Value::as_object_mut) {
@@ -317,21 +309,14 @@ fn check_networks(id: &ResourceId, old: Option<&Record>, configurations: &[Value
     let mut subnets = configurations.iter().filter_map(subnet);
     let Some(first) = subnets.next() else { return Ok(()) };
     if let Some(other) = subnets.find(|other| *other != first) {
-        return Err(Refusal::network(
-            400,
-            "IpConfigurationsOnSameNicCannotUseDifferentSubnets",
-            format!(
-                "IP configurations of network interface {id} cannot be in different subnets: {first} and {other}."
-            ),
-        ));
+        return Err(DIFFERENT_SUBNETS.details(format_args!(
+            "IP configurations of network interface {id} cannot be in different subnets: {first} and {other}."
+        )));
     }
     let before = old.and_then(|old| items(&old.body, "properties/ipConfigurations").first().and_then(subnet));
     match (before.and_then(|before| before.parent()), first.parent()) {
-        (Some(before), Some(now)) if before != now => Err(Refusal::network(
-            400,
-            "NetworkInterfaceMustStayInOneVirtualNetwork",
-            format!("Network interface {id} is in {before} and cannot move to {now}."),
-        )),
+        (Some(before), Some(now)) if before != now => Err(OTHER_NETWORK
+            .details(format_args!("Network interface {id} is in {before} and cannot move to {now}."))),
         _ => Ok(()),
     }
 }

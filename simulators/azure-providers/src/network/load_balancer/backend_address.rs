@@ -8,11 +8,20 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::{balancer::Balancer, pool_members::members};
+use crate::network::shared::codes::ADDRESS_FORMAT;
 use azure_engine::document::{
     Object, enumeration, into_object, known_members, reference, strip, take_properties, text,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
+
+const NOT_OF_BASIC: Code = Code::ours(400, "IPBasedBackendPoolNotSupportedForBasicSku");
+const ADDRESS_TWICE: Code = Code::ours(400, "DuplicateBackendAddress");
+const NO_NETWORK: Code = Code::ours(400, "VirtualNetworkRequired");
+const SEVERAL_NETWORKS: Code = Code::ours(400, "BackendAddressesInDifferentVirtualNetworks");
+const WRONG_NAME: Code = Code::ours(400, "InvalidBackendAddressName");
+const NO_ADMIN_STATE: Code = Code::ours(400, "BackendAddressAdminStateNotSupported");
+const TOO_MANY_ADDRESSES: Code = Code::ours(400, "BackendAddressPoolAddressCountLimitReached");
 
 const MEMBERS: [&str; 6] = [
     "adminState",
@@ -45,13 +54,10 @@ pub(crate) fn normalise(
     given: Vec<Value>,
 ) -> Result<Vec<Value>, Refusal> {
     let most = balancer.azure.limit("network.addressesPerBackendPool");
-    if given.len() as u64 > most {
-        return Err(Refusal::network(
-            400,
-            "BackendAddressPoolAddressCountLimitReached",
-            format!("Backend address pool {pool} cannot have more than {most} addresses."),
-        ));
-    }
+    TOO_MANY_ADDRESSES.details_when(
+        given.len() as u64 > most,
+        format_args!("Backend address pool {pool} cannot have more than {most} addresses."),
+    )?;
     let (mut names, mut seen, mut kept) = (HashSet::new(), HashSet::new(), Vec::new());
     let mut networks: HashSet<String> = network.map(ResourceId::to_lower).into_iter().collect();
     for entry in given {
@@ -64,12 +70,8 @@ pub(crate) fn normalise(
         admin_state(balancer, pool, &mut properties)?;
         let address = properties.get("ipAddress").and_then(Value::as_str).map(str::to_owned);
         let shown = address.clone().unwrap_or_default();
-        let bad = |code: &str, why: &str| {
-            Err(Refusal::network(
-                400,
-                code,
-                format!("Backend address '{name}' ({shown}) of pool {pool} {why}."),
-            ))
+        let bad = |code: Code, why: &str| {
+            Err(code.details(format_args!("Backend address '{name}' ({shown}) of pool {pool} {why}.")))
         };
         let Some(address) = address else {
             kept.extend(of_member(balancer.azure, pool, &name, &properties));
@@ -77,16 +79,13 @@ pub(crate) fn normalise(
         };
         strip(&mut properties, &["networkInterfaceIPConfiguration"]);
         if balancer.sku == "Basic" {
-            return bad(
-                "IPBasedBackendPoolNotSupportedForBasicSku",
-                "needs a load balancer with sku Standard",
-            );
+            return bad(NOT_OF_BASIC, "needs a load balancer with sku Standard");
         }
         let Ok(parsed) = address.parse::<IpAddr>() else {
-            return bad("InvalidIPAddressFormat", "is not an IP address");
+            return bad(ADDRESS_FORMAT, "is not an IP address");
         };
         if !seen.insert(parsed) {
-            return bad("DuplicateBackendAddress", "stands in the pool twice");
+            return bad(ADDRESS_TWICE, "stands in the pool twice");
         }
         let own = reference(&mut properties, "virtualNetwork")?;
         let subnet = reference(&mut properties, "subnet")?;
@@ -94,15 +93,15 @@ pub(crate) fn normalise(
         match own.or(of_subnet) {
             Some(own) => _ = networks.insert(own.to_lower()),
             None if network.is_none() => {
-                return bad("VirtualNetworkRequired", "needs a virtualNetwork or subnet");
+                return bad(NO_NETWORK, "needs a virtualNetwork or subnet");
             }
             None => {}
         }
         if networks.len() > 1 {
-            return bad("BackendAddressesInDifferentVirtualNetworks", "is in another virtual network");
+            return bad(SEVERAL_NETWORKS, "is in another virtual network");
         }
         if name.is_empty() || !names.insert(name.to_ascii_lowercase()) {
-            return bad("InvalidBackendAddressName", "needs a name that is unique in the pool");
+            return bad(WRONG_NAME, "needs a name that is unique in the pool");
         }
         entry.insert("properties".into(), Value::Object(properties));
         kept.push(Value::Object(entry));
@@ -113,13 +112,10 @@ pub(crate) fn normalise(
 fn admin_state(balancer: &Balancer<'_>, pool: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
     enumeration(properties, "adminState", &["None", "Up", "Down"], false)?;
     let set = properties.get("adminState").is_some_and(|state| state != "None");
-    if set && balancer.sku != "Standard" {
-        return Err(Refusal::network(
-            400,
-            "BackendAddressAdminStateNotSupported",
-            format!("Admin states in pool {pool} need a load balancer with sku Standard."),
-        ));
-    }
+    NO_ADMIN_STATE.details_when(
+        set && balancer.sku != "Standard",
+        format_args!("Admin states in pool {pool} need a load balancer with sku Standard."),
+    )?;
     Ok(())
 }
 

@@ -13,14 +13,19 @@ use super::{
     inbound_nat_rule,
     pool_members::{entries, member_keys, members},
 };
+use crate::network::shared::codes::MIXED_MEMBERSHIP;
 use crate::network::shared::{addresses::holder_in_network, checks::bounded};
 use azure_engine::document::{
     Object, enumeration, items, known_members, name, reference, stored_reference, strip, take_properties,
     text,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::reference::{Reference, Role, is_of};
+
+const NOT_OF_SKU: Code = Code::ours(400, "MigrateToIpBasedNotSupportedForSku");
+const NO_SUCH_MEMBER: Code = Code::ours(400, "BackendAddressNotFoundInPool");
+const SYNC_NEEDS_NETWORK: Code = Code::ours(400, "BackendAddressPoolSyncModeRequiresVirtualNetwork");
 
 const MEMBERS: [&str; 12] = [
     "backendIPConfigurations",
@@ -77,22 +82,16 @@ pub(crate) fn normalise(
             old.map_or_else(Vec::new, |old| items(old, "properties/loadBalancerBackendAddresses").to_vec())
         }
     };
-    if properties.contains_key("syncMode") && network.is_none() {
-        return Err(Refusal::network(
-            400,
-            "BackendAddressPoolSyncModeRequiresVirtualNetwork",
-            format!("Backend address pool {id} with a syncMode needs a virtualNetwork."),
-        ));
-    }
-    if addresses.iter().any(holds_address) && members(azure, &id).next().is_some() {
-        return Err(Refusal::network(
-            400,
-            "BackendAddressPoolMixedMembership",
-            format!(
-                "Backend address pool {id} has members by network interface and cannot hold IP addresses as well."
-            ),
-        ));
-    }
+    SYNC_NEEDS_NETWORK.details_when(
+        properties.contains_key("syncMode") && network.is_none(),
+        format_args!("Backend address pool {id} with a syncMode needs a virtualNetwork."),
+    )?;
+    MIXED_MEMBERSHIP.details_when(
+        addresses.iter().any(holds_address) && members(azure, &id).next().is_some(),
+        format_args!(
+            "Backend address pool {id} has members by network interface and cannot hold IP addresses as well."
+        ),
+    )?;
     properties.insert("loadBalancerBackendAddresses".into(), addresses.into());
     child.insert("properties".into(), Value::Object(properties));
     Ok(Value::Object(child))
@@ -196,11 +195,9 @@ pub(crate) fn port_mapping(
         Some(member) => {
             Ok(json!({ "inboundNatRulePortMappings": inbound_nat_rule::mappings(balancer, pool, &member) }))
         }
-        None => Err(Refusal::network(
-            400,
-            "BackendAddressNotFoundInPool",
-            format!("Backend address pool {pool} has no member with the given ipConfiguration or ipAddress."),
-        )),
+        None => Err(NO_SUCH_MEMBER.details(format_args!(
+            "Backend address pool {pool} has no member with the given ipConfiguration or ipAddress."
+        ))),
     }
 }
 
@@ -213,13 +210,10 @@ pub(crate) fn migrate(
     let wanted: Vec<String> =
         items(asked, "pools").iter().filter_map(Value::as_str).map(str::to_owned).collect();
     let record = azure.store.get(balancer).ok_or_else(|| Refusal::child_not_found(balancer))?;
-    if text(&record.body, "sku/name") != Some("Standard") {
-        return Err(Refusal::network(
-            400,
-            "MigrateToIpBasedNotSupportedForSku",
-            format!("The pools of load balancer {balancer} can be migrated only with sku Standard."),
-        ));
-    }
+    NOT_OF_SKU.details_when(
+        text(&record.body, "sku/name") != Some("Standard"),
+        format_args!("The pools of load balancer {balancer} can be migrated only with sku Standard."),
+    )?;
     let known = names(items(&record.body, "properties/backendAddressPools"));
     if let Some(absent) = wanted.iter().find(|pool| !known.contains(&pool.to_ascii_lowercase())) {
         return Err(Refusal::child_not_found(&balancer.child("backendAddressPools", absent)));

@@ -7,6 +7,7 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::balancer::Balancer;
+use crate::network::shared::codes::ZONES_CHANGED;
 use crate::network::shared::{
     addresses::{address_taken, free_address, static_address, subnet_prefixes},
     zones::check_zones,
@@ -14,9 +15,25 @@ use crate::network::shared::{
 use azure_engine::document::{
     Object, enumeration, known_members, reference, stored_reference, strip, take_properties, text,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
 use azure_engine::reference::{Reference, Role, is_of};
+
+const MIXED_FRONTENDS: Code =
+    Code::ours(400, "LoadBalancerFrontendIPConfigurationsMustBeAllPublicOrAllInternal");
+const FRONTEND_OF_SERVICE: Code =
+    Code::ours(400, "LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService");
+const FRONTEND_IN_USE: Code = Code::ours(400, "FrontendIPConfigurationInUse");
+const NAT_GATEWAY_AND_BASIC: Code = Code::azures(400, "SubnetWithNatGatewayAndBasicSkuResourceNotAllowed");
+const NOT_ONE_ADDRESS: Code = Code::ours(400, "InvalidFrontendIPConfiguration");
+const NO_ZONES_OF_BASIC: Code = Code::ours(400, "AvailabilityZonesNotSupportedForBasicSku");
+const OTHER_SKU: Code = Code::azures(400, "PublicIPAndLBSkuDoNotMatch");
+const PREFIX_IN_USE: Code = Code::ours(400, "PublicIPPrefixInUse");
+const PREFIX_SKU: Code = Code::ours(400, "PublicIPPrefixAndLBSkuDoNotMatch");
+const PUBLIC_AND_INTERNAL: Code = Code::azures(400, "FrontendIPConfigHasBothSubnetAndPublicIP");
+const PUBLIC_IP_IN_USE: Code = Code::azures(400, "PublicIPAddressInUse");
+const ZONES_OF_PUBLIC_IP: Code =
+    Code::azures(400, "LoadBalancerFrontendIPConfigCannotHaveZoneWhenReferencingPublicIPAddress");
 
 const MEMBERS: [&str; 12] = [
     "inboundNatPools",
@@ -83,36 +100,25 @@ pub(crate) fn normalise(
             properties.insert("privateIPAddressVersion".into(), version.into());
         }
         (Some(_), None, Some(_)) => {
-            return Err(Refusal::network(
-                400,
-                "FrontendIPConfigHasBothSubnetAndPublicIP",
-                format!(
-                    "Frontend IP Configuration {id} must not reference both a Subnet and a Public IP Address."
-                ),
-            ));
+            return Err(PUBLIC_AND_INTERNAL.details(format_args!(
+                "Frontend IP Configuration {id} must not reference both a Subnet and a Public IP Address."
+            )));
         }
         _ => {
-            return Err(Refusal::network(
-                400,
-                "InvalidFrontendIPConfiguration",
-                format!(
-                    "Frontend {id} must reference exactly one of publicIPAddress, publicIPPrefix and subnet."
-                ),
-            ));
+            return Err(NOT_ONE_ADDRESS.details(format_args!(
+                "Frontend {id} must reference exactly one of publicIPAddress, publicIPPrefix and subnet."
+            )));
         }
     }
     zones(balancer, &id, subnet.is_some(), &mut child)?;
     if let Some(old) = old {
         let none = Value::Array(Vec::new());
-        if old.get("zones").unwrap_or(&none) != child.get("zones").unwrap_or(&none) {
-            return Err(Refusal::network(
-                400,
-                "ResourceAvailabilityZonesCannotBeModified",
-                format!(
-                    "Resource {id} has an existing availability zone constraint, which cannot be changed."
-                ),
-            ));
-        }
+        ZONES_CHANGED.details_when(
+            old.get("zones").unwrap_or(&none) != child.get("zones").unwrap_or(&none),
+            format_args!(
+                "Resource {id} has an existing availability zone constraint, which cannot be changed."
+            ),
+        )?;
     }
     child.insert("properties".into(), Value::Object(properties));
     Ok(Value::Object(child))
@@ -160,14 +166,10 @@ fn check_subnet_of_basic(
     if balancer.sku != "Basic" || gateway.is_none() {
         return Ok(());
     }
-    Err(Refusal::network(
-        400,
-        "SubnetWithNatGatewayAndBasicSkuResourceNotAllowed",
-        format!(
+    Err(NAT_GATEWAY_AND_BASIC.details(format_args!(
             "NAT Gateway cannot be deployed on subnet containing Basic SKU Public IP addresses or Basic SKU Load Balancer. \
              Frontend {id}, subnet {subnet}."
-        ),
-    ))
+        )))
 }
 
 /// Zones of an internal frontend are its own; a public one is where its public IP is.
@@ -181,20 +183,14 @@ fn zones(
     if !child.contains_key("zones") {
         return Ok(());
     }
-    if !internal {
-        return Err(Refusal::network(
-            400,
-            "LoadBalancerFrontendIPConfigCannotHaveZoneWhenReferencingPublicIPAddress",
-            format!("Frontend {id} cannot have zones, since it references a public IP address or prefix."),
-        ));
-    }
-    if balancer.sku == "Basic" {
-        return Err(Refusal::network(
-            400,
-            "AvailabilityZonesNotSupportedForBasicSku",
-            format!("Frontend {id} cannot have zones, since its load balancer has sku Basic."),
-        ));
-    }
+    ZONES_OF_PUBLIC_IP.details_when(
+        !internal,
+        format_args!("Frontend {id} cannot have zones, since it references a public IP address or prefix."),
+    )?;
+    NO_ZONES_OF_BASIC.details_when(
+        balancer.sku == "Basic",
+        format_args!("Frontend {id} cannot have zones, since its load balancer has sku Basic."),
+    )?;
     Ok(())
 }
 
@@ -202,16 +198,13 @@ fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId
     let (azure, sku) = (balancer.azure, balancer.sku);
     let Some(record) = azure.store.get(public) else { return Err(Refusal::invalid_reference(public, id)) };
     let theirs = text(&record.body, "sku/name").unwrap_or("Basic");
-    if theirs != sku {
-        return Err(Refusal::network(
-            400,
-            "PublicIPAndLBSkuDoNotMatch",
-            format!(
-                "{sku} sku load balancer {} cannot reference {theirs} sku publicIP {}.",
-                balancer.id, record.id
-            ),
-        ));
-    }
+    OTHER_SKU.details_when(
+        theirs != sku,
+        format_args!(
+            "{sku} sku load balancer {} cannot reference {theirs} sku publicIP {}.",
+            balancer.id, record.id
+        ),
+    )?;
     match azure.store.referrers(public).find(|user| !user.from.is_within(balancer.id)) {
         None => Ok(()),
         Some(user) => Err(public_ip_in_use(id, public, &user.from)),
@@ -220,33 +213,27 @@ fn check_public_ip(balancer: &Balancer<'_>, id: &ResourceId, public: &ResourceId
 
 /// A prefix serves one balancer's frontend, for outbound traffic.
 fn check_prefix(balancer: &Balancer<'_>, id: &ResourceId, prefix: &ResourceId) -> Result<(), Refusal> {
-    if balancer.sku != "Standard" {
-        return Err(Refusal::network(
-            400,
-            "PublicIPPrefixAndLBSkuDoNotMatch",
-            format!(
-                "{} sku load balancer {} cannot reference public IP prefix {prefix}.",
-                balancer.sku, balancer.id
-            ),
-        ));
-    }
+    PREFIX_SKU.details_when(
+        balancer.sku != "Standard",
+        format_args!(
+            "{} sku load balancer {} cannot reference public IP prefix {prefix}.",
+            balancer.sku, balancer.id
+        ),
+    )?;
     let mut users = balancer.azure.store.referrers(prefix);
     let user =
         users.find(|user| !user.from.is_within(balancer.id) && !is_of(&user.from, "/publicipaddresses/"));
     match user {
         None => Ok(()),
-        Some(user) => Err(public_prefix_in_use(id, prefix, &user.from)),
+        Some(user) => Err(prefix_in_use(id, prefix, &user.from)),
     }
 }
 
-fn public_prefix_in_use(id: &ResourceId, prefix: &ResourceId, user: &ResourceId) -> Refusal {
-    Refusal::network(
-        400,
-        "PublicIPPrefixInUse",
-        format!(
-            "Resource {id} is referencing public IP prefix {prefix} that is already allocated to resource {user}."
-        ),
-    )
+/// One prefix serves one configuration, or gives public IPs their addresses.
+pub(crate) fn prefix_in_use(id: &ResourceId, prefix: &ResourceId, user: &ResourceId) -> Refusal {
+    PREFIX_IN_USE.details(format_args!(
+        "Resource {id} is referencing public IP prefix {prefix} that is already allocated to resource {user}."
+    ))
 }
 
 /// Whether a frontend has a private address.
@@ -257,13 +244,10 @@ pub(crate) fn is_internal(frontend: &Value) -> bool {
 /// The frontends of one balancer are all public or all internal, and each has a public IP of its own.
 pub(crate) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Result<(), Refusal> {
     let internal = frontends.iter().filter(|frontend| is_internal(frontend)).count();
-    if internal > 0 && internal < frontends.len() {
-        return Err(Refusal::network(
-            400,
-            "LoadBalancerFrontendIPConfigurationsMustBeAllPublicOrAllInternal",
-            format!("Load balancer {} cannot have both public and internal frontends.", balancer.id),
-        ));
-    }
+    MIXED_FRONTENDS.details_when(
+        internal > 0 && internal < frontends.len(),
+        format_args!("Load balancer {} cannot have both public and internal frontends.", balancer.id),
+    )?;
     let mut seen: std::collections::HashMap<String, ResourceId> = std::collections::HashMap::new();
     for item in frontends {
         let me = balancer.id.child("frontendIPConfigurations", azure_engine::document::name(item));
@@ -272,7 +256,7 @@ pub(crate) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Re
             let Some(other) = seen.insert(public.to_lower(), me.clone()) else { continue };
             return Err(match member {
                 "publicIPAddress" => public_ip_in_use(&me, &public, &other),
-                _ => public_prefix_in_use(&me, &public, &other),
+                _ => prefix_in_use(&me, &public, &other),
             });
         }
     }
@@ -281,13 +265,9 @@ pub(crate) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Re
 
 /// One public IP serves one configuration.
 pub(crate) fn public_ip_in_use(id: &ResourceId, public: &ResourceId, user: &ResourceId) -> Refusal {
-    Refusal::network(
-        400,
-        "PublicIPAddressInUse",
-        format!(
+    PUBLIC_IP_IN_USE.details(format_args!(
             "Resource {id} is referencing public IP address {public} that is already allocated to resource {user}."
-        ),
-    )
+        ))
 }
 
 /// Refuses to let a frontend go that something outside its balancer uses.
@@ -300,18 +280,14 @@ pub(crate) fn check_unused(
         return Ok(());
     };
     let (code, what) = if is_of(&user.from, "/privatelinkservices/") {
-        ("LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService", "private link service")
+        (FRONTEND_OF_SERVICE, "private link service")
     } else {
-        ("FrontendIPConfigurationInUse", "resource")
+        (FRONTEND_IN_USE, "resource")
     };
-    Err(Refusal::network(
-        400,
-        code,
-        format!(
+    Err(code.details(format_args!(
             "Frontend IP configuration {id} of load balancer {balancer} cannot be removed since it is in use by {what} {}.",
             user.from
-        ),
-    ))
+        )))
 }
 
 /// What a stored frontend points at.

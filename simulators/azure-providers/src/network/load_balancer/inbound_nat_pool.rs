@@ -14,9 +14,11 @@ use crate::network::shared::checks::bounded;
 use azure_engine::document::{
     Object, at, enumeration, fill, items, known_members, name, strip, take_properties, text,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
 use azure_engine::reference::{Role, is_of};
+
+const TOO_FEW_PORTS: Code = Code::ours(400, "InboundNatPoolFrontendPortRangeTooSmall");
 
 const MEMBERS: [&str; 9] = [
     "backendPort",
@@ -48,14 +50,10 @@ pub(crate) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
     let size = port("frontendPortRangeEnd") - port("frontendPortRangeStart") + 1;
     let instances = instances(balancer.azure, &id).len();
     if size < 1 || i64::try_from(instances).is_ok_and(|instances| instances > size) {
-        return Err(Refusal::network(
-            400,
-            "InboundNatPoolFrontendPortRangeTooSmall",
-            format!(
+        return Err(TOO_FEW_PORTS.details(format_args!(
                 "The frontend port range of inbound NAT pool {id} has {} ports, but {instances} instances use it.",
                 size.max(0)
-            ),
-        ));
+            )));
     }
     child.insert("properties".into(), Value::Object(properties));
     Ok(Value::Object(child))

@@ -16,9 +16,12 @@ use azure_engine::document::{
     Object, enumeration, fill, items, known_members, name, reference, stored_reference, strip,
     take_properties, text,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::reference::is_of;
+
+const TOO_FEW_PORTS: Code = Code::ours(400, "InboundNatRuleFrontendPortRangeTooSmall");
+const WRONG_PORTS: Code = Code::ours(400, "InvalidInboundNatRule");
 
 const MEMBERS: [&str; 12] = [
     "backendAddressPool",
@@ -73,16 +76,10 @@ pub(crate) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
                 return Err(refused(&id, "has a range of frontend ports that ends before it starts"));
             }
             let members = members(balancer.azure, &pool).count();
-            if i64::try_from(members).is_ok_and(|members| members > size) {
-                return Err(Refusal::network(
-                    400,
-                    "InboundNatRuleFrontendPortRangeTooSmall",
-                    format!(
+            TOO_FEW_PORTS.details_when(i64::try_from(members).is_ok_and(|members| members > size), format_args!(
                         "The frontend port range of inbound NAT rule {id} has {size} ports, but backend address pool \
                          {pool} has {members} members."
-                    ),
-                ));
-            }
+                    ))?;
         }
     }
     child.insert("properties".into(), Value::Object(properties));
@@ -99,7 +96,7 @@ fn strip_zero(properties: &mut Object, members: &[&str]) {
 }
 
 fn refused(id: &ResourceId, why: &str) -> Refusal {
-    Refusal::network(400, "InvalidInboundNatRule", format!("Inbound NAT rule {id} {why}."))
+    WRONG_PORTS.details(format_args!("Inbound NAT rule {id} {why}."))
 }
 
 /// Shows which network interface a rule leads to.

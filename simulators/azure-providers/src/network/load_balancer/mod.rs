@@ -24,13 +24,28 @@ use crate::network::shared::{
 use azure_engine::document::{
     Object, items, known_members, name, stored_reference, strip, take_properties, text,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, ChildCollection, Proposal, Protocol, Record, ResourceType};
 use azure_engine::reference::Reference;
 use backend_pool::{names, scale_set_using};
 use balancer::Balancer;
 use pool_members::members;
+
+const TOO_MANY_RULES: Code = Code::ours(400, "LoadBalancerRuleCountLimitReached");
+const TOO_MANY_FRONTENDS: Code = Code::ours(400, "LoadBalancerFrontendIPConfigurationCountLimitReached");
+const TOO_MANY_OUTBOUND_RULES: Code = Code::ours(400, "LoadBalancerOutboundRuleCountLimitReached");
+const POOL_OF_SCALE_SET: Code =
+    Code::azures(400, "LoadBalancerBackendAddressPoolInUseByVirtualMachineScaleSet");
+const NAT_POOL_OF_SCALE_SET: Code =
+    Code::azures(400, "LoadBalancerInboundNatPoolInUseByVirtualMachineScaleSet");
+const PROBE_OF_SCALE_SET: Code = Code::azures(400, "CannotRemoveRuleUsedByProbeUsedByVMSS");
+const BASIC_RETIRED: Code = Code::ours(400, "BasicSkuLoadBalancerCreationNotSupported");
+const NO_FRONTEND: Code = Code::azures(400, "LoadBalancerWithoutFrontendIPCantHaveChildResources");
+const PREFIX_IS_FOR_OUTBOUND: Code =
+    Code::ours(400, "FrontendIPConfigurationWithPublicIPPrefixIsForOutboundRules");
+const SKU_CHANGED: Code = Code::ours(400, "LoadBalancerSkuCannotBeChanged");
+const USED_BY_SCALE_SET: Code = Code::azures(400, "LoadBalancerInUseByVirtualMachineScaleSet");
 
 /// The child collections in the order in which they are checked.
 const COLLECTIONS: [ChildCollection; 7] = [
@@ -255,15 +270,11 @@ impl ResourceType for LoadBalancers {
             for child in items(&record.body, &format!("properties/{collection}")) {
                 let child = record.id.child(collection, name(child));
                 let Some(set) = scale_set_using(azure, &child) else { continue };
-                return Err(Refusal::network(
-                    400,
-                    "LoadBalancerInUseByVirtualMachineScaleSet",
-                    format!(
+                return Err(USED_BY_SCALE_SET.details(format_args!(
                         "Cannot delete load balancer {} since its child resources {child} are in use by virtual machine \
                          scale set {set}.",
                         record.id
-                    ),
-                ));
+                    )));
             }
         }
         Ok(())
@@ -289,20 +300,14 @@ impl ResourceType for LoadBalancers {
 fn check_sku(balancer: &Balancer<'_>, proposal: &Proposal<'_>) -> Result<(), Refusal> {
     let Balancer { id, sku, .. } = balancer;
     let old = |path: &str| proposal.old_member(path).and_then(Value::as_str);
-    if old("sku/name").is_some_and(|old| old != *sku) {
-        return Err(Refusal::network(
-            400,
-            "LoadBalancerSkuCannotBeChanged",
-            format!("The sku of load balancer {id} cannot be changed to {sku}."),
-        ));
-    }
-    if proposal.old.is_none() && *sku == "Basic" && balancer.azure.options.basic_sku_retired {
-        return Err(Refusal::network(
-            400,
-            "BasicSkuLoadBalancerCreationNotSupported",
-            format!("Load balancer {id} cannot be created: sku Basic is retired. Use sku Standard."),
-        ));
-    }
+    SKU_CHANGED.details_when(
+        old("sku/name").is_some_and(|old| old != *sku),
+        format_args!("The sku of load balancer {id} cannot be changed to {sku}."),
+    )?;
+    BASIC_RETIRED.details_when(
+        proposal.old.is_none() && *sku == "Basic" && balancer.azure.options.basic_sku_retired,
+        format_args!("Load balancer {id} cannot be created: sku Basic is retired. Use sku Standard."),
+    )?;
     Ok(())
 }
 
@@ -338,45 +343,35 @@ fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refus
         (
             rules,
             of_sku("network.rulesPerLoadBalancer", "network.rulesPerBasicLoadBalancer"),
-            "LoadBalancerRuleCountLimitReached",
+            TOO_MANY_RULES,
             "load balancing and inbound NAT rules",
         ),
         (
             count("frontendIPConfigurations"),
             of_sku("network.frontendsPerLoadBalancer", "network.frontendsPerBasicLoadBalancer"),
-            "LoadBalancerFrontendIPConfigurationCountLimitReached",
+            TOO_MANY_FRONTENDS,
             "frontend IP configurations",
         ),
         (
             count("outboundRules"),
             "network.outboundRulesPerLoadBalancer",
-            "LoadBalancerOutboundRuleCountLimitReached",
+            TOO_MANY_OUTBOUND_RULES,
             "outbound rules",
         ),
     ] {
         let most = balancer.azure.limit(limit);
         if count > most {
-            return Err(Refusal::network(
-                400,
-                code,
-                format!(
-                    "Load balancer {} cannot have more than {most} {what}; {count} were given.",
-                    balancer.id
-                ),
-            ));
+            return Err(code.details(format_args!(
+                "Load balancer {} cannot have more than {most} {what}; {count} were given.",
+                balancer.id
+            )));
         }
     }
     // The reference check reports rules without a frontend, and says more.
-    if count("frontendIPConfigurations") == 0 && count("probes") > 0 {
-        return Err(Refusal::network(
-            400,
-            "LoadBalancerWithoutFrontendIPCantHaveChildResources",
-            format!(
+    NO_FRONTEND.details_when(count("frontendIPConfigurations") == 0 && count("probes") > 0, format_args!(
                 "Load balancer {} has no frontend IP configurations and cannot have child resources such as probes.",
                 balancer.id
-            ),
-        ));
-    }
+            ))?;
     Ok(())
 }
 
@@ -409,14 +404,10 @@ fn check_prefix_frontends(balancer: &Balancer<'_>, properties: &Value) -> Result
             stored_reference(rule, "properties/frontendIPConfiguration/id").as_ref() == Some(&id)
         });
         if let Some((collection, rule)) = rule {
-            return Err(Refusal::network(
-                400,
-                "FrontendIPConfigurationWithPublicIPPrefixIsForOutboundRules",
-                format!(
+            return Err(PREFIX_IS_FOR_OUTBOUND.details(format_args!(
                     "{} references frontend {id}, which has a public IP prefix and can only be used by outbound rules.",
                     balancer.child_named(collection, name(rule))
-                ),
-            ));
+                )));
         }
     }
     Ok(())
@@ -432,13 +423,9 @@ fn check_removed(azure: &AzureState, old: &Record, properties: &Value) -> Result
         }
     }
     for (collection, code, what) in [
-        (
-            "backendAddressPools",
-            "LoadBalancerBackendAddressPoolInUseByVirtualMachineScaleSet",
-            "backend address pool",
-        ),
-        ("inboundNatPools", "LoadBalancerInboundNatPoolInUseByVirtualMachineScaleSet", "inbound NAT pool"),
-        ("probes", "CannotRemoveRuleUsedByProbeUsedByVMSS", "probe"),
+        ("backendAddressPools", POOL_OF_SCALE_SET, "backend address pool"),
+        ("inboundNatPools", NAT_POOL_OF_SCALE_SET, "inbound NAT pool"),
+        ("probes", PROBE_OF_SCALE_SET, "probe"),
     ] {
         let left = remaining(collection);
         for child in items(&old.body, &format!("properties/{collection}")) {
@@ -447,14 +434,10 @@ fn check_removed(azure: &AzureState, old: &Record, properties: &Value) -> Result
             }
             let child = old.id.child(collection, name(child));
             if let Some(set) = scale_set_using(azure, &child) {
-                return Err(Refusal::network(
-                    400,
-                    code,
-                    format!(
+                return Err(code.details(format_args!(
                         "Cannot remove {what} {child} from load balancer since it is in use by virtual machine scale set \
                          {set}."
-                    ),
-                ));
+                    )));
             }
         }
     }

@@ -15,8 +15,22 @@ use azure_engine::document::{
     Object, at, enumeration, fill, items, known_members, name, reference, references, stored_reference,
     strip, take_properties, text,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
+
+const NOT_EIGHTS: Code =
+    Code::ours(400, "SpecifiedAllocatedOutboundPortsForOutboundRuleIsNotAMultipleOfEight");
+const TOO_MANY_PORTS: Code =
+    Code::ours(400, "SpecifiedAllocatedOutboundPortsForOutboundRuleExceedsTotalNumberOfAllowedPortsPerRule");
+const TOO_MANY_PORTS_EACH: Code =
+    Code::azures(400, "SpecifiedAllocatedOutboundPortsForOutboundRuleExceedsTotalNumberOfAvailablePorts");
+const INCOMPLETE: Code = Code::ours(400, "OutboundRuleIncomplete");
+const INTERNAL_FRONTEND: Code = Code::ours(400, "OutboundRuleCannotReferenceInternalFrontendIPConfiguration");
+const NOT_OF_SKU: Code = Code::ours(400, "OutboundRulesNotSupportedForSku");
+const SNAT_TWICE: Code = Code::azures(
+    400,
+    "LoadBalancingRuleMustDisableSNATSinceSameFrontendIPConfigurationIsReferencedByOutboundRule",
+);
 
 const MEMBERS: [&str; 7] = [
     "allocatedOutboundPorts",
@@ -37,26 +51,20 @@ pub(crate) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
     known_members(&mut properties, &MEMBERS, "OutboundRule")?;
     strip(&mut properties, &["provisioningState"]);
     let id = balancer.child("outboundRules", &child);
-    if balancer.sku != "Standard" {
-        return Err(Refusal::network(
-            400,
-            "OutboundRulesNotSupportedForSku",
-            format!("{id} needs a load balancer with sku Standard, not {}.", balancer.sku),
-        ));
-    }
+    NOT_OF_SKU.details_when(
+        balancer.sku != "Standard",
+        format_args!("{id} needs a load balancer with sku Standard, not {}.", balancer.sku),
+    )?;
     enumeration(&mut properties, "protocol", &["All", "Tcp", "Udp"], true)?;
     bounded(&mut properties, "allocatedOutboundPorts", 0..=i64::MAX, Some(1_024), &id)?;
     bounded(&mut properties, "idleTimeoutInMinutes", 4..=MAX_IDLE_MINUTES, Some(4), &id)?;
     fill(&mut properties, "enableTcpReset", false);
     let frontends = references(&mut properties, "frontendIPConfigurations")?;
     let pool = reference(&mut properties, "backendAddressPool")?;
-    if frontends.is_empty() || pool.is_none() {
-        return Err(Refusal::network(
-            400,
-            "OutboundRuleIncomplete",
-            format!("{id} must reference frontendIPConfigurations and a backendAddressPool."),
-        ));
-    }
+    INCOMPLETE.details_when(
+        frontends.is_empty() || pool.is_none(),
+        format_args!("{id} must reference frontendIPConfigurations and a backendAddressPool."),
+    )?;
     child.insert("properties".into(), Value::Object(properties));
     Ok(Value::Object(child))
 }
@@ -73,15 +81,12 @@ pub(crate) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<(), R
                 .find(|frontend| balancer.id.child("frontendIPConfigurations", name(frontend)) == reference);
             // The reference check reports an absent one.
             let Some(frontend) = found else { continue };
-            if at(frontend, "properties/subnet").is_some() {
-                return Err(Refusal::network(
-                    400,
-                    "OutboundRuleCannotReferenceInternalFrontendIPConfiguration",
-                    format!(
-                        "Outbound rule {id} references frontend {reference}, which has no public IP address."
-                    ),
-                ));
-            }
+            INTERNAL_FRONTEND.details_when(
+                at(frontend, "properties/subnet").is_some(),
+                format_args!(
+                    "Outbound rule {id} references frontend {reference}, which has no public IP address."
+                ),
+            )?;
             addresses += public_addresses(balancer.azure, frontend);
             check_rules_on(balancer, properties, rule, &reference)?;
         }
@@ -114,16 +119,12 @@ fn check_rules_on(
     });
     match clash {
         None => Ok(()),
-        Some(rule) => Err(Refusal::network(
-            400,
-            "LoadBalancingRuleMustDisableSNATSinceSameFrontendIPConfigurationIsReferencedByOutboundRule",
-            format!(
+        Some(rule) => Err(SNAT_TWICE.details(format_args!(
                 "Load balancing rule {} must disable SNAT since frontend IP configuration {frontend} is also referenced by \
                  outbound rule {}.",
                 balancer.id.child("loadBalancingRules", name(rule)),
                 balancer.id.child("outboundRules", name(outbound))
-            ),
-        )),
+            ))),
     }
 }
 
@@ -138,32 +139,24 @@ fn check_ports(
     if ports == 0 {
         return Ok(());
     }
-    let refuse = |code: &str, why: String| {
-        Err(Refusal::network(
-            400,
-            code,
-            format!("Specified Allocated Outbound Ports {ports} for Outbound Rule {id} {why}."),
-        ))
+    let refuse = |code: Code, why: String| {
+        Err(code.details(format_args!(
+            "Specified Allocated Outbound Ports {ports} for Outbound Rule {id} {why}."
+        )))
     };
     if ports % 8 != 0 {
-        return refuse(
-            "SpecifiedAllocatedOutboundPortsForOutboundRuleIsNotAMultipleOfEight",
-            "is not a multiple of 8".into(),
-        );
+        return refuse(NOT_EIGHTS, "is not a multiple of 8".into());
     }
     let all = PORTS_PER_ADDRESS * addresses;
     if ports > all {
-        return refuse(
-            "SpecifiedAllocatedOutboundPortsForOutboundRuleExceedsTotalNumberOfAllowedPortsPerRule",
-            format!("exceeds total number of allowed ports {all} per rule"),
-        );
+        return refuse(TOO_MANY_PORTS, format!("exceeds total number of allowed ports {all} per rule"));
     }
     let Some(pool) = stored_reference(rule, "properties/backendAddressPool/id") else { return Ok(()) };
     let members = members(balancer.azure, &pool).count();
     let members = i64::try_from(members).unwrap_or(i64::MAX);
     if ports.saturating_mul(members) > all {
         return refuse(
-            "SpecifiedAllocatedOutboundPortsForOutboundRuleExceedsTotalNumberOfAvailablePorts",
+            TOO_MANY_PORTS_EACH,
             format!(
                 "exceeds total number of available ports per backend instance of {} based upon desired pool size. Reduce \
                  allocated ports or increase number of IP addresses for outbound rule",

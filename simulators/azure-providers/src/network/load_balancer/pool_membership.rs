@@ -7,18 +7,25 @@ use super::{
     frontend::is_internal,
     pool_members::entries,
 };
+use crate::network::shared::codes::MIXED_MEMBERSHIP;
 use azure_engine::document::{items, text};
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::reference::is_of;
 
+const TWO_OF_SCALE_SET: Code = Code::azures(400, "VMScaleSetCannotUseMultipleLoadBalancersOfSameType");
+const TWO_INTERNAL: Code = Code::azures(400, "AnotherInternalLoadBalancerExists");
+const TWO_PUBLIC: Code = Code::ours(400, "AnotherPublicLoadBalancerExists");
+const DIFFERENT_SKUS: Code = Code::azures(400, "DifferentSkuLoadBalancersAndPublicIPAddressNotAllowed");
+const NAT_RULE_IN_USE: Code = Code::ours(400, "InboundNatRuleInUse");
+const NAT_RULE_OF_POOL: Code = Code::ours(400, "InboundNatRuleLeadsToBackendAddressPool");
+const TOO_MANY_RULES: Code = Code::azures(400, "LoadBalancerRuleCountLimitReachedForNic");
+
 /// What an interface behind too many rules gets.
 pub(crate) fn too_many_rules(member: &ResourceId, most: u64) -> Refusal {
-    Refusal::network(
-        400,
-        "LoadBalancerRuleCountLimitReachedForNic",
-        format!("{member} cannot be behind more than {most} load balancing and inbound NAT rules."),
-    )
+    TOO_MANY_RULES.details(format_args!(
+        "{member} cannot be behind more than {most} load balancing and inbound NAT rules."
+    ))
 }
 
 /// Refuses memberships that cannot be: in a pool that holds addresses itself, behind balancers of
@@ -32,13 +39,10 @@ pub(crate) fn check(azure: &AzureState, member: &ResourceId, pools: &[ResourceId
         let Some(balancer) = azure.store.holder(pool).filter(|holder| holder.id != *pool) else { continue };
         // Who was in the pool when it was changed to addresses may say so until it is told otherwise.
         let is_in = azure.store.referrers(pool).any(|user| user.from.is_within(member));
-        if !is_in && entries(balancer, pool).any(holds_address) {
-            return Err(Refusal::network(
-                400,
-                "BackendAddressPoolMixedMembership",
-                format!("{member} cannot join backend address pool {pool}, which holds IP addresses."),
-            ));
-        }
+        MIXED_MEMBERSHIP.details_when(
+            !is_in && entries(balancer, pool).any(holds_address),
+            format_args!("{member} cannot join backend address pool {pool}, which holds IP addresses."),
+        )?;
         rules += balancer.body.get("properties").map_or(0, |properties| {
             rules_by_pool(properties).get(&pool.to_lower()).copied().unwrap_or_default()
         });
@@ -67,22 +71,20 @@ pub(crate) fn check_nat_rules(
             .referrers(rule)
             .find(|user| is_of(&user.from, "/ipconfigurations/") && !user.from.is_within(interface));
         if let Some(user) = user {
-            return Err(Refusal::network(
-                400,
-                "InboundNatRuleInUse",
-                format!("Inbound NAT rule {rule} referenced by {interface} already leads to {}.", user.from),
-            ));
+            return Err(NAT_RULE_IN_USE.details(format_args!(
+                "Inbound NAT rule {rule} referenced by {interface} already leads to {}.",
+                user.from
+            )));
         }
         // The reference check reports an absent rule.
         let holder = azure.store.holder(rule).filter(|holder| holder.id != *rule);
         let found = holder.and_then(|holder| azure.find_child(holder, rule));
-        if found.is_some_and(|(_, rule)| text(rule, "properties/backendAddressPool/id").is_some()) {
-            return Err(Refusal::network(
-                400,
-                "InboundNatRuleLeadsToBackendAddressPool",
-                format!("Inbound NAT rule {rule} referenced by {interface} leads to a backend address pool."),
-            ));
-        }
+        NAT_RULE_OF_POOL.details_when(
+            found.is_some_and(|(_, rule)| text(rule, "properties/backendAddressPool/id").is_some()),
+            format_args!(
+                "Inbound NAT rule {rule} referenced by {interface} leads to a backend address pool."
+            ),
+        )?;
     }
     Ok(())
 }
@@ -94,29 +96,22 @@ fn internal(balancer: &Record) -> Option<bool> {
 
 fn check_pair(member: &ResourceId, one: &Record, other: &Record) -> Result<(), Refusal> {
     let sku = |record: &Record| text(&record.body, "sku/name").map(str::to_owned);
-    if sku(one) != sku(other) {
-        return Err(Refusal::network(
-            400,
-            "DifferentSkuLoadBalancersAndPublicIPAddressNotAllowed",
-            format!("{member} references load balancers of different skus: {} and {}.", one.id, other.id),
-        ));
-    }
+    DIFFERENT_SKUS.details_when(
+        sku(one) != sku(other),
+        format_args!("{member} references load balancers of different skus: {} and {}.", one.id, other.id),
+    )?;
     let Some(both_internal) = internal(one).filter(|kind| internal(other) == Some(*kind)) else {
         return Ok(());
     };
     let kind = if both_internal { "internal" } else { "public" };
     let (code, subject) = match (scale_set_of(member).as_ref() == Some(member), both_internal) {
-        (true, _) => ("VMScaleSetCannotUseMultipleLoadBalancersOfSameType", "Virtual machine scale set"),
-        (false, true) => ("AnotherInternalLoadBalancerExists", "Network interface"),
-        (false, false) => ("AnotherPublicLoadBalancerExists", "Network interface"),
+        (true, _) => (TWO_OF_SCALE_SET, "Virtual machine scale set"),
+        (false, true) => (TWO_INTERNAL, "Network interface"),
+        (false, false) => (TWO_PUBLIC, "Network interface"),
     };
-    Err(Refusal::network(
-        400,
-        code,
-        format!(
+    Err(code.details(format_args!(
             "{subject} {member} references {kind} load balancers {} and {}: it can use at most one internal and one \
              public load balancer.",
             one.id, other.id
-        ),
-    ))
+        )))
 }

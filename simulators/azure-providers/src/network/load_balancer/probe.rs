@@ -5,7 +5,10 @@ use serde_json::Value;
 use super::balancer::Balancer;
 use crate::network::shared::checks::bounded;
 use azure_engine::document::{Object, enumeration, known_members, strip, take_properties};
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
+
+const NOT_OF_BASIC: Code = Code::ours(400, "ProbePropertyNotSupportedForBasicSku");
+const NO_PATH: Code = Code::ours(400, "ProbeRequestPathRequired");
 
 const MEMBERS: [&str; 9] = [
     "intervalInSeconds",
@@ -35,24 +38,16 @@ pub(crate) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
         // What sku Basic does not have.
         let https = properties.get("protocol").and_then(Value::as_str) == Some("Https");
         let up = properties.get("noHealthyBackendsBehavior").and_then(Value::as_str) == Some("AllProbedUp");
-        if https || up {
-            return Err(Refusal::network(
-                400,
-                "ProbePropertyNotSupportedForBasicSku",
-                format!("Probe {id} needs a load balancer with sku Standard."),
-            ));
-        }
+        NOT_OF_BASIC
+            .details_when(https || up, format_args!("Probe {id} needs a load balancer with sku Standard."))?;
         properties.remove("noHealthyBackendsBehavior");
     }
     // A slash in front may be missing: Azure's own example for load balancers has "healthcheck.aspx".
     let path = properties.get("requestPath").and_then(Value::as_str).unwrap_or_default();
-    if properties.get("protocol").and_then(Value::as_str) != Some("Tcp") && path.is_empty() {
-        return Err(Refusal::network(
-            400,
-            "ProbeRequestPathRequired",
-            format!("Probe {id} with protocol Http or Https must have a requestPath."),
-        ));
-    }
+    NO_PATH.details_when(
+        properties.get("protocol").and_then(Value::as_str) != Some("Tcp") && path.is_empty(),
+        format_args!("Probe {id} with protocol Http or Https must have a requestPath."),
+    )?;
     child.insert("properties".into(), Value::Object(properties));
     Ok(Value::Object(child))
 }

@@ -9,8 +9,12 @@ use azure_engine::document::{
     Object, at, enumeration, fill, items, known_members, reference, references, stored_reference, strip,
     take_properties,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::reference::Reference;
+
+const NOT_OF_BASIC: Code = Code::ours(400, "LoadBalancingRulePropertyNotSupportedForBasicSku");
+const NO_FRONTEND: Code = Code::ours(400, "FrontendIPConfigurationRequired");
+const TOO_MANY_POOLS: Code = Code::ours(400, "LoadBalancingRuleHasTooManyBackendAddressPools");
 
 /// Longest idle timeout in minutes, as Azure documents for load balancers.
 pub(crate) const MAX_IDLE_MINUTES: i64 = 100;
@@ -55,11 +59,9 @@ pub(crate) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
     if balancer.sku == "Basic" {
         let set = ["enableTcpReset", "disableOutboundSnat"].into_iter();
         if let Some(member) = set.into_iter().find(|member| properties.get(*member) == Some(&json!(true))) {
-            return Err(Refusal::network(
-                400,
-                "LoadBalancingRulePropertyNotSupportedForBasicSku",
-                format!("{id} cannot set '{member}', which a load balancer with sku Basic does not have."),
-            ));
+            return Err(NOT_OF_BASIC.details(format_args!(
+                "{id} cannot set '{member}', which a load balancer with sku Basic does not have."
+            )));
         }
     }
     require_frontend(&mut properties, &id)?;
@@ -72,13 +74,10 @@ pub(crate) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Va
 /// A rule spreads over one pool. The single reference is what clients write; the list mirrors it.
 fn pools(id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
     let many = references(properties, "backendAddressPools")?;
-    if many.len() > 1 {
-        return Err(Refusal::network(
-            400,
-            "LoadBalancingRuleHasTooManyBackendAddressPools",
-            format!("{id} references {} backend address pools; at most 1 is allowed.", many.len()),
-        ));
-    }
+    TOO_MANY_POOLS.details_when(
+        many.len() > 1,
+        format_args!("{id} references {} backend address pools; at most 1 is allowed.", many.len()),
+    )?;
     let pool = reference(properties, "backendAddressPool")?.or_else(|| many.into_iter().next());
     strip(properties, &["backendAddressPool", "backendAddressPools"]);
     if let Some(pool) = pool {
@@ -91,11 +90,7 @@ fn pools(id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
 pub(crate) fn require_frontend(properties: &mut Object, id: &ResourceId) -> Result<(), Refusal> {
     match reference(properties, "frontendIPConfiguration")? {
         Some(_) => Ok(()),
-        None => Err(Refusal::network(
-            400,
-            "FrontendIPConfigurationRequired",
-            format!("{id} must reference a frontendIPConfiguration."),
-        )),
+        None => Err(NO_FRONTEND.details(format_args!("{id} must reference a frontendIPConfiguration."))),
     }
 }
 

@@ -7,7 +7,11 @@ use serde_json::Value;
 
 use super::{balancer::Balancer, rule::number};
 use azure_engine::document::{at, items, name, text};
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
+
+const ALL_PROTOCOLS: Code = Code::ours(400, "LoadBalancingRuleWithAllProtocolNotSupported");
+const SAME_BACKEND_PORT: Code = Code::azures(400, "RulesUseSameBackendPortProtocolAndPool");
+const SAME_FRONTEND_PORT: Code = Code::azures(400, "RulesUseSameFrontendPortProtocolAndIPConfig");
 
 /// Claimed ranges of ports by their first port: the last one, and who claims them.
 type Ranges = BTreeMap<i64, (i64, ResourceId)>;
@@ -77,11 +81,9 @@ fn same_frontend(a: &ResourceId, b: &ResourceId) -> Refusal {
         (one, other) if one == other => format!("{one}s {a} and {b}"),
         (one, other) => format!("{one} {a} and {} {b}", other.to_lowercase()),
     };
-    Refusal::network(
-        400,
-        "RulesUseSameFrontendPortProtocolAndIPConfig",
-        format!("{subject} use the same frontend port, protocol and frontend IP configuration."),
-    )
+    SAME_FRONTEND_PORT.details(format_args!(
+        "{subject} use the same frontend port, protocol and frontend IP configuration."
+    ))
 }
 
 /// Checks the rules of one load balancer against each other.
@@ -110,14 +112,10 @@ pub(crate) fn check(balancer: &Balancer<'_>, properties: &Value) -> Result<(), R
         let port = number(rule, "backendPort");
         let key = (pool.to_ascii_lowercase(), protocol.to_owned(), port);
         if let Some(other) = by_backend.insert(key, id.clone()) {
-            return Err(Refusal::network(
-                400,
-                "RulesUseSameBackendPortProtocolAndPool",
-                format!(
+            return Err(SAME_BACKEND_PORT.details(format_args!(
                     "Load balancing rules {other} and {id} with floating IP disabled use the same protocol {protocol} and \
                      backend port {port}, and must not be used with the same backend address pool {pool}."
-                ),
-            ));
+                )));
         }
     }
     for rule in items(properties, "inboundNatRules") {
@@ -156,11 +154,7 @@ fn check_high_availability(
     if balancer.sku != "Basic" && (internal || !known) {
         return Ok(());
     }
-    Err(Refusal::network(
-        400,
-        "LoadBalancingRuleWithAllProtocolNotSupported",
-        format!(
-            "Rule {rule} with protocol All needs an internal frontend of a load balancer with sku Standard."
-        ),
-    ))
+    Err(ALL_PROTOCOLS.details(format_args!(
+        "Rule {rule} with protocol All needs an internal frontend of a load balancer with sku Standard."
+    )))
 }

@@ -5,6 +5,7 @@ pub(crate) mod usages;
 use serde_json::{Value, json};
 
 use crate::network::public_ip;
+use crate::network::shared::codes::INVALID_DOMAIN_NAME_LABEL;
 use azure_engine::error::Refusal;
 use azure_engine::location::normal_location;
 use azure_engine::provider::{AzureState, Call};
@@ -26,11 +27,7 @@ pub(crate) fn answer(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<V
 fn name_availability(azure: &AzureState, call: &Call<'_>, location: &str) -> Result<Value, Refusal> {
     // Query options are known by their lower-case names.
     let Some(label) = call.query.get("domainnamelabel").filter(|label| !label.is_empty()) else {
-        return Err(Refusal::network(
-            400,
-            "InvalidDomainNameLabel",
-            "The query option domainNameLabel is required.",
-        ));
+        return Err(INVALID_DOMAIN_NAME_LABEL.details("The query option domainNameLabel is required."));
     };
     let label = public_ip::domain_name_label(label)?;
     Ok(json!({ "available": public_ip::domain_name_is_free(azure, &label, location) }))

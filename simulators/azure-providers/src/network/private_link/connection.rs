@@ -6,9 +6,11 @@ use serde_json::{Value, json};
 
 use crate::network::shared::type_names::PRIVATE_LINK_SERVICES;
 use azure_engine::document::{Object, items, name, text};
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
 use azure_engine::reference::is_of;
+
+const WRONG_STATUS: Code = Code::ours(400, "PrivateEndpointConnectionStatusInvalid");
 
 /// The path segment and member on the service's side.
 pub(crate) const COLLECTION: &str = "privateEndpointConnections";
@@ -148,13 +150,9 @@ fn decision(id: &ResourceId, body: &Value, old: Option<&Value>) -> Result<Value,
     let asked = member("status").or_else(|| old("status")).unwrap_or_default();
     let status = ["Approved", "Rejected"].into_iter().find(|known| known.eq_ignore_ascii_case(asked));
     let Some(status) = status else {
-        return Err(Refusal::network(
-            400,
-            "PrivateEndpointConnectionStatusInvalid",
-            format!(
+        return Err(WRONG_STATUS.details(format_args!(
                 "The status of private endpoint connection {id} can be changed to Approved or Rejected, not to '{asked}'."
-            ),
-        ));
+            )));
     };
     Ok(state(
         status,

@@ -12,6 +12,7 @@ use super::{
     service::{self, approves, visible},
     target,
 };
+use crate::network::shared::codes::SUBNET_REQUIRED;
 use crate::network::shared::{
     addresses::check_room, children::take_children, protocol::protocol, resource_guid::resource_guid,
     type_names::PRIVATE_LINK_SERVICES,
@@ -19,12 +20,24 @@ use crate::network::shared::{
 use azure_engine::document::{
     Object, fill, items, known_members, name, reference, stored_reference, strip, take_properties, text,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{
     AzureState, ChildCollection, Concurrency, Expand, Proposal, Protocol, Record, ResourceType,
 };
 use azure_engine::reference::{Reference, Role, is_of};
 use azure_engine::store::State;
+
+const CONNECTION_COUNT: Code = Code::ours(400, "PrivateEndpointMustHaveOnePrivateLinkServiceConnection");
+const INTERFACE_NAME_CHANGED: Code =
+    Code::ours(400, "PrivateEndpointCustomNetworkInterfaceNameCannotBeChanged");
+const INTERFACE_NAME_TAKEN: Code = Code::ours(400, "PrivateEndpointCustomNetworkInterfaceNameInUse");
+const NO_GROUP_IDS: Code = Code::ours(400, "PrivateEndpointGroupIdsRequired");
+const NO_SERVICE: Code = Code::ours(400, "PrivateLinkServiceIdRequired");
+const NO_SUCH_ALIAS: Code = Code::ours(400, "PrivateLinkServiceAliasNotFound");
+const SERVICE_CHANGED: Code = Code::ours(400, "PrivateLinkServiceIdCannotBeChanged");
+const SUBNET_CHANGED: Code = Code::ours(400, "PrivateEndpointSubnetCannotBeChanged");
+const TOO_MANY_ENDPOINTS: Code = Code::ours(400, "PrivateEndpointCountLimitReached");
+const WRONG_SERVICE: Code = Code::ours(400, "PrivateLinkServiceIdNotSupported");
 
 const MEMBERS: [&str; 12] = [
     "applicationSecurityGroups",
@@ -85,13 +98,10 @@ impl ResourceType for PrivateEndpoints {
             targets.extend(children.iter().filter_map(target));
             properties.insert(collection.into(), children.into());
         }
-        if targets.len() != 1 {
-            return Err(Refusal::network(
-                400,
-                "PrivateEndpointMustHaveOnePrivateLinkServiceConnection",
-                format!("Private endpoint {id} must have exactly one private link service connection."),
-            ));
-        }
+        CONNECTION_COUNT.details_when(
+            targets.len() != 1,
+            format_args!("Private endpoint {id} must have exactly one private link service connection."),
+        )?;
         addresses(azure, &proposal, &subnet, &mut properties)?;
         if proposal.old.is_none() {
             check_limits(azure, id, &subnet, targets.first())?;
@@ -235,22 +245,17 @@ fn subnet(
 ) -> Result<ResourceId, Refusal> {
     let id = proposal.id;
     let Some(subnet) = reference(properties, "subnet")? else {
-        return Err(Refusal::network(
-            400,
-            "SubnetRequired",
-            format!("Private endpoint {id} must reference a subnet."),
-        ));
+        return Err(SUBNET_REQUIRED.details(format_args!("Private endpoint {id} must reference a subnet.")));
     };
     let network = azure.store.holder(&subnet).filter(|network| network.id != subnet);
     if network.and_then(|network| azure.find_child(network, &subnet)).is_none() {
         return Err(Refusal::invalid_reference(&subnet, id));
     }
     match proposal.old.and_then(|old| stored_reference(&old.body, "properties/subnet/id")) {
-        Some(old) if old != subnet => Err(Refusal::network(
-            400,
-            "PrivateEndpointSubnetCannotBeChanged",
-            format!("The subnet of private endpoint {id} cannot be changed."),
-        )),
+        Some(old) if old != subnet => {
+            Err(SUBNET_CHANGED
+                .details(format_args!("The subnet of private endpoint {id} cannot be changed.")))
+        }
         _ => Ok(subnet),
     }
 }
@@ -276,15 +281,12 @@ fn check_limits(
         (connected, "network.privateEndpointsPerPrivateLinkService", "private link service"),
     ] {
         let most = azure.limit(limit);
-        if count >= most {
-            return Err(Refusal::network(
-                400,
-                "PrivateEndpointCountLimitReached",
-                format!(
-                    "Private endpoint {id} cannot be created: a {what} cannot have more than {most} of them."
-                ),
-            ));
-        }
+        TOO_MANY_ENDPOINTS.details_when(
+            count >= most,
+            format_args!(
+                "Private endpoint {id} cannot be created: a {what} cannot have more than {most} of them."
+            ),
+        )?;
     }
     Ok(())
 }
@@ -297,19 +299,15 @@ fn interface_name(azure: &AzureState, proposal: &Proposal<'_>, properties: &Obje
         if old.eq_ignore_ascii_case(given) {
             return Ok(());
         }
-        return Err(Refusal::network(
-            400,
-            "PrivateEndpointCustomNetworkInterfaceNameCannotBeChanged",
-            format!("The customNetworkInterfaceName of private endpoint {id} cannot be changed."),
-        ));
+        return Err(INTERFACE_NAME_CHANGED.details(format_args!(
+            "The customNetworkInterfaceName of private endpoint {id} cannot be changed."
+        )));
     }
     match own_interface::existing(azure, id, given) {
         None => Ok(()),
-        Some(other) => Err(Refusal::network(
-            400,
-            "PrivateEndpointCustomNetworkInterfaceNameInUse",
-            format!("Private endpoint {id} cannot name its network interface {given}: {other} exists."),
-        )),
+        Some(other) => Err(INTERFACE_NAME_TAKEN.details(format_args!(
+            "Private endpoint {id} cannot name its network interface {given}: {other} exists."
+        ))),
     }
 }
 
@@ -328,11 +326,7 @@ fn connection(
     let me = id.child(collection, &label);
     let Some(wanted) = properties.get("privateLinkServiceId").and_then(Value::as_str).map(str::to_owned)
     else {
-        return Err(Refusal::network(
-            400,
-            "PrivateLinkServiceIdRequired",
-            format!("Connection {me} must have a privateLinkServiceId."),
-        ));
+        return Err(NO_SERVICE.details(format_args!("Connection {me} must have a privateLinkServiceId.")));
     };
     let service = if wanted.starts_with('/') {
         let to = ResourceId::parse(&wanted)
@@ -343,31 +337,23 @@ fn connection(
         if service.is_none() && azure.resource_type(&to.resource_type()).is_some() {
             return Err(Refusal::invalid_reference(&to, id));
         }
-        if !ours && azure.resource_type(&to.resource_type()).is_some() && !target::takes(&to) {
-            return Err(Refusal::network(
-                400,
-                "PrivateLinkServiceIdNotSupported",
-                format!("Connection {me} references {to}, whose type private endpoints cannot lead to."),
-            ));
-        }
-        if !ours && properties.get("groupIds").and_then(Value::as_array).is_none_or(Vec::is_empty) {
-            return Err(Refusal::network(
-                400,
-                "PrivateEndpointGroupIdsRequired",
-                format!("Connection {me} to {to} must have groupIds."),
-            ));
-        }
+        WRONG_SERVICE.details_when(
+            !ours && azure.resource_type(&to.resource_type()).is_some() && !target::takes(&to),
+            format_args!("Connection {me} references {to}, whose type private endpoints cannot lead to."),
+        )?;
+        NO_GROUP_IDS.details_when(
+            !ours && properties.get("groupIds").and_then(Value::as_array).is_none_or(Vec::is_empty),
+            format_args!("Connection {me} to {to} must have groupIds."),
+        )?;
         service.filter(|_| ours)
     } else {
         let service = service::by_alias(azure, &wanted)
             .filter(|service| service.state != State::Deleting)
             .filter(|service| visible(service, id.subscription_id()))
             .ok_or_else(|| {
-                Refusal::network(
-                    400,
-                    "PrivateLinkServiceAliasNotFound",
-                    format!("Private link service with alias {wanted} referenced by {id} was not found."),
-                )
+                NO_SUCH_ALIAS.details(format_args!(
+                    "Private link service with alias {wanted} referenced by {id} was not found."
+                ))
             })?;
         properties.insert(FOUND.into(), service.id.as_str().into());
         Some(service)
@@ -380,11 +366,8 @@ fn connection(
     if let Some(old) = old.and_then(|old| text(old, "properties/privateLinkServiceId"))
         && !old.eq_ignore_ascii_case(&wanted)
     {
-        return Err(Refusal::network(
-            400,
-            "PrivateLinkServiceIdCannotBeChanged",
-            format!("The privateLinkServiceId of connection {me} cannot be changed."),
-        ));
+        return Err(SERVICE_CHANGED
+            .details(format_args!("The privateLinkServiceId of connection {me} cannot be changed.")));
     }
     if let (None, Some(service)) = (old, service) {
         azure.check_provisioned(service, &service.id, id)?;

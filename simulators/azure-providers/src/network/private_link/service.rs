@@ -10,6 +10,7 @@ use super::{
     connection,
     own_interface::{self, Wanted},
 };
+use crate::network::shared::codes::SUBNET_REQUIRED;
 use crate::network::shared::{
     addresses::check_room, children::take_children, protocol::protocol, resource_guid::resource_guid,
     type_names::PRIVATE_LINK_SERVICES,
@@ -18,11 +19,24 @@ use azure_engine::document::{
     Object, at, enumeration, fill, into_object, items, known_members, name, reference, references,
     stored_reference, strip, take_properties, text,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{
     AzureState, ChildCollection, Concurrency, Expand, Proposal, Protocol, Record, ResourceType,
 };
 use azure_engine::reference::{Reference, Role, is_of};
+
+const CONFIGURATION_COUNT: Code = Code::ours(400, "PrivateLinkServiceInvalidNumberOfIpConfigurations");
+const FRONTENDS_CHANGED: Code = Code::ours(400, "PrivateLinkServiceFrontendIpConfigurationsCannotBeChanged");
+const FRONTEND_OF_SERVICE: Code =
+    Code::ours(400, "LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService");
+const HAS_CONNECTIONS: Code =
+    Code::azures(400, "PrivateLinkServiceCannotBeDeletedBecauseItHasPrivateEndpointConnections");
+const IPV6: Code = Code::ours(400, "PrivateLinkServiceIPv6NotSupported");
+const NOT_STANDARD: Code = Code::ours(400, "PrivateLinkServiceRequiresStandardLoadBalancer");
+const NO_FRONTEND: Code = Code::ours(400, "PrivateLinkServiceMustHaveLoadBalancerFrontendIpConfiguration");
+const POLICIES_ENABLED: Code =
+    Code::azures(400, "PrivateLinkServiceCannotBeCreatedInSubnetThatHasNetworkPoliciesEnabled");
+const TWO_PRIMARIES: Code = Code::ours(400, "PrivateLinkServiceMustHaveOnePrimaryIpConfiguration");
 
 const FRONTENDS: &str = "loadBalancerFrontendIpConfigurations";
 const CONFIGURATIONS: &str = "ipConfigurations";
@@ -141,16 +155,12 @@ impl ResourceType for PrivateLinkServices {
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         match connection::of_service(azure, &record.id).first() {
             None => Ok(()),
-            Some(connection) => Err(Refusal::network(
-                400,
-                "PrivateLinkServiceCannotBeDeletedBecauseItHasPrivateEndpointConnections",
-                format!(
+            Some(connection) => Err(HAS_CONNECTIONS.details(format_args!(
                     "Private link service {} cannot be deleted because it has private endpoint connections, such as {}. \
                      Delete the connections first.",
                     record.id,
                     connection.id(azure, &record.id)
-                ),
-            )),
+                ))),
         }
     }
 
@@ -240,15 +250,12 @@ fn subscriptions(properties: &mut Object, member: &str) -> Result<(), Refusal> {
 fn frontends(azure: &AzureState, proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
     let id = proposal.id;
     let given = references(properties, FRONTENDS)?;
-    if given.is_empty() && !properties.contains_key("destinationIPAddress") {
-        return Err(Refusal::network(
-            400,
-            "PrivateLinkServiceMustHaveLoadBalancerFrontendIpConfiguration",
-            format!(
-                "Private link service {id} must reference at least one load balancer frontend IP configuration."
-            ),
-        ));
-    }
+    NO_FRONTEND.details_when(
+        given.is_empty() && !properties.contains_key("destinationIPAddress"),
+        format_args!(
+            "Private link service {id} must reference at least one load balancer frontend IP configuration."
+        ),
+    )?;
     fill(properties, FRONTENDS, json!([]));
     for frontend in &given {
         let user = azure
@@ -256,27 +263,16 @@ fn frontends(azure: &AzureState, proposal: &Proposal<'_>, properties: &mut Objec
             .referrers(frontend)
             .find(|user| user.from != *id && is_of(&user.from, "/privatelinkservices/"));
         if let Some(user) = user {
-            return Err(Refusal::network(
-                400,
-                "LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService",
-                format!(
+            return Err(FRONTEND_OF_SERVICE.details(format_args!(
                     "Private link service {id} cannot use frontend IP configuration {frontend}, which is already used by \
                      private link service {}.",
                     user.from
-                ),
-            ));
+                )));
         }
         let balancer = azure.store.holder(frontend).filter(|holder| holder.id != *frontend);
-        if balancer.and_then(|balancer| text(&balancer.body, "sku/name")).is_some_and(|sku| sku != "Standard")
-        {
-            return Err(Refusal::network(
-                400,
-                "PrivateLinkServiceRequiresStandardLoadBalancer",
-                format!(
+        NOT_STANDARD.details_when(balancer.and_then(|balancer| text(&balancer.body, "sku/name")).is_some_and(|sku| sku != "Standard"), format_args!(
                     "Private link service {id} references {frontend}, whose load balancer does not have sku Standard."
-                ),
-            ));
-        }
+                ))?;
     }
     let set = |frontends: &[ResourceId]| frontends.iter().map(ResourceId::to_lower).collect::<BTreeSet<_>>();
     if let Some(old) = proposal.old {
@@ -284,15 +280,12 @@ fn frontends(azure: &AzureState, proposal: &Proposal<'_>, properties: &mut Objec
             .iter()
             .filter_map(|item| stored_reference(item, "id"))
             .collect();
-        if set(&before) != set(&given) {
-            return Err(Refusal::network(
-                400,
-                "PrivateLinkServiceFrontendIpConfigurationsCannotBeChanged",
-                format!(
-                    "The load balancer frontend IP configurations of private link service {id} cannot be changed."
-                ),
-            ));
-        }
+        FRONTENDS_CHANGED.details_when(
+            set(&before) != set(&given),
+            format_args!(
+                "The load balancer frontend IP configurations of private link service {id} cannot be changed."
+            ),
+        )?;
     }
     Ok(())
 }
@@ -301,13 +294,10 @@ fn frontends(azure: &AzureState, proposal: &Proposal<'_>, properties: &mut Objec
 fn configurations(azure: &AzureState, id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
     let given = take_children(id, properties, CONFIGURATIONS)?.unwrap_or_default();
     let most = azure.limit("network.ipConfigurationsPerPrivateLinkService");
-    if given.is_empty() || given.len() as u64 > most {
-        return Err(Refusal::network(
-            400,
-            "PrivateLinkServiceInvalidNumberOfIpConfigurations",
-            format!("Private link service {id} must have 1 to {most} IP configurations."),
-        ));
-    }
+    CONFIGURATION_COUNT.details_when(
+        given.is_empty() || given.len() as u64 > most,
+        format_args!("Private link service {id} must have 1 to {most} IP configurations."),
+    )?;
     let mut kept = Vec::with_capacity(given.len());
     let mut promised = BTreeSet::new();
     // How many addresses each subnet is to give.
@@ -319,34 +309,23 @@ fn configurations(azure: &AzureState, id: &ResourceId, properties: &mut Object) 
         let me = id.child(CONFIGURATIONS, child.get("name").and_then(Value::as_str).unwrap_or_default());
         enumeration(&mut properties, "privateIPAllocationMethod", &["Dynamic", "Static"], true)?;
         enumeration(&mut properties, "privateIPAddressVersion", &["IPv4", "IPv6"], true)?;
-        if properties.get("privateIPAddressVersion") == Some(&json!("IPv6")) {
-            return Err(Refusal::network(
-                400,
-                "PrivateLinkServiceIPv6NotSupported",
-                format!("IP configuration {me} must have privateIPAddressVersion IPv4."),
-            ));
-        }
+        IPV6.details_when(
+            properties.get("privateIPAddressVersion") == Some(&json!("IPv6")),
+            format_args!("IP configuration {me} must have privateIPAddressVersion IPv4."),
+        )?;
         let Some(subnet) = reference(&mut properties, "subnet")? else {
-            return Err(Refusal::network(
-                400,
-                "SubnetRequired",
-                format!("IP configuration {me} must reference a subnet."),
-            ));
+            return Err(
+                SUBNET_REQUIRED.details(format_args!("IP configuration {me} must reference a subnet."))
+            );
         };
         let network = azure.store.holder(&subnet).filter(|network| network.id != subnet);
         let Some((_, document)) = network.and_then(|network| azure.find_child(network, &subnet)) else {
             return Err(Refusal::invalid_reference(&subnet, &me));
         };
-        if text(document, "properties/privateLinkServiceNetworkPolicies") != Some("Disabled") {
-            return Err(Refusal::network(
-                400,
-                "PrivateLinkServiceCannotBeCreatedInSubnetThatHasNetworkPoliciesEnabled",
-                format!(
+        POLICIES_ENABLED.details_when(text(document, "properties/privateLinkServiceNetworkPolicies") != Some("Disabled"), format_args!(
                     "Private link service {id} cannot be created in a subnet {subnet} since it has private link service \
                      network policies enabled."
-                ),
-            ));
-        }
+                ))?;
         if properties.get("privateIPAllocationMethod") == Some(&json!("Static")) {
             let interface = proposed_interface(azure, id);
             own_interface::check_static(azure, &me, interface.as_ref(), &subnet, &properties, &mut promised)?;
@@ -376,13 +355,10 @@ fn proposed_interface(azure: &AzureState, id: &ResourceId) -> Option<ResourceId>
 fn primary(id: &ResourceId, configurations: &mut [Value]) -> Result<(), Refusal> {
     let marked =
         configurations.iter().filter(|item| at(item, "properties/primary") == Some(&json!(true))).count();
-    if marked > 1 {
-        return Err(Refusal::network(
-            400,
-            "PrivateLinkServiceMustHaveOnePrimaryIpConfiguration",
-            format!("Private link service {id} must have exactly one primary IP configuration."),
-        ));
-    }
+    TWO_PRIMARIES.details_when(
+        marked > 1,
+        format_args!("Private link service {id} must have exactly one primary IP configuration."),
+    )?;
     for (at, item) in configurations.iter_mut().enumerate() {
         if let Some(properties) = item.get_mut("properties").and_then(Value::as_object_mut) {
             fill(properties, "primary", marked == 0 && at == 0);

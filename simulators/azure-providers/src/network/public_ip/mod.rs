@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use crate::network::shared::codes::{INVALID_DOMAIN_NAME_LABEL, PUBLIC_IP_COUNT_LIMIT_REACHED};
 use crate::network::shared::{
     addresses::free_public_address,
     checks::{bounded, count_in_region},
@@ -20,10 +21,22 @@ use azure_engine::document::{
     Object, at, enumeration, fill, into_object, known_members, reference, stored_reference, strip,
     take_properties, text,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
 use azure_engine::reference::{Reference, is_of};
+
+const SKU_CHANGED: Code = Code::ours(400, "PublicIPAddressSkuCannotBeChanged");
+const METHOD_CHANGED: Code = Code::ours(400, "PublicIPAddressAllocationMethodCannotBeChangedWhileInUse");
+const VERSION_CHANGED: Code = Code::ours(400, "PublicIPAddressVersionCannotBeChanged");
+const PREFIX_CHANGED: Code = Code::ours(400, "PublicIPAddressPrefixCannotBeChanged");
+const BASIC_RETIRED: Code = Code::azures(400, "IPv4BasicSkuPublicIpCountLimitReached");
+const DNS_RECORD_IN_USE: Code = Code::azures(400, "DnsRecordInUse");
+const IN_USE: Code = Code::azures(400, "PublicIPAddressCannotBeDeleted");
+const NOT_OF_BASIC: Code = Code::ours(400, "PublicIPAddressPropertyNotSupportedForBasicSku");
+const NOT_STATIC: Code = Code::ours(400, "StandardSkuPublicIPMustBeStatic");
+const PREFIX_FULL: Code = Code::azures(400, "PublicIpPrefixOutOfIpAddresses");
+const UNLIKE_PREFIX: Code = Code::ours(400, "PublicIPAddressAndPrefixDoNotMatch");
 
 const MEMBERS: [&str; 17] = [
     "ddosSettings",
@@ -77,11 +90,9 @@ impl ResourceType for PublicIpAddresses {
         if sku == "Basic" {
             check_basic(&proposal)?;
         } else if !is_static {
-            return Err(Refusal::network(
-                400,
-                "StandardSkuPublicIPMustBeStatic",
-                format!("{sku} sku public IP {id} must have its publicIPAllocationMethod set to Static."),
-            ));
+            return Err(NOT_STATIC.details(format_args!(
+                "{sku} sku public IP {id} must have its publicIPAllocationMethod set to Static."
+            )));
         }
         if sku != "Basic" {
             let mut settings = properties.remove("ddosSettings").map(into_object).unwrap_or_default();
@@ -139,15 +150,11 @@ impl ResourceType for PublicIpAddresses {
 
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         let Some(user) = azure.store.referrers(&record.id).next() else { return Ok(()) };
-        Err(Refusal::network(
-            400,
-            "PublicIPAddressCannotBeDeleted",
-            format!(
+        Err(IN_USE.details(format_args!(
                 "Public IP address {} can not be deleted since it is still allocated to resource {}. In order to delete \
                  the public IP, disassociate/detach the Public IP address from the resource.",
                 record.id, user.from
-            ),
-        ))
+            )))
     }
 
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
@@ -209,13 +216,10 @@ fn dns_settings(azure: &AzureState, proposal: &Proposal<'_>, properties: &mut Ob
     let full_name = domain_name(&label, location);
     // A name has an A and an AAAA record: one address of each version.
     let mut others = with_domain_name(azure, &full_name).filter(|other| other.id != *proposal.id);
-    if others.any(|other| at(&other.body, "properties/publicIPAddressVersion") == version.as_ref()) {
-        return Err(Refusal::network(
-            400,
-            "DnsRecordInUse",
-            format!("DNS record {full_name} is already used by another public IP."),
-        ));
-    }
+    DNS_RECORD_IN_USE.details_when(
+        others.any(|other| at(&other.body, "properties/publicIPAddressVersion") == version.as_ref()),
+        format_args!("DNS record {full_name} is already used by another public IP."),
+    )?;
     if let Some(settings) = settings.as_object_mut() {
         let name = label.split('.').next().unwrap_or_default();
         settings.insert("domainNameLabel".into(), name.into());
@@ -257,14 +261,10 @@ pub(crate) fn domain_name_label(label: &str) -> Result<String, Refusal> {
     if fits {
         return Ok(label);
     }
-    Err(Refusal::network(
-        400,
-        "InvalidDomainNameLabel",
-        format!(
-            "The domain name label {label} is invalid. It must conform to the following regular expression: \
+    Err(INVALID_DOMAIN_NAME_LABEL.details(format_args!(
+        "The domain name label {label} is invalid. It must conform to the following regular expression: \
              ^[a-z][a-z0-9-]{{1,61}}[a-z0-9]$."
-        ),
-    ))
+    )))
 }
 
 /// Whether no public IP has a label in a region.
@@ -282,30 +282,22 @@ fn check_basic(proposal: &Proposal<'_>) -> Result<(), Refusal> {
     if !proposal.body.contains_key("zones") {
         return Ok(());
     }
-    Err(Refusal::network(
-        400,
-        "PublicIPAddressPropertyNotSupportedForBasicSku",
-        format!("Basic sku public IP address {} cannot have availability zones.", proposal.id),
-    ))
+    Err(NOT_OF_BASIC
+        .details(format_args!("Basic sku public IP address {} cannot have availability zones.", proposal.id)))
 }
 
 fn check_count(azure: &AzureState, proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
-    if sku == "Basic" && azure.options.basic_sku_retired {
-        return Err(Refusal::network(
-            400,
-            "IPv4BasicSkuPublicIpCountLimitReached",
-            "Cannot create more than 0 IPv4 Basic SKU public IP addresses for this subscription in this region.",
-        ));
-    }
+    BASIC_RETIRED.details_when(
+        sku == "Basic" && azure.options.basic_sku_retired,
+        "Cannot create more than 0 IPv4 Basic SKU public IP addresses for this subscription in this region.",
+    )?;
     let most = azure.limit("network.publicIpAddressesPerRegion");
     if count_in_region(azure, PUBLIC_IP_ADDRESSES, proposal) < most {
         return Ok(());
     }
-    Err(Refusal::network(
-        400,
-        "PublicIPCountLimitReached",
-        format!("Cannot create more than {most} public IP addresses for this subscription in this region."),
-    ))
+    Err(PUBLIC_IP_COUNT_LIMIT_REACHED.details(format_args!(
+        "Cannot create more than {most} public IP addresses for this subscription in this region."
+    )))
 }
 
 /// A public IP of a prefix has the prefix's sku and version, and the prefix has room for it.
@@ -323,15 +315,12 @@ fn check_prefix(
         ("sku", text(&record.body, "sku/name"), Some(sku)),
         ("IP version", text(&record.body, "properties/publicIPAddressVersion"), version),
     ] {
-        if theirs != ours {
-            return Err(Refusal::network(
-                400,
-                "PublicIPAddressAndPrefixDoNotMatch",
-                format!(
-                    "The {what} of public IP address {id} and of its public IP prefix {prefix} do not match."
-                ),
-            ));
-        }
+        UNLIKE_PREFIX.details_when(
+            theirs != ours,
+            format_args!(
+                "The {what} of public IP address {id} and of its public IP prefix {prefix} do not match."
+            ),
+        )?;
     }
     let held = azure.store.referrers(prefix).filter(|user| is_of(&user.from, "/publicipaddresses/")).count();
     // The reference check reports a prefix that is not provisioned yet.
@@ -340,11 +329,9 @@ fn check_prefix(
     if i64::try_from(held).is_ok_and(|held| held < size) {
         return Ok(());
     }
-    Err(Refusal::network(
-        400,
-        "PublicIpPrefixOutOfIpAddresses",
-        format!("Public IP prefix {prefix} ({range}) has no address left for public IP address {id}."),
-    ))
+    Err(PREFIX_FULL.details(format_args!(
+        "Public IP prefix {prefix} ({range}) has no address left for public IP address {id}."
+    )))
 }
 
 fn check_immutable(
@@ -354,12 +341,8 @@ fn check_immutable(
     properties: &Object,
 ) -> Result<(), Refusal> {
     let Some(old) = proposal.old else { return Ok(()) };
-    let refuse = |code: &str, what: &str| {
-        Err(Refusal::network(
-            400,
-            code,
-            format!("{what} of public IP address {} cannot be changed.", proposal.id),
-        ))
+    let refuse = |code: Code, what: &str| {
+        Err(code.details(format_args!("{what} of public IP address {} cannot be changed.", proposal.id)))
     };
     let used = azure.store.referrers(proposal.id).next().is_some();
     let was = text(&old.body, "sku/name").unwrap_or_default();
@@ -370,22 +353,22 @@ fn check_immutable(
         && !used
         && text(&old.body, "properties/publicIPAllocationMethod") == Some("Static");
     if was != sku && !upgrade {
-        return refuse("PublicIPAddressSkuCannotBeChanged", "The sku");
+        return refuse(SKU_CHANGED, "The sku");
     }
     if used
         && method == Some("Dynamic")
         && text(&old.body, "properties/publicIPAllocationMethod") == Some("Static")
     {
-        return refuse("PublicIPAddressAllocationMethodCannotBeChangedWhileInUse", "The allocation method");
+        return refuse(METHOD_CHANGED, "The allocation method");
     }
     let version = properties.get("publicIPAddressVersion").and_then(Value::as_str);
     if text(&old.body, "properties/publicIPAddressVersion") != version {
-        return refuse("PublicIPAddressVersionCannotBeChanged", "The IP version");
+        return refuse(VERSION_CHANGED, "The IP version");
     }
     let prefix = |value: Option<&str>| value.map(str::to_ascii_lowercase);
     let given = properties.get("publicIPPrefix").and_then(|prefix| text(prefix, "id"));
     if prefix(text(&old.body, "properties/publicIPPrefix/id")) != prefix(given) {
-        return refuse("PublicIPAddressPrefixCannotBeChanged", "The public IP prefix");
+        return refuse(PREFIX_CHANGED, "The public IP prefix");
     }
     check_zones_unchanged(proposal)
 }

@@ -19,10 +19,15 @@ use crate::network::shared::{
 use azure_engine::document::{
     Object, at, enumeration, fill, integer, known_members, reference, strip, take_properties, text,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
 use azure_engine::reference::is_of;
+
+const IN_USE: Code = Code::azures(400, "InUsePublicIpPrefixCannotBeDeleted");
+const CHANGED: Code = Code::ours(400, "PublicIpPrefixPropertyCannotBeChanged");
+const TOO_MANY: Code = Code::ours(400, "PublicIpPrefixCountLimitReached");
+const WRONG_LENGTH: Code = Code::ours(400, "PublicIpPrefixLengthInvalid");
 
 const MEMBERS: [&str; 10] = [
     "customIPPrefix",
@@ -85,27 +90,21 @@ impl ResourceType for PublicIpPrefixes {
             ),
             ("sku", Some(Value::from(sku)), old("sku/name")),
         ] {
-            if before.is_some() && before != given {
-                return Err(Refusal::network(
-                    400,
-                    "PublicIpPrefixPropertyCannotBeChanged",
-                    format!("The {what} of public IP prefix {id} cannot be changed."),
-                ));
-            }
+            CHANGED.details_when(
+                before.is_some() && before != given,
+                format_args!("The {what} of public IP prefix {id} cannot be changed."),
+            )?;
         }
         if proposal.old.is_some() {
             check_zones_unchanged(&proposal)?;
         } else {
             let most = azure.limit("network.publicIpAddressesPerRegion");
-            if count_in_region(azure, PUBLIC_IP_PREFIXES, &proposal) >= most {
-                return Err(Refusal::network(
-                    400,
-                    "PublicIpPrefixCountLimitReached",
-                    format!(
-                        "Cannot create more than {most} public IP prefixes for this subscription in this region."
-                    ),
-                ));
-            }
+            TOO_MANY.details_when(
+                count_in_region(azure, PUBLIC_IP_PREFIXES, &proposal) >= most,
+                format_args!(
+                    "Cannot create more than {most} public IP prefixes for this subscription in this region."
+                ),
+            )?;
         }
         if let Some(prefix) = old("properties/ipPrefix") {
             properties.insert("ipPrefix".into(), prefix);
@@ -142,7 +141,7 @@ impl ResourceType for PublicIpPrefixes {
     }
 
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        check_unused(azure, &record.id, "InUsePublicIpPrefixCannotBeDeleted", |users| {
+        check_unused(azure, &record.id, IN_USE, |users| {
             format!(
                 "Public IP prefix {} cannot be deleted because it is in use by {}.",
                 record.id,
@@ -179,13 +178,9 @@ fn check_length(azure: &AzureState, id: &ResourceId, length: i64, v6: bool) -> R
     if (shortest..=longest).contains(&length) {
         return Ok(());
     }
-    Err(Refusal::network(
-        400,
-        "PublicIpPrefixLengthInvalid",
-        format!(
-            "Public IP prefix {id} has prefix length {length}. The allowed range is {shortest} to {longest}."
-        ),
-    ))
+    Err(WRONG_LENGTH.details(format_args!(
+        "Public IP prefix {id} has prefix length {length}. The allowed range is {shortest} to {longest}."
+    )))
 }
 
 /// The range of a prefix, once it is provisioned.

@@ -10,9 +10,13 @@ use crate::network::shared::{
     checks::check_unused, children::take_children, protocol::protocol, resource_guid::resource_guid,
 };
 use azure_engine::document::{Object, items, known_members, name, strip, take_properties};
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, ChildCollection, Expand, Proposal, Protocol, Record, ResourceType};
 use azure_engine::reference::{Reference, is_of};
+
+const IN_USE: Code = Code::azures(400, "InUseNetworkSecurityGroupCannotBeDeleted");
+const TOO_MANY_PREFIXES: Code = Code::ours(400, "NetworkSecurityGroupAddressPrefixCountLimitReached");
+const TOO_MANY_RULES: Code = Code::ours(400, "NetworkSecurityGroupRuleCountLimitReached");
 
 const MEMBERS: [&str; 8] = [
     "defaultSecurityRules",
@@ -62,13 +66,10 @@ impl ResourceType for SecurityGroups {
             .map(|child| rule::normalise(id, child))
             .collect::<Result<Vec<Value>, Refusal>>()?;
         let most = azure.limit("network.securityRulesPerGroup");
-        if rules.len() as u64 > most {
-            return Err(Refusal::network(
-                400,
-                "NetworkSecurityGroupRuleCountLimitReached",
-                format!("Cannot create more than {most} security rules in network security group {id}."),
-            ));
-        }
+        TOO_MANY_RULES.details_when(
+            rules.len() as u64 > most,
+            format_args!("Cannot create more than {most} security rules in network security group {id}."),
+        )?;
         check_prefixes(azure, id, &rules)?;
         application_security_group::check_rules(azure, id, &rules)?;
         rule::check_conflicts(&rules)?;
@@ -87,7 +88,7 @@ impl ResourceType for SecurityGroups {
     }
 
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        check_unused(azure, &record.id, "InUseNetworkSecurityGroupCannotBeDeleted", |users| {
+        check_unused(azure, &record.id, IN_USE, |users| {
             format!(
                 "Network security group {} cannot be deleted because it is in use by the following resources: {}. In \
                  order to delete the Network security group, remove the association with the resource(s).",
@@ -123,16 +124,10 @@ fn check_prefixes(azure: &AzureState, id: &ResourceId, rules: &[Value]) -> Resul
             items(rule, &format!("properties/{side}AddressPrefixes")).len() as u64 + u64::from(one)
         };
         let wanted: u64 = rules.iter().map(count).sum();
-        if wanted > most {
-            return Err(Refusal::network(
-                400,
-                "NetworkSecurityGroupAddressPrefixCountLimitReached",
-                format!(
+        TOO_MANY_PREFIXES.details_when(wanted > most, format_args!(
                     "Network security group {id} has {wanted} {side} addresses and ranges in its rules; it cannot have \
                      more than {most}."
-                ),
-            ));
-        }
+                ))?;
     }
     Ok(())
 }

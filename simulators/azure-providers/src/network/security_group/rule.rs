@@ -11,8 +11,18 @@ use azure_engine::document::{
     Object, enumeration, fill, integer, items, known_members, name, references, stored_reference, strip,
     take_properties, text,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::reference::Reference;
+
+const WRONG_PORTS: Code = Code::azures(400, "SecurityRuleInvalidPortRange");
+const WRONG_PREFIX: Code = Code::azures(400, "SecurityRuleInvalidAddressPrefix");
+const TWO_FAMILIES: Code =
+    Code::azures(400, "ResourceCannotContainAddressPrefixesFromDifferentAddressFamilies");
+const OVERLAP: Code = Code::azures(400, "OverlappingSubnetsNotPermittedInSecurityRule");
+const CONFLICT: Code = Code::azures(400, "SecurityRuleConflict");
+const MISSING: Code = Code::ours(400, "SecurityRuleParameterMissing");
+const UNSUPPORTED: Code = Code::azures(400, "SecurityRuleParameterContainsUnsupportedValue");
+const WRONG_PRIORITY: Code = Code::azures(400, "SecurityRuleInvalidPriority");
 
 /// Members that name application security groups in the place of addresses.
 const GROUPS: [&str; 2] = ["sourceApplicationSecurityGroups", "destinationApplicationSecurityGroups"];
@@ -160,26 +170,17 @@ pub(crate) fn normalise(group: &ResourceId, mut child: Object) -> Result<Value, 
     enumeration(&mut properties, "access", &["Allow", "Deny"], false)?;
     enumeration(&mut properties, "direction", &["Inbound", "Outbound"], false)?;
     for member in ["protocol", "access", "direction", "priority"] {
-        if properties.get(member).is_none() {
-            return Err(Refusal::network(
-                400,
-                "SecurityRuleParameterMissing",
-                format!(
-                    "Required security rule parameters are missing for security rule with Id: {id} ({member})."
-                ),
-            ));
-        }
+        MISSING.details_when(
+            properties.get(member).is_none(),
+            format_args!(
+                "Required security rule parameters are missing for security rule with Id: {id} ({member})."
+            ),
+        )?;
     }
     let priority = integer(&properties, "priority")?.unwrap_or_default();
-    if !(100..=4096).contains(&priority) {
-        return Err(Refusal::network(
-            400,
-            "SecurityRuleInvalidPriority",
-            format!(
+    WRONG_PRIORITY.details_when(!(100..=4096).contains(&priority), format_args!(
                 "Security rule has invalid Priority. Value provided: {priority} Allowed range 100-4096. Rule: {id}."
-            ),
-        ));
-    }
+            ))?;
     properties.insert("priority".into(), priority.into());
     for member in GROUPS {
         if references(&mut properties, member)?.is_empty() {
@@ -238,23 +239,13 @@ fn check_part(
         _ => return Err(Refusal::bad_format(format!("Member '{plural}' must be an array."))),
     };
     let one = properties.get(single).and_then(Value::as_str);
-    let wrong = |why: String| {
-        Err(Refusal::network(
-            400,
-            "SecurityRuleParameterContainsUnsupportedValue",
-            format!("Security rule {id}: {why}."),
-        ))
-    };
+    let wrong = |why: String| Err(UNSUPPORTED.details(format_args!("Security rule {id}: {why}.")));
     match (one, many.is_empty()) {
         (Some(_), false) => return wrong(format!("{single} and {plural} cannot both be specified")),
         (None, true) if !grouped => {
-            return Err(Refusal::network(
-                400,
-                "SecurityRuleParameterMissing",
-                format!(
-                    "Required security rule parameters are missing for security rule with Id: {id} ({single})."
-                ),
-            ));
+            return Err(MISSING.details(format_args!(
+                "Required security rule parameters are missing for security rule with Id: {id} ({single})."
+            )));
         }
         _ => {}
     }
@@ -265,15 +256,13 @@ fn check_part(
         };
         if !fine {
             let code = match part {
-                Part::Ports => "SecurityRuleInvalidPortRange",
-                Part::Addresses => "SecurityRuleInvalidAddressPrefix",
+                Part::Ports => WRONG_PORTS,
+                Part::Addresses => WRONG_PREFIX,
             };
             let what = if part == Part::Ports { "Port range" } else { "Address prefix" };
-            return Err(Refusal::network(
-                400,
-                code,
-                format!("Security rule {id} has invalid {what}. Value provided: {value}."),
-            ));
+            return Err(
+                code.details(format_args!("Security rule {id} has invalid {what}. Value provided: {value}."))
+            );
         }
     }
     match part {
@@ -284,19 +273,15 @@ fn check_part(
 
 /// Several prefixes in one place are of one family, apart from each other, and no tags.
 fn check_prefix_list(member: &str, list: &[String], id: &ResourceId) -> Result<(), Refusal> {
-    let refuse = |code: &str, why: String| {
-        Err(Refusal::network(
-            400,
-            code,
-            format!("Security rule parameter {member} for rule with Id {id} {why}."),
-        ))
+    let refuse = |code: Code, why: String| {
+        Err(code.details(format_args!("Security rule parameter {member} for rule with Id {id} {why}.")))
     };
     let mut prefixes: Vec<IpNet> = Vec::with_capacity(list.len());
     for text in list {
         let prefix = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
         let Ok(prefix) = prefix else {
             return refuse(
-                "SecurityRuleParameterContainsUnsupportedValue",
+                UNSUPPORTED,
                 format!("cannot list '*' or service tags. Unsupported value used: {text}"),
             );
         };
@@ -304,16 +289,13 @@ fn check_prefix_list(member: &str, list: &[String], id: &ResourceId) -> Result<(
             && first.addr().is_ipv4() != prefix.addr().is_ipv4()
         {
             return refuse(
-                "ResourceCannotContainAddressPrefixesFromDifferentAddressFamilies",
+                TWO_FAMILIES,
                 format!("has prefixes of different address families: {first} and {prefix}"),
             );
         }
         if let Some(other) = prefixes.iter().find(|other| other.contains(&prefix) || prefix.contains(*other))
         {
-            return refuse(
-                "OverlappingSubnetsNotPermittedInSecurityRule",
-                format!("has subnets that overlap: {other} and {prefix}"),
-            );
+            return refuse(OVERLAP, format!("has subnets that overlap: {other} and {prefix}"));
         }
         prefixes.push(prefix);
     }
@@ -347,14 +329,10 @@ pub(crate) fn check_conflicts(rules: &[Value]) -> Result<(), Refusal> {
             .and_then(Value::as_i64)
             .unwrap_or_default();
         if let Some(other) = seen.insert((direction, priority), name(rule)) {
-            return Err(Refusal::network(
-                400,
-                "SecurityRuleConflict",
-                format!(
+            return Err(CONFLICT.details(format_args!(
                     "Security rule {other} conflicts with rule {}. Rules cannot have the same Priority and Direction.",
                     name(rule)
-                ),
-            ));
+                )));
         }
     }
     Ok(())

@@ -8,9 +8,17 @@ use ipnet::IpNet;
 use serde_json::Value;
 
 use super::type_names::{PUBLIC_IP_ADDRESSES, PUBLIC_IP_PREFIXES};
+use crate::network::shared::codes::{ADDRESS_FORMAT, PUBLIC_IP_COUNT_LIMIT_REACHED};
 use azure_engine::document::{items, name, text};
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
+
+const ADDRESS_TAKEN: Code = Code::azures(400, "PrivateIPAddressIsAllocated");
+const NETWORK_FULL: Code = Code::ours(400, "VirtualNetworkPrivateIPAddressCountLimitReached");
+const NO_ADDRESS: Code = Code::ours(400, "PrivateIPAddressNotProvided");
+const OUTSIDE_SUBNET: Code = Code::azures(400, "PrivateIPAddressNotInSubnet");
+const RESERVED: Code = Code::azures(400, "PrivateIPAddressInReservedRange");
+const SUBNET_IS_FULL: Code = Code::azures(400, "SubnetIsFull");
 
 /// Azure keeps the network address, three addresses after it and, for IPv4, the last one.
 const RESERVED_AT_START: u128 = 4;
@@ -86,14 +94,10 @@ pub(crate) fn is_vacant(azure: &AzureState, subnet: &ResourceId, address: IpAddr
 
 /// An address that a configuration asks for and another one has.
 pub(crate) fn address_taken(id: &ResourceId, address: IpAddr, owner: &ResourceId) -> Refusal {
-    Refusal::network(
-        400,
-        "PrivateIPAddressIsAllocated",
-        format!(
+    ADDRESS_TAKEN.details(format_args!(
             "IP configuration {id} is using the private IP address {address} which is already allocated to resource \
              {owner}."
-        ),
-    )
+        ))
 }
 
 /// The address that a configuration with static allocation asks for: in the subnet, not reserved, and
@@ -106,18 +110,13 @@ pub(crate) fn static_address(
     own: impl Fn(&ResourceId) -> bool,
 ) -> Result<IpAddr, Refusal> {
     let Some(given) = given.filter(|text| !text.is_empty()) else {
-        return Err(Refusal::network(
-            400,
-            "PrivateIPAddressNotProvided",
-            format!("IP configuration {id} with static allocation needs a privateIPAddress."),
-        ));
+        return Err(NO_ADDRESS.details(format_args!(
+            "IP configuration {id} with static allocation needs a privateIPAddress."
+        )));
     };
     let address: IpAddr = given.parse().map_err(|_| {
-        Refusal::network(
-            400,
-            "InvalidIPAddressFormat",
-            format!("The private IP address '{given}' of {id} is not a valid IP address."),
-        )
+        ADDRESS_FORMAT
+            .details(format_args!("The private IP address '{given}' of {id} is not a valid IP address."))
     })?;
     let prefixes =
         || subnet_prefixes(azure, subnet).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -125,22 +124,14 @@ pub(crate) fn static_address(
         Vacancy::Free => Ok(address),
         Vacancy::TakenBy(owner) if own(&owner) => Ok(address),
         Vacancy::TakenBy(owner) => Err(address_taken(id, address, &owner)),
-        Vacancy::OutsideSubnet => Err(Refusal::network(
-            400,
-            "PrivateIPAddressNotInSubnet",
-            format!(
-                "Private static IP address {address} of {id} does not belong to the range of subnet prefix {}.",
-                prefixes()
-            ),
-        )),
-        Vacancy::Reserved => Err(Refusal::network(
-            400,
-            "PrivateIPAddressInReservedRange",
-            format!(
-                "Private static IP address {address} of {id} falls within reserved IP range of subnet prefix {}.",
-                prefixes()
-            ),
-        )),
+        Vacancy::OutsideSubnet => Err(OUTSIDE_SUBNET.details(format_args!(
+            "Private static IP address {address} of {id} does not belong to the range of subnet prefix {}.",
+            prefixes()
+        ))),
+        Vacancy::Reserved => Err(RESERVED.details(format_args!(
+            "Private static IP address {address} of {id} falls within reserved IP range of subnet prefix {}.",
+            prefixes()
+        ))),
     }
 }
 
@@ -172,14 +163,10 @@ pub(crate) fn free_address(
         }
     }
     let shown = prefixes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    Err(Refusal::network(
-        400,
-        "SubnetIsFull",
-        format!(
-            "Subnet {} with address prefix {shown} does not have enough capacity for 1 IP addresses.",
-            subnet.name()
-        ),
-    ))
+    Err(SUBNET_IS_FULL.details(format_args!(
+        "Subnet {} with address prefix {shown} does not have enough capacity for 1 IP addresses.",
+        subnet.name()
+    )))
 }
 
 /// A public address that nobody holds: where the search begins depends on the seed and the owner.
@@ -204,11 +191,9 @@ pub(crate) fn free_public_address(
             return Ok(candidate);
         }
     }
-    Err(Refusal::network(
-        400,
-        "PublicIPCountLimitReached",
-        format!("Cannot create more than {size} public IP addresses for this subscription in this region."),
-    ))
+    Err(PUBLIC_IP_COUNT_LIMIT_REACHED.details(format_args!(
+        "Cannot create more than {size} public IP addresses for this subscription in this region."
+    )))
 }
 
 /// The ranges that are set aside for public IP prefixes.
@@ -278,14 +263,10 @@ pub(crate) fn check_room(
         return Ok(());
     }
     let shown = prefixes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    Err(Refusal::network(
-        400,
-        "SubnetIsFull",
-        format!(
-            "Subnet {} with address prefix {shown} does not have enough capacity for {count} IP addresses.",
-            subnet.name()
-        ),
-    ))
+    Err(SUBNET_IS_FULL.details(format_args!(
+        "Subnet {} with address prefix {shown} does not have enough capacity for {count} IP addresses.",
+        subnet.name()
+    )))
 }
 
 /// Whether a virtual network may hold so many addresses more, in whichever of its subnets.
@@ -305,5 +286,5 @@ pub(crate) fn check_addresses(azure: &AzureState, subnet: &ResourceId, more: usi
          than {most}.",
         network.id
     );
-    Err(Refusal::network(400, "VirtualNetworkPrivateIPAddressCountLimitReached", message))
+    Err(NETWORK_FULL.details(message))
 }

@@ -3,8 +3,10 @@
 use azure_types::ResourceId;
 
 use azure_engine::document::{Object, integer};
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Proposal};
+
+const INVALID_PROPERTY_VALUE: Code = Code::ours(400, "InvalidPropertyValue");
 
 /// A whole number between bounds, with a default.
 pub(crate) fn bounded(
@@ -16,17 +18,14 @@ pub(crate) fn bounded(
 ) -> Result<(), Refusal> {
     let value = integer(properties, member)?.or(default);
     let Some(value) = value else { return Ok(()) };
-    if !range.contains(&value) {
-        return Err(Refusal::network(
-            400,
-            "InvalidPropertyValue",
-            format!(
-                "Value {value} of '{member}' of {subject} is outside the range {} to {}.",
-                range.start(),
-                range.end()
-            ),
-        ));
-    }
+    INVALID_PROPERTY_VALUE.details_when(
+        !range.contains(&value),
+        format_args!(
+            "Value {value} of '{member}' of {subject} is outside the range {} to {}.",
+            range.start(),
+            range.end()
+        ),
+    )?;
     properties.insert(member.into(), value.into());
     Ok(())
 }
@@ -43,9 +42,9 @@ pub(crate) fn count_in_region(azure: &AzureState, resource_type: &str, proposal:
 pub(crate) fn check_unused(
     azure: &AzureState,
     id: &ResourceId,
-    code: &str,
+    code: Code,
     says: impl FnOnce(&[&str]) -> String,
 ) -> Result<(), Refusal> {
     let users: Vec<&str> = azure.store.referrers(id).map(|referrer| referrer.from.as_str()).collect();
-    if users.is_empty() { Ok(()) } else { Err(Refusal::network(400, code, says(&users))) }
+    if users.is_empty() { Ok(()) } else { Err(code.details(says(&users))) }
 }

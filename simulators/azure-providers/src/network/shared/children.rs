@@ -2,6 +2,7 @@
 
 use azure_types::ResourceId;
 
+use crate::network::shared::codes::INVALID_RESOURCE_NAME;
 use azure_engine::document::{Object, into_object, name};
 use azure_engine::error::Refusal;
 
@@ -19,18 +20,11 @@ pub(crate) fn take_children(
     let mut children = Vec::with_capacity(items.len());
     for item in items {
         let child = name(&item).to_owned();
-        if child.is_empty()
+        INVALID_RESOURCE_NAME.details_when(child.is_empty()
             || child.contains(['/', '\\', '?', '#', '%', '<', '>', '&', ':'])
-            || child.len() > 80
-        {
-            return Err(Refusal::network(
-                400,
-                "InvalidResourceName",
-                format!(
+            || child.len() > 80, format_args!(
                     "Resource name '{child}' in {parent}/{collection} is invalid: it must have 1 to 80 characters."
-                ),
-            ));
-        }
+                ))?;
         if !seen.insert(child.to_ascii_lowercase()) {
             return Err(Refusal::bad_format(format!(
                 "Resource {parent}/{collection}/{child} has a duplicate: names in '{collection}' must be unique."

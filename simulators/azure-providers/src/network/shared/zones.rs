@@ -3,9 +3,13 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use crate::network::shared::codes::ZONES_CHANGED;
 use azure_engine::document::Object;
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Proposal};
+
+const NO_ZONES: Code = Code::ours(400, "ResourceAvailabilityZonesNotSupported");
+const WRONG_ZONE: Code = Code::ours(400, "InvalidAvailabilityZone");
 
 /// Checks the zones of a document: those of the region, each once.
 pub(crate) fn check_zones(
@@ -22,25 +26,18 @@ pub(crate) fn check_zones(
         return Ok(());
     }
     let known = &azure.options.zones;
-    if known.is_empty() {
-        return Err(Refusal::network(
-            400,
-            "ResourceAvailabilityZonesNotSupported",
-            format!("Resource {subject} has zones, but its region does not support availability zones."),
-        ));
-    }
+    NO_ZONES.details_when(
+        known.is_empty(),
+        format_args!("Resource {subject} has zones, but its region does not support availability zones."),
+    )?;
     let mut seen = std::collections::HashSet::new();
     for zone in zones {
         let text = zone.as_str().unwrap_or_default();
         if !known.iter().any(|known| known == text) || !seen.insert(text) {
-            return Err(Refusal::network(
-                400,
-                "InvalidAvailabilityZone",
-                format!(
-                    "The zone {zone} of resource {subject} is invalid or given twice. The region's zones are {}.",
-                    known.join(", ")
-                ),
-            ));
+            return Err(WRONG_ZONE.details(format_args!(
+                "The zone {zone} of resource {subject} is invalid or given twice. The region's zones are {}.",
+                known.join(", ")
+            )));
         }
     }
     Ok(())
@@ -54,12 +51,8 @@ pub(crate) fn check_zones_unchanged(proposal: &Proposal<'_>) -> Result<(), Refus
     if old.is_none_or(|old| old == zones(proposal.body.get("zones"))) {
         return Ok(());
     }
-    Err(Refusal::network(
-        400,
-        "ResourceAvailabilityZonesCannotBeModified",
-        format!(
-            "Resource {} has an existing availability zone constraint, which cannot be changed.",
-            proposal.id
-        ),
-    ))
+    Err(ZONES_CHANGED.details(format_args!(
+        "Resource {} has an existing availability zone constraint, which cannot be changed.",
+        proposal.id
+    )))
 }

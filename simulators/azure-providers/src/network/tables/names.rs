@@ -1,5 +1,6 @@
 //! Network's name rules, as published ("Naming rules and restrictions for Azure resources").
 
+use crate::network::shared::codes::INVALID_RESOURCE_NAME;
 use azure_engine::error::Refusal;
 use azure_engine::names::{NameRule, ordinary};
 
@@ -21,13 +22,9 @@ fn bad_80(_: &str, name: &str) -> Refusal {
 }
 
 fn bad(name: &str, longest: usize) -> Refusal {
-    Refusal::network(
-        400,
-        "InvalidResourceName",
-        format!(
+    INVALID_RESOURCE_NAME.details(format_args!(
             "Resource name {name} is invalid. The name can be up to {longest} characters long. It must begin with a word \
              character, and it must end with a word character or with '_'. The name may contain word characters or '.', \
              '-', '_'."
-        ),
-    )
+        ))
 }

@@ -7,9 +7,12 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::network::shared::addresses::{free_address, holder_in_network, is_vacant, subnet_prefixes};
+use crate::network::shared::codes::ADDRESS_FORMAT;
 use azure_engine::document::{items, name};
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
+
+const OUTSIDE_SUBNETS: Code = Code::ours(400, "PrivateIPAddressNotInAnySubnet");
 
 /// How many free addresses are proposed in the place of a taken one.
 const MAX_PROPOSALS: usize = 5;
@@ -35,23 +38,17 @@ fn subnets(network: &Record) -> impl Iterator<Item = ResourceId> {
 
 fn check(azure: &AzureState, network: &Record, given: &str) -> Result<Value, Refusal> {
     let Ok(address) = given.parse::<IpAddr>() else {
-        return Err(Refusal::network(
-            400,
-            "InvalidIPAddressFormat",
-            format!("The IP address '{given}' is not a valid IP address."),
-        ));
+        return Err(
+            ADDRESS_FORMAT.details(format_args!("The IP address '{given}' is not a valid IP address."))
+        );
     };
     let inside =
         |subnet: &ResourceId| subnet_prefixes(azure, subnet).iter().any(|prefix| prefix.contains(&address));
     let Some(subnet) = subnets(network).find(inside) else {
-        return Err(Refusal::network(
-            400,
-            "PrivateIPAddressNotInAnySubnet",
-            format!(
-                "Private static IP address {address} does not belong to the range of any subnet in {}.",
-                network.id
-            ),
-        ));
+        return Err(OUTSIDE_SUBNETS.details(format_args!(
+            "Private static IP address {address} does not belong to the range of any subnet in {}.",
+            network.id
+        )));
     };
     let mut promised = BTreeSet::new();
     if is_vacant(azure, &subnet, address) {

@@ -5,8 +5,15 @@ use serde_json::{Value, json};
 
 use crate::network::shared::children::take_children;
 use azure_engine::document::{Object, items, known_members, name, take_properties, text};
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
+
+const DELEGATED: Code = Code::azures(400, "SubnetHasDelegations");
+const DELEGATION_IN_USE: Code = Code::azures(400, "SubnetDelegationsCannotChangeWhenSubnetUsedByResource");
+const ENDPOINT_TWICE: Code = Code::ours(400, "DuplicateServiceEndpoint");
+const NO_SUCH_SERVICE: Code = Code::azures(400, "InvalidServiceNameOnDelegation");
+const TWO_DELEGATIONS: Code = Code::ours(400, "SubnetCannotHaveMultipleDelegations");
+const WRONG_ENDPOINT: Code = Code::ours(400, "InvalidServiceEndpoint");
 
 /// Services whose endpoints serve the region alone; those of the others serve every region.
 const REGIONAL: [&str; 2] = ["Microsoft.Sql", "Microsoft.Storage"];
@@ -18,28 +25,20 @@ pub(crate) fn delegations(subnet: &ResourceId, properties: &mut Object) -> Resul
         let mut inner = take_properties(&mut child);
         known_members(&mut inner, &["actions", "provisioningState", "serviceName"], "Delegation")?;
         let service = inner.get("serviceName").and_then(Value::as_str).unwrap_or_default().to_owned();
-        if service.split('/').count() != 2 || service.split('/').any(str::is_empty) {
-            return Err(Refusal::network(
-                400,
-                "InvalidServiceNameOnDelegation",
-                format!(
-                    "Delegation of subnet {subnet} has the service name '{service}', which no service has."
-                ),
-            ));
-        }
+        NO_SUCH_SERVICE.details_when(
+            service.split('/').count() != 2 || service.split('/').any(str::is_empty),
+            format_args!(
+                "Delegation of subnet {subnet} has the service name '{service}', which no service has."
+            ),
+        )?;
         // Which actions a service may take follows from the service.
         let actions =
             ["join/action"].map(|action| format!("Microsoft.Network/virtualNetworks/subnets/{action}"));
         child.insert("properties".into(), json!({ "serviceName": service, "actions": actions }));
         all.push(Value::Object(child));
     }
-    if all.len() > 1 {
-        return Err(Refusal::network(
-            400,
-            "SubnetCannotHaveMultipleDelegations",
-            format!("Subnet {subnet} cannot have more than one delegation."),
-        ));
-    }
+    TWO_DELEGATIONS
+        .details_when(all.len() > 1, format_args!("Subnet {subnet} cannot have more than one delegation."))?;
     Ok(all)
 }
 
@@ -53,20 +52,14 @@ pub(crate) fn endpoints(subnet: &ResourceId, location: &str, properties: &mut Ob
     let mut normal = Vec::with_capacity(given.len());
     for endpoint in given {
         let service = text(&endpoint, "service").unwrap_or_default();
-        if !service.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("Microsoft.")) {
-            return Err(Refusal::network(
-                400,
-                "InvalidServiceEndpoint",
-                format!("Subnet {subnet} has a service endpoint for '{service}', which is no service."),
-            ));
-        }
-        if services.iter().any(|known| known.eq_ignore_ascii_case(service)) {
-            return Err(Refusal::network(
-                400,
-                "DuplicateServiceEndpoint",
-                format!("Subnet {subnet} has more than one service endpoint for {service}."),
-            ));
-        }
+        WRONG_ENDPOINT.details_when(
+            !service.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("Microsoft.")),
+            format_args!("Subnet {subnet} has a service endpoint for '{service}', which is no service."),
+        )?;
+        ENDPOINT_TWICE.details_when(
+            services.iter().any(|known| known.eq_ignore_ascii_case(service)),
+            format_args!("Subnet {subnet} has more than one service endpoint for {service}."),
+        )?;
         let regional = REGIONAL.iter().any(|known| known.eq_ignore_ascii_case(service));
         let locations = match items(&endpoint, "locations") {
             [] if regional => json!([location]),
@@ -95,17 +88,13 @@ pub(crate) fn check_change(
     let user = azure.store.referrers(subnet).next();
     match user.filter(|_| before != after) {
         None => Ok(()),
-        Some(user) => Err(Refusal::network(
-            400,
-            "SubnetDelegationsCannotChangeWhenSubnetUsedByResource",
-            format!(
+        Some(user) => Err(DELEGATION_IN_USE.details(format_args!(
                 "Delegations of subnet {subnet} cannot be changed from [{}] to [{}] because it is being used by the \
                  resource {}.",
                 before.join(", "),
                 after.join(", "),
                 user.from
-            ),
-        )),
+            ))),
     }
 }
 
@@ -120,11 +109,10 @@ pub(crate) fn check_undelegated(
     if services.is_empty() {
         return Ok(());
     }
-    Err(Refusal::network(
-        400,
-        "SubnetHasDelegations",
-        format!("Subnet {subnet} cannot be used by {id} because it is delegated to {}.", services.join(", ")),
-    ))
+    Err(DELEGATED.details(format_args!(
+        "Subnet {subnet} cannot be used by {id} because it is delegated to {}.",
+        services.join(", ")
+    )))
 }
 
 /// Completes the delegations and endpoints of a subnet that is about to be shown.

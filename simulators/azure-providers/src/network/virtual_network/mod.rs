@@ -11,6 +11,7 @@ use azure_types::ResourceId;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
+use crate::network::shared::codes::{ADDRESS_FORMAT, PREFIX_FORMAT};
 use crate::network::shared::{
     addresses::prefixes_of,
     checks::{bounded, check_unused},
@@ -21,11 +22,16 @@ use crate::network::shared::{
 use azure_engine::document::{
     Object, enumeration, fill, into_object, items, known_members, name, reference, strip, take_properties,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{
     AzureState, ChildCollection, Concurrency, Proposal, Protocol, Record, ResourceType,
 };
 use azure_engine::reference::{Reference, Role, is_of};
+
+const SUBNET_IN_USE: Code = Code::azures(400, "InUseSubnetCannotBeDeleted");
+const IN_USE: Code = Code::azures(400, "InUseVirtualNetworkCannotBeDeleted");
+const IN_USE_PREFIX_CANNOT_BE_DELETED: Code = Code::ours(400, "InUsePrefixCannotBeDeleted");
+const PREFIXES_OVERLAP: Code = Code::ours(400, "VnetAddressPrefixesOverlap");
 
 const MEMBERS: [&str; 16] = [
     "addressSpace",
@@ -165,11 +171,10 @@ impl ResourceType for VirtualNetworks {
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         let mut users = azure.store.referrers(&record.id);
         if let Some(user) = users.find(|user| user.role != Role::Names) {
-            return Err(Refusal::network(
-                400,
-                "InUseVirtualNetworkCannotBeDeleted",
-                format!("Virtual network {} is in use by {} and cannot be deleted.", record.id, user.from),
-            ));
+            return Err(IN_USE.details(format_args!(
+                "Virtual network {} is in use by {} and cannot be deleted.",
+                record.id, user.from
+            )));
         }
         items(&record.body, "properties/subnets")
             .iter()
@@ -179,13 +184,9 @@ impl ResourceType for VirtualNetworks {
 
 fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>, Refusal> {
     let bad = |prefix: &str| {
-        Refusal::network(
-            400,
-            "InvalidAddressPrefixFormat",
-            format!(
-                "Address prefix '{prefix}' of {id} is not formatted correctly: it must be in CIDR notation."
-            ),
-        )
+        PREFIX_FORMAT.details(format_args!(
+            "Address prefix '{prefix}' of {id} is not formatted correctly: it must be in CIDR notation."
+        ))
     };
     let prefixes = space.map_or(&[] as &[Value], |space| items(space, "addressPrefixes"));
     if prefixes.is_empty() {
@@ -199,11 +200,9 @@ fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>, R
             return Err(subnet::wrong_notation(id, &prefix));
         }
         if let Some(other) = all.iter().find(|other| other.contains(&prefix) || prefix.contains(*other)) {
-            return Err(Refusal::network(
-                400,
-                "VnetAddressPrefixesOverlap",
-                format!("Address prefixes {other} and {prefix} of virtual network {id} overlap."),
-            ));
+            return Err(PREFIXES_OVERLAP.details(format_args!(
+                "Address prefixes {other} and {prefix} of virtual network {id} overlap."
+            )));
         }
         all.push(prefix);
     }
@@ -232,11 +231,8 @@ fn check_options(azure: &AzureState, id: &ResourceId, properties: &mut Object) -
             .map(|server| server.as_str().unwrap_or_default().to_owned())
             .find(|server| server.parse::<std::net::IpAddr>().is_err());
         if let Some(server) = wrong {
-            return Err(Refusal::network(
-                400,
-                "InvalidIPAddressFormat",
-                format!("The DNS server '{server}' of {id} is not a valid IP address."),
-            ));
+            return Err(ADDRESS_FORMAT
+                .details(format_args!("The DNS server '{server}' of {id} is not a valid IP address.")));
         }
         properties.insert("dhcpOptions".into(), Value::Object(options));
     }
@@ -245,7 +241,7 @@ fn check_options(azure: &AzureState, id: &ResourceId, properties: &mut Object) -
 
 /// A subnet that anybody uses stays.
 fn check_unused_subnet(azure: &AzureState, subnet: &ResourceId) -> Result<(), Refusal> {
-    check_unused(azure, subnet, "InUseSubnetCannotBeDeleted", |users| {
+    check_unused(azure, subnet, SUBNET_IN_USE, |users| {
         format!(
             "Subnet {} is in use by {} and cannot be deleted. In order to delete the subnet, delete all the resources \
              within the subnet. See aka.ms/deletesubnet.",
@@ -265,12 +261,8 @@ fn check_allocations(azure: &AzureState, subnet: &ResourceId, prefixes: &[IpNet]
         .find(|(address, _)| !prefixes.iter().any(|prefix| prefix.contains(*address)));
     match lost {
         None => Ok(()),
-        Some((address, owner)) => Err(Refusal::network(
-            400,
-            "InUsePrefixCannotBeDeleted",
-            format!(
-                "IpPrefix of subnet {subnet} holds {address}, which is in use by {owner}, and cannot be deleted."
-            ),
-        )),
+        Some((address, owner)) => Err(IN_USE_PREFIX_CANNOT_BE_DELETED.details(format_args!(
+            "IpPrefix of subnet {subnet} holds {address}, which is in use by {owner}, and cannot be deleted."
+        ))),
     }
 }

@@ -7,9 +7,15 @@ use serde_json::{Value, json};
 use azure_engine::document::{
     Object, fill, items, known_members, name, reference, stored_reference, strip, take_properties,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Proposal, Record};
 use azure_engine::reference::{Reference, Role};
+
+const DISCONNECTED: Code = Code::azures(400, "RemotePeeringIsDisconnected");
+const NO_GATEWAYS: Code = Code::azures(400, "RemoteVnetHasNoGateways");
+const PEERED_TWICE: Code = Code::azures(400, "AnotherPeeringAlreadyReferencesRemoteVnet");
+const SPACES_OVERLAP: Code = Code::azures(400, "VnetAddressSpacesOverlap");
+const WITH_ITSELF: Code = Code::ours(400, "CannotPeerVirtualNetworkWithItself");
 
 pub(crate) const COLLECTION: &str = "virtualNetworkPeerings";
 
@@ -71,16 +77,12 @@ pub(crate) fn normalise(
             continue;
         };
         if remotes.contains(&remote) {
-            return Err(Refusal::network(
-                400,
-                "AnotherPeeringAlreadyReferencesRemoteVnet",
-                format!(
+            return Err(PEERED_TWICE.details(format_args!(
                     "Peering {} cannot be created: another peering of {} already references remote virtual network \
                      {remote}.",
                     child.get("name").and_then(Value::as_str).unwrap_or_default(),
                     proposal.id
-                ),
-            ));
+                )));
         }
         remotes.push(remote);
     }
@@ -108,13 +110,10 @@ fn one(
     for member in flags {
         fill(&mut properties, member, false);
     }
-    if remote == *network {
-        return Err(Refusal::network(
-            400,
-            "CannotPeerVirtualNetworkWithItself",
-            format!("Peering {id} cannot reference its own virtual network."),
-        ));
-    }
+    WITH_ITSELF.details_when(
+        remote == *network,
+        format_args!("Peering {id} cannot reference its own virtual network."),
+    )?;
     let old = proposal
         .old_member("properties/virtualNetworkPeerings")
         .and_then(Value::as_array)
@@ -137,16 +136,10 @@ fn one(
         }
         (None, None) => return Err(Refusal::invalid_reference(&remote, &id)),
     }
-    if properties.get("useRemoteGateways") == Some(&Value::Bool(true)) {
-        return Err(Refusal::network(
-            400,
-            "RemoteVnetHasNoGateways",
-            format!(
+    NO_GATEWAYS.details_when(properties.get("useRemoteGateways") == Some(&Value::Bool(true)), format_args!(
                 "Peering {id} cannot have UseRemoteGateways flag set to true because remote virtual network {remote} \
                  referenced by the peering does not have any gateways."
-            ),
-        ));
-    }
+            ))?;
     child.insert("properties".into(), Value::Object(properties));
     Ok(Value::Object(child))
 }
@@ -156,15 +149,11 @@ fn check_other_side(id: &ResourceId, network: &ResourceId, other: &Record) -> Re
     let Some(back) = back(other, network).filter(|back| was_connected(other, name(back))) else {
         return Ok(());
     };
-    Err(Refusal::network(
-        400,
-        "RemotePeeringIsDisconnected",
-        format!(
+    Err(DISCONNECTED.details(format_args!(
             "Cannot create or update peering {id} because remote peering {} referencing parent virtual network {network} \
              is in Disconnected state. Update or re-create the remote peering to get it back to Initiated state.",
             other.id.child(COLLECTION, name(back))
-        ),
-    ))
+        )))
 }
 
 fn check_overlap(
@@ -182,16 +171,12 @@ fn check_overlap(
     if overlapping.is_empty() {
         return Ok(());
     }
-    Err(Refusal::network(
-        400,
-        "VnetAddressSpacesOverlap",
-        format!(
+    Err(SPACES_OVERLAP.details(format_args!(
             "Cannot create or update peering {id}. Virtual networks {network} and {} cannot be peered because their \
              address spaces overlap. Overlapping address prefixes: {}",
             other.id,
             overlapping.join(", ")
-        ),
-    ))
+        )))
 }
 
 /// The other network may be in another region, and may go: nothing here holds it.

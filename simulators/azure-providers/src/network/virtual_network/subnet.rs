@@ -6,12 +6,19 @@ use serde_json::Value;
 
 use super::delegation;
 use crate::network::shared::addresses::prefixes_of;
+use crate::network::shared::codes::PREFIX_FORMAT;
 use azure_engine::document::{
     Object, enumeration, into_object, items, known_members, reference, references as listed_references,
     stored_reference, strip, take_properties,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::reference::Reference;
+
+const OUTSIDE_NETWORK: Code = Code::azures(400, "NetcfgSubnetRangeOutsideVnet");
+const SHARED_WITH_OUTBOUND: Code = Code::ours(400, "SharingScopeNeedsNoDefaultOutboundAccess");
+const SUBNETS_OVERLAP: Code = Code::azures(400, "NetcfgSubnetRangesOverlap");
+const WRONG_NOTATION: Code = Code::azures(400, "InvalidCIDRNotation");
+const WRONG_SIZE: Code = Code::azures(400, "NetcfgInvalidSubnet");
 
 const MEMBERS: [&str; 23] = [
     "addressPrefix",
@@ -60,15 +67,11 @@ pub(crate) fn normalise(network: &ResourceId, location: &str, mut child: Object)
     properties.insert("delegations".into(), delegations.into());
     delegation::endpoints(&id, location, &mut properties)?;
     enumeration(&mut properties, "sharingScope", &["Tenant", "DelegatedServices"], false)?;
-    if properties.contains_key("sharingScope")
-        && properties.get("defaultOutboundAccess") != Some(&Value::Bool(false))
-    {
-        return Err(Refusal::network(
-            400,
-            "SharingScopeNeedsNoDefaultOutboundAccess",
-            format!("Subnet {id} can have a sharingScope only while its defaultOutboundAccess is false."),
-        ));
-    }
+    SHARED_WITH_OUTBOUND.details_when(
+        properties.contains_key("sharingScope")
+            && properties.get("defaultOutboundAccess") != Some(&Value::Bool(false)),
+        format_args!("Subnet {id} can have a sharingScope only while its defaultOutboundAccess is false."),
+    )?;
     if listed_references(&mut properties, "serviceEndpointPolicies")?.is_empty() {
         properties.remove("serviceEndpointPolicies");
     }
@@ -86,13 +89,10 @@ pub(crate) fn normalise(network: &ResourceId, location: &str, mut child: Object)
     let document = Value::Object(child);
     check_notation(&id, &document)?;
     let prefixes = prefixes_of(&document);
-    if prefixes.is_empty() {
-        return Err(Refusal::network(
-            400,
-            "InvalidAddressPrefixFormat",
-            format!("Subnet {id} needs an addressPrefix in CIDR notation."),
-        ));
-    }
+    PREFIX_FORMAT.details_when(
+        prefixes.is_empty(),
+        format_args!("Subnet {id} needs an addressPrefix in CIDR notation."),
+    )?;
     for prefix in &prefixes {
         if *prefix != prefix.trunc() {
             return Err(wrong_notation(&id, prefix));
@@ -106,30 +106,22 @@ pub(crate) fn check_inside(network: &ResourceId, space: &[IpNet], subnets: &[Val
     let inside = |prefix: &IpNet| space.iter().any(|space| space.contains(prefix));
     match subnets.iter().find(|subnet| !prefixes_of(subnet).iter().all(inside)) {
         None => Ok(()),
-        Some(subnet) => Err(Refusal::network(
-            400,
-            "NetcfgSubnetRangeOutsideVnet",
-            format!(
+        Some(subnet) => Err(OUTSIDE_NETWORK.details(format_args!(
                 "Subnet '{}' is not valid because its IP address range is outside the IP address range of virtual network \
                  '{}'.",
                 azure_engine::document::name(subnet),
                 network.name()
-            ),
-        )),
+            ))),
     }
 }
 
 /// A prefix with bits set behind its length.
 pub(crate) fn wrong_notation(id: &ResourceId, prefix: &IpNet) -> Refusal {
-    Refusal::network(
-        400,
-        "InvalidCIDRNotation",
-        format!(
+    WRONG_NOTATION.details(format_args!(
             "The address prefix {prefix} of {id} has an invalid CIDR notation. For the given prefix length, the address \
              prefix should be {}.",
             prefix.trunc()
-        ),
-    )
+        ))
 }
 
 /// Every prefix is one, and one of IPv6 is of the size that Azure's networks have.
@@ -138,13 +130,9 @@ fn check_notation(id: &ResourceId, document: &Value) -> Result<(), Refusal> {
     for given in single.into_iter().chain(items(document, "properties/addressPrefixes")) {
         let text = given.as_str().unwrap_or_default();
         let Ok(prefix) = text.parse::<IpNet>() else {
-            return Err(Refusal::network(
-                400,
-                "InvalidAddressPrefixFormat",
-                format!(
-                    "Address prefix '{text}' of {id} is not formatted correctly: it must be in CIDR notation."
-                ),
-            ));
+            return Err(PREFIX_FORMAT.details(format_args!(
+                "Address prefix '{text}' of {id} is not formatted correctly: it must be in CIDR notation."
+            )));
         };
         let fits = match prefix {
             IpNet::V4(prefix) => prefix.prefix_len() <= 29,
@@ -152,14 +140,10 @@ fn check_notation(id: &ResourceId, document: &Value) -> Result<(), Refusal> {
         };
         if !fits {
             let sizes = "IPv4 prefixes may be /29 or larger, IPv6 prefixes must be /64";
-            return Err(Refusal::network(
-                400,
-                "NetcfgInvalidSubnet",
-                format!(
-                    "Subnet '{}' is not valid in virtual network: {prefix} has a wrong size; {sizes}.",
-                    id.name()
-                ),
-            ));
+            return Err(WRONG_SIZE.details(format_args!(
+                "Subnet '{}' is not valid in virtual network: {prefix} has a wrong size; {sizes}.",
+                id.name()
+            )));
         }
     }
     Ok(())
@@ -172,15 +156,11 @@ pub(crate) fn check_overlaps(subnets: &[Value]) -> Result<(), Refusal> {
         for prefix in prefixes_of(subnet) {
             let clash = seen.iter().find(|(_, other)| other.contains(&prefix) || prefix.contains(other));
             if let Some((other, _)) = clash {
-                return Err(Refusal::network(
-                    400,
-                    "NetcfgSubnetRangesOverlap",
-                    format!(
+                return Err(SUBNETS_OVERLAP.details(format_args!(
                         "Subnet '{}' is not valid because its IP address range overlaps with that of an existing subnet \
                          '{other}'.",
                         azure_engine::document::name(subnet)
-                    ),
-                ));
+                    )));
             }
             seen.push((azure_engine::document::name(subnet), prefix));
         }
