@@ -49,6 +49,7 @@ impl AzureState {
             });
         }
         resource_type.check_delete(self, record)?;
+        self.check_unused(record)?;
         // An operation that the resource shares with others goes on without it.
         let own = running.filter(|running| running.subject == *id);
         let superseded = own.map(|running| running.key.clone());

@@ -141,7 +141,7 @@ pub fn reference(object: &mut Object, member: &str) -> Result<Option<ResourceId>
         object.remove(member);
         return Ok(None);
     }
-    reduce_reference(value, member).map(Some)
+    reduce_reference(value, &format!("properties.{member}")).map(Some)
 }
 
 /// The same for each item of an array of references.
@@ -151,20 +151,23 @@ pub fn references(object: &mut Object, member: &str) -> Result<Vec<ResourceId>, 
             object.remove(member);
             Ok(Vec::new())
         }
-        Some(Value::Array(items)) => items.iter_mut().map(|item| reduce_reference(item, member)).collect(),
+        Some(Value::Array(items)) => {
+            let path = format!("properties.{member}");
+            items.iter_mut().map(|item| reduce_reference(item, &path)).collect()
+        }
         Some(_) => Err(Refusal::bad_format(format!("Member '{member}' must be an array."))),
     }
 }
 
-fn reduce_reference(value: &mut Value, member: &str) -> Result<ResourceId, Refusal> {
+/// Cuts a reference down to its id; `path` is where it stands.
+pub(super) fn reduce_reference(value: &mut Value, path: &str) -> Result<ResourceId, Refusal> {
     let Some(id) = text(value, "id") else {
         return Err(Refusal::unreadable(
             MISSING_JSON_REFERENCE_ID.code,
-            format!("Value for reference id is missing. Path properties.{member}."),
+            format!("Value for reference id is missing. Path {path}."),
         ));
     };
-    let parsed =
-        ResourceId::parse(id).map_err(|_| Refusal::bad_id(id, &format!("properties.{member}.id")))?;
+    let parsed = ResourceId::parse(id).map_err(|_| Refusal::bad_id(id, &format!("{path}.id")))?;
     *value = serde_json::json!({ "id": id });
     Ok(parsed)
 }

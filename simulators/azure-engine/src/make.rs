@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use azure_types::ResourceId;
 use jiff::Timestamp;
-use serde_json::Value;
 
-use super::document::{Object, into_object};
+use super::document::Object;
 use super::error::Refusal;
 use super::operation::Completion;
 use crate::execution::Execution;
@@ -18,9 +17,7 @@ impl AzureState {
     /// What a PUT would store; refused as the PUT would be. The provider is found by the id's type.
     pub fn draft(&self, id: &ResourceId, body: Object) -> Result<Record, Refusal> {
         let resource_type = self.resource_type(&id.resource_type()).ok_or_else(|| self.not_found(id))?;
-        let mut body = Value::Object(body);
-        self.apply_members(resource_type, id, None, &mut body)?;
-        let body = resource_type.write(self, Proposal::of_service(id, into_object(body)))?;
+        let body = self.judge(resource_type, Proposal::of_service(id, body))?;
         let record = Record::new(resource_type, id, body, Timestamp::UNIX_EPOCH);
         // Services wait for what is on its way.
         self.check_references_as(&record, Readiness::UnderWay)?;

@@ -4,6 +4,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::document::{Object, items, name, take_properties};
+use super::member_table::{conceal, table_of_children};
 use super::protocol::ChildCollection;
 use super::provider::{AzureState, Expand, Record};
 use super::reference::{Role, is_of};
@@ -46,7 +47,9 @@ impl AzureState {
         if record.resource_type.protocol().shows_state {
             properties.insert("provisioningState".into(), self.state_name(record).into());
         }
-        self.present_users(record, &mut properties);
+        let members = record.resource_type.members();
+        self.present_users(members, &record.id, &mut properties);
+        conceal(members, &mut properties);
         for collection in record.resource_type.protocol().child_collections {
             if let Some(Value::Array(children)) = properties.get_mut(collection.name) {
                 for child in children {
@@ -98,6 +101,8 @@ impl AzureState {
                 properties.insert((*member).into(), list.into());
             }
         }
+        let table = table_of_children(record.resource_type.members(), collection.name);
+        self.present_users(table, &id, &mut properties);
         record.resource_type.present_child(self, record, collection.name, &id, &mut properties);
         document.insert("id".into(), id.as_str().into());
         document.insert("type".into(), format!("{}/{}", record.resource_type.name(), collection.name).into());

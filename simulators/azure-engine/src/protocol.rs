@@ -1,5 +1,8 @@
 //! How requests about one resource type are answered: the parts that are the same for every resource.
 
+use azure_types::ResourceId;
+
+use super::error::Refusal;
 use super::state_name::StateNames;
 use super::store::State;
 use super::words::{USUAL, Words};
@@ -121,6 +124,9 @@ pub struct ChildCollection {
     pub back_references: &'static [(&'static str, &'static str)],
 }
 
+/// A refusal to delete what others point at.
+pub type InUse = fn(&ResourceId, &[&ResourceId]) -> Refusal;
+
 /// How operations on a type are polled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Polling {
@@ -200,6 +206,10 @@ pub struct Protocol {
     pub system_data: bool,
     /// How lists of the type are cut into pages.
     pub pages: Pages,
+    /// Whether a PUT of a resource that is there changes what it names and keeps the rest.
+    pub puts_merge: bool,
+    /// How the deletion of a resource is refused that others point at: takes its id and theirs.
+    pub in_use: Option<InUse>,
     /// The status of a PUT that creates.
     pub create_status: u16,
     /// The status of a PUT on an existing resource.
@@ -247,6 +257,8 @@ impl Protocol {
             synchronous: false,
             synchronous_delete: false,
             located: false,
+            puts_merge: false,
+            in_use: None,
             shows_written: true,
             system_data: false,
             pages: Pages::Exact,

@@ -74,12 +74,19 @@ pub struct Proposal<'a> {
     pub source: Source,
     /// Members of the envelope that the client emptied: the body has none of them.
     pub emptied: Vec<&'static str>,
+    /// The `properties` as they were sent, where PUTs merge: the body holds what is there, too.
+    pub given: Value,
 }
 
 impl<'a> Proposal<'a> {
+    /// A write of a document.
+    pub fn new(id: &'a ResourceId, old: Option<&'a Record>, body: Object, source: Source) -> Self {
+        Self { id, old, body, source, emptied: Vec::new(), given: Value::Null }
+    }
+
     /// What a service makes anew.
     pub fn of_service(id: &'a ResourceId, body: Object) -> Self {
-        Self { id, old: None, body, source: Source::Service, emptied: Vec::new() }
+        Self::new(id, None, body, Source::Service)
     }
 }
 
@@ -126,6 +133,11 @@ pub trait ResourceType: Send + Sync + 'static {
         &[]
     }
 
+    /// The same for members beside `properties`, such as `sku`; others that its protocol lets pass are not looked at.
+    fn envelope(&self) -> &'static [Member] {
+        &[]
+    }
+
     /// The type in Azure's spelling, such as `Microsoft.Network/loadBalancers`.
     fn name(&self) -> &'static str {
         self.protocol().resource_type
@@ -159,7 +171,7 @@ pub trait ResourceType: Send + Sync + 'static {
         usize::MAX
     }
 
-    /// Checks a write and gives the document to store: defaults filled, derived members removed.
+    /// Checks a write that the tables have been applied to, and gives the document to store.
     fn write(&self, azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal>;
 
     /// Everything the document points at.

@@ -138,12 +138,25 @@ fn member_mut<'a>(value: &'a mut Value, name: &str) -> Option<&'a mut Value> {
 }
 
 /// Whoever reads the reference reports what is no id at all.
-fn check_reference(value: &Value, namespace: &str, expected: &str, path: &str) -> Result<(), Refusal> {
+pub(super) fn check_reference(
+    value: &Value,
+    namespace: &str,
+    expected: &str,
+    path: &str,
+) -> Result<(), Refusal> {
+    // A full type names its own namespace; where there is none, any type will do.
+    let (namespace, kind) = match expected.split_once('/') {
+        Some((theirs, kind)) if theirs.contains('.') => (theirs, kind),
+        _ => (namespace, expected),
+    };
+    if expected.is_empty() {
+        return Ok(());
+    }
     let Some(id) = text(value, "id") else { return Ok(()) };
     let Ok(parsed) = ResourceId::parse(id) else { return Ok(()) };
     let given = parsed.resource_type();
-    let fits = given.split_once('/').is_some_and(|(theirs, kind)| {
-        theirs.eq_ignore_ascii_case(namespace) && kind.eq_ignore_ascii_case(expected)
+    let fits = given.split_once('/').is_some_and(|(theirs, given)| {
+        theirs.eq_ignore_ascii_case(namespace) && given.eq_ignore_ascii_case(kind)
     });
     if fits {
         return Ok(());

@@ -6,12 +6,12 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::answer::Answer;
-use super::document::{Object, items, name, take_properties};
+use super::document::{Object, drop_nulls, into_object, items, merge, name, take_properties};
 use super::error::Refusal;
 use super::glob::matches;
-use super::member_table::{self, Holds, Written};
-use super::provider::{AzureState, Record, ResourceType};
-use super::reference::is_of;
+use super::member_table::{Holds, Member, Written, normalise, normalise_below};
+use super::provider::{AzureState, Proposal, Record, ResourceType, Source};
+use super::reference::{Role, is_of};
 use super::resolve::Resolved;
 use super::version::remove;
 
@@ -63,37 +63,69 @@ impl AzureState {
         }
         Ok(())
     }
-    /// Brings `properties` into the form that the type's own table says.
+
+    /// The document that a write comes to: what the client sent, put together with what is there where the provider does
+    /// so, brought into the form that the tables say, and judged by its type.
     ///
     /// # Errors
-    /// What [`member_table::normalise`] refuses.
-    pub(super) fn apply_members(
+    /// What the tables and [`ResourceType::write`] refuse.
+    pub fn judge(
         &self,
         resource_type: &dyn ResourceType,
-        id: &ResourceId,
-        old: Option<&Record>,
-        document: &mut Value,
+        mut proposal: Proposal<'_>,
+    ) -> Result<Value, Refusal> {
+        let protocol = resource_type.protocol();
+        if protocol.puts_merge {
+            proposal.given = proposal.body.get("properties").cloned().unwrap_or_default();
+            proposal.body = merged(&mut proposal);
+        }
+        let mut body = Value::Object(std::mem::take(&mut proposal.body));
+        self.shape_members(protocol.resource_type, &mut body)?;
+        proposal.body = into_object(body);
+        self.apply_members(resource_type, &mut proposal)?;
+        resource_type.write(self, proposal)
+    }
+
+    /// Brings a document into the form that the type's own tables say.
+    fn apply_members(
+        &self,
+        resource_type: &dyn ResourceType,
+        proposal: &mut Proposal<'_>,
     ) -> Result<(), Refusal> {
-        let table = resource_type.members();
-        let Some(document) = document.as_object_mut().filter(|_| !table.is_empty()) else { return Ok(()) };
-        let mut properties = take_properties(document);
-        let written = Written {
-            id,
+        let (members, envelope) = (resource_type.members(), resource_type.envelope());
+        let written = |old| Written {
+            id: proposal.id,
             protocol: resource_type.protocol(),
-            old: old.and_then(|old| old.body.get("properties")),
-            used: self.store.referrers(id).next().is_some(),
+            old,
+            used: self.store.referrers(proposal.id).next().is_some(),
         };
-        member_table::normalise(table, &written, &mut properties)?;
-        document.insert("properties".into(), Value::Object(properties));
+        let old = proposal.old.map(|old| &old.body);
+        if !envelope.is_empty() {
+            normalise_below(envelope, &written(old), "", &mut proposal.body)?;
+        }
+        if !members.is_empty() {
+            let mut properties = take_properties(&mut proposal.body);
+            let old = old.and_then(|old| old.get("properties"));
+            normalise(members, &written(old), &mut properties)?;
+            proposal.body.insert("properties".into(), Value::Object(properties));
+        }
         Ok(())
     }
 
+    /// Refuses to delete what others point at, where the type's protocol has words for it.
+    pub(super) fn check_unused(&self, record: &Record) -> Result<(), Refusal> {
+        let Some(refusal) = record.resource_type.protocol().in_use else { return Ok(()) };
+        let users = self.store.referrers(&record.id).filter(|referrer| referrer.role != Role::Names);
+        let users: Vec<&ResourceId> = users.map(|referrer| &referrer.from).collect();
+        if users.is_empty() { Ok(()) } else { Err(refusal(&record.id, &users)) }
+    }
+
     /// Who points at a document, as its type's table says that it shows them.
-    pub(super) fn present_users(&self, record: &Record, properties: &mut Object) {
-        for member in record.resource_type.members() {
+    pub(super) fn present_users(&self, table: &[Member], id: &ResourceId, properties: &mut Object) {
+        for member in table {
             let Holds::Users(segment) = member.holds else { continue };
             let wanted = format!("/{}/", segment.to_ascii_lowercase());
-            let users = self.store.referrers(&record.id).map(|referrer| &referrer.from);
+            let users = self.store.referrers(id).map(|referrer| &referrer.from);
             let users = users.filter(|from| segment.is_empty() || is_of(from, &wanted));
             let users: Vec<Value> = users.map(|from| json!({ "id": from })).collect();
             if member.shown_empty || !users.is_empty() {
@@ -124,4 +156,24 @@ impl AzureState {
             .map(|since| since.member)
             .collect()
     }
+}
+
+/// The document that a write comes to where PUTs merge. A PUT of something that is there updates the parts that were
+/// given, tags and identity as wholes; a PATCH brings the whole document.
+fn merged(proposal: &mut Proposal<'_>) -> Object {
+    let body = std::mem::take(&mut proposal.body);
+    let mut whole = match proposal.old {
+        Some(old) if proposal.source != Source::Patch => old.body.clone(),
+        _ => Value::Object(Object::new()),
+    };
+    if let Value::Object(whole) = &mut whole {
+        for member in ["tags", "identity"] {
+            if body.contains_key(member) || proposal.emptied.contains(&member) {
+                whole.remove(member);
+            }
+        }
+    }
+    merge(&mut whole, Value::Object(body));
+    drop_nulls(&mut whole);
+    into_object(whole)
 }

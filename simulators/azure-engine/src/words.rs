@@ -1,6 +1,7 @@
 //! Refusals that any resource may get, as a provider words them.
 
 use azure_types::ResourceId;
+use serde_json::Value;
 
 use super::code::Code;
 use super::error::Refusal;
@@ -10,6 +11,8 @@ const PRECONDITION_FAILED: Code = Code::azures(412, "PreconditionFailed");
 const ANOTHER_OPERATION_IN_PROGRESS: Code = Code::azures(409, "AnotherOperationInProgress");
 const RETRYABLE_ERROR: Code = Code::azures(429, "RetryableError");
 const INVALID_PROPERTY_VALUE: Code = Code::ours(400, "InvalidPropertyValue");
+const PROPERTY_CHANGE_NOT_ALLOWED: Code = Code::ours(409, "PropertyChangeNotAllowed");
+const DUPLICATE_RESOURCE_NAME: Code = Code::azures(400, "DuplicateResourceName");
 const CANCELED_AND_SUPERSEDED_DUE_TO_ANOTHER_OPERATION: Code =
     Code::azures(409, "CanceledAndSupersededDueToAnotherOperation");
 const PRECONDITION_FAILED_ETAG_MISMATCH: Code = Code::azures(412, "PreconditionFailedEtagMismatch");
@@ -44,6 +47,26 @@ pub struct OutOfRange<'a> {
     pub most: i64,
 }
 
+/// A member at fault.
+pub struct Wrong<'a> {
+    /// The resource.
+    pub id: &'a ResourceId,
+    /// The member: its path below `properties`, or what its table says that refusals call it.
+    pub member: &'a str,
+}
+
+/// A value that is none of some words.
+pub struct NotAllowed<'a> {
+    /// The resource.
+    pub id: &'a ResourceId,
+    /// The member.
+    pub member: &'a str,
+    /// What was sent.
+    pub value: &'a Value,
+    /// The words.
+    pub allowed: &'a [&'static str],
+}
+
 /// The refusals.
 #[derive(Debug)]
 pub struct Words {
@@ -57,6 +80,16 @@ pub struct Words {
     pub busy: fn(&Blocked<'_>) -> Refusal,
     /// A number is out of its range.
     pub out_of_range: fn(&OutOfRange<'_>) -> Refusal,
+    /// A value is none of the words that there are.
+    pub not_allowed: fn(&NotAllowed<'_>) -> Refusal,
+    /// A member must be there and is not.
+    pub missing: fn(&Wrong<'_>) -> Refusal,
+    /// A member was chosen once and cannot be changed.
+    pub fixed: fn(&Wrong<'_>) -> Refusal,
+    /// A text is not as it must be, and how.
+    pub unfit: fn(&Wrong<'_>, String) -> Refusal,
+    /// Two children have one name: the id of both.
+    pub twice: fn(&ResourceId) -> Refusal,
     /// Whether members of `properties` that a type does not have are refused.
     pub refuses_unknown: bool,
     /// A document that cannot be read: what the engine says of it, in the provider's words.
@@ -70,6 +103,11 @@ pub static USUAL: Words = Words {
     going,
     busy,
     out_of_range,
+    not_allowed,
+    missing,
+    fixed,
+    unfit,
+    twice,
     refuses_unknown: true,
     unreadable: |refusal| refusal,
 };
@@ -114,4 +152,30 @@ fn out_of_range(wrong: &OutOfRange<'_>) -> Refusal {
     let OutOfRange { id, member, value, least, most } = wrong;
     INVALID_PROPERTY_VALUE
         .details(format_args!("Value {value} of '{member}' of {id} is outside the range {least} to {most}."))
+}
+
+fn not_allowed(wrong: &NotAllowed<'_>) -> Refusal {
+    let NotAllowed { member, value, allowed, .. } = wrong;
+    let allowed = allowed.join(", ");
+    Refusal::bad_format(format!(
+        "Error converting value {value} to member '{member}'. Allowed values are: {allowed}."
+    ))
+}
+
+fn missing(wrong: &Wrong<'_>) -> Refusal {
+    Refusal::bad_format(format!("Required member '{}' of {} is missing.", wrong.member, wrong.id))
+}
+
+fn fixed(wrong: &Wrong<'_>) -> Refusal {
+    PROPERTY_CHANGE_NOT_ALLOWED
+        .details(format_args!("Changing property '{}' of {} is not allowed.", wrong.member, wrong.id))
+}
+
+fn unfit(_: &Wrong<'_>, text: String) -> Refusal {
+    INVALID_PROPERTY_VALUE.details(text)
+}
+
+fn twice(child: &ResourceId) -> Refusal {
+    Refusal::bad_format(format!("Resource {child} has a duplicate: names in a list must be unique."))
+        .with_detail(DUPLICATE_RESOURCE_NAME.code, child.name())
 }

@@ -211,14 +211,8 @@ impl AzureState {
         let emptied = given.into_iter().flatten().filter(|member| !body.contains_key(*member)).collect();
         let source = if method == "PATCH" { Source::Patch } else { Source::Put };
         self.actors.proposed(&written, &time, &mut body)?;
-        let mut body = Value::Object(body);
-        let stored = self
-            .shape_members(protocol.resource_type, &mut body)
-            .and_then(|()| self.apply_members(resource_type, id, old, &mut body))
-            .and_then(|()| {
-                resource_type.write(self, Proposal { id, old, body: into_object(body), source, emptied })
-            })
-            .map_err(protocol.words.unreadable)?;
+        let proposal = Proposal { emptied, ..Proposal::new(id, old, body, source) };
+        let stored = self.judge(resource_type, proposal).map_err(protocol.words.unreadable)?;
         let before = old.map(|old| old.body.clone());
         let changed = before.as_ref() != Some(&stored);
         let repairs = old.is_some_and(|old| old.state != State::Succeeded);

@@ -95,8 +95,7 @@ pub fn put_group(
     body.insert("location".into(), location.into());
     let write = Write { id: &id, resource_type: RESOURCE_TYPE, tagged: true, by: None };
     azure.actors.proposed(&write, &time, &mut body)?;
-    let stored = ResourceGroups
-        .write(azure, Proposal { id: &id, old, body, source: Source::Put, emptied: Vec::new() })?;
+    let stored = ResourceGroups.write(azure, Proposal::new(&id, old, body, Source::Put))?;
     let before = old.map(|old| old.body.clone());
     let version = old.map_or(1, |old| old.version + 1);
     let created = old.map(|old| old.created);

@@ -439,10 +439,7 @@ pub(crate) fn change(
     }
     let mut envelope = Object::new();
     envelope.insert("properties".into(), json!({ "storageProfile": { "dataDisks": list } }));
-    let written = {
-        let (source, emptied) = (Source::Put, Vec::new());
-        resource_type.write(azure, Proposal { id, old: Some(record), body: envelope, source, emptied })?
-    };
+    let written = { azure.judge(resource_type, Proposal::new(id, Some(record), envelope, Source::Put))? };
     // Who asked is told the storage profile that came of it.
     let told = at(&written, "properties/storageProfile").cloned().unwrap_or_default();
     if let Some(record) = azure.store.get_mut(id) {

@@ -101,7 +101,7 @@ pub(crate) fn check_member(azure: &AzureState, set: &ResourceId, body: &Value) -
         properties.remove("virtualMachineScaleSet");
     }
     let machines = azure.resource_type(MACHINE_TYPE).ok_or_else(|| azure.not_found(&id))?;
-    machines.write(azure, Proposal::of_service(&id, document)).map(drop)
+    azure.judge(machines, Proposal::of_service(&id, document)).map(drop)
 }
 
 /// Makes the next machine of a set from its model, with its interfaces.
@@ -113,7 +113,7 @@ pub(crate) fn create(azure: &mut AzureState, set_id: &ResourceId, zone: Option<S
     let Member { id, interfaces, document } = member(azure, &set_id, &body, number, zone);
     let Some(machines) = azure.resource_type(MACHINE_TYPE) else { return };
     // What could refuse it was checked with the set's write.
-    let Ok(stored) = machines.write(azure, Proposal::of_service(&id, document)) else { return };
+    let Ok(stored) = azure.judge(machines, Proposal::of_service(&id, document)) else { return };
     if interfaces.make(azure).is_err() {
         return;
     }

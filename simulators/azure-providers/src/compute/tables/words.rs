@@ -1,7 +1,9 @@
 //! Refusals that any resource may get, as Compute words them.
 
-use azure_engine::error::{Refusal, UNREADABLE};
-use azure_engine::words::{OutOfRange, Words};
+use azure_engine::error::{Code, Refusal, UNREADABLE};
+use azure_engine::words::{NotAllowed, OutOfRange, Words};
+
+const FIXED: Code = Code::azures(409, "PropertyChangeNotAllowed");
 
 /// Compute's words.
 pub(crate) static WORDS: Words = Words {
@@ -30,9 +32,35 @@ pub(crate) static WORDS: Words = Words {
             format!("The specified {member} {value} is out of range. It must be between {least} and {most}.");
         Refusal::invalid_parameter(member, text)
     },
+    not_allowed: |wrong| {
+        let NotAllowed { member, value, allowed, .. } = wrong;
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let allowed = allowed.join(",");
+        let text = format!(
+            "The value '{value}' of parameter '{member}' is not allowed. Allowed values are '{allowed}'."
+        );
+        Refusal::invalid_parameter(member, text)
+    },
+    missing: |wrong| missing(wrong.member),
+    fixed: |wrong| fixed(wrong.member),
+    unfit: |wrong, text| Refusal::invalid_parameter(wrong.member, text),
+    twice: |child| {
+        let text = format!("More than one entry is called '{}'.", child.name());
+        Refusal::invalid_parameter(child.name(), text)
+    },
     refuses_unknown: false,
     unreadable,
 };
+
+/// A member must be there and is not.
+pub(crate) fn missing(member: &str) -> Refusal {
+    Refusal::invalid_parameter(member, format!("Required parameter '{member}' is missing (null)."))
+}
+
+/// A member stays as it was when the resource was made.
+pub(crate) fn fixed(member: &str) -> Refusal {
+    FIXED.says(format_args!("Changing property '{member}' is not allowed.")).at(member)
+}
 
 /// Of what it cannot read, Compute says no more than the reason.
 fn unreadable(mut refusal: Refusal) -> Refusal {

@@ -1,0 +1,443 @@
+//! What the members of a type's documents hold: one table a type, nested where the documents are. It drives what is
+//! read, filled in and refused when a document is written, what the document points at, who is shown to point at it, and
+//! what is taken in and never shown.
+//!
+//! ```
+//! use azure_engine::member_table::Holds::{Children, Flag, Number, Object, Text, Uses, Users, Word};
+//! use azure_engine::member_table::Member;
+//!
+//! static PROFILE: [Member; 2] = [
+//!     Member::new("administrator", Text).required().fixed(),
+//!     Member::new("password", Text).secret(),
+//! ];
+//!
+//! static RULE: [Member; 2] = [
+//!     Member::new("port", Number(1, 65_535)).required(),
+//!     Member::new("pool", Uses("pools")),
+//! ];
+//!
+//! static MEMBERS: [Member; 6] = [
+//!     Member::new("profile", Object(&PROFILE)),
+//!     Member::new("rules", Children(&RULE)).or_empty(),
+//!     Member::new("tier", Word(&["Basic", "Standard"], true)),
+//!     Member::new("size", Number(1, 64)).or(4).called("thing.size"),
+//!     Member::new("encrypted", Flag).or_flag(false),
+//!     Member::new("users", Users("things")),
+//! ];
+//! # let _ = &MEMBERS;
+//! ```
+
+mod normalise;
+mod pointers;
+
+use super::error::Refusal;
+
+pub use normalise::{Written, normalise};
+
+pub(super) use normalise::normalise_below;
+pub use pointers::{pointers, pointers_below};
+
+pub(super) use pointers::{conceal, table_of_children};
+
+/// What a member holds. Where a resource type is asked for it is `virtualNetworks/subnets` for one of the same
+/// namespace, and `Microsoft.Network/networkInterfaces` for one of another.
+#[derive(Debug, Clone, Copy)]
+pub enum Holds {
+    /// True or false.
+    Flag,
+    /// A whole number between two.
+    Number(i64, i64),
+    /// One of some words, in Azure's spelling; with `true` the first where it is missing.
+    Word(&'static [&'static str], bool),
+    /// A text.
+    Text,
+    /// A list of texts.
+    Texts,
+    /// Texts by name, such as labels.
+    TextMap,
+    /// A moment as RFC 3339 writes it.
+    Time,
+    /// A time span as ISO 8601 writes it, such as `PT5M`.
+    Duration,
+    /// A pointer (`{"id": …}`) to a resource of a type.
+    Uses(&'static str),
+    /// A list of them.
+    UsesAll(&'static str),
+    /// A pointer that is the id alone, as a text.
+    UsesId(&'static str),
+    /// A pointer that keeps nothing from being deleted.
+    Names(&'static str),
+    /// An object with a table of its own.
+    Object(&'static [Member]),
+    /// A list of objects with a table.
+    Objects(&'static [Member]),
+    /// A list of child documents: each has a name, which no other has, and `properties`, of which this is the table.
+    Children(&'static [Member]),
+    /// What the type looks at by itself.
+    Anything,
+    /// What the service says of the resource; what clients send is dropped.
+    Derived,
+    /// The same, with a text that is always there.
+    Constant(&'static str),
+    /// The resources that point here, by the last segment of their type (an empty one means any). Never stored.
+    Users(&'static str),
+}
+
+/// What a missing member stands for.
+#[derive(Debug, Clone, Copy)]
+pub enum Otherwise {
+    /// A number.
+    Number(i64),
+    /// A text.
+    Text(&'static str),
+    /// True or false.
+    Flag(bool),
+    /// An object or a list without anything in it. What is in an empty object is filled in.
+    Empty,
+}
+
+/// Until when a member can be changed.
+#[derive(Debug, Clone, Copy)]
+pub struct Fixed {
+    /// Only while somebody points at the resource.
+    pub while_used: bool,
+    /// How a change is refused: takes the member's name. Without one it is said in the provider's words.
+    pub refusal: Option<fn(&str) -> Refusal>,
+}
+
+/// Whether a text is as it must be.
+pub type Fits = fn(&str) -> bool;
+
+/// One member.
+#[derive(Debug, Clone, Copy)]
+pub struct Member {
+    /// Its name, in Azure's spelling.
+    pub name: &'static str,
+    /// What it holds.
+    pub holds: Holds,
+    /// What a missing one stands for.
+    pub otherwise: Option<Otherwise>,
+    /// Until when it can be changed.
+    pub fixed: Option<Fixed>,
+    /// Whether it is shown although it is an empty list.
+    pub shown_empty: bool,
+    /// Whether a document without it is refused.
+    pub required: bool,
+    /// Whether it is taken in and never shown.
+    pub secret: bool,
+    /// What refusals call it, where that is not its path below `properties`.
+    pub called: Option<&'static str>,
+    /// What a text must be, and how it is said.
+    pub fits: Option<(Fits, &'static str)>,
+}
+
+impl Member {
+    /// A member that holds this.
+    pub const fn new(name: &'static str, holds: Holds) -> Self {
+        Self {
+            name,
+            holds,
+            otherwise: None,
+            fixed: None,
+            shown_empty: false,
+            required: false,
+            secret: false,
+            called: None,
+            fits: None,
+        }
+    }
+
+    const fn otherwise(self, otherwise: Otherwise) -> Self {
+        Self { otherwise: Some(otherwise), ..self }
+    }
+
+    /// What a missing number stands for.
+    #[must_use]
+    pub const fn or(self, otherwise: i64) -> Self {
+        self.otherwise(Otherwise::Number(otherwise))
+    }
+
+    /// What a missing text or word stands for.
+    #[must_use]
+    pub const fn or_text(self, otherwise: &'static str) -> Self {
+        self.otherwise(Otherwise::Text(otherwise))
+    }
+
+    /// What a missing flag stands for.
+    #[must_use]
+    pub const fn or_flag(self, otherwise: bool) -> Self {
+        self.otherwise(Otherwise::Flag(otherwise))
+    }
+
+    /// A missing object or list is an empty one; what is in an object is filled in.
+    #[must_use]
+    pub const fn or_empty(self) -> Self {
+        self.otherwise(Otherwise::Empty)
+    }
+
+    /// A document without it is refused.
+    #[must_use]
+    pub const fn required(self) -> Self {
+        Self { required: true, ..self }
+    }
+
+    /// It is chosen once: a change is refused in the provider's words, and who does not mention it means what it was.
+    #[must_use]
+    pub const fn fixed(self) -> Self {
+        Self { fixed: Some(Fixed { while_used: false, refusal: None }), ..self }
+    }
+
+    /// The same, refused so.
+    #[must_use]
+    pub const fn fixed_as(self, refusal: fn(&str) -> Refusal) -> Self {
+        Self { fixed: Some(Fixed { while_used: false, refusal: Some(refusal) }), ..self }
+    }
+
+    /// Cannot be changed while somebody points at the resource.
+    #[must_use]
+    pub const fn fixed_while_used(self, refusal: fn(&str) -> Refusal) -> Self {
+        Self { fixed: Some(Fixed { while_used: true, refusal: Some(refusal) }), ..self }
+    }
+
+    /// Shown although nobody is in the list.
+    #[must_use]
+    pub const fn shown_empty(self) -> Self {
+        Self { shown_empty: true, ..self }
+    }
+
+    /// Kept, and never shown. No refusal names its value.
+    #[must_use]
+    pub const fn secret(self) -> Self {
+        Self { secret: true, ..self }
+    }
+
+    /// What refusals call it.
+    #[must_use]
+    pub const fn called(self, called: &'static str) -> Self {
+        Self { called: Some(called), ..self }
+    }
+
+    /// A text that is not so is refused; `what` completes "it must be".
+    #[must_use]
+    pub const fn fits(self, fits: Fits, what: &'static str) -> Self {
+        Self { fits: Some((fits, what)), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use azure_types::ResourceId;
+    use serde_json::{Value, json};
+
+    use super::{Holds, Member, Written, conceal, normalise, pointers};
+    use crate::document::into_object;
+    use crate::error::Refusal;
+    use crate::protocol::Protocol;
+
+    const PROTOCOL: Protocol = Protocol::new("N/things", "Thing", &[]);
+
+    fn fixed(member: &str) -> Refusal {
+        Refusal::new(409, "Fixed", member)
+    }
+
+    const TABLE: [Member; 8] = [
+        Member::new("flag", Holds::Flag),
+        Member::new("count", Holds::Number(1, 9)).or(3).fixed_while_used(fixed),
+        Member::new("word", Holds::Word(&["One", "Two"], true)),
+        Member::new("other", Holds::Uses("others")),
+        Member::new("others", Holds::UsesAll("others")),
+        Member::new("named", Holds::Names("others")),
+        Member::new("state", Holds::Derived),
+        Member::new("kind", Holds::Constant("Thing")),
+    ];
+
+    fn id(tail: &str) -> ResourceId {
+        ResourceId::group("s", "g").resource("N", "others", tail)
+    }
+
+    fn stored(given: Value, old: Option<&Value>, used: bool) -> Result<Value, String> {
+        let thing = ResourceId::group("s", "g").resource("N", "things", "a");
+        let written = Written { id: &thing, protocol: &PROTOCOL, old, used };
+        let mut properties = into_object(given);
+        match normalise(&TABLE, &written, &mut properties) {
+            Ok(()) => Ok(Value::Object(properties)),
+            Err(refusal) => Err(refusal.code),
+        }
+    }
+
+    #[test]
+    fn a_table_fills_in_and_refuses() {
+        let whole = json!({ "count": 3, "word": "One", "kind": "Thing" });
+        let with = |member: &str, value: Value| {
+            let mut whole = whole.clone();
+            whole[member] = value;
+            Ok(whole)
+        };
+        let pointer = |to: &str| json!({ "id": id(to), "etag": "x" });
+        for (given, expected) in [
+            (json!({}), Ok(whole.clone())),
+            (json!({ "state": "x", "KIND": "y" }), Ok(whole.clone())),
+            (json!({ "Count": "5" }), with("count", json!(5))),
+            (json!({ "word": "two" }), with("word", json!("Two"))),
+            (json!({ "flag": "True" }), with("flag", json!(true))),
+            (json!({ "other": pointer("o") }), with("other", json!({ "id": id("o") }))),
+            (json!({ "others": [pointer("o")] }), with("others", json!([{ "id": id("o") }]))),
+            (json!({ "count": 10 }), Err("InvalidPropertyValue".to_owned())),
+            (json!({ "count": [] }), Err("InvalidRequestFormat".to_owned())),
+            (json!({ "word": "three" }), Err("InvalidRequestFormat".to_owned())),
+            (json!({ "stranger": 1 }), Err("InvalidRequestFormat".to_owned())),
+            (
+                json!({ "other": { "id": ResourceId::group("s", "g") } }),
+                Err("InvalidRequestFormat".to_owned()),
+            ),
+        ] {
+            assert_eq!(stored(given.clone(), None, false), expected, "{given}");
+        }
+        // What is stored is stored so again.
+        assert_eq!(stored(whole.clone(), Some(&whole), true), Ok(whole));
+    }
+
+    #[test]
+    fn what_is_fixed_changes_only_while_nobody_needs_it() {
+        let old = json!({ "count": 3 });
+        assert!(stored(json!({ "count": 4 }), Some(&old), false).is_ok());
+        assert!(stored(json!({ "count": 3 }), Some(&old), true).is_ok());
+        assert_eq!(stored(json!({ "count": 4 }), Some(&old), true), Err("Fixed".to_owned()));
+    }
+
+    #[test]
+    fn pointers_are_what_uses_and_not_what_names() {
+        let thing = ResourceId::group("s", "g").resource("N", "things", "a");
+        let document = json!({ "properties": {
+            "other": { "id": id("a") }, "others": [{ "id": id("b") }, { "id": id("c") }], "named": { "id": id("d") },
+        } });
+        let found: Vec<ResourceId> =
+            pointers(&TABLE, &thing, &document).into_iter().map(|one| one.to).collect();
+        assert_eq!(found, [id("a"), id("b"), id("c")]);
+    }
+
+    const CHILD: [Member; 2] = [
+        Member::new("port", Holds::Number(1, 65_535)).required(),
+        Member::new("other", Holds::Uses("Elsewhere/others")),
+    ];
+    const PROFILE: [Member; 5] = [
+        Member::new("user", Holds::Text).fixed().fits(|text| text != "root", "no reserved name"),
+        Member::new("password", Holds::Text).secret(),
+        Member::new("since", Holds::Time),
+        Member::new("lasts", Holds::Duration).or_text("PT5M"),
+        Member::new("open", Holds::Flag).or_flag(false),
+    ];
+    const ITEM: [Member; 2] = [
+        Member::new("lun", Holds::Number(0, 63)).required().called("item.lun"),
+        Member::new("id", Holds::Derived),
+    ];
+    static NESTED: [Member; 7] = [
+        Member::new("profile", Holds::Object(&PROFILE)),
+        Member::new("filled", Holds::Object(&PROFILE)).or_empty(),
+        Member::new("items", Holds::Objects(&ITEM)),
+        Member::new("rules", Holds::Children(&CHILD)).or_empty(),
+        Member::new("labels", Holds::TextMap),
+        Member::new("words", Holds::Texts),
+        Member::new("subnet", Holds::UsesId("others")),
+    ];
+
+    fn nested(given: Value, old: Option<&Value>) -> Result<Value, Refusal> {
+        let thing = ResourceId::group("s", "g").resource("N", "things", "a");
+        let written = Written { id: &thing, protocol: &PROTOCOL, old, used: false };
+        let mut properties = into_object(given);
+        normalise(&NESTED, &written, &mut properties).map(|()| Value::Object(properties))
+    }
+
+    #[test]
+    fn tables_reach_into_objects_lists_and_children() {
+        let stored = nested(
+            json!({
+                "Profile": { "USER": "a", "password": 5, "since": "2026-01-01T00:00:00Z", "open": "true" },
+                "items": [{ "lun": "3", "id": "sent" }],
+                "rules": [{ "name": "r", "id": "sent", "properties": { "port": 80 } }],
+                "labels": { "a": true },
+                "words": ["x", 1],
+                "subnet": id("o"),
+            }),
+            None,
+        );
+        let mut expected = json!({
+            "profile": {
+                "user": "a", "password": "5", "since": "2026-01-01T00:00:00Z", "lasts": "PT5M", "open": true,
+            },
+            "filled": { "lasts": "PT5M", "open": false },
+            "items": [{ "lun": 3 }],
+            "rules": [{ "name": "r", "properties": { "port": 80 } }],
+            "labels": { "a": "true" },
+            "words": ["x", "1"],
+            "subnet": id("o"),
+        });
+        assert_eq!(stored, Ok(expected.clone()));
+        // What was chosen once stays where it is not mentioned, and cannot become something else.
+        let old = expected.clone();
+        let again =
+            nested(json!({ "profile": {} }), Some(&old)).map(|stored| stored["profile"]["user"].clone());
+        assert_eq!(again, Ok(json!("a")));
+        assert_eq!(
+            nested(json!({ "profile": { "user": "b" } }), Some(&old)).map_err(|refusal| refusal.code),
+            Err("PropertyChangeNotAllowed".to_owned())
+        );
+        assert!(nested(json!({ "profile": { "user": "A" } }), Some(&old)).is_ok());
+        // Nobody is shown the secret.
+        let mut shown = into_object(expected.clone());
+        conceal(&NESTED, &mut shown);
+        if let Some(profile) = expected["profile"].as_object_mut() {
+            profile.remove("password");
+        }
+        assert_eq!(Value::Object(shown), expected);
+    }
+
+    #[test]
+    fn refusals_say_where_and_never_what_is_secret() {
+        let with = |member: &str, value: Value| json!({ member: value });
+        for (given, said) in [
+            (with("profile", json!([])), "properties.profile"),
+            (with("profile", json!({ "password": {} })), "properties.profile.password"),
+            (with("profile", json!({ "user": "root" })), "no reserved name"),
+            (with("profile", json!({ "since": "today" })), "profile.since"),
+            (with("profile", json!({ "lasts": "soon" })), "profile.lasts"),
+            (with("profile", json!({ "stranger": 1 })), "properties.profile.stranger"),
+            (with("items", json!({})), "properties.items"),
+            (with("items", json!([{}])), "item.lun"),
+            (with("items", json!([{ "lun": 64 }])), "item.lun"),
+            (with("rules", json!([{ "properties": { "port": 1 } }])), "rules[0].name"),
+            (with("rules", json!([{ "name": "r" }])), "rules[0].properties.port"),
+            (
+                with("rules", json!([{ "name": "r", "properties": { "port": 1 } }, { "name": "R" }])),
+                "duplicate",
+            ),
+            (
+                with(
+                    "rules",
+                    json!([{ "name": "r", "properties": { "port": 1, "other": { "id": id("a") } } }]),
+                ),
+                "properties.rules[0].properties.other",
+            ),
+            (with("labels", json!({ "a": [] })), "properties.labels"),
+            (with("words", json!("x")), "properties.words"),
+            (with("subnet", json!("x")), "properties.subnet"),
+        ] {
+            let refusal = nested(given.clone(), None).expect_err(&given.to_string());
+            assert!(format!("{refusal:?}").contains(said), "{given}: {refusal:?}");
+        }
+        let refusal = nested(json!({ "profile": { "password": ["hush"] } }), None).expect_err("no text");
+        assert!(!format!("{refusal:?}").contains("hush"), "{refusal:?}");
+    }
+
+    #[test]
+    fn children_point_in_their_own_name() {
+        let thing = ResourceId::group("s", "g").resource("N", "things", "a");
+        let document = json!({ "properties": {
+            "subnet": id("o"),
+            "rules": [{ "name": "r", "properties": { "other": { "id": id("p") } } }],
+        } });
+        let found: Vec<(ResourceId, ResourceId)> =
+            pointers(&NESTED, &thing, &document).into_iter().map(|one| (one.from, one.to)).collect();
+        assert_eq!(found, [(thing.child("rules", "r"), id("p")), (thing.clone(), id("o"))]);
+    }
+}
