@@ -1,13 +1,13 @@
-//! Chores that need code: end-to-end tests, replays of recorded conversations, proofs with a real SDK, and
+//! Chores that need code: end-to-end tests, replays of recorded conversations, proofs with Azure's own clients, and
 //! searches for what fails.
 
+mod azure_clients;
 mod e2e;
 mod explore;
 mod fuzz;
 mod print;
 mod program;
 mod replay;
-mod sdk;
 mod takeover;
 
 use std::process::ExitCode;
@@ -18,6 +18,8 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask")]
 enum Chore {
+    /// Run everyday commands of the Azure CLI, fetched from PyPI, against the simulated Azure.
+    AzureCli(azure_clients::Arguments),
     /// Run the release binaries against simulators over TLS, through one scenario.
     E2e(e2e::Arguments),
     /// Run generated histories of Services, nodes and faults in simulated worlds; all of them must end well.
@@ -27,7 +29,7 @@ enum Chore {
     /// Replay recorded conversations with Azure against the simulator; skipped where there are none.
     Replay(replay::Arguments),
     /// Drive the simulated Azure with Azure's SDK for Python, fetched from PyPI.
-    Sdk(sdk::Arguments),
+    Sdk(azure_clients::Arguments),
     /// Let the program that Cerulean replaces and ours take over clusters from each other; nothing may be written.
     Takeover(takeover::Arguments),
 }
@@ -36,11 +38,12 @@ fn main() -> ExitCode {
     // The runner speaks TLS to what it starts; it needs a provider of cryptography before the first client.
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let done = match Chore::parse() {
+        Chore::AzureCli(arguments) => azure_clients::CLI.prove(&arguments),
         Chore::E2e(arguments) => e2e::run(&arguments),
         Chore::Explore(arguments) => explore::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Replay(arguments) => replay::run(&arguments),
-        Chore::Sdk(arguments) => sdk::run(&arguments),
+        Chore::Sdk(arguments) => azure_clients::SDK.prove(&arguments),
         Chore::Takeover(arguments) => takeover::run(&arguments),
     };
     match done {

@@ -62,7 +62,7 @@ pub struct HostedAzure {
     pub metadata: Option<String>,
     /// The certificate authority, as PEM.
     pub certificate_authority: PathBuf,
-    /// Endpoint, tenant, subscription, client id and secret, as JSON that only the owner may read.
+    /// Endpoint, authority, proxy, tenant, subscription, client id and secret, as JSON that only the owner may read.
     pub credentials: PathBuf,
 }
 
@@ -130,6 +130,7 @@ impl HostedAzure {
         let credentials = json!({
             "resourceManagerEndpoint": hosted.https,
             "authority": hosted.authority,
+            "httpsProxy": hosted.proxy,
             "tenantId": tenant,
             "subscriptionId": subscription,
             "aadClientId": client_id,

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Drive a simulated Azure with Azure's own SDK for Python, and check what it reads back.
+
+Nothing here knows the simulator, apart from the few lines that set its latency and budgets: the
+clients are Azure's, told only where Azure is. The steps are in the files beside this one, a
+service each; every step prints one line; a step that fails says why, the others go on.
+
+  azure_sdk.py --credentials credentials.json --ca ca.pem --control http://127.0.0.1:8080
+
+`cargo xtask sdk` prepares a virtual environment, starts the simulator and runs this.
+Exit status: 0 if every step passed, else 1.
+"""
+import argparse
+import json
+import logging
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from proof import STEPS, Azure
+
+# In this order: later ones use what earlier ones have made.
+import sign_in  # noqa: F401
+import networks  # noqa: F401
+import scale_sets  # noqa: F401
+import machines  # noqa: F401
+import refusals  # noqa: F401
+import the_end  # noqa: F401
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--credentials", required=True, type=Path, help="credentials.json of `cerulean simulate azure`")
+    parser.add_argument("--ca", required=True, type=Path, help="ca.pem of `cerulean simulate azure`")
+    parser.add_argument("--control", required=True, help="the simulator's plain HTTP, for latency and budgets")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show where a step failed")
+    arguments = parser.parse_args()
+    # What is refused is said below, by the step that expects it.
+    logging.getLogger("azure").setLevel(logging.CRITICAL)
+    # The libraries trust what this names, and nothing else needs to be said.
+    os.environ["REQUESTS_CA_BUNDLE"] = str(arguments.ca.resolve())
+    azure = Azure(json.loads(arguments.credentials.read_text()), arguments.control)
+    failed = 0
+    for words, function in STEPS:
+        begun = time.monotonic()
+        try:
+            function(azure)
+        except Exception as problem:  # pylint: disable=broad-except
+            failed += 1
+            text = " ".join(str(problem).split())
+            print(f"no  {words}: {type(problem).__name__}: {text[:600]}", flush=True)
+            if arguments.verbose:
+                traceback.print_exc()
+        else:
+            print(f"ok  {words} ({time.monotonic() - begun:.1f} s)", flush=True)
+    print(f"{len(STEPS) - failed} of {len(STEPS)} steps passed.")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

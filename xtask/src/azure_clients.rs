@@ -1,0 +1,139 @@
+//! Proofs with Azure's own clients in Python: its SDK and its CLI, each a script that drives the simulated Azure over HTTPS.
+//!
+//! The clients come from PyPI, in pinned versions, into a virtual environment in the cache folder; they are installed again
+//! only when the versions change.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail};
+
+use crate::print;
+use crate::program::{Program, build_release, root};
+use crate::replay::wait_for;
+
+/// How to prove it.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Use this `cerulean` instead of building a release one.
+    #[arg(long)]
+    cerulean: Option<PathBuf>,
+    /// Further words for the script, after `--`.
+    #[arg(last = true)]
+    further: Vec<String>,
+}
+
+/// One of Azure's clients.
+pub struct Client {
+    /// What people call it.
+    name: &'static str,
+    /// The folder below `scripts` with `requirements.txt` and the script of the same name.
+    folder: &'static str,
+    /// The virtual environment in the cache folder.
+    environment: &'static str,
+    /// Whether the script says something to the simulator itself.
+    controls: bool,
+}
+
+/// Azure's SDK for Python.
+pub const SDK: Client =
+    Client { name: "Azure's SDK for Python", folder: "azure_sdk", environment: "sdk-venv", controls: true };
+/// The Azure CLI.
+pub const CLI: Client =
+    Client { name: "the Azure CLI", folder: "azure_cli", environment: "cli-venv", controls: false };
+
+impl Client {
+    /// Runs the proof.
+    ///
+    /// # Errors
+    /// The simulator does not start, the client cannot be installed, or a step does not come true.
+    pub fn prove(&self, arguments: &Arguments) -> anyhow::Result<()> {
+        let name = self.name;
+        if !has_python() {
+            let missing = format!("there is no python3 with the module venv, which {name} needs");
+            if std::env::var_os("CI").is_some() {
+                bail!("{missing}");
+            }
+            print::line(format_args!("skipped: {missing}"));
+            return Ok(());
+        }
+        let python = self.python()?;
+        let cerulean = match &arguments.cerulean {
+            Some(path) => path.clone(),
+            None => build_release()?.join("cerulean"),
+        };
+        let directory = tempfile::tempdir()?;
+        let files = directory.path().join("azure");
+        let address = directory.path().join("address");
+        let mut simulator = Program::start(
+            "simulate-azure",
+            directory.path(),
+            Command::new(cerulean)
+                .args(["simulate", "azure", "--directory"])
+                .arg(&files)
+                .arg("--address-file")
+                .arg(&address),
+        )?;
+        let control = wait_for(&address, &mut simulator)?;
+        let mut script = Command::new(python);
+        // Nothing compiled is left beside the scripts.
+        script.arg("-B").arg(self.folder().join(self.folder).with_extension("py"));
+        script.arg("--credentials").arg(files.join("credentials.json"));
+        script.arg("--ca").arg(files.join("ca.pem"));
+        if self.controls {
+            script.args(["--control", control.trim()]);
+        }
+        let status = script.args(&arguments.further).status().context("cannot run python3")?;
+        simulator.must_run()?;
+        if !status.success() {
+            bail!("{name} does not get from the simulated Azure what it gets from Azure");
+        }
+        Ok(())
+    }
+
+    fn folder(&self) -> PathBuf {
+        root().join("scripts").join(self.folder)
+    }
+
+    /// The python of a virtual environment that holds the client.
+    fn python(&self) -> anyhow::Result<PathBuf> {
+        let home = cache()?.join("cerulean").join(self.environment);
+        let python = home.join("bin/python");
+        let requirements = self.folder().join("requirements.txt");
+        let wanted =
+            std::fs::read_to_string(&requirements).with_context(|| requirements.display().to_string())?;
+        let mark = home.join("installed.txt");
+        if std::fs::read_to_string(&mark).is_ok_and(|installed| installed == wanted) {
+            return Ok(python);
+        }
+        print::line(format_args!("installing {} into {}", self.name, home.display()));
+        must(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
+        // What is never imported need not be compiled: most of the CLI.
+        let quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"];
+        must(Command::new(&python).args(["-m", "pip", "install"]).args(quiet).arg("-r").arg(&requirements))?;
+        std::fs::write(&mark, wanted)?;
+        Ok(python)
+    }
+}
+
+fn has_python() -> bool {
+    let mut python = Command::new("python3");
+    let python = python.args(["-c", "import venv, ensurepip"]).stdout(Stdio::null()).stderr(Stdio::null());
+    python.status().is_ok_and(|status| status.success())
+}
+
+fn cache() -> anyhow::Result<PathBuf> {
+    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    of("XDG_CACHE_HOME")
+        .or_else(|| Some(of("HOME")?.join(".cache")))
+        .context("neither XDG_CACHE_HOME nor HOME says where the cache folder is")
+}
+
+fn must(command: &mut Command) -> anyhow::Result<()> {
+    let name = Path::new(command.get_program()).display().to_string();
+    let status = command.status().with_context(|| format!("cannot run {name}"))?;
+    if !status.success() {
+        bail!("{name} ended with {status}");
+    }
+    Ok(())
+}
