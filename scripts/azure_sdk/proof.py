@@ -1,4 +1,5 @@
 """What every room of the proof needs: where Azure is, how a step is registered, and how it says what is not so."""
+import base64
 import json
 import urllib.request
 
@@ -54,6 +55,11 @@ class Azure:
         )
         with urllib.request.urlopen(request, timeout=30) as answer:
             answer.read()
+
+    def object_id(self):
+        """Who asks, as role assignments and access policies name it."""
+        payload = self.credential.get_token(self.endpoint + "/.default").token.split(".")[1]
+        return json.loads(base64.urlsafe_b64decode(payload + "=="))["oid"]
 
     def id_of(self, rest):
         return f"/subscriptions/{self.subscription}/resourceGroups/{GROUP}/providers/{rest}"
