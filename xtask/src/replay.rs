@@ -14,13 +14,15 @@ use crate::print;
 use crate::program::{Program, build_release, root};
 
 /// Conversations about the types that the simulator serves.
-const CONVERSATIONS: [&str; 16] = [
+const CONVERSATIONS: [&str; 19] = [
     "disk",
     "identity",
     "loadbalancer",
     "natgateway",
+    "privatednszonegroup",
     "privateendpoint",
     "privatelinkservice",
+    "privatezone",
     "publicipaddress",
     "resourcegroup",
     "secret",
@@ -31,6 +33,7 @@ const CONVERSATIONS: [&str; 16] = [
     "virtualmachinescaleset",
     "virtualmachinescalesetvm",
     "virtualnetwork",
+    "virtualnetworklink",
 ];
 /// Share of compared headers and leaves of bodies that must be equal, in percent. Of the status codes
 /// every one must be.

@@ -30,11 +30,23 @@ impl AzureState {
             for owned in owned {
                 self.remove(&owned);
             }
+            let naming = self.naming(id);
             if let Some((record, changed)) = self.store.remove(id) {
                 self.referrers_changed(changed);
                 record.resource_type.removed(self, &record);
             }
+            for id in naming {
+                if let Some(resource_type) = self.store.get(&id).map(|record| record.resource_type) {
+                    resource_type.named_is_gone(self, &id);
+                }
+            }
         }
+    }
+
+    /// The resources that only name another one.
+    fn naming(&self, id: &ResourceId) -> Vec<ResourceId> {
+        let referrers = self.store.referrers(id).filter(|referrer| referrer.role == Role::Names);
+        referrers.filter_map(|referrer| Some(self.store.holder(&referrer.from)?.id.clone())).collect()
     }
 
     /// Marks a resource that goes by another one's operation: what runs on it alone ends.

@@ -213,6 +213,9 @@ pub trait ResourceType: Send + Sync + 'static {
     /// After a deletion was accepted.
     fn on_delete(&self, _azure: &mut AzureState, _id: &ResourceId) {}
 
+    /// After a resource is gone that this one only names ([`Role::Names`](super::reference::Role::Names)).
+    fn named_is_gone(&self, _azure: &mut AzureState, _id: &ResourceId) {}
+
     /// After the resource is gone, with whatever it lay in or by itself.
     fn removed(&self, _azure: &mut AzureState, _record: &Record) {}
 

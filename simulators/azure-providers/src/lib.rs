@@ -6,6 +6,8 @@ pub mod compute;
 pub mod identity;
 mod key_vault;
 mod network;
+mod private_dns;
+mod public_dns;
 pub mod resources;
 
 use azure_engine::provider::Provider;
@@ -19,5 +21,7 @@ pub fn all() -> Vec<Provider> {
         identity::provider(),
         authorization::provider(),
         key_vault::provider(),
+        private_dns::provider(),
+        public_dns::provider(),
     ]
 }

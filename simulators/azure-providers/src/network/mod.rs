@@ -16,6 +16,7 @@ mod virtual_network;
 pub(crate) use load_balancer::pool_membership::check as check_memberships;
 pub(crate) use private_link::service_connections;
 pub(crate) use shared::addresses::{check_room, free_address, free_public_address, subnet_prefixes};
+pub(crate) use shared::protocol::protocol;
 pub(crate) use virtual_network::delegation::check_undelegated;
 
 use azure_engine::provider::Provider;

@@ -1,0 +1,163 @@
+//! Links of zones to virtual networks (Azure REST reference, "Virtual Network Links").
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::names::spelled;
+use super::protocol::{operation_name, protocol};
+use super::zone;
+use azure_engine::document::{Object, fill, stored_reference, take_properties};
+use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{Derived, Flag, Names, Word};
+use azure_engine::member_table::Member;
+use azure_engine::provider::{AzureState, EtagForm, Expand, Proposal, Protocol, Record, ResourceType};
+use azure_engine::reference::{Reference, Role};
+use azure_engine::store::State;
+
+const RESOURCE_TYPE: &str = "Microsoft.Network/privateDnsZones/virtualNetworkLinks";
+const NETWORKS: &str = "Microsoft.Network/virtualNetworks";
+
+/// Users of Terraform and Ansible quote code and words.
+const LINKED: Code = Code::azures(409, "Conflict");
+const REGISTERED: Code = Code::ours(409, "Conflict");
+const CHANGED: Code = Code::ours(409, "Conflict");
+const TOO_MANY: Code = Code::ours(400, "VirtualNetworkLinkLimitExceeded");
+const NO_NETWORK: Code = Code::ours(400, "BadRequest");
+
+pub(super) struct Links;
+
+const PROTOCOL: Protocol = protocol(RESOURCE_TYPE, "VirtualNetworkLink", EtagForm::QuotedGuid);
+
+static MEMBERS: [Member; 5] = [
+    Member::new("provisioningState", Derived),
+    Member::new("registrationEnabled", Flag),
+    Member::new("resolutionPolicy", Word(&["Default", "NxDomainRedirect"], false)),
+    Member::new("virtualNetwork", Names("virtualNetworks")),
+    Member::new("virtualNetworkLinkState", Derived),
+];
+
+impl ResourceType for Links {
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
+    }
+
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
+    fn operation_name(&self, verb: &str) -> String {
+        operation_name(PROTOCOL.noun, verb)
+    }
+
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        let zone = id.parent().unwrap_or_else(|| id.clone());
+        let mut properties = take_properties(&mut proposal.body);
+        fill(&mut properties, "registrationEnabled", false);
+        // Only zones of private link can send what they do not know on.
+        if zone.name().to_lowercase().split('.').any(|label| label == "privatelink") {
+            fill(&mut properties, "resolutionPolicy", "Default");
+        }
+        let mut body = proposal.body.clone();
+        body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
+        body.insert("properties".into(), Value::Object(properties));
+        let body = Value::Object(body);
+        let Some(network) = network(&body) else {
+            return Err(
+                NO_NETWORK.says(format_args!("The virtual network link {id} names no virtual network."))
+            );
+        };
+        let there = azure.store.get(&network).is_some_and(|record| record.resource_type.name() == NETWORKS);
+        if !there {
+            return Err(Refusal::invalid_reference(&network, id));
+        }
+        match proposal.old.and_then(|old| self::network(&old.body)) {
+            Some(old) if old != network => {
+                return Err(CHANGED.says("The virtual network of a virtual network link cannot be changed."));
+            }
+            _ => {}
+        }
+        check_others(azure, id, &zone, &network, registers(&body))?;
+        Ok(body)
+    }
+
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        // A network may go; its links go with it.
+        let named = |to| Reference { from: record.id.clone(), to, role: Role::Names, address: None };
+        network(&record.body).map(named).into_iter().collect()
+    }
+
+    fn named_is_gone(&self, azure: &mut AzureState, id: &ResourceId) {
+        azure.remove(id);
+    }
+
+    fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+        let id = spelled(&record.id);
+        document.insert("name".into(), id.name().into());
+        document.insert("id".into(), id.as_str().into());
+        let word = if record.state == State::Succeeded { "Completed" } else { "InProgress" };
+        if let Some(Value::Object(properties)) = document.get_mut("properties") {
+            properties.insert("virtualNetworkLinkState".into(), json!(word));
+        }
+    }
+}
+
+fn network(link: &Value) -> Option<ResourceId> {
+    stored_reference(link, "properties/virtualNetwork/id")
+}
+
+/// Whether a link's network registers its machines in the zone.
+pub(super) fn registers(link: &Value) -> bool {
+    link.pointer("/properties/registrationEnabled").and_then(Value::as_bool) == Some(true)
+}
+
+/// The links of a zone.
+pub(super) fn of_zone<'a>(azure: &'a AzureState, zone: &ResourceId) -> Vec<&'a Record> {
+    azure.store.of_type_below(RESOURCE_TYPE, zone)
+}
+
+/// A zone is linked to a network once, and a network registers its machines in one zone.
+fn check_others(
+    azure: &AzureState,
+    id: &ResourceId,
+    zone: &ResourceId,
+    network: &ResourceId,
+    registers_too: bool,
+) -> Result<(), Refusal> {
+    let others: Vec<&Record> = of_zone(azure, zone).into_iter().filter(|link| link.id != *id).collect();
+    if others.iter().any(|link| self::network(&link.body).as_ref() == Some(network)) {
+        return Err(LINKED.says(format_args!(
+            "Private zone '{}' is already linked to the virtual network '{network}'.",
+            zone.name()
+        )));
+    }
+    let registering = others.iter().filter(|link| registers(&link.body)).count();
+    for (count, limit, what) in [
+        (others.len(), "privateDns.linksPerZone", "virtual network links"),
+        (
+            if registers_too { registering } else { 0 },
+            "privateDns.registrationLinksPerZone",
+            "virtual network links with registration",
+        ),
+    ] {
+        let most = azure.limit(limit);
+        if count as u64 >= most {
+            return Err(TOO_MANY.says(format_args!("A private zone cannot have more than {most} {what}.")));
+        }
+    }
+    let elsewhere = azure.store.of_type(RESOURCE_TYPE).find(|link| {
+        link.id != *id && registers(&link.body) && self::network(&link.body).as_ref() == Some(network)
+    });
+    match elsewhere.filter(|_| registers_too) {
+        Some(other) => Err(REGISTERED.says(format_args!(
+            "The virtual network '{network}' registers its machines in another private zone already: {}.",
+            other.id
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Whether a zone is there.
+pub(super) fn is_zone(azure: &AzureState, id: &ResourceId) -> bool {
+    azure.store.get(id).is_some_and(|record| record.resource_type.name() == zone::RESOURCE_TYPE)
+}

@@ -1,0 +1,88 @@
+//! What the members of records hold.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use serde_json::Value;
+
+use super::super::names::is_domain;
+use azure_engine::document::{Object, into_object};
+use azure_engine::error::{Code, Refusal};
+
+const BAD: Code = Code::ours(400, "BadRequest");
+
+/// A member of a record.
+pub(crate) enum Field {
+    Ipv4(&'static str),
+    Ipv6(&'static str),
+    /// A domain name.
+    Host(&'static str),
+    /// A number between two.
+    Number(&'static str, i64, i64),
+    /// A word or text.
+    Text(&'static str),
+    /// A list of texts, each of 255 bytes at most, together 1,024.
+    Texts(&'static str),
+}
+
+impl Field {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Ipv4(name)
+            | Self::Ipv6(name)
+            | Self::Host(name)
+            | Self::Number(name, ..)
+            | Self::Text(name)
+            | Self::Texts(name) => name,
+        }
+    }
+
+    fn fits(&self, value: &Value) -> bool {
+        let text = value.as_str();
+        match self {
+            Self::Ipv4(_) => text.is_some_and(|text| text.parse::<Ipv4Addr>().is_ok()),
+            Self::Ipv6(_) => text.is_some_and(|text| text.parse::<Ipv6Addr>().is_ok()),
+            Self::Host(_) => text.is_some_and(is_domain),
+            Self::Text(_) => text.is_some(),
+            Self::Number(_, least, most) => {
+                value.as_i64().is_some_and(|number| (*least..=*most).contains(&number))
+            }
+            Self::Texts(_) => value.as_array().is_some_and(|texts| {
+                let lengths: Option<Vec<usize>> =
+                    texts.iter().map(|text| Some(text.as_str()?.len())).collect();
+                lengths.is_some_and(|lengths| {
+                    !lengths.is_empty()
+                        && lengths.iter().all(|length| *length <= 255)
+                        && lengths.iter().sum::<usize>() <= 1_024
+                })
+            }),
+        }
+    }
+}
+
+/// Gives members the spelling of the table.
+pub(crate) fn spell(object: &mut Object, names: &[&'static str]) {
+    for name in names {
+        let key = object.keys().find(|key| *key != name && key.eq_ignore_ascii_case(name)).cloned();
+        if let Some(value) = key.and_then(|key| object.remove(&key)) {
+            object.insert((*name).into(), value);
+        }
+    }
+}
+
+/// A record with the members that it has, each as it must be; what is missing is as it was before.
+pub(crate) fn kept(given: Value, wanted: &[Field], old: Option<Value>) -> Result<Value, Refusal> {
+    let mut given = into_object(given);
+    let mut kept = old.map(into_object).unwrap_or_default();
+    for field in wanted {
+        let name = field.name();
+        spell(&mut given, &[name]);
+        let value = given.remove(name).or_else(|| kept.get(name).cloned()).unwrap_or_default();
+        if !field.fits(&value) {
+            return Err(
+                BAD.says(format_args!("The value {value} of the member '{name}' of a record is invalid."))
+            );
+        }
+        kept.insert(name.into(), value);
+    }
+    Ok(Value::Object(kept))
+}

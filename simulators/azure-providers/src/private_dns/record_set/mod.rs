@@ -1,0 +1,265 @@
+//! Record sets: all records of one type and name in a zone. The tables of a kind of zones say which members each type has.
+
+pub(crate) mod fields;
+pub(crate) mod views;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::names::{fqdn, spelled};
+use azure_engine::document::{Object, into_object, take_properties};
+use azure_engine::error::{Code, Refusal};
+use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType, Source};
+use fields::Field;
+
+const BAD: Code = Code::ours(400, "BadRequest");
+const CONFLICT: Code = Code::ours(400, "Conflict");
+const TOO_MANY: Code = Code::ours(400, "RecordSetLimitExceeded");
+
+/// Longest time that a resolver may keep an answer.
+const MAX_TTL: i64 = i32::MAX as i64;
+
+/// What is the same for all record sets of one kind of zones.
+pub(crate) struct Family {
+    /// The full type of the zones.
+    pub(crate) zone: &'static str,
+    /// What they call the time to live.
+    pub(crate) ttl: &'static str,
+    /// The limit of record sets in a zone.
+    pub(crate) record_sets: &'static str,
+    /// The limit of records in a set.
+    pub(crate) records: &'static str,
+    /// Whether sets say if a machine registered them.
+    pub(crate) registered: bool,
+    /// What the service makes in a new zone: ids and properties.
+    pub(crate) made: fn(&ResourceId) -> Vec<(ResourceId, Value)>,
+}
+
+impl Family {
+    /// Makes what belongs into a new zone.
+    pub(crate) fn make(&self, azure: &mut AzureState, zone: &ResourceId) {
+        for (id, properties) in (self.made)(zone) {
+            // What the service makes is right.
+            let _ = azure.make(&id, into_object(json!({ "properties": properties })));
+        }
+    }
+
+    fn is_of(&self, record: &Record) -> bool {
+        let (zone, _) = record.resource_type.name().rsplit_once('/').unwrap_or_default();
+        zone == self.zone && record.resource_type.protocol().noun == "RecordSet"
+    }
+
+    /// The record sets of a zone.
+    pub(crate) fn of_zone<'a>(
+        &'a self,
+        azure: &'a AzureState,
+        zone: &ResourceId,
+    ) -> impl Iterator<Item = &'a Record> {
+        azure.store.below(zone).filter(|record| self.is_of(record))
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self, azure: &AzureState, zone: &ResourceId) -> usize {
+        self.of_zone(azure, zone).count()
+    }
+}
+
+/// The records of a set: the member that holds them, and what each has.
+pub(crate) enum Records {
+    /// A list of them.
+    Many(&'static str, &'static [Field]),
+    /// At most one.
+    One(&'static str, &'static [Field]),
+    /// One, which the service makes with its zone and clients may change.
+    Made(&'static str, &'static [Field]),
+    /// A list that the service makes with its zone at `@`, to which clients may add; they may make others.
+    Given(&'static str, &'static [Field]),
+}
+
+/// The record sets of one type.
+pub(crate) struct RecordSets {
+    pub(crate) protocol: &'static Protocol,
+    pub(crate) family: &'static Family,
+    pub(crate) records: Records,
+}
+
+impl RecordSets {
+    /// The type of records, such as `AAAA`.
+    fn kind(&self) -> &'static str {
+        self.protocol.resource_type.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Whether the service made this one.
+    fn is_made(&self, id: &ResourceId) -> bool {
+        id.name() == "@" && matches!(self.records, Records::Made(..) | Records::Given(..))
+    }
+}
+
+impl ResourceType for RecordSets {
+    fn protocol(&self) -> &'static Protocol {
+        self.protocol
+    }
+
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        let mut given = take_properties(&mut proposal.body);
+        fields::spell(&mut given, &[self.family.ttl, "metadata", self.member()]);
+        let mut kept = Object::new();
+        if proposal.source != Source::Service {
+            self.check_made(azure, &proposal)?;
+        }
+        let ttl = given.get(self.family.ttl).and_then(Value::as_i64);
+        match ttl {
+            Some(ttl) if (1..=MAX_TTL).contains(&ttl) => kept.insert(self.family.ttl.into(), ttl.into()),
+            _ => {
+                return Err(BAD.says(format_args!(
+                    "The record set '{}' of type {} needs a TTL between 1 and {MAX_TTL}.",
+                    id.name(),
+                    self.kind()
+                )));
+            }
+        };
+        if let Some(Value::Object(metadata)) = given.remove("metadata") {
+            kept.insert("metadata".into(), Value::Object(metadata));
+        }
+        let records = self.records(azure, &proposal, given.remove(self.member()))?;
+        kept.insert(self.member().into(), records);
+        if proposal.old.is_none() {
+            self.check_beside(azure, id)?;
+        }
+        Ok(json!({ "properties": kept }))
+    }
+
+    fn check_delete(&self, _azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        if self.is_made(&record.id) {
+            return Err(
+                BAD.says(format_args!("The record set '@' of type {} cannot be deleted.", self.kind()))
+            );
+        }
+        Ok(())
+    }
+
+    fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+        let id = spelled(&record.id);
+        let zone = id.parent().map(|zone| zone.name().to_owned()).unwrap_or_default();
+        document.insert("name".into(), id.name().into());
+        document.insert("id".into(), id.as_str().into());
+        let Some(Value::Object(properties)) = document.get_mut("properties") else { return };
+        properties.insert("fqdn".into(), fqdn(&zone, record.id.name()).into());
+        match self.family.registered {
+            true => properties.insert("isAutoRegistered".into(), false.into()),
+            false => properties.insert("provisioningState".into(), "Succeeded".into()),
+        };
+    }
+}
+
+impl RecordSets {
+    fn member(&self) -> &'static str {
+        match self.records {
+            Records::Many(member, _)
+            | Records::One(member, _)
+            | Records::Made(member, _)
+            | Records::Given(member, _) => member,
+        }
+    }
+
+    /// The records that are kept.
+    fn records(
+        &self,
+        azure: &AzureState,
+        proposal: &Proposal<'_>,
+        given: Option<Value>,
+    ) -> Result<Value, Refusal> {
+        let old = || proposal.old_member(&format!("properties/{}", self.member())).cloned();
+        match &self.records {
+            Records::Many(_, wanted) | Records::Given(_, wanted) => {
+                let Some(Value::Array(given)) = given.or_else(|| Some(json!([]))) else {
+                    return Err(BAD.says(format_args!("The member '{}' must be a list.", self.member())));
+                };
+                let most = azure.limit(self.family.records);
+                if given.len() as u64 > most {
+                    return Err(TOO_MANY.says(format_args!("A record set can have at most {most} records.")));
+                }
+                let kept = given.into_iter().map(|record| fields::kept(record, wanted, None));
+                let kept: Vec<Value> = kept.collect::<Result<_, _>>()?;
+                if let Some(given) = self.missing(proposal.id, &kept) {
+                    return Err(
+                        BAD.says(format_args!("The record {given} of the zone's own set cannot be removed."))
+                    );
+                }
+                match kept
+                    .iter()
+                    .enumerate()
+                    .find(|(at, record)| kept.iter().take(*at).any(|one| one == *record))
+                {
+                    Some((_, twice)) => {
+                        Err(BAD.says(format_args!("The record set has the record {twice} twice.")))
+                    }
+                    None => Ok(kept.into()),
+                }
+            }
+            Records::One(_, wanted) => match given {
+                Some(given) => fields::kept(given, wanted, None),
+                None => Err(BAD.says(format_args!("The member '{}' is missing.", self.member()))),
+            },
+            Records::Made(_, wanted) => match (given, old()) {
+                (Some(given), Some(old)) => fields::kept(given, wanted, Some(old)),
+                (given, old) => Ok(given.or(old).unwrap_or_default()),
+            },
+        }
+    }
+
+    /// A record that the service made with the zone and that is not among these.
+    fn missing(&self, id: &ResourceId, kept: &[Value]) -> Option<Value> {
+        if !matches!(self.records, Records::Given(..)) || !self.is_made(id) {
+            return None;
+        }
+        let made = (self.family.made)(&id.parent()?).into_iter().find(|(made, _)| made == id)?.1;
+        let records = made.get(self.member())?.as_array()?;
+        records.iter().find(|record| !kept.contains(record)).cloned()
+    }
+
+    /// What the service makes is where it is, and only there.
+    fn check_made(&self, azure: &AzureState, proposal: &Proposal<'_>) -> Result<(), Refusal> {
+        let id = proposal.id;
+        match self.records {
+            Records::Made(..) if proposal.old.is_none() => Err(BAD.says(format_args!(
+                "A record set of type {} is made with its zone, and there is no other.",
+                self.kind()
+            ))),
+            _ => {
+                let zone = id.parent().unwrap_or_else(|| id.clone());
+                let most = azure.limit(self.family.record_sets);
+                let count = self.family.count(azure, &zone);
+                if proposal.old.is_none() && count as u64 >= most {
+                    return Err(TOO_MANY.says(format_args!(
+                        "The zone '{}' cannot have more than {most} record sets.",
+                        zone.name()
+                    )));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// An alias of a name is all that there is of it.
+    fn check_beside(&self, azure: &AzureState, id: &ResourceId) -> Result<(), Refusal> {
+        let is_alias = self.kind() == "CNAME";
+        let zone = id.parent().unwrap_or_else(|| id.clone());
+        let beside = self.family.of_zone(azure, &zone).find(|other| {
+            let theirs = other.resource_type.name().rsplit('/').next().unwrap_or_default();
+            other.id.name().eq_ignore_ascii_case(id.name())
+                && other.id != *id
+                && (is_alias || theirs == "CNAME")
+        });
+        match beside {
+            None => Ok(()),
+            Some(other) => Err(CONFLICT.says(format_args!(
+                "The record set '{}' of type {} cannot be beside the record set {}: a CNAME is alone.",
+                id.name(),
+                self.kind(),
+                other.id
+            ))),
+        }
+    }
+}

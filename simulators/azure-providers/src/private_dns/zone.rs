@@ -1,0 +1,203 @@
+//! Private zones (Azure REST reference, "Private Zones").
+
+use azure_types::ResourceId;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::link;
+use super::names::spelled;
+use super::protocol::{operation_name, private_record_set, protocol};
+use super::record_set::fields::Field::{Host, Ipv4, Ipv6, Number, Texts};
+use super::record_set::{Family, RecordSets, Records, views};
+use azure_engine::document::{Object, take_properties};
+use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::Derived;
+use azure_engine::member_table::Member;
+use azure_engine::provider::{AzureState, EtagForm, Expand, Proposal, Protocol, Record, ResourceType};
+
+pub(super) const RESOURCE_TYPE: &str = "Microsoft.Network/privateDnsZones";
+
+/// ARM's own code for what others lie in.
+const NESTED: Code = Code::azures(409, "CannotDeleteResource");
+
+pub(super) struct Zones;
+
+const PROTOCOL: Protocol = protocol(RESOURCE_TYPE, "PrivateDnsZone", EtagForm::Guid);
+
+static MEMBERS: [Member; 8] = [
+    Member::new("internalId", Derived),
+    Member::new("maxNumberOfRecordSets", Derived),
+    Member::new("maxNumberOfVirtualNetworkLinks", Derived),
+    Member::new("maxNumberOfVirtualNetworkLinksWithRegistration", Derived),
+    Member::new("numberOfRecordSets", Derived),
+    Member::new("numberOfVirtualNetworkLinks", Derived),
+    Member::new("numberOfVirtualNetworkLinksWithRegistration", Derived),
+    Member::new("provisioningState", Derived),
+];
+
+/// What records of private zones are like.
+static FAMILY: Family = Family {
+    zone: RESOURCE_TYPE,
+    ttl: "ttl",
+    record_sets: "privateDns.recordSetsPerZone",
+    records: "privateDns.recordsPerRecordSet",
+    registered: true,
+    made: |zone| {
+        vec![(
+            "SOA",
+            json!({
+                "ttl": 3_600,
+                "soaRecord": {
+                    "host": "azureprivatedns.net",
+                    "email": "azureprivatedns-host.microsoft.com",
+                    "serialNumber": 1,
+                    "refreshTime": 3_600,
+                    "retryTime": 300,
+                    "expireTime": 2_419_200,
+                    "minimumTtl": 10,
+                },
+            }),
+        )]
+        .into_iter()
+        .map(|(kind, properties)| (zone.child(kind, "@"), properties))
+        .collect()
+    },
+};
+
+const WORD: i64 = 65_535;
+const SECONDS: i64 = i32::MAX as i64;
+
+/// Types of records ("Private DNS record types").
+pub(super) static RECORD_SETS: [RecordSets; 8] = [
+    RecordSets {
+        protocol: &private_record_set("Microsoft.Network/privateDnsZones/A"),
+        family: &FAMILY,
+        records: Records::Many("aRecords", &[Ipv4("ipv4Address")]),
+    },
+    RecordSets {
+        protocol: &private_record_set("Microsoft.Network/privateDnsZones/AAAA"),
+        family: &FAMILY,
+        records: Records::Many("aaaaRecords", &[Ipv6("ipv6Address")]),
+    },
+    RecordSets {
+        protocol: &private_record_set("Microsoft.Network/privateDnsZones/CNAME"),
+        family: &FAMILY,
+        records: Records::One("cnameRecord", &[Host("cname")]),
+    },
+    RecordSets {
+        protocol: &private_record_set("Microsoft.Network/privateDnsZones/MX"),
+        family: &FAMILY,
+        records: Records::Many("mxRecords", &[Number("preference", 0, WORD), Host("exchange")]),
+    },
+    RecordSets {
+        protocol: &private_record_set("Microsoft.Network/privateDnsZones/PTR"),
+        family: &FAMILY,
+        records: Records::Many("ptrRecords", &[Host("ptrdname")]),
+    },
+    RecordSets {
+        protocol: &private_record_set("Microsoft.Network/privateDnsZones/SOA"),
+        family: &FAMILY,
+        records: Records::Made(
+            "soaRecord",
+            &[
+                Number("serialNumber", 0, u32::MAX as i64),
+                Number("refreshTime", 0, SECONDS),
+                Number("retryTime", 0, SECONDS),
+                Number("expireTime", 0, SECONDS),
+                Number("minimumTtl", 0, SECONDS),
+            ],
+        ),
+    },
+    RecordSets {
+        protocol: &private_record_set("Microsoft.Network/privateDnsZones/SRV"),
+        family: &FAMILY,
+        records: Records::Many(
+            "srvRecords",
+            &[
+                Number("priority", 0, WORD),
+                Number("weight", 0, WORD),
+                Number("port", 0, WORD),
+                Host("target"),
+            ],
+        ),
+    },
+    RecordSets {
+        protocol: &private_record_set("Microsoft.Network/privateDnsZones/TXT"),
+        family: &FAMILY,
+        records: Records::Many("txtRecords", &[Texts("value")]),
+    },
+];
+
+impl ResourceType for Zones {
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
+    }
+
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
+    fn operation_name(&self, verb: &str) -> String {
+        operation_name(PROTOCOL.noun, verb)
+    }
+
+    fn write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        take_properties(&mut proposal.body);
+        proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
+        Ok(Value::Object(proposal.body))
+    }
+
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
+        if old.is_none() {
+            FAMILY.make(azure, id);
+        }
+    }
+
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        let links = link::of_zone(azure, &record.id);
+        if links.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<String> = links.iter().map(|link| format!("'{}'", link.id)).collect();
+        Err(NESTED.says(format_args!(
+            "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: {}. Please \
+             delete all nested resources before deleting this resource.",
+            ids.join(",")
+        )))
+    }
+
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+        let id = spelled(&record.id);
+        document.insert("name".into(), id.name().into());
+        document.insert("id".into(), id.as_str().into());
+        let links = link::of_zone(azure, &record.id);
+        let registering = links.iter().filter(|link| link::registers(&link.body)).count();
+        let guid = azure.seed.guid("zone", record.id.as_str(), record.incarnation);
+        let Some(Value::Object(properties)) = document.get_mut("properties") else { return };
+        for (member, value) in [
+            ("internalId", json!(STANDARD.encode(format!("ImmutableZoneIdentity;{guid};0")))),
+            ("maxNumberOfRecordSets", json!(azure.limit("privateDns.recordSetsPerZone"))),
+            ("maxNumberOfVirtualNetworkLinks", json!(azure.limit("privateDns.linksPerZone"))),
+            (
+                "maxNumberOfVirtualNetworkLinksWithRegistration",
+                json!(azure.limit("privateDns.registrationLinksPerZone")),
+            ),
+            ("numberOfRecordSets", json!(FAMILY.count(azure, &record.id))),
+            ("numberOfVirtualNetworkLinks", json!(links.len())),
+            ("numberOfVirtualNetworkLinksWithRegistration", json!(registering)),
+        ] {
+            properties.insert(member.into(), value);
+        }
+    }
+
+    fn answer(
+        &self,
+        azure: &AzureState,
+        record: &Record,
+        below: &[&str],
+        query: &std::collections::BTreeMap<String, String>,
+    ) -> Option<Result<Value, Refusal>> {
+        views::all(azure, record, below, query)
+    }
+}

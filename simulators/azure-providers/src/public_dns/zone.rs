@@ -1,0 +1,204 @@
+//! Public zones (Azure REST reference, "Zones", "Record Sets").
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::private_dns::names::spelled;
+use crate::private_dns::protocol::record_set;
+use crate::private_dns::record_set::fields::Field::{Host, Ipv4, Ipv6, Number, Text, Texts};
+use crate::private_dns::record_set::{Family, RecordSets, Records, views};
+use azure_engine::document::{Object, take_properties};
+use azure_engine::error::Refusal;
+use azure_engine::member_table::Holds::{Anything, Constant, Derived};
+use azure_engine::member_table::Member;
+use azure_engine::provider::{
+    AzureState, EtagForm, Expand, KeyForm, Placement, Polling, Proposal, Protocol, Record, ResourceType,
+    UrlForm,
+};
+
+const RESOURCE_TYPE: &str = "Microsoft.Network/dnsZones";
+
+/// Versions that clients of today use, newest first.
+const API_VERSIONS: [&str; 2] = ["2023-07-01-preview", "2018-05-01"];
+
+const NAME_SERVERS: [&str; 4] =
+    ["ns1-01.azure-dns.com.", "ns2-01.azure-dns.net.", "ns3-01.azure-dns.org.", "ns4-01.azure-dns.info."];
+
+pub(super) struct Zones;
+
+const USUAL: Protocol = Protocol::new(RESOURCE_TYPE, "DnsZone", &API_VERSIONS);
+const PROTOCOL: Protocol = Protocol {
+    placement: Placement::Global,
+    etag: EtagForm::Guid,
+    etagged: true,
+    shows_state: false,
+    synchronous: true,
+    polling: Polling {
+        key: KeyForm::Named("FrontEndAsyncOperation"),
+        urls: UrlForm::InGroup("dnsOperationStatuses", "dnsOperationResults"),
+        ..USUAL.polling
+    },
+    ..USUAL
+};
+
+static MEMBERS: [Member; 8] = [
+    Member::new("maxNumberOfRecordSets", Derived),
+    Member::new("maxNumberOfRecordsPerRecordSet", Derived),
+    Member::new("nameServers", Derived),
+    Member::new("numberOfRecordSets", Derived),
+    Member::new("provisioningState", Derived),
+    Member::new("registrationVirtualNetworks", Anything),
+    Member::new("resolutionVirtualNetworks", Anything),
+    Member::new("zoneType", Constant("Public")),
+];
+
+/// What records of public zones are like.
+static FAMILY: Family = Family {
+    zone: RESOURCE_TYPE,
+    ttl: "TTL",
+    record_sets: "dns.recordSetsPerZone",
+    records: "dns.recordsPerRecordSet",
+    registered: false,
+    made: |zone| {
+        let servers = NAME_SERVERS.map(|server| json!({ "nsdname": server }));
+        let authority = json!({
+            "host": NAME_SERVERS.first(),
+            "email": "azuredns-hostmaster.microsoft.com",
+            "serialNumber": 1,
+            "refreshTime": 3_600,
+            "retryTime": 300,
+            "expireTime": 2_419_200,
+            "minimumTTL": 300,
+        });
+        vec![
+            (zone.child("NS", "@"), json!({ "TTL": 172_800, "NSRecords": servers })),
+            (zone.child("SOA", "@"), json!({ "TTL": 3_600, "SOARecord": authority })),
+        ]
+    },
+};
+
+const WORD: i64 = 65_535;
+const SECONDS: i64 = i32::MAX as i64;
+
+const fn of_type(resource_type: &'static str) -> Protocol {
+    record_set(resource_type, &API_VERSIONS)
+}
+
+/// Types of records ("Overview of DNS zones and records").
+pub(super) static RECORD_SETS: [RecordSets; 10] = [
+    RecordSets {
+        protocol: &of_type("Microsoft.Network/dnsZones/A"),
+        family: &FAMILY,
+        records: Records::Many("ARecords", &[Ipv4("ipv4Address")]),
+    },
+    RecordSets {
+        protocol: &of_type("Microsoft.Network/dnsZones/AAAA"),
+        family: &FAMILY,
+        records: Records::Many("AAAARecords", &[Ipv6("ipv6Address")]),
+    },
+    RecordSets {
+        protocol: &of_type("Microsoft.Network/dnsZones/CAA"),
+        family: &FAMILY,
+        records: Records::Many("caaRecords", &[Number("flags", 0, 255), Text("tag"), Text("value")]),
+    },
+    RecordSets {
+        protocol: &of_type("Microsoft.Network/dnsZones/CNAME"),
+        family: &FAMILY,
+        records: Records::One("CNAMERecord", &[Host("cname")]),
+    },
+    RecordSets {
+        protocol: &of_type("Microsoft.Network/dnsZones/MX"),
+        family: &FAMILY,
+        records: Records::Many("MXRecords", &[Number("preference", 0, WORD), Host("exchange")]),
+    },
+    RecordSets {
+        protocol: &of_type("Microsoft.Network/dnsZones/NS"),
+        family: &FAMILY,
+        records: Records::Given("NSRecords", &[Host("nsdname")]),
+    },
+    RecordSets {
+        protocol: &of_type("Microsoft.Network/dnsZones/PTR"),
+        family: &FAMILY,
+        records: Records::Many("PTRRecords", &[Host("ptrdname")]),
+    },
+    RecordSets {
+        protocol: &of_type("Microsoft.Network/dnsZones/SOA"),
+        family: &FAMILY,
+        records: Records::Made(
+            "SOARecord",
+            &[
+                Number("serialNumber", 0, u32::MAX as i64),
+                Number("refreshTime", 0, SECONDS),
+                Number("retryTime", 0, SECONDS),
+                Number("expireTime", 0, SECONDS),
+                Number("minimumTTL", 0, SECONDS),
+            ],
+        ),
+    },
+    RecordSets {
+        protocol: &of_type("Microsoft.Network/dnsZones/SRV"),
+        family: &FAMILY,
+        records: Records::Many(
+            "SRVRecords",
+            &[
+                Number("priority", 0, WORD),
+                Number("weight", 0, WORD),
+                Number("port", 0, WORD),
+                Host("target"),
+            ],
+        ),
+    },
+    RecordSets {
+        protocol: &of_type("Microsoft.Network/dnsZones/TXT"),
+        family: &FAMILY,
+        records: Records::Many("TXTRecords", &[Texts("value")]),
+    },
+];
+
+impl ResourceType for Zones {
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
+    }
+
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
+    fn write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        take_properties(&mut proposal.body);
+        proposal.body.retain(|member, _| matches!(member.as_str(), "location" | "tags"));
+        Ok(Value::Object(proposal.body))
+    }
+
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
+        if old.is_none() {
+            FAMILY.make(azure, id);
+        }
+    }
+
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+        let id = spelled(&record.id);
+        document.insert("name".into(), id.name().into());
+        document.insert("id".into(), id.as_str().into());
+        document.entry("tags").or_insert_with(|| json!({}));
+        document.insert(
+            "properties".into(),
+            json!({
+                "maxNumberOfRecordSets": azure.limit("dns.recordSetsPerZone"),
+                "nameServers": NAME_SERVERS,
+                "numberOfRecordSets": FAMILY.count(azure, &record.id),
+                "zoneType": "Public",
+            }),
+        );
+    }
+
+    fn answer(
+        &self,
+        azure: &AzureState,
+        record: &Record,
+        below: &[&str],
+        query: &std::collections::BTreeMap<String, String>,
+    ) -> Option<Result<Value, Refusal>> {
+        views::all(azure, record, below, query)
+    }
+}
