@@ -66,6 +66,9 @@ pub struct AzureArguments {
     /// Do not throttle.
     #[arg(long)]
     without_budgets: bool,
+    /// Let nobody do what no role allows that is assigned to them. The application of the credentials is Owner.
+    #[arg(long)]
+    enforce_authorization: bool,
     /// Refuse api-versions that the simulated types do not list, as Azure does.
     #[arg(long)]
     strict_api_versions: bool,
@@ -111,6 +114,7 @@ impl AzureArguments {
             limits: self.limits.iter().flatten().map(|(name, value)| (name.clone(), *value)).collect(),
             page_size: self.page_size,
             strict_api_versions: self.strict_api_versions,
+            enforce_authorization: self.enforce_authorization,
             tenant: Shape::default().tenant,
             start: Clock::system().now(),
             ..Options::default()

@@ -23,6 +23,7 @@ pub mod glob;
 pub mod history;
 mod index;
 pub mod inner_request;
+pub mod join;
 pub mod journal;
 pub mod latency;
 mod limit_checks;

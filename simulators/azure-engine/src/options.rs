@@ -62,6 +62,10 @@ pub struct Options {
     /// Whether ARM requests need an `Authorization` header. Tokens are judged by the verifier given
     /// to `Azure::set_verifier`; without one any non-empty bearer token is accepted.
     pub require_auth: bool,
+    /// Whether requests need rights: roles that were assigned to whoever asks.
+    pub enforce_authorization: bool,
+    /// Object ids of those who own all subscriptions from the start.
+    pub owners: Vec<String>,
     /// Refuse api-versions that the simulated types do not list. Otherwise any well-formed one is
     /// accepted, and written to the journal.
     pub strict_api_versions: bool,
@@ -119,6 +123,8 @@ impl Default for Options {
             page_size: 100,
             start: Timestamp::from_second(1_767_225_600).unwrap_or(Timestamp::UNIX_EPOCH),
             require_auth: false,
+            enforce_authorization: false,
+            owners: Vec::new(),
             strict_api_versions: false,
             etag_follows_back_references: true,
             basic_sku_retired: false,

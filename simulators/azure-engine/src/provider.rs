@@ -23,6 +23,7 @@ use super::document::{Object, at};
 use super::error::Refusal;
 use super::execution::Execution;
 use super::fault::Faults;
+use super::join::Join;
 use super::journal::JournalBook;
 use super::latency::{LatencyProfile, TypicalLatency};
 use super::limits::{Limit, Limits};
@@ -366,6 +367,8 @@ pub struct Provider {
     pub envelope: &'static [EnvelopeMember],
     /// What it does by itself at its time.
     pub timetable: Option<fn() -> Box<dyn Timetable>>,
+    /// What whoever writes its resources must be allowed to join.
+    pub joins: &'static [Join],
     /// Puts resources that nobody made into the store, unless they are there.
     pub given: Option<fn(&mut AzureState)>,
     /// What it does for actors beside what they can do with every resource.
@@ -391,6 +394,7 @@ impl Provider {
             latencies: &[],
             envelope: &[],
             timetable: None,
+            joins: &[],
             given: None,
             acts: None,
             data_planes: &[],
@@ -514,6 +518,8 @@ pub struct AzureState {
     pub consistency: Consistency,
     /// What Resource Manager answers by itself.
     pub manager: &'static dyn Manager,
+    /// Whether requests need rights, changeable while it runs.
+    pub enforce_authorization: bool,
     /// Whom the directory knows; without one nobody can be told apart.
     pub principals: Option<KnowsPrincipal>,
     /// What providers do by themselves.
@@ -546,6 +552,7 @@ impl AzureState {
                 options.limits.clone(),
             ),
             manager,
+            enforce_authorization: options.enforce_authorization,
             principals: None,
             timetables: providers.iter().filter_map(|p| p.timetable).map(|new| new()).collect(),
             providers,

@@ -32,6 +32,7 @@ use azure_engine::provider::AzureState;
 use azure_engine::request::Conditions;
 use azure_engine::snapshot::BadSnapshot;
 use azure_entra::{Clock, TokenVerifier};
+use azure_providers::authorization;
 use azure_providers::resources::{ResourceManager, delete_group, put_group};
 
 const RESOURCE_NOT_FOUND: Code = Code::azures(404, "ResourceNotFound");
@@ -73,7 +74,8 @@ impl Azure {
     /// An Azure without any resource.
     pub fn new(options: Options) -> Self {
         let options = Arc::new(options);
-        let state = AzureState::new(options.clone(), &ResourceManager, azure_providers::all());
+        let mut state = AzureState::new(options.clone(), &ResourceManager, azure_providers::all());
+        own(&mut state);
         let inner = Inner {
             data_planes: state.data_planes().collect(),
             host_routes: RwLock::default(),
@@ -271,6 +273,26 @@ impl Azure {
     /// Chooses how far reads lag behind writes from now on.
     pub fn set_consistency(&self, consistency: Consistency) {
         self.inner.state.lock().set_consistency(consistency);
+    }
+
+    /// Whether requests need rights.
+    pub fn enforces_authorization(&self) -> bool {
+        self.inner.state.lock().enforce_authorization
+    }
+
+    /// Chooses whether requests need rights from now on: roles that were assigned to whoever asks, on what they ask for
+    /// or above it. Requests without a token are refused then.
+    pub fn enforce_authorization(&self, enforce: bool) {
+        self.inner.state.lock().enforce_authorization = enforce;
+    }
+
+    /// Gives somebody, by object id, a role, by its GUID, on something.
+    ///
+    /// # Errors
+    ///
+    /// What Azure would refuse; also where there is no such role.
+    pub fn assign_role(&self, scope: &ResourceId, role: &str, object_id: &str) -> Result<(), Refusal> {
+        self.change(|state| authorization::assign(state, scope, role, object_id))
     }
 
     /// The latencies in force.
@@ -474,6 +496,18 @@ impl Azure {
         state.settle();
         let records = state.store.all().filter(|record| record.id.group_name().is_some());
         records.map(|record| state.present(record, Default::default())).collect()
+    }
+}
+
+/// Gives the owners their role on all subscriptions.
+fn own(state: &mut AzureState) {
+    let options = state.options.clone();
+    for subscription in std::iter::once(&options.subscription).chain(&options.more_subscriptions) {
+        let scope = ResourceId::subscription(subscription);
+        for owner in &options.owners {
+            // Only an empty name is refused.
+            let _ = authorization::assign(state, &scope, authorization::OWNER, owner);
+        }
     }
 }
 

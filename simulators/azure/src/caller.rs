@@ -20,6 +20,7 @@ use azure_engine::error::{Extra, Refusal};
 use azure_engine::provider::AzureState;
 use azure_engine::target::Target;
 use azure_entra::{AuthFailure, Principal};
+use azure_providers::authorization::{self, Asker};
 
 const LINKED_AUTHORIZATION_FAILED: Code = Code::azures(403, "LinkedAuthorizationFailed");
 const INVALID_AUTHENTICATION_TOKEN: Code = Code::azures(401, "InvalidAuthenticationToken");
@@ -56,13 +57,16 @@ pub(crate) struct Caller {
     pub(crate) name: String,
     /// Where somebody does.
     principal: Option<Principal>,
+    /// Application and object id: what the token says, judged or not.
+    claimed: Option<(String, String)>,
     /// The tenants that tokens were shown for.
     tenants: Vec<String>,
 }
 
 impl Caller {
-    fn unknown(name: String) -> Self {
-        Self { name, principal: None, tenants: Vec::new() }
+    fn unknown(claimed: Option<(String, String)>) -> Self {
+        let name = claimed.as_ref().map_or(ANYBODY, |(_, object)| object.as_str()).to_owned();
+        Self { name, principal: None, claimed, tenants: Vec::new() }
     }
 
     /// The object id of who asks, where somebody judges tokens.
@@ -70,12 +74,13 @@ impl Caller {
         self.principal.as_ref().map(|principal| principal.object_id.as_str())
     }
 
-    /// Judges the tokens of a request. `tenant` is the one that a challenge names.
+    /// Judges the tokens of a request. `tenant` is the one that a challenge names; where rights are enforced, nobody may
+    /// ask without a token.
     pub(crate) fn of(
         azure: &Azure,
         credentials: &Credentials,
         tenant: &str,
-        now: Timestamp,
+        (now, enforced): (Timestamp, bool),
     ) -> Result<Self, Refusal> {
         let options = azure.options();
         let refuse = |failure: &AuthFailure| refusal(failure, &options.authority, tenant);
@@ -83,11 +88,11 @@ impl Caller {
             (Some(bearer), Some(verifier)) => {
                 (verifier.verify(bearer, now).map_err(|failure| refuse(&failure))?, verifier)
             }
-            (Some(bearer), None) => return Ok(Self::unknown(claimed_name(bearer))),
-            (None, verifier) if options.require_auth || verifier.is_some() => {
+            (Some(bearer), None) => return Ok(Self::unknown(claimed(bearer))),
+            (None, verifier) if options.require_auth || enforced || verifier.is_some() => {
                 return Err(refuse(&AuthFailure::Missing));
             }
-            (None, _) => return Ok(Self::unknown("anybody".into())),
+            (None, _) => return Ok(Self::unknown(None)),
         };
         if let Some(since) = azure.revoked_since(&principal) {
             return Err(insufficient_claims(&options.authority, tenant, since));
@@ -102,7 +107,8 @@ impl Caller {
                 Err(failure) => return Err(invalid_auxiliary(&failure.to_string())),
             }
         }
-        Ok(Self { name: principal.object_id.clone(), principal: Some(principal), tenants })
+        let claimed = Some((principal.client_id.clone(), principal.object_id.clone()));
+        Ok(Self { name: principal.object_id.clone(), principal: Some(principal), claimed, tenants })
     }
 
     /// The application that asks, where somebody judges tokens.
@@ -110,9 +116,25 @@ impl Caller {
         self.principal.as_ref().map(|principal| principal.client_id.clone())
     }
 
-    /// Whether a request is of the tenant of its subscription, and shows tokens for the tenants of all
-    /// subscriptions that its body refers to.
+    /// Whether a request is of the tenant of its subscription, shows tokens for the tenants of all
+    /// subscriptions that its body refers to, and has the rights that it needs.
     pub(crate) fn check(
+        &self,
+        state: &AzureState,
+        located: &Located,
+        method: &str,
+        path: &str,
+        body: &[u8],
+    ) -> Result<(), Refusal> {
+        self.check_tenants(state, located, method, body)?;
+        let (client_id, object_id) = match &self.claimed {
+            Some((client, object)) => (client.as_str(), object.as_str()),
+            None => (ANYBODY, ANYBODY),
+        };
+        authorization::check(state, Asker { client_id, object_id }, located, (method, path, body))
+    }
+
+    fn check_tenants(
         &self,
         state: &AzureState,
         located: &Located,
@@ -202,12 +224,18 @@ fn invalid_auxiliary(why: &str) -> Refusal {
     INVALID_AUXILIARY_TOKENS.says(format_args!("The auxiliary tokens are invalid: {why}"))
 }
 
-/// Whom a token says it is for, where nobody checks it: two programs have two budgets all the same.
-fn claimed_name(bearer: &str) -> String {
-    let claims = bearer.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
-    let claims = claims.and_then(|claims| serde_json::from_slice::<Value>(&claims).ok()).unwrap_or_default();
+/// Who asks without a token.
+const ANYBODY: &str = "anybody";
+
+/// Application and object id of whom a token says it is for, where nobody checks it: two programs have two budgets all
+/// the same.
+fn claimed(bearer: &str) -> Option<(String, String)> {
+    let claims = bearer.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok())?;
+    let claims = serde_json::from_slice::<Value>(&claims).ok()?;
     let claim = |name: &str| claims.get(name).and_then(Value::as_str).map(str::to_owned);
-    claim("oid").or_else(|| claim("appid")).unwrap_or_else(|| "anybody".into())
+    let (client, object) = (claim("appid"), claim("oid"));
+    let name = object.clone().or_else(|| client.clone())?;
+    Some((client.unwrap_or_else(|| name.clone()), name))
 }
 
 impl Azure {

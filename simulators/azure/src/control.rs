@@ -35,6 +35,7 @@ pub(crate) fn router() -> Router<Azure> {
         .route("/_cerulean/actors", get(actors).post(set_actors).delete(clear_actors))
         .route("/_cerulean/actors/{name}", delete(remove_actor))
         .route("/_cerulean/budgets", get(budgets).put(set_budgets))
+        .route("/_cerulean/authorization", get(authorization).put(set_authorization))
         .route("/_cerulean/consistency", get(consistency).put(set_consistency))
         .route("/_cerulean/limits", get(limits).put(set_limits))
         .route("/_cerulean/latency", get(latency).put(set_latency))
@@ -144,6 +145,27 @@ async fn inject(State(azure): State<Azure>, Json(body): Json<Value>) -> Response
 async fn clear_faults(State(azure): State<Azure>) -> StatusCode {
     azure.clear_faults();
     StatusCode::NO_CONTENT
+}
+
+/// Whether requests need rights.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Authorization {
+    enforced: bool,
+}
+
+async fn authorization(State(azure): State<Azure>) -> Json<Value> {
+    Json(json!({ "enforced": azure.enforces_authorization() }))
+}
+
+async fn set_authorization(State(azure): State<Azure>, Json(body): Json<Value>) -> Response {
+    match read::<Authorization>(body) {
+        Ok(authorization) => {
+            azure.enforce_authorization(authorization.enforced);
+            StatusCode::NO_CONTENT.into_response()
+        }
+        Err(error) => refused(&Refusal::bad_content(error)),
+    }
 }
 
 async fn consistency(State(azure): State<Azure>) -> Json<Consistency> {

@@ -292,7 +292,7 @@ fn admit(azure: &Azure, state: &mut AzureState, head: &mut Head, body: Result<&B
         Ok(Target::Within(subscription, _)) => state.tenant_of(&subscription),
         _ => &state.options.tenant,
     };
-    let caller = match Caller::of(azure, &head.credentials, tenant, time) {
+    let caller = match Caller::of(azure, &head.credentials, tenant, (time, state.enforce_authorization)) {
         Ok(caller) => caller,
         Err(refusal) => {
             admitted.located = Err(refusal);
@@ -307,8 +307,9 @@ fn admit(azure: &Azure, state: &mut AzureState, head: &mut Head, body: Result<&B
         Err(refusal) => Err(refusal.clone()),
         Ok(_) => state.locate(&request),
     };
-    let located = located
-        .and_then(|located| caller.check(state, &located, &head.method, request.body).map(|()| located));
+    let located = located.and_then(|located| {
+        caller.check(state, &located, &head.method, &head.path, request.body).map(|()| located)
+    });
     admitted.located = located;
     let Ok(located) = &admitted.located else { return admitted };
     let resource = located.resource().unwrap_or_default();

@@ -157,6 +157,7 @@ impl HostedCluster {
             latency,
             start: now,
             require_auth: true,
+            owners: vec![shape.object_id.clone()],
             ..Options::default()
         };
         let applicant = Applicant {

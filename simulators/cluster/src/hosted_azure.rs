@@ -90,8 +90,12 @@ impl HostedAzure {
         let address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
         let applicant = Applicant { client_id: &client_id, object_id: &object_id, secret: client_secret };
         let login = SignIn::start(&directory, &options, applicant, address(authority_port), stop).await?;
-        let azure =
-            Azure::new(Options { require_auth: check_tokens, authority: login.url.clone(), ..options });
+        let azure = Azure::new(Options {
+            require_auth: check_tokens,
+            owners: vec![object_id.clone()],
+            authority: login.url.clone(),
+            ..options
+        });
         login.join(&azure, check_tokens);
         let routes = azure.with_data_planes(azure.router().merge(login.entra.router()));
         let secure = login.serve(address(https_port), routes, &azure.host_suffixes()).await?;

@@ -13,6 +13,7 @@ mod places;
 mod pools;
 mod private_link;
 mod random;
+mod rights;
 mod routes;
 mod services;
 mod several;

@@ -30,7 +30,12 @@ impl Plane {
 /// Whether a principal, by its object id, may carry out an action on what has this id.
 pub fn may(azure: &AzureState, object_id: &str, plane: Plane, action: &str, scope: &ResourceId) -> bool {
     roles(azure, object_id, |assigned| scope.is_within(assigned))
-        .any(|role| permission::allow(items(&role.body, "properties/permissions"), plane.members(), action))
+        .any(|role| allows(items(&role.body, "properties/permissions"), plane, action))
+}
+
+/// Whether a role's permissions allow an action.
+pub(super) fn allows(permissions: &[Value], plane: Plane, action: &str) -> bool {
+    permission::allow(permissions, plane.members(), action)
 }
 
 /// The roles that a principal has on scopes of a kind.

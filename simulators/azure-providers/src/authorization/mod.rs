@@ -5,8 +5,10 @@ mod access;
 mod assignment;
 mod built_in;
 mod definition;
+mod enforcement;
 mod filter;
 mod guid;
+mod needed;
 mod permission;
 mod permissions;
 mod protocol;
@@ -18,6 +20,8 @@ use azure_engine::provider::Provider;
 
 pub use self::access::{Plane, may};
 pub use self::assignment::assign;
+pub use self::built_in::OWNER;
+pub use self::enforcement::{Asker, check};
 
 pub(crate) fn provider() -> Provider {
     Provider {

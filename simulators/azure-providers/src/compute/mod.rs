@@ -16,7 +16,7 @@ pub use self::machine::power;
 use self::platform::actor;
 pub use self::platform::scheduled_events;
 use self::shared::calls;
-use self::tables::{budgets, latencies, limits, members, versions};
+use self::tables::{budgets, joins, latencies, limits, members, versions};
 
 pub(crate) fn provider() -> Provider {
     Provider {
@@ -27,6 +27,7 @@ pub(crate) fn provider() -> Provider {
         names: limits::NAMES,
         members: members::MEMBERS,
         since: &versions::SINCE,
+        joins: &joins::JOINS,
         latencies: latencies::LATENCIES,
         timetable: Some(|| Box::new(scheduled_events::ScheduledEvents::default())),
         acts: Some(actor::act),

@@ -18,6 +18,7 @@ use self::ids::Ids;
 use azure_engine::answer::Answer;
 use azure_engine::code::Code;
 use azure_engine::error::Refusal;
+use azure_engine::join::Join;
 use azure_engine::limits::Limit;
 use azure_engine::names::NameRule;
 use azure_engine::provider::AzureState;
@@ -32,6 +33,7 @@ pub(crate) fn provider() -> Provider {
         limits: LIMITS,
         names: NAMES,
         envelope: &ENVELOPE,
+        joins: &JOINS,
         ..Provider::new(
             "Microsoft.ManagedIdentity",
             vec![&user_assigned::UserAssignedIdentities, &federated_credential::FederatedCredentials],
@@ -43,6 +45,13 @@ static ENVELOPE: [EnvelopeMember; 1] = [EnvelopeMember {
     name: "identity",
     check: assignment::check_identity,
     present: assignment::present_identity,
+}];
+
+/// Resources of all providers have identities.
+static JOINS: [Join; 1] = [Join {
+    of: "*",
+    members: &["userAssignedIdentities"],
+    action: "Microsoft.ManagedIdentity/userAssignedIdentities/assign/action",
 }];
 
 static LIMITS: &[Limit] = &[Limit::of("managedIdentity.federatedCredentialsPerIdentity", 20)];

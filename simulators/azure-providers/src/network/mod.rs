@@ -30,6 +30,7 @@ pub(crate) fn provider() -> Provider {
         names: tables::names::NAMES,
         members: tables::members::MEMBERS,
         since: &tables::versions::SINCE,
+        joins: &tables::joins::JOINS,
         latencies: tables::latencies::LATENCIES,
         ..Provider::new(
             "Microsoft.Network",

@@ -1,0 +1,73 @@
+//! Enforcement: whether whoever asks may do what a request does, and join what it names.
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::access::{self, Plane, may};
+use super::needed::{Needed, needed};
+use azure_engine::code::Code;
+use azure_engine::dispatch::Located;
+use azure_engine::document::items;
+use azure_engine::error::Refusal;
+use azure_engine::join::joined;
+use azure_engine::provider::AzureState;
+
+const AUTHORIZATION_FAILED: Code = Code::azures(403, "AuthorizationFailed");
+const LINKED_AUTHORIZATION_FAILED: Code = Code::azures(403, "LinkedAuthorizationFailed");
+
+/// Who asks.
+#[derive(Debug, Clone, Copy)]
+pub struct Asker<'a> {
+    /// The application.
+    pub client_id: &'a str,
+    /// What assignments name.
+    pub object_id: &'a str,
+}
+
+/// Whether a request may go on; everything may while rights are not enforced.
+///
+/// # Errors
+/// Azure's refusal.
+pub fn check(
+    azure: &AzureState,
+    asker: Asker<'_>,
+    located: &Located,
+    (method, path, body): (&str, &str, &[u8]),
+) -> Result<(), Refusal> {
+    let Some(needed) = needed(located, method, path).filter(|_| azure.enforce_authorization) else {
+        return Ok(());
+    };
+    let Asker { client_id, object_id } = asker;
+    let Needed { action, scope, anywhere } = &needed;
+    let allowed = match anywhere {
+        false => may(azure, object_id, Plane::Control, action, scope),
+        true => access::roles(azure, object_id, |assigned| assigned.is_within(scope))
+            .any(|role| access::allows(items(&role.body, "properties/permissions"), Plane::Control, action)),
+    };
+    if !allowed {
+        return Err(AUTHORIZATION_FAILED.says(format_args!(
+            "The client '{client_id}' with object id '{object_id}' does not have authorization to perform action \
+             '{action}' over scope '{scope}' or the scope is invalid. If access was recently granted, please refresh \
+             your credentials."
+        )));
+    }
+    if !matches!(method, "PUT" | "PATCH" | "POST") {
+        return Ok(());
+    }
+    // What is no JSON is refused later.
+    let Ok(body) = serde_json::from_slice::<Value>(body) else { return Ok(()) };
+    let joins = azure.providers.iter().flat_map(|provider| provider.joins);
+    for (join, id) in joined(joins, &located.resource_type, &body) {
+        let Ok(linked) = ResourceId::parse(id) else { continue };
+        // What is part of the resource itself takes no further right.
+        if linked.is_within(scope) || may(azure, object_id, Plane::Control, join, &linked) {
+            continue;
+        }
+        return Err(LINKED_AUTHORIZATION_FAILED.says(format_args!(
+            "The client '{client_id}' with object id '{object_id}' has permission to perform action '{action}' on \
+             scope '{scope}'; however, it does not have permission to perform action(s) '{join}' on the linked \
+             scope(s) '{linked}' (respectively) or the linked scope(s) are invalid."
+        )));
+    }
+    Ok(())
+}
