@@ -3,6 +3,7 @@
 use azure_types::ResourceId;
 
 use super::error::Refusal;
+use super::glob::matches;
 use super::state_name::StateNames;
 use super::store::State;
 use super::words::{USUAL, Words};
@@ -162,6 +163,8 @@ pub struct Protocol {
     pub concurrency: Concurrency,
     /// Child collections inside the document.
     pub child_collections: &'static [ChildCollection],
+    /// Its POST actions, as in `start`; below a child `*` stands for the child's name. A type that lists some has no others.
+    pub actions: &'static [&'static str],
     /// Whether it is a resource with location and tags, rather than a part of its parent.
     pub tracked: bool,
     /// Where its resources are.
@@ -238,6 +241,7 @@ impl Protocol {
             words: &USUAL,
             concurrency: Concurrency::Conflict,
             child_collections: &[],
+            actions: &[],
             tracked: true,
             placement: Placement::Regional,
             lies_in: LiesIn::Group,
@@ -277,6 +281,11 @@ impl Protocol {
                 gone_status: 200,
             },
         }
+    }
+
+    /// Whether there may be such an action.
+    pub fn may_act(&self, action: &str) -> bool {
+        self.actions.is_empty() || self.actions.iter().any(|known| matches(known, action))
     }
 
     /// The child collection of a name, in whatever case.

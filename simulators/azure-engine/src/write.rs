@@ -332,9 +332,12 @@ impl AzureState {
         self.check_idle(record)?;
         let superseded =
             self.operations.running(record.operation.as_ref()).map(|running| running.key.clone());
-        let done = resource_type.act(self, &id, action, body).unwrap_or_else(|| {
-            Err(INVALID_RESOURCE_TYPE.says(format_args!("The action '{action}' is not known for '{id}'.")))
-        })?;
+        let may = resource_type.protocol().may_act(action);
+        let done =
+            may.then(|| resource_type.act(self, &id, action, body)).flatten().unwrap_or_else(|| {
+                Err(INVALID_RESOURCE_TYPE
+                    .says(format_args!("The action '{action}' is not known for '{id}'.")))
+            })?;
         self.revision += 1;
         if let Some(answer) = done.answer {
             return Ok(Answer { note: Note { changes: vec![action.clone()], operation_ms: None }, ..answer });

@@ -10,6 +10,21 @@ use uuid::Uuid;
 
 use super::directory::Entra;
 
+/// What a refusal is: all of them are Entra's ("Microsoft Entra authentication & authorization error codes").
+struct Code {
+    status: u16,
+    /// OAuth's word.
+    error: &'static str,
+    /// The number behind `AADSTS`.
+    number: u32,
+}
+
+impl Code {
+    const fn azures(status: u16, error: &'static str, number: u32) -> Self {
+        Self { status, error, number }
+    }
+}
+
 /// Why a token is not issued. The numbers are Entra's `AADSTS` codes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
@@ -36,31 +51,29 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// HTTP status, OAuth error, AADSTS number.
-    fn kind(&self) -> (StatusCode, &'static str, u32) {
-        use StatusCode as S;
+    fn code(&self) -> Code {
         match self {
-            Self::UnknownTenant { .. } => (S::BAD_REQUEST, "invalid_request", 90002),
-            Self::UnknownApplication { .. } => (S::BAD_REQUEST, "unauthorized_client", 700016),
-            Self::UnknownInstance => (S::BAD_REQUEST, "invalid_instance", 50049),
-            Self::MissingParameter { .. } => (S::BAD_REQUEST, "invalid_request", 900144),
-            Self::MalformedClaims => (S::BAD_REQUEST, "invalid_request", 50093),
-            Self::UnsupportedGrant { .. } => (S::BAD_REQUEST, "unsupported_grant_type", 70003),
-            Self::ScopeWithoutDefault { .. } => (S::BAD_REQUEST, "invalid_scope", 1002012),
-            Self::UnknownResource { .. } => (S::BAD_REQUEST, "invalid_resource", 500011),
-            Self::MissingCredential => (S::UNAUTHORIZED, "invalid_client", 7000218),
-            Self::WrongSecret { .. } => (S::UNAUTHORIZED, "invalid_client", 7000215),
-            Self::UnsupportedAssertionType { .. } => (S::BAD_REQUEST, "invalid_request", 50023),
-            Self::MalformedAssertion => (S::UNAUTHORIZED, "invalid_client", 50027),
+            Self::UnknownTenant { .. } => Code::azures(400, "invalid_request", 90002),
+            Self::UnknownApplication { .. } => Code::azures(400, "unauthorized_client", 700016),
+            Self::UnknownInstance => Code::azures(400, "invalid_instance", 50049),
+            Self::MissingParameter { .. } => Code::azures(400, "invalid_request", 900144),
+            Self::MalformedClaims => Code::azures(400, "invalid_request", 50093),
+            Self::UnsupportedGrant { .. } => Code::azures(400, "unsupported_grant_type", 70003),
+            Self::ScopeWithoutDefault { .. } => Code::azures(400, "invalid_scope", 1002012),
+            Self::UnknownResource { .. } => Code::azures(400, "invalid_resource", 500011),
+            Self::MissingCredential => Code::azures(401, "invalid_client", 7000218),
+            Self::WrongSecret { .. } => Code::azures(401, "invalid_client", 7000215),
+            Self::UnsupportedAssertionType { .. } => Code::azures(400, "invalid_request", 50023),
+            Self::MalformedAssertion => Code::azures(401, "invalid_client", 50027),
             Self::UnknownAssertionKey { .. } | Self::WrongAssertionSignature { .. } => {
-                (S::UNAUTHORIZED, "invalid_client", 700027)
+                Code::azures(401, "invalid_client", 700027)
             }
-            Self::AssertionNotInTime { .. } => (S::UNAUTHORIZED, "invalid_client", 700024),
-            Self::WrongAssertionAudience { .. } => (S::UNAUTHORIZED, "invalid_client", 700023),
-            Self::UnknownIssuer { .. } => (S::UNAUTHORIZED, "invalid_client", 700211),
-            Self::UnknownSubject { .. } => (S::UNAUTHORIZED, "invalid_client", 700213),
-            Self::WrongFederatedAudience { .. } => (S::UNAUTHORIZED, "invalid_client", 700212),
-            Self::Unavailable => (S::SERVICE_UNAVAILABLE, "temporarily_unavailable", 90033),
+            Self::AssertionNotInTime { .. } => Code::azures(401, "invalid_client", 700024),
+            Self::WrongAssertionAudience { .. } => Code::azures(401, "invalid_client", 700023),
+            Self::UnknownIssuer { .. } => Code::azures(401, "invalid_client", 700211),
+            Self::UnknownSubject { .. } => Code::azures(401, "invalid_client", 700213),
+            Self::WrongFederatedAudience { .. } => Code::azures(401, "invalid_client", 700212),
+            Self::Unavailable => Code::azures(503, "temporarily_unavailable", 90033),
         }
     }
 
@@ -132,7 +145,8 @@ impl Entra {
     /// The answer for a refused request. Its description has line breaks, as Entra's long had and as
     /// parsers must cope with.
     pub(super) fn refuse(&self, refusal: &Refusal, request: &HeaderMap) -> Response {
-        let (status, error, number) = refusal.kind();
+        let Code { status, error, number } = refusal.code();
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
         let trace = self.next_id();
         let correlation = correlation(request).unwrap_or_else(|| self.next_id());
         let timestamp = self.now().strftime("%Y-%m-%d %H:%M:%SZ").to_string();

@@ -43,7 +43,8 @@ const DERIVED: [&str; 9] = [
 
 pub(crate) struct Snapshots;
 
-const PROTOCOL: Protocol = disk_protocol(SNAPSHOT_TYPE, "Snapshot");
+const PROTOCOL: Protocol =
+    Protocol { actions: &["beginGetAccess", "endGetAccess"], ..disk_protocol(SNAPSHOT_TYPE, "Snapshot") };
 
 impl ResourceType for Snapshots {
     fn protocol(&self) -> &'static Protocol {

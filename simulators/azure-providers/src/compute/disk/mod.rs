@@ -87,7 +87,8 @@ pub(crate) const fn disk_protocol(resource_type: &'static str, noun: &'static st
     }
 }
 
-const PROTOCOL: Protocol = disk_protocol(DISK_TYPE, "Disk");
+const PROTOCOL: Protocol =
+    Protocol { actions: &["beginGetAccess", "endGetAccess"], ..disk_protocol(DISK_TYPE, "Disk") };
 
 impl ResourceType for Disks {
     fn protocol(&self) -> &'static Protocol {

@@ -30,6 +30,18 @@ pub(crate) struct Instances;
 const PROTOCOL: Protocol = Protocol {
     tracked: false,
     creatable: false,
+    actions: &[
+        "start",
+        "powerOff",
+        "deallocate",
+        "restart",
+        "redeploy",
+        "reimage",
+        "reapply",
+        "reimageAll",
+        "simulateEviction",
+        "attachDetachDataDisks",
+    ],
     ..protocol(INSTANCE_TYPE, "Virtual Machine Scale Set VM Instance")
 };
 

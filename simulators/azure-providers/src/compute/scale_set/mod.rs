@@ -52,7 +52,24 @@ pub(crate) struct ScaleSets;
 /// Most fault domains of any region.
 const MAX_FAULT_DOMAINS: i64 = 5;
 
-const PROTOCOL: Protocol = protocol(SET_TYPE, "VirtualMachineScaleSet");
+const PROTOCOL: Protocol = Protocol {
+    actions: &[
+        "start",
+        "powerOff",
+        "deallocate",
+        "restart",
+        "redeploy",
+        "reimage",
+        "reapply",
+        "reimageAll",
+        "manualUpgrade",
+        "delete",
+        "osRollingUpgrade",
+        "extensionRollingUpgrade",
+        "rollingUpgrades/cancel",
+    ],
+    ..protocol(SET_TYPE, "VirtualMachineScaleSet")
+};
 
 impl ResourceType for ScaleSets {
     fn protocol(&self) -> &'static Protocol {

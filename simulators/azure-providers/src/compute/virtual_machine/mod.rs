@@ -46,7 +46,21 @@ const DERIVED: [&str; 5] = ["provisioningState", "timeCreated", "vmId", "instanc
 
 pub(crate) struct VirtualMachines;
 
-const PROTOCOL: Protocol = protocol(MACHINE_TYPE, "VM");
+const PROTOCOL: Protocol = Protocol {
+    actions: &[
+        "start",
+        "powerOff",
+        "deallocate",
+        "restart",
+        "redeploy",
+        "reimage",
+        "reapply",
+        "generalize",
+        "simulateEviction",
+        "attachDetachDataDisks",
+    ],
+    ..protocol(MACHINE_TYPE, "VM")
+};
 
 impl ResourceType for VirtualMachines {
     fn protocol(&self) -> &'static Protocol {

@@ -85,6 +85,7 @@ pub(crate) struct NetworkInterfaces;
 
 const PROTOCOL: Protocol = Protocol {
     child_collections: &[ChildCollection { name: "ipConfigurations", writable: false, back_references: &[] }],
+    actions: &["effectiveRouteTable", "effectiveNetworkSecurityGroups"],
     synchronous: true,
     ..protocol(RESOURCE_TYPE, "NetworkInterface")
 };

@@ -84,8 +84,12 @@ const RESOURCE_TYPE: &str = "Microsoft.Network/loadBalancers";
 
 pub(crate) struct LoadBalancers;
 
-const PROTOCOL: Protocol =
-    Protocol { child_collections: &COLLECTIONS, immediate: true, ..protocol(RESOURCE_TYPE, "LoadBalancer") };
+const PROTOCOL: Protocol = Protocol {
+    child_collections: &COLLECTIONS,
+    actions: &["migrateToIpBased", "backendAddressPools/*/queryInboundNatRulePortMapping"],
+    immediate: true,
+    ..protocol(RESOURCE_TYPE, "LoadBalancer")
+};
 
 impl ResourceType for LoadBalancers {
     fn protocol(&self) -> &'static Protocol {
