@@ -35,9 +35,19 @@ const CONVERSATIONS: [&str; 19] = [
     "virtualnetwork",
     "virtualnetworklink",
 ];
-/// Share of compared headers and leaves of bodies that must be equal, in percent. Of the status codes
-/// every one must be.
+/// Share of compared headers and leaves of bodies that must be equal in each conversation, in percent. Of the status
+/// codes every one must be.
 const WANTED_OF_BODIES: u64 = 99;
+
+/// Where leaves cannot be equal: the conversation, how many, and why.
+const EXCEPTIONS: [(&str, u64, &str); 2] = [
+    ("identity", 2, "the recording has the word 'tenantid' in the place of the tenant's GUID"),
+    (
+        "virtualmachinescalesetvm",
+        10,
+        "items are paired by name, and names of OS disks end in a random number",
+    ),
+];
 
 /// How to replay.
 #[derive(Debug, clap::Args)]
@@ -57,6 +67,11 @@ struct Score {
 impl Score {
     fn reaches(self, percent: u64) -> bool {
         self.equal * 100 >= self.all * percent
+    }
+
+    /// The score if that many of the unequal ones were equal.
+    fn forgiven(self, count: u64) -> Self {
+        Self { equal: self.all.min(self.equal + count), ..self }
     }
 
     fn add(&mut self, other: Self) {
@@ -80,7 +95,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Some(path) => path.clone(),
         None => build_release()?.join("cerulean"),
     };
-    let (mut status, mut body) = (Score::default(), Score::default());
+    let (mut status, mut body, mut failed) = (Score::default(), Score::default(), Vec::new());
     for name in CONVERSATIONS {
         let recording = shared.join(format!("recordings/{name}.jsonl"));
         let text = replay(&cerulean, &script, &recording)?;
@@ -90,14 +105,24 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let scores = scores(&text).with_context(|| format!("no scores of {name} in:\n{text}"))?;
         status.add(scores.0);
         body.add(scores.1);
+        let exception = EXCEPTIONS.iter().find(|exception| exception.0 == name);
+        if let Some((_, count, why)) = exception {
+            print::line(format_args!("    {count} may differ: {why}"));
+        }
+        let judged = scores.1.forgiven(exception.map_or(0, |exception| exception.1));
+        if !scores.0.reaches(100) || !judged.reaches(WANTED_OF_BODIES) {
+            failed.push(name);
+        }
     }
     print::line(format_args!(
         "status codes {} of {}, headers and leaves of bodies {} of {}",
         status.equal, status.all, body.equal, body.all
     ));
-    if !status.reaches(100) || !body.reaches(WANTED_OF_BODIES) {
+    if !failed.is_empty() {
         bail!(
-            "the simulated Azure differs from the recorded one: all status codes and {WANTED_OF_BODIES} % of the bodies must be equal"
+            "the simulated Azure differs from the recorded one in {}: all status codes and {WANTED_OF_BODIES} % of the \
+             bodies must be equal",
+            failed.join(", ")
         );
     }
     Ok(())
@@ -106,12 +131,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 fn replay(cerulean: &Path, script: &Path, recording: &Path) -> anyhow::Result<String> {
     let directory = tempfile::tempdir()?;
     let address = directory.path().join("address");
+    let text = std::fs::read_to_string(recording)?;
+    let actors = directory.path().join("actors.json");
+    std::fs::write(&actors, policies(&text)?.to_string())?;
     let mut simulator = Program::start(
         "simulate-azure",
         directory.path(),
         Command::new(cerulean)
             .args(["simulate", "azure", "--without-tokens", "--directory"])
             .arg(directory.path().join("azure"))
+            .arg("--actors")
+            .arg(&actors)
             .arg("--address-file")
             .arg(&address),
     )?;
@@ -125,7 +155,7 @@ fn replay(cerulean: &Path, script: &Path, recording: &Path) -> anyhow::Result<St
             .output()
             .context("cannot run python3")
     };
-    let found = found_before(&std::fs::read_to_string(recording)?)?;
+    let found = found_before(&text)?;
     if !found.is_empty() {
         let path = directory.path().join("before.jsonl");
         std::fs::write(&path, found)?;
@@ -134,6 +164,29 @@ fn replay(cerulean: &Path, script: &Path, recording: &Path) -> anyhow::Result<St
     let output = script(recording)?;
     simulator.must_run()?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What the recorded subscription's policies did to new groups: tags with a time that no client asked for.
+fn policies(recording: &str) -> anyhow::Result<Value> {
+    let mut tags = serde_json::Map::new();
+    for line in recording.lines() {
+        let exchange: Value = serde_json::from_str(line)?;
+        let path = exchange["url"].as_str().unwrap_or_default().split('?').next().unwrap_or_default();
+        let is_group = path.split('/').count() == 5;
+        for (tag, value) in exchange["response"]["tags"].as_object().into_iter().flatten() {
+            let is_time = value.as_str().is_some_and(|text| text.ends_with('Z') && text.contains('T'));
+            if exchange["method"] == "PUT"
+                && is_group
+                && is_time
+                && exchange["body"]["tags"].get(tag).is_none()
+            {
+                tags.insert(tag.clone(), "{now}".into());
+            }
+        }
+    }
+    let on = json!({ "resourceType": "Microsoft.Resources/resourceGroups" });
+    let policy = json!({ "name": "policy", "on": on, "action": { "do": "tag", "tags": tags } });
+    Ok(if tags.is_empty() { json!([]) } else { json!([policy]) })
 }
 
 /// What a conversation found in Azure when it began: what its first PUT updated instead of creating it.
@@ -193,7 +246,7 @@ fn pause(time: Duration) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Score, found_before, scores};
+    use super::{Score, found_before, policies, scores};
 
     #[test]
     fn what_is_updated_first_was_there_before() {
@@ -209,11 +262,25 @@ mod tests {
     }
 
     #[test]
+    fn tags_that_nobody_asked_for_are_a_policys() {
+        let put = |path: &str, asked: &str| {
+            format!(
+                r#"{{"method":"PUT","url":"/subscriptions/s{path}?api-version=1","body":{{"tags":{{{asked}}}}},"response":{{"tags":{{"at":"2001-02-03T04:05:06Z","by":"me"}}}}}}"#
+            )
+        };
+        let tags = |line: &str| policies(line).unwrap()[0]["action"]["tags"].clone();
+        assert_eq!(tags(&put("/resourceGroups/g", "")), serde_json::json!({ "at": "{now}" }));
+        assert_eq!(policies(&put("/resourceGroups/g", r#""at":"x""#)).unwrap(), serde_json::json!([]));
+        assert_eq!(policies(&put("/resourceGroups/g/providers/N/t/n", "")).unwrap(), serde_json::json!([]));
+    }
+
+    #[test]
     fn scores_are_read_from_the_scripts_line() {
         let line = "disk                               status 19/20  body 199/200 (99.5%)\n    1: PUT /x: status\nTOTAL status 95.0%";
         let (status, body) = scores(line).unwrap();
         assert_eq!((status, body), (Score { equal: 19, all: 20 }, Score { equal: 199, all: 200 }));
         assert!(!status.reaches(100) && body.reaches(99));
+        assert!(!body.reaches(100) && body.forgiven(7).reaches(100));
         assert_eq!(scores("disk broke off: refused"), None);
     }
 }
