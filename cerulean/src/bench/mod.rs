@@ -11,6 +11,7 @@ mod process;
 mod resident;
 mod services;
 mod simulator;
+mod turnover;
 
 use clap::Subcommand;
 

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::resident::{megabytes, processor_time, resident};
+use super::turnover;
 use crate::http_client::{self, HttpClient};
 use crate::screen::Screen;
 use crate::{TWO_THREADS, runtime};
@@ -38,11 +39,14 @@ pub struct Arguments {
     /// How many clients send them at once.
     #[arg(long, default_value_t = 8)]
     clients: usize,
+    /// How many more requests make, change and remove ever new resources: a million show what is kept of the past.
+    #[arg(long, default_value_t = 0)]
+    turnover: usize,
 }
 
 const GROUP: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/bench";
-const NETWORK: &str = "api-version=2025-05-01";
-const COMPUTE: &str = "api-version=2025-04-01";
+pub(super) const NETWORK: &str = "api-version=2025-05-01";
+pub(super) const COMPUTE: &str = "api-version=2025-04-01";
 /// Public addresses beside those of the load balancers.
 const ADDRESSES: usize = 20;
 /// How often the list of all instances is read; the best counts.
@@ -74,10 +78,17 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
         let before = processor_time(process)?;
         bench.clone().mixed(arguments.requests, arguments.clients).await?;
         let (asked, worked) = (begun.elapsed(), processor_time(process)?.saturating_sub(before));
+        let mixed = resident(simulator.0.id())?;
+        bar.set_message("making and removing");
+        let look = || resident(simulator.0.id());
+        let turned = match arguments.turnover {
+            0 => Vec::new(),
+            requests => turnover::run(&bench.client, &bench.base, requests, arguments.clients, look).await?,
+        };
         bar.finish_and_clear();
         let rate = arguments.requests as f64 / asked.as_secs_f64();
         let machines = arguments.scale_sets * arguments.instances;
-        let rows = [
+        let mut rows = vec![
             [
                 format!("laying out {machines} machines, {} rules", arguments.rules),
                 String::new(),
@@ -100,9 +111,13 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
             [
                 format!("resident, after {} requests", arguments.requests),
                 "400 MB".to_owned(),
-                megabytes(resident(simulator.0.id())?),
+                megabytes(mixed),
             ],
         ];
+        rows.extend(turned.into_iter().map(|(requests, bytes)| {
+            let what = format!("resident, after {requests} requests that make and remove");
+            [what, "500 MB".to_owned(), megabytes(bytes)]
+        }));
         screen.table(["WHAT", "GOAL", "MEASURED"], &rows);
         Ok(())
     })
@@ -310,7 +325,7 @@ fn next_link(page: &Bytes) -> Option<String> {
     rest.split_once('"').map(|(url, _)| url.to_owned())
 }
 
-fn address(number: usize) -> Value {
+pub(super) fn address(number: usize) -> Value {
     json!({"location": "westeurope", "sku": {"name": "Standard"}, "tags": {"asked": number.to_string()},
         "properties": {"publicIPAllocationMethod": "Static"}})
 }

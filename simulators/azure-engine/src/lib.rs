@@ -21,6 +21,7 @@ pub mod execution;
 pub mod fault;
 pub mod glob;
 pub mod history;
+mod incarnations;
 mod index;
 pub mod inner_request;
 pub mod join;

@@ -262,6 +262,9 @@ impl Operations {
         let operation =
             self.by_key.get_mut(key).filter(|operation| operation.status == Status::InProgress)?;
         operation.ended = Some(now);
+        if let Some(due) = operation.due {
+            self.queue.remove(&(due, operation.number, operation.key.clone()));
+        }
         operation.readable_until = Some(Instant::now() + READABLE_FOR);
         self.ended.push_back(key.to_owned());
         if self.ended.len() > MAX_ENDED

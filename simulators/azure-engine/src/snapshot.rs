@@ -60,6 +60,8 @@ struct Snapshot {
     consistency: Consistency,
     resources: Vec<SavedRecord>,
     incarnations: BTreeMap<String, u64>,
+    #[serde(default)]
+    forgotten_incarnations: u64,
     operations: Vec<SavedOperation>,
     /// Keys of those that are over, the oldest first.
     ended: Vec<String>,
@@ -116,7 +118,8 @@ impl AzureState {
     pub fn save(&mut self) -> Result<Value, serde_json::Error> {
         self.settle();
         let (now, time) = (Instant::now(), self.now());
-        let (incarnations, ended) = (self.store.incarnations(), self.operations.ended());
+        let ((incarnations, forgotten_incarnations), ended) =
+            (self.store.incarnations(), self.operations.ended());
         let resources = self.store.all().map(|record| SavedRecord {
             id: record.id.clone(),
             resource_type: record.resource_type.name().into(),
@@ -156,6 +159,7 @@ impl AzureState {
             consistency: self.consistency,
             resources: resources.collect(),
             incarnations,
+            forgotten_incarnations,
             operations: operations.collect(),
             ended,
             operations_started: self.operations.count(),
@@ -247,7 +251,7 @@ impl AzureState {
         limits.retain(|name, _| self.limits.all().contains_key(name));
         let _ = self.limits.set(limits);
         self.timetables = timetables;
-        self.store.restore(records, saved.incarnations);
+        self.store.restore(records, (saved.incarnations, saved.forgotten_incarnations));
         self.give();
         self.operations.restore(operations, saved.ended, saved.operations_started);
         self.faults.restore(saved.faults);

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::document::Object;
 use super::history::History;
+use super::incarnations::Incarnations;
 use super::reference::{Reference, Role};
 
 /// What the store must know of a document's type.
@@ -137,7 +138,7 @@ pub struct Store<T: ?Sized + 'static> {
     public_addresses: BTreeMap<IpAddr, String>,
     public_of: HashMap<String, IpAddr>,
     /// How many resources there have been of each id.
-    incarnations: HashMap<String, u64>,
+    incarnations: Incarnations,
     /// What resources were like a short while ago.
     pub history: History<Record<T>>,
 }
@@ -152,7 +153,7 @@ impl<T: ?Sized> Default for Store<T> {
             addresses: HashMap::new(),
             public_addresses: BTreeMap::new(),
             public_of: HashMap::new(),
-            incarnations: HashMap::new(),
+            incarnations: Incarnations::default(),
             history: History::default(),
         }
     }
@@ -192,7 +193,7 @@ impl<T: ?Sized + Indexed> Store<T> {
     /// The incarnation that an id is in, or will be in when it is created next.
     pub fn incarnation(&self, id: &ResourceId) -> u64 {
         let key = id.to_lower();
-        let past = self.incarnations.get(&key).copied().unwrap_or_default();
+        let past = self.incarnations.of(&key);
         if self.records.contains_key(&key) { past } else { past + 1 }
     }
 
@@ -253,13 +254,13 @@ impl<T: ?Sized + Indexed> Store<T> {
         keys.filter_map(|key| self.records.get(key))
     }
 
-    /// How many resources there have been of each id, by lower-case id.
-    pub fn incarnations(&self) -> BTreeMap<String, u64> {
-        self.incarnations.iter().map(|(id, count)| (id.clone(), *count)).collect()
+    /// How many resources there have been of each id, by lower-case id, and of those that are forgotten at most.
+    pub fn incarnations(&self) -> (BTreeMap<String, u64>, u64) {
+        self.incarnations.save()
     }
 
     /// Replaces everything by what was saved.
-    pub fn restore(&mut self, records: Vec<Record<T>>, incarnations: BTreeMap<String, u64>) {
+    pub fn restore(&mut self, records: Vec<Record<T>>, (counts, floor): (BTreeMap<String, u64>, u64)) {
         // Reads that lag see what was here before.
         let history = std::mem::take(&mut self.history);
         *self = Self { history, ..Self::default() };
@@ -270,7 +271,8 @@ impl<T: ?Sized + Indexed> Store<T> {
                 record.incarnation = incarnation;
             }
         }
-        self.incarnations = incarnations.into_iter().collect();
+        let lives = |key: &str| self.records.contains_key(key);
+        self.incarnations = Incarnations::restore(counts, floor, lives);
     }
 
     /// Who holds an address, in whatever subnet.
@@ -287,11 +289,10 @@ impl<T: ?Sized + Indexed> Store<T> {
     pub fn insert(&mut self, mut record: Record<T>) -> Vec<ResourceId> {
         let key = record.id.to_lower();
         self.history.remember(&key, self.records.get(&key));
-        let incarnation = self.incarnations.entry(key.clone()).or_default();
-        if !self.records.contains_key(&key) {
-            *incarnation += 1;
-        }
-        record.incarnation = *incarnation;
+        record.incarnation = match self.records.contains_key(&key) {
+            true => self.incarnations.of(&key),
+            false => self.incarnations.begin(&key),
+        };
         let references = record.resource_type.references_of(&record);
         let public = record.resource_type.public_address_of(&record);
         self.by_type.entry(record.resource_type.type_name()).or_default().insert(key.clone());
@@ -315,6 +316,7 @@ impl<T: ?Sized + Indexed> Store<T> {
         let key = id.to_lower();
         self.history.remember(&key, self.records.get(&key));
         let record = self.records.remove(&key)?;
+        self.incarnations.end(&key);
         if let Some(keys) = self.by_type.get_mut(record.resource_type.type_name()) {
             keys.remove(&key);
         }
@@ -348,6 +350,9 @@ impl<T: ?Sized + Indexed> Store<T> {
             }
             if let (Some(address), Some(taken)) = (reference.address, self.addresses.get_mut(&to)) {
                 taken.remove(&address);
+                if taken.is_empty() {
+                    self.addresses.remove(&to);
+                }
             }
         }
         for reference in &references {

@@ -192,6 +192,8 @@ const MAX_BUCKETS: usize = 20_000;
 #[derive(Default)]
 pub struct Buckets {
     buckets: BTreeMap<Key, Bucket>,
+    /// How many are left of those that were looked through last.
+    kept: usize,
 }
 
 impl Buckets {
@@ -210,11 +212,13 @@ impl Buckets {
             self.take_side(side, now, &mut left)
                 .map_err(|exhausted| Exhausted { remaining: remaining(asker, &drawn, &left), ..exhausted })?;
         }
-        if self.buckets.len() > MAX_BUCKETS {
+        // To look through all of them takes a while: not before as many have come again as were left.
+        if self.buckets.len() > MAX_BUCKETS.max(self.kept * 2) {
             self.buckets.retain(|_, bucket| {
                 bucket.refill(now);
                 bucket.tokens < bucket.figures.size
             });
+            self.kept = self.buckets.len();
         }
         Ok(remaining(asker, &drawn, &left))
     }

@@ -71,10 +71,14 @@ pub(super) struct Shared {
     /// Signs refresh and access tokens.
     pub(super) key: SigningKey,
     pub(super) registries: Mutex<BTreeMap<String, Registry>>,
-    pub(super) journal: Mutex<Vec<RegistryRequest>>,
+    /// The oldest are forgotten.
+    pub(super) journal: Mutex<VecDeque<RegistryRequest>>,
     /// The statuses of the next answers, instead of what they would be.
     pub(super) faults: Mutex<VecDeque<u16>>,
 }
+
+/// How many requests are remembered: more than any test looks at.
+const MAX_REQUESTS: usize = 10_000;
 
 /// One request that a registry has answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +93,16 @@ pub struct RegistryRequest {
     pub user_agent: String,
     /// The status of the answer.
     pub status: u16,
+}
+
+impl Shared {
+    pub(super) fn note(&self, request: RegistryRequest) {
+        let mut journal = self.journal.lock();
+        if journal.len() == MAX_REQUESTS {
+            journal.pop_front();
+        }
+        journal.push_back(request);
+    }
 }
 
 impl Registries {
@@ -113,9 +127,9 @@ impl Registries {
         self.shared.registries.lock().insert(registry.login_server.clone(), registry);
     }
 
-    /// What was asked so far.
+    /// What was asked so far: the last 10,000 requests.
     pub fn requests(&self) -> Vec<RegistryRequest> {
-        self.shared.journal.lock().clone()
+        self.shared.journal.lock().iter().cloned().collect()
     }
 
     /// Answers the next requests with these statuses, one each, and does nothing else about them.

@@ -62,6 +62,6 @@ async fn note(
         None => next.run(request).await,
     };
     noted.status = response.status().as_u16();
-    registries.shared.journal.lock().push(noted);
+    registries.shared.note(noted);
     response
 }
