@@ -1,5 +1,6 @@
 //! `docs/azure-coverage.md` says what is simulated: types and actions from the tables of the providers, codes from where
 //! they are declared. `UPDATE_COVERAGE=1 cargo test -p azure-simulator --test coverage` writes it anew.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
