@@ -28,6 +28,8 @@ import scale_sets  # noqa: F401
 import machines  # noqa: F401
 import refusals  # noqa: F401
 import access  # noqa: F401
+import vaults  # noqa: F401
+import zones  # noqa: F401
 import the_end  # noqa: F401
 
 
