@@ -14,10 +14,11 @@ use crate::print;
 use crate::program::{Program, build_release, root};
 
 /// Conversations about the types that the simulator serves.
-const CONVERSATIONS: [&str; 19] = [
+const CONVERSATIONS: [&str; 20] = [
     "disk",
     "identity",
     "loadbalancer",
+    "managedcluster",
     "natgateway",
     "privatednszonegroup",
     "privateendpoint",

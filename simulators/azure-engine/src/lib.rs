@@ -4,6 +4,7 @@ mod actor_actions;
 pub mod actors;
 mod admission;
 pub mod answer;
+pub mod attachments;
 pub mod budget;
 mod clock;
 pub mod code;

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::actors::{Actor, Actors};
 use super::answer::Answer;
+use super::attachments::Attachments;
 use super::budget::policy::Policy;
 use super::budget::{Buckets, Budgets};
 use super::consistency::Consistency;
@@ -285,6 +286,11 @@ pub trait ResourceType: Send + Sync + 'static {
         None
     }
 
+    /// Whether an action may come whatever else goes on with the resource: one that only reads, one that stops the rest.
+    fn never_waits(&self, _action: &str) -> bool {
+        false
+    }
+
     /// The answer to an instance name that cannot exist.
     fn check_name(&self, _name: &str) -> Result<(), Refusal> {
         Ok(())
@@ -522,6 +528,8 @@ pub struct AzureState {
     pub enforce_authorization: bool,
     /// Whom the directory knows; without one nobody can be told apart.
     pub principals: Option<KnowsPrincipal>,
+    /// What the embedding program gives to providers.
+    pub attachments: Attachments,
     /// What providers do by themselves.
     pub timetables: Vec<Box<dyn Timetable>>,
     /// How many requests there were.
@@ -554,6 +562,7 @@ impl AzureState {
             manager,
             enforce_authorization: options.enforce_authorization,
             principals: None,
+            attachments: Attachments::default(),
             timetables: providers.iter().filter_map(|p| p.timetable).map(|new| new()).collect(),
             providers,
             store: Store::default(),

@@ -329,7 +329,9 @@ impl AzureState {
         self.require_writable_group(&resolved.id)?;
         let record = self.require(resolved)?;
         let (resource_type, id) = (record.resource_type, record.id.clone());
-        self.check_idle(record)?;
+        if !resource_type.never_waits(action) {
+            self.check_idle(record)?;
+        }
         let superseded =
             self.operations.running(record.operation.as_ref()).map(|running| running.key.clone());
         let may = resource_type.protocol().may_act(action);

@@ -3,8 +3,10 @@
 
 pub mod authorization;
 pub mod compute;
+pub mod container_service;
 pub mod identity;
 mod key_vault;
+mod kubernetes_configuration;
 mod network;
 mod private_dns;
 mod public_dns;
@@ -23,5 +25,7 @@ pub fn all() -> Vec<Provider> {
         key_vault::provider(),
         private_dns::provider(),
         public_dns::provider(),
+        container_service::provider(),
+        kubernetes_configuration::provider(),
     ]
 }

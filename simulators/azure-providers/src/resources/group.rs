@@ -172,6 +172,13 @@ pub fn delete_group(
         return Ok(Answer { operation: Some(links(key, None)), ..Answer::empty(202) });
     }
     let inside: Vec<ResourceId> = azure.store.below(&id).map(|record| record.id.clone()).collect();
+    // What its resources take along, such as the group of a cluster's nodes, holds nothing back.
+    let taken: Vec<ResourceId> = inside
+        .iter()
+        .filter_map(|member| azure.store.get(member))
+        .flat_map(|record| record.resource_type.owned(azure, record))
+        .collect();
+    let stays = |user: &ResourceId| !user.is_within(&id) && !taken.iter().any(|taken| user.is_within(taken));
     for member in &inside {
         let children = azure.store.get(member).into_iter().flat_map(|record| {
             record.resource_type.protocol().child_collections.iter().flat_map(|collection| {
@@ -185,7 +192,7 @@ pub fn delete_group(
             let holds =
                 |role| role != Role::Names || target.resource_type().ends_with("/privateLinkServices");
             let mut users = azure.store.referrers(&target).filter(|user| holds(user.role));
-            if let Some(user) = users.find(|user| !user.from.is_within(&id)) {
+            if let Some(user) = users.find(|user| stays(&user.from)) {
                 return Err(RESOURCE_GROUP_DELETION_BLOCKED.says(format_args!(
                     "Deletion of resource group '{name}' failed as resource {target} is still in use by {}.",
                     user.from

@@ -1,0 +1,56 @@
+//! What pools must know of their cluster.
+
+use azure_engine::document::text;
+use azure_engine::error::Refusal;
+use azure_engine::provider::Record;
+use serde_json::Value;
+
+use super::kubernetes_version::{Version, resolve};
+
+/// A control plane.
+pub(super) struct ControlPlane {
+    /// The version as the client asked for it.
+    pub(super) asked: String,
+    /// The version that runs, or will do so when the cluster's write is over.
+    pub(super) version: Version,
+    /// `azure`, `kubenet` or `none`.
+    pub(super) plugin: String,
+    /// Whether pods have addresses of their own that the network does not know.
+    pub(super) overlay: bool,
+}
+
+/// That of a cluster which is written, by its properties: as it will be.
+///
+/// # Errors
+/// The version is none.
+pub(super) fn control_of(properties: &Value) -> Result<ControlPlane, Refusal> {
+    let asked = text(properties, "kubernetesVersion").unwrap_or_default();
+    let version = resolve(asked, current(properties))?;
+    Ok(of_version(properties, asked, version))
+}
+
+/// That of a stored cluster: as it is.
+///
+/// # Errors
+/// The version is none.
+pub(super) fn control_plane(cluster: &Record) -> Result<ControlPlane, Refusal> {
+    let properties = cluster.body.get("properties").unwrap_or(&Value::Null);
+    let asked = text(properties, "kubernetesVersion").unwrap_or_default();
+    match current(properties) {
+        Some(version) => Ok(of_version(properties, asked, version)),
+        None => control_of(properties),
+    }
+}
+
+fn current(properties: &Value) -> Option<Version> {
+    text(properties, "currentKubernetesVersion").and_then(Version::stored)
+}
+
+fn of_version(properties: &Value, asked: &str, version: Version) -> ControlPlane {
+    ControlPlane {
+        asked: asked.to_owned(),
+        version,
+        plugin: text(properties, "networkProfile/networkPlugin").unwrap_or_default().to_owned(),
+        overlay: text(properties, "networkProfile/networkPluginMode") == Some("overlay"),
+    }
+}

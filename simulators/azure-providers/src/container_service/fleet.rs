@@ -1,0 +1,132 @@
+//! Fleets and the clusters that have joined them (Azure REST reference, "Fleets" and "Fleet Members").
+
+use azure_engine::document::{Object, stored_reference, take_properties, text};
+use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{Anything, Derived};
+use azure_engine::member_table::Member;
+use azure_engine::provider::Record;
+use azure_engine::provider::{AzureState, EtagForm, Proposal, Protocol, ResourceType};
+use azure_engine::reference::{Reference, Role};
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::protocol::protocol;
+use super::type_names::CLUSTERS;
+use super::words::{fixed, invalid};
+
+pub(super) struct Fleets;
+pub(super) struct FleetMembers;
+
+const MEMBER_TYPE: &str = "Microsoft.ContainerService/fleets/members";
+const VERSIONS: [&str; 4] = ["2025-03-01", "2024-04-01", "2023-10-15", "2023-06-15-preview"];
+
+const FLEET: Protocol = Protocol {
+    api_versions: &VERSIONS,
+    etag: EtagForm::WeakGuid,
+    ..protocol("Microsoft.ContainerService/fleets", "Fleet")
+};
+
+const MEMBER: Protocol = Protocol {
+    api_versions: &VERSIONS,
+    etag: EtagForm::WeakGuid,
+    tracked: false,
+    ..protocol(MEMBER_TYPE, "FleetMember")
+};
+
+const NO_CLUSTER: Code = Code::ours(400, "ClusterResourceNotFound");
+const JOINED: Code = Code::ours(409, "ClusterAlreadyJoined");
+
+static FLEET_MEMBERS: [Member; 3] = [
+    Member::new("hubProfile", Anything),
+    Member::new("provisioningState", Derived),
+    Member::new("status", Derived),
+];
+
+static MEMBER_MEMBERS: [Member; 5] = [
+    Member::new("clusterResourceId", Anything),
+    Member::new("group", Anything),
+    Member::new("labels", Anything),
+    Member::new("provisioningState", Derived),
+    Member::new("status", Derived),
+];
+
+impl ResourceType for Fleets {
+    fn protocol(&self) -> &'static Protocol {
+        &FLEET
+    }
+
+    fn members(&self) -> &'static [Member] {
+        &FLEET_MEMBERS
+    }
+
+    fn write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let mut body = proposal.body;
+        body.retain(|member, _| matches!(member.as_str(), "location" | "tags" | "identity" | "properties"));
+        Ok(Value::Object(body))
+    }
+
+    fn present(
+        &self,
+        azure: &AzureState,
+        record: &Record,
+        document: &mut Object,
+        _expand: azure_engine::provider::Expand,
+    ) {
+        document.insert("eTag".into(), azure.etag(record).into());
+    }
+}
+
+impl ResourceType for FleetMembers {
+    fn protocol(&self) -> &'static Protocol {
+        &MEMBER
+    }
+
+    fn members(&self) -> &'static [Member] {
+        &MEMBER_MEMBERS
+    }
+
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let properties = Value::Object(take_properties(&mut proposal.body));
+        let Some(cluster) = cluster_of(&properties) else {
+            return Err(invalid("clusterResourceId", "It must be the id of a managed cluster."));
+        };
+        if proposal.old_member("properties/clusterResourceId").and_then(Value::as_str).is_some_and(|old| {
+            !old.eq_ignore_ascii_case(text(&properties, "clusterResourceId").unwrap_or_default())
+        }) {
+            return Err(fixed("clusterResourceId"));
+        }
+        if azure.store.get(&cluster).is_none() {
+            return Err(NO_CLUSTER.says(format_args!("The cluster {cluster} was not found.")));
+        }
+        let other = azure.store.of_type(MEMBER_TYPE).find(|other| {
+            other.id != *proposal.id
+                && other.body.get("properties").and_then(cluster_of).as_ref() == Some(&cluster)
+        });
+        if let Some(other) = other {
+            return Err(JOINED
+                .says(format_args!("The cluster {cluster} has joined a fleet already, as {}.", other.id)));
+        }
+        Ok(json!({ "properties": properties }))
+    }
+
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let cluster = record.body.get("properties").and_then(cluster_of);
+        let names = |to| Reference { from: record.id.clone(), to, role: Role::Names, address: None };
+        cluster.map(names).into_iter().collect()
+    }
+
+    fn present(
+        &self,
+        azure: &AzureState,
+        record: &Record,
+        document: &mut Object,
+        _expand: azure_engine::provider::Expand,
+    ) {
+        document.insert("eTag".into(), azure.etag(record).into());
+    }
+}
+
+fn cluster_of(properties: &Value) -> Option<ResourceId> {
+    let id = stored_reference(properties, "clusterResourceId")?;
+    id.resource_type().eq_ignore_ascii_case(CLUSTERS).then_some(id)
+}

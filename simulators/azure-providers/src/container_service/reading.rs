@@ -1,0 +1,19 @@
+//! Members of stored objects, with what stands for a missing one.
+
+use azure_engine::document::Object;
+use serde_json::Value;
+
+/// A text; an empty one where it is missing.
+pub(super) fn word<'a>(object: &'a Object, member: &str) -> &'a str {
+    object.get(member).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A number; 0 where it is missing.
+pub(super) fn number(object: &Object, member: &str) -> i64 {
+    object.get(member).and_then(Value::as_i64).unwrap_or_default()
+}
+
+/// Whether something is switched on.
+pub(super) fn flag(object: &Object, member: &str) -> bool {
+    object.get(member) == Some(&Value::Bool(true))
+}

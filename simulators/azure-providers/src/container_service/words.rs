@@ -1,0 +1,87 @@
+//! Refusals that any resource may get, as AKS words them, and the codes that several of its types share.
+
+use azure_engine::error::{Code, Refusal, UNREADABLE};
+use azure_engine::words::{NotAllowed, OutOfRange, USUAL, Words};
+
+/// A member's value is none that it can have.
+pub(super) const INVALID_PARAMETER: Code = Code::azures(400, "InvalidParameter");
+/// What cannot be done now, or not to this resource.
+pub(super) const NOT_ALLOWED: Code = Code::azures(400, "OperationNotAllowed");
+/// Something else goes on.
+pub(super) const IN_PROGRESS: Code = Code::azures(409, "OperationNotAllowed");
+/// A member was chosen when the resource was made.
+pub(super) const FIXED: Code = Code::azures(400, "PropertyChangeNotAllowed");
+/// A request that makes no sense as a whole.
+pub(super) const BAD_REQUEST: Code = Code::azures(400, "BadRequest");
+
+/// The provider's words.
+pub(super) static WORDS: Words = Words {
+    superseded: |_, _, _| {
+        let text = "Cannot proceed with the operation. Either the operation has been preempted by another one, or the \
+                    information needed by the operation failed to be saved (or hasn't been saved yet).";
+        Refusal::new(409, "OperationPreempted", text)
+    },
+    mismatch: |given, current, id| {
+        let text = format!("Etag {given} in the header does not match the etag {current} of resource {id}.");
+        Refusal::new(412, "EtagMismatch", text)
+    },
+    going: |_| in_progress("Deleting"),
+    busy: |blocked| {
+        let (name, _) = blocked.operation.unwrap_or_default();
+        in_progress(if name.starts_with("Put") { "Updating" } else { name })
+    },
+    out_of_range: |wrong| {
+        let OutOfRange { member, value, least, most, .. } = wrong;
+        invalid(member, format_args!("Value {value} must be in the range of {least} to {most}."))
+    },
+    not_allowed: |wrong| {
+        let NotAllowed { member, value, allowed, .. } = wrong;
+        invalid(member, format_args!("{value} is none of {}.", allowed.join(", ")))
+    },
+    missing: |wrong| missing(wrong.member),
+    fixed: |wrong| fixed(wrong.member),
+    unfit: |wrong, text| invalid(wrong.member, text),
+    refuses_unknown: false,
+    unreadable,
+    ..USUAL
+};
+
+/// Something else goes on with the cluster, or with one of its pools.
+pub(super) fn in_progress(what: &str) -> Refusal {
+    IN_PROGRESS.says(format_args!(
+        "Operation is not allowed: Another operation ({what}) is in progress, please wait for it to finish before \
+         starting a new operation. See https://aka.ms/aks-pending-operation for more details"
+    ))
+}
+
+/// A member's value is none that it can have, and why.
+pub(super) fn invalid(member: &str, why: impl std::fmt::Display) -> Refusal {
+    INVALID_PARAMETER
+        .says(format_args!(
+            "The value of parameter {member} is invalid. Error details: {why} Please see \
+             https://aka.ms/aks-naming-rules for more details."
+        ))
+        .at(member)
+}
+
+/// A member must be there and is not.
+pub(super) fn missing(member: &str) -> Refusal {
+    INVALID_PARAMETER.says(format_args!("Required parameter {member} is missing (null).")).at(member)
+}
+
+/// A member was chosen when the resource was made.
+pub(super) fn fixed(member: &str) -> Refusal {
+    FIXED.says(format_args!("Changing property '{member}' is not allowed.")).at(member)
+}
+
+/// Of what it cannot read, AKS says no more than the reason.
+fn unreadable(mut refusal: Refusal) -> Refusal {
+    if refusal.code != UNREADABLE {
+        return refusal;
+    }
+    if let Some(reason) = refusal.details.take().and_then(|details| details.into_iter().next()) {
+        refusal.message = reason.message;
+    }
+    refusal.code = "BadRequest".into();
+    refusal
+}
