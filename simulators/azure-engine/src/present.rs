@@ -4,7 +4,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::document::{Object, items, name, take_properties};
-use super::member_table::{conceal, table_of_children};
+use super::member_table::{Holds, conceal, table_of_children};
 use super::protocol::ChildCollection;
 use super::provider::{AzureState, Expand, Record};
 use super::reference::{Role, is_of};
@@ -50,6 +50,10 @@ impl AzureState {
         let members = record.resource_type.members();
         self.present_users(members, &record.id, &mut properties);
         conceal(members, &mut properties);
+        for member in members.iter().filter(|member| matches!(member.holds, Holds::Guid)) {
+            let guid = self.seed.guid("resource", record.id.as_str(), record.incarnation);
+            properties.insert(member.name.into(), guid.into());
+        }
         for collection in record.resource_type.protocol().child_collections {
             if let Some(Value::Array(children)) = properties.get_mut(collection.name) {
                 for child in children {

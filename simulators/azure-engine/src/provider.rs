@@ -93,6 +93,12 @@ impl<'a> Proposal<'a> {
 }
 
 impl Proposal<'_> {
+    /// The document with these `properties`.
+    pub fn stored(mut self, properties: Object) -> Value {
+        self.body.insert("properties".into(), Value::Object(properties));
+        Value::Object(self.body)
+    }
+
     /// A member of the stored document by path.
     pub fn old_member(&self, path: &str) -> Option<&Value> {
         at(&self.old?.body, path)
@@ -174,7 +180,9 @@ pub trait ResourceType: Send + Sync + 'static {
     }
 
     /// Checks a write that the tables have been applied to, and gives the document to store.
-    fn write(&self, azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal>;
+    fn write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        Ok(Value::Object(proposal.body))
+    }
 
     /// Everything the document points at.
     fn references(&self, record: &Record) -> Vec<Reference> {

@@ -123,11 +123,22 @@ impl AzureState {
     /// Who points at a document, as its type's table says that it shows them.
     pub(super) fn present_users(&self, table: &[Member], id: &ResourceId, properties: &mut Object) {
         for member in table {
-            let Holds::Users(segment) = member.holds else { continue };
-            let wanted = format!("/{}/", segment.to_ascii_lowercase());
+            let (segment, start) = match member.holds {
+                Holds::Users(segment) => (segment, "/"),
+                Holds::User(segment) => (segment, ""),
+                _ => continue,
+            };
+            let wanted = format!("{start}{}/", segment.to_ascii_lowercase());
             let users = self.store.referrers(id).map(|referrer| &referrer.from);
             let users = users.filter(|from| segment.is_empty() || is_of(from, &wanted));
-            let users: Vec<Value> = users.map(|from| json!({ "id": from })).collect();
+            let mut users = users.map(|from| json!({ "id": from }));
+            if start.is_empty() {
+                if let Some(user) = users.next() {
+                    properties.insert(member.name.into(), user);
+                }
+                continue;
+            }
+            let users: Vec<Value> = users.collect();
             if member.shown_empty || !users.is_empty() {
                 properties.insert(member.name.into(), users.into());
             }

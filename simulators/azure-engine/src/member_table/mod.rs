@@ -31,6 +31,7 @@ mod normalise;
 mod pointers;
 
 use super::error::Refusal;
+use super::reference::Role;
 
 pub use normalise::{Written, normalise};
 
@@ -81,6 +82,10 @@ pub enum Holds {
     Constant(&'static str),
     /// The resources that point here, by the last segment of their type (an empty one means any). Never stored.
     Users(&'static str),
+    /// The one resource that points here, in the same way; the end of its type's last segment will do.
+    User(&'static str),
+    /// A GUID that the service gives the resource for life. Never stored.
+    Guid,
 }
 
 /// What a missing member stands for.
@@ -129,6 +134,12 @@ pub struct Member {
     pub called: Option<&'static str>,
     /// What a text must be, and how it is said.
     pub fits: Option<(Fits, &'static str)>,
+    /// Why it points, where a pointer does not simply use what it leads to.
+    pub role: Option<Role>,
+    /// Whether the document holds the address beside it (`privateIPAddress`) in the subnet that it points at.
+    pub addressed: bool,
+    /// Whether an empty list is left out.
+    pub none_if_empty: bool,
 }
 
 impl Member {
@@ -144,6 +155,9 @@ impl Member {
             secret: false,
             called: None,
             fits: None,
+            role: None,
+            addressed: false,
+            none_if_empty: false,
         }
     }
 
@@ -217,6 +231,24 @@ impl Member {
         Self { called: Some(called), ..self }
     }
 
+    /// Why a pointer points.
+    #[must_use]
+    pub const fn role(self, role: Role) -> Self {
+        Self { role: Some(role), ..self }
+    }
+
+    /// A pointer to the subnet in which the document holds the address beside it.
+    #[must_use]
+    pub const fn addressed(self) -> Self {
+        Self { addressed: true, ..self }
+    }
+
+    /// An empty list is left out.
+    #[must_use]
+    pub const fn none_if_empty(self) -> Self {
+        Self { none_if_empty: true, ..self }
+    }
+
     /// A text that is not so is refused; `what` completes "it must be".
     #[must_use]
     pub const fn fits(self, fits: Fits, what: &'static str) -> Self {
@@ -229,7 +261,7 @@ mod tests {
     use azure_types::ResourceId;
     use serde_json::{Value, json};
 
-    use super::{Holds, Member, Written, conceal, normalise, pointers};
+    use super::{Holds, Member, Role, Written, conceal, normalise, pointers};
     use crate::document::into_object;
     use crate::error::Refusal;
     use crate::protocol::Protocol;
@@ -314,6 +346,28 @@ mod tests {
         let found: Vec<ResourceId> =
             pointers(&TABLE, &thing, &document).into_iter().map(|one| one.to).collect();
         assert_eq!(found, [id("a"), id("b"), id("c")]);
+    }
+
+    #[test]
+    fn pointers_say_why_and_hold_addresses() {
+        static TABLE: [Member; 3] = [
+            Member::new("subnet", Holds::Uses("others")).addressed(),
+            Member::new("peer", Holds::Uses("others")).role(Role::Names),
+            Member::new("groups", Holds::UsesAll("others")).none_if_empty(),
+        ];
+        let thing = ResourceId::group("s", "g").resource("N", "things", "a");
+        let mut properties = into_object(json!({
+            "subnet": { "id": id("a") }, "peer": { "id": id("b") }, "privateIPAddress": "10.0.0.4", "groups": [],
+        }));
+        let with_address: Vec<Member> =
+            TABLE.into_iter().chain([Member::new("privateIPAddress", Holds::Text)]).collect();
+        let written = Written { id: &thing, protocol: &PROTOCOL, old: None, used: false };
+        normalise(&with_address, &written, &mut properties).unwrap();
+        assert!(!properties.contains_key("groups"));
+        let found = pointers(&TABLE, &thing, &json!({ "properties": properties }));
+        let found: Vec<_> = found.into_iter().map(|one| (one.to, one.role, one.address)).collect();
+        let address = "10.0.0.4".parse().ok();
+        assert_eq!(found, [(id("a"), Role::Uses, address), (id("b"), Role::Names, None)]);
     }
 
     const CHILD: [Member; 2] = [

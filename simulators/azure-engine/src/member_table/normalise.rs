@@ -75,7 +75,7 @@ impl Walk<'_> {
         object: &mut Object,
     ) -> Result<(), Refusal> {
         match member.holds {
-            Holds::Derived | Holds::Users(_) => {
+            Holds::Derived | Holds::Users(_) | Holds::User(_) | Holds::Guid => {
                 object.remove(member.name);
                 return Ok(());
             }
@@ -103,6 +103,9 @@ impl Walk<'_> {
                 return Err((self.written.protocol.words.missing)(&self.wrong(member)));
             }
             None => {}
+        }
+        if member.none_if_empty && object.get(name).and_then(Value::as_array).is_some_and(Vec::is_empty) {
+            object.remove(name);
         }
         self.check_fixed(member, before, object.get(name))
     }
@@ -161,7 +164,12 @@ impl Walk<'_> {
                 }
             }
             Holds::Children(table) => self.children(member, table, before, value)?,
-            Holds::Anything | Holds::Derived | Holds::Constant(_) | Holds::Users(_) => {}
+            Holds::Anything
+            | Holds::Derived
+            | Holds::Constant(_)
+            | Holds::Users(_)
+            | Holds::User(_)
+            | Holds::Guid => {}
         }
         Ok(())
     }

@@ -22,8 +22,12 @@ pub fn pointers_below(table: &[Member], from: &ResourceId, object: &Value, role:
 }
 
 fn collect(table: &[Member], from: &ResourceId, object: &Value, role: Role, all: &mut Vec<Reference>) {
-    let pointer = |to: ResourceId| Reference { from: from.clone(), to, role, address: None };
     for member in table {
+        let pointer = |to: ResourceId| {
+            let address = object.get("privateIPAddress").filter(|_| member.addressed);
+            let address = address.and_then(Value::as_str).and_then(|address| address.parse().ok());
+            Reference { from: from.clone(), to, role: member.role.unwrap_or(role), address }
+        };
         let Some(value) = object.get(member.name) else { continue };
         let each = || value.as_array().into_iter().flatten();
         match member.holds {

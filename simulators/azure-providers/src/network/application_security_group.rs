@@ -6,10 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::shared::{checks::check_unused, protocol::protocol, resource_guid::resource_guid};
-use azure_engine::document::{items, known_members, name, stored_reference, strip, take_properties};
+use super::shared::protocol::protocol;
+use azure_engine::document::{items, name, stored_reference};
 use azure_engine::error::{Code, Refusal};
-use azure_engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
+use azure_engine::member_table::Holds::{Derived, Guid};
+use azure_engine::member_table::Member;
+use azure_engine::provider::{AzureState, Protocol, ResourceType};
 use azure_engine::reference::is_of;
 
 const GROUPS_DIFFER: Code =
@@ -22,29 +24,25 @@ const TOO_MANY_GROUPS: Code = Code::ours(400, "ApplicationSecurityGroupCountLimi
 
 pub(crate) struct ApplicationSecurityGroups;
 
-const PROTOCOL: Protocol =
-    protocol("Microsoft.Network/applicationSecurityGroups", "ApplicationSecurityGroup");
+const PROTOCOL: Protocol = Protocol {
+    in_use: Some(|id, users| {
+        let user = users.first().map(|user| user.as_str()).unwrap_or_default();
+        IN_USE.details(format_args!(
+            "Application security group {id} cannot be deleted because it is in use by {user}."
+        ))
+    }),
+    ..protocol("Microsoft.Network/applicationSecurityGroups", "ApplicationSecurityGroup")
+};
+
+static MEMBERS: [Member; 2] = [Member::new("provisioningState", Derived), Member::new("resourceGuid", Guid)];
 
 impl ResourceType for ApplicationSecurityGroups {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
 
-    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        let mut properties = take_properties(&mut proposal.body);
-        known_members(&mut properties, &["provisioningState", "resourceGuid"], "ApplicationSecurityGroup")?;
-        strip(&mut properties, &["provisioningState"]);
-        resource_guid(azure, &proposal, &mut properties);
-        let mut body = proposal.body;
-        body.insert("properties".into(), Value::Object(properties));
-        Ok(Value::Object(body))
-    }
-
-    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        check_unused(azure, &record.id, IN_USE, |users| {
-            let (id, user) = (&record.id, users.first().copied().unwrap_or_default());
-            format!("Application security group {id} cannot be deleted because it is in use by {user}.")
-        })
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
     }
 }
 

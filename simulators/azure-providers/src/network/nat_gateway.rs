@@ -6,24 +6,28 @@ use serde_json::Value;
 use super::load_balancer::frontend;
 use super::public_ip::prefix;
 use super::shared::{
-    checks::check_unused,
     protocol::protocol,
-    resource_guid::resource_guid,
     sku::sku,
     zones::{check_zones, check_zones_unchanged},
 };
 use azure_engine::document::{Object, stored_reference, take_properties, text};
 use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Anything, Constant, Derived, Names, Number, Users, UsesAll};
+use azure_engine::member_table::Holds::{Anything, Constant, Derived, Guid, Names, Number, Users, UsesAll};
 use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
+use azure_engine::provider::{AzureState, Proposal, Protocol, ResourceType};
 use azure_engine::reference::is_of;
-
-const RESOURCE_TYPE: &str = "Microsoft.Network/natGateways";
 
 pub(crate) struct NatGateways;
 
-const PROTOCOL: Protocol = protocol(RESOURCE_TYPE, "NatGateway");
+const PROTOCOL: Protocol = Protocol {
+    in_use: Some(|id, users| {
+        let user = users.first().map(|user| user.as_str()).unwrap_or_default();
+        IN_USE.details(format_args!(
+            "NAT gateway {id} cannot be deleted because it is in use by subnet {user}."
+        ))
+    }),
+    ..protocol("Microsoft.Network/natGateways", "NatGateway")
+};
 
 static MEMBERS: [Member; 11] = [
     Member::new("idleTimeoutInMinutes", Number(4, 120)).or(4),
@@ -32,7 +36,7 @@ static MEMBERS: [Member; 11] = [
     Member::new("publicIpAddressesV6", UsesAll("publicIPAddresses")),
     Member::new("publicIpPrefixes", UsesAll("publicIPPrefixes")),
     Member::new("publicIpPrefixesV6", UsesAll("publicIPPrefixes")),
-    Member::new("resourceGuid", Derived),
+    Member::new("resourceGuid", Guid),
     Member::new("serviceGateway", Anything),
     Member::new("sourceVirtualNetwork", Names("virtualNetworks")),
     Member::new("subnets", Users("subnets")),
@@ -57,8 +61,7 @@ impl ResourceType for NatGateways {
 
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
-        let mut properties = take_properties(&mut proposal.body);
-        resource_guid(azure, &proposal, &mut properties);
+        let properties = take_properties(&mut proposal.body);
         let sku = sku(&mut proposal.body, &["Standard", "StandardV2"])?;
         check_zones(azure, id, &mut proposal.body)?;
         check_unchanged(&proposal, &sku)?;
@@ -87,16 +90,7 @@ impl ResourceType for NatGateways {
             let text = format!("NAT gateway {id} cannot have more than {most} public IP addresses.");
             return Err(TOO_MANY_ADDRESSES.details(text));
         }
-        let mut body = proposal.body;
-        body.insert("properties".into(), Value::Object(properties));
-        Ok(Value::Object(body))
-    }
-
-    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        check_unused(azure, &record.id, IN_USE, |users| {
-            let user = users.first().copied().unwrap_or_default();
-            format!("NAT gateway {} cannot be deleted because it is in use by subnet {user}.", record.id)
-        })
+        Ok(proposal.stored(properties))
     }
 }
 

@@ -10,21 +10,22 @@ use serde_json::{Value, json};
 use crate::network::shared::codes::{INVALID_DOMAIN_NAME_LABEL, PUBLIC_IP_COUNT_LIMIT_REACHED};
 use crate::network::shared::{
     addresses::free_public_address,
-    checks::{bounded, count_in_region},
+    checks::count_in_region,
+    ip_tag::IP_TAG,
     protocol::protocol,
-    resource_guid::resource_guid,
     sku::sku,
     type_names::PUBLIC_IP_ADDRESSES,
     zones::{check_zones, check_zones_unchanged},
 };
-use azure_engine::document::{
-    Object, at, enumeration, fill, into_object, known_members, reference, stored_reference, strip,
-    take_properties, text,
-};
+use azure_engine::document::{self, at, fill, stored_reference, take_properties, text};
 use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{
+    Anything, Derived, Guid, Names, Number, Object, Objects, Text, User, Uses, Word,
+};
+use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
-use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
-use azure_engine::reference::{Reference, is_of};
+use azure_engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
+use azure_engine::reference::is_of;
 
 const SKU_CHANGED: Code = Code::ours(400, "PublicIPAddressSkuCannotBeChanged");
 const METHOD_CHANGED: Code = Code::ours(400, "PublicIPAddressAllocationMethodCannotBeChangedWhileInUse");
@@ -38,54 +39,69 @@ const NOT_STATIC: Code = Code::ours(400, "StandardSkuPublicIPMustBeStatic");
 const PREFIX_FULL: Code = Code::azures(400, "PublicIpPrefixOutOfIpAddresses");
 const UNLIKE_PREFIX: Code = Code::ours(400, "PublicIPAddressAndPrefixDoNotMatch");
 
-const MEMBERS: [&str; 17] = [
-    "ddosSettings",
-    "deleteOption",
-    "dnsSettings",
-    "idleTimeoutInMinutes",
-    "ipAddress",
-    "ipConfiguration",
-    "ipTags",
-    "linkedPublicIPAddress",
-    "migrationPhase",
-    "natGateway",
-    "provisioningState",
-    "publicIPAddressVersion",
-    "publicIPAllocationMethod",
-    "publicIPPrefix",
-    "resourceGuid",
-    "servicePublicIPAddress",
-    "upgradePolicy",
-];
-
-const DERIVED: [&str; 5] =
-    ["ipConfiguration", "natGateway", "provisioningState", "resourceGuid", "ipAddress"];
-
 pub(crate) struct PublicIpAddresses;
 
-const PROTOCOL: Protocol = protocol(PUBLIC_IP_ADDRESSES, "PublicIpAddress");
+const PROTOCOL: Protocol = Protocol {
+    in_use: Some(|id, users| {
+        let user = users.first().map(|user| user.as_str()).unwrap_or_default();
+        IN_USE.details(format_args!(
+            "Public IP address {id} can not be deleted since it is still allocated to resource {user}. In order to delete \
+             the public IP, disassociate/detach the Public IP address from the resource."
+        ))
+    }),
+    ..protocol(PUBLIC_IP_ADDRESSES, "PublicIpAddress")
+};
+
+static MEMBERS: [Member; 17] = [
+    Member::new("ddosSettings", Object(&DDOS_SETTINGS)),
+    Member::new("deleteOption", Word(&["Detach", "Delete"], false)),
+    Member::new("dnsSettings", Object(&DNS_SETTINGS)),
+    Member::new("idleTimeoutInMinutes", Number(4, 30)).or(4),
+    Member::new("ipAddress", Derived),
+    Member::new("ipConfiguration", User("ipConfigurations")),
+    Member::new("ipTags", Objects(&IP_TAG)).or_empty(),
+    Member::new("linkedPublicIPAddress", Names("publicIPAddresses")),
+    Member::new("migrationPhase", Anything),
+    Member::new("natGateway", User("natGateways")),
+    Member::new("provisioningState", Derived),
+    Member::new("publicIPAddressVersion", Word(&["IPv4", "IPv6"], true)).fixed_as(version_changed),
+    Member::new("publicIPAllocationMethod", Word(&["Dynamic", "Static"], true)),
+    Member::new("publicIPPrefix", Uses("publicIPPrefixes")),
+    Member::new("resourceGuid", Guid),
+    Member::new("servicePublicIPAddress", Names("publicIPAddresses")),
+    Member::new("upgradePolicy", Anything),
+];
+
+static DDOS_SETTINGS: [Member; 2] = [
+    Member::new("ddosProtectionPlan", Names("ddosProtectionPlans")),
+    Member::new("protectionMode", Word(&["VirtualNetworkInherited", "Enabled", "Disabled"], true)),
+];
+
+static DNS_SETTINGS: [Member; 4] = [
+    Member::new("domainNameLabel", Text),
+    Member::new("domainNameLabelScope", Text),
+    Member::new("fqdn", Text),
+    Member::new("reverseFqdn", Text),
+];
+
+fn version_changed(_: &str) -> Refusal {
+    VERSION_CHANGED.details("The IP version of a public IP address cannot be changed.")
+}
 
 impl ResourceType for PublicIpAddresses {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
 
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
-        known_members(&mut properties, &MEMBERS, "PublicIPAddress")?;
-        strip(&mut properties, &DERIVED);
-        resource_guid(azure, &proposal, &mut properties);
         let sku = sku(&mut proposal.body, &["Basic", "Standard", "StandardV2"])?;
         check_zones(azure, id, &mut proposal.body)?;
-        enumeration(&mut properties, "publicIPAllocationMethod", &["Dynamic", "Static"], true)?;
-        enumeration(&mut properties, "publicIPAddressVersion", &["IPv4", "IPv6"], true)?;
-        enumeration(&mut properties, "deleteOption", &["Detach", "Delete"], false)?;
-        bounded(&mut properties, "idleTimeoutInMinutes", 4..=30, Some(4), id)?;
-        fill(&mut properties, "ipTags", json!([]));
-        reference(&mut properties, "linkedPublicIPAddress")?;
-        reference(&mut properties, "servicePublicIPAddress")?;
-        let prefix = reference(&mut properties, "publicIPPrefix")?;
         let is_static = properties.get("publicIPAllocationMethod") == Some(&json!("Static"));
         if sku == "Basic" {
             check_basic(&proposal)?;
@@ -95,22 +111,15 @@ impl ResourceType for PublicIpAddresses {
             )));
         }
         if sku != "Basic" {
-            let mut settings = properties.remove("ddosSettings").map(into_object).unwrap_or_default();
-            enumeration(
-                &mut settings,
-                "protectionMode",
-                &["VirtualNetworkInherited", "Enabled", "Disabled"],
-                true,
-            )?;
-            reference(&mut settings, "ddosProtectionPlan")?;
-            properties.insert("ddosSettings".into(), Value::Object(settings));
+            fill(&mut properties, "ddosSettings", json!({ "protectionMode": "VirtualNetworkInherited" }));
         }
         dns_settings(azure, &proposal, &mut properties)?;
         check_immutable(azure, &proposal, &sku, &properties)?;
         if proposal.old.is_none() {
             check_count(azure, &proposal, &sku)?;
-            if let Some(prefix) = &prefix {
-                check_prefix(azure, &proposal, &sku, prefix, &properties)?;
+            if let Some(prefix) = properties.get("publicIPPrefix").and_then(|one| stored_reference(one, "id"))
+            {
+                check_prefix(azure, &proposal, &sku, &prefix, &properties)?;
             }
         }
         // An address that was given stays, whatever the client sends or leaves out.
@@ -118,14 +127,7 @@ impl ResourceType for PublicIpAddresses {
         if let (true, Some(address)) = (keeps, proposal.old_member("properties/ipAddress")) {
             properties.insert("ipAddress".into(), address.clone());
         }
-        let mut body = proposal.body;
-        body.insert("properties".into(), Value::Object(properties));
-        Ok(Value::Object(body))
-    }
-
-    fn references(&self, record: &Record) -> Vec<Reference> {
-        let prefix = stored_reference(&record.body, "properties/publicIPPrefix/id");
-        prefix.into_iter().map(|to| Reference::uses(&record.id, to)).collect()
+        Ok(proposal.stored(properties))
     }
 
     fn public_address(&self, record: &Record) -> Option<IpAddr> {
@@ -146,24 +148,6 @@ impl ResourceType for PublicIpAddresses {
 
     fn referrers_changed(&self, azure: &mut AzureState, id: &ResourceId) {
         give_address(azure, id);
-    }
-
-    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        let Some(user) = azure.store.referrers(&record.id).next() else { return Ok(()) };
-        Err(IN_USE.details(format_args!(
-                "Public IP address {} can not be deleted since it is still allocated to resource {}. In order to delete \
-                 the public IP, disassociate/detach the Public IP address from the resource.",
-                record.id, user.from
-            )))
-    }
-
-    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
-        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
-        for referrer in azure.store.referrers(&record.id) {
-            let member =
-                if is_of(&referrer.from, "/natgateways/") { "natGateway" } else { "ipConfiguration" };
-            properties.insert(member.into(), json!({ "id": referrer.from }));
-        }
     }
 }
 
@@ -201,7 +185,11 @@ fn give_address(azure: &mut AzureState, id: &ResourceId) {
     azure.changed(id);
 }
 
-fn dns_settings(azure: &AzureState, proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
+fn dns_settings(
+    azure: &AzureState,
+    proposal: &Proposal<'_>,
+    properties: &mut document::Object,
+) -> Result<(), Refusal> {
     let version = properties.get("publicIPAddressVersion").cloned();
     let Some(settings) = properties.get_mut("dnsSettings") else { return Ok(()) };
     let Some(label) = text(settings, "domainNameLabel").filter(|label| !label.is_empty()) else {
@@ -306,7 +294,7 @@ fn check_prefix(
     proposal: &Proposal<'_>,
     sku: &str,
     prefix: &ResourceId,
-    properties: &Object,
+    properties: &document::Object,
 ) -> Result<(), Refusal> {
     let id = proposal.id;
     let Some(record) = azure.store.get(prefix) else { return Err(Refusal::invalid_reference(prefix, id)) };
@@ -338,37 +326,29 @@ fn check_immutable(
     azure: &AzureState,
     proposal: &Proposal<'_>,
     sku: &str,
-    properties: &Object,
+    properties: &document::Object,
 ) -> Result<(), Refusal> {
     let Some(old) = proposal.old else { return Ok(()) };
-    let refuse = |code: Code, what: &str| {
-        Err(code.details(format_args!("{what} of public IP address {} cannot be changed.", proposal.id)))
-    };
-    let used = azure.store.referrers(proposal.id).next().is_some();
-    let was = text(&old.body, "sku/name").unwrap_or_default();
-    let method = properties.get("publicIPAllocationMethod").and_then(Value::as_str);
+    let id = proposal.id;
+    let was = |path: &str| text(&old.body, path);
+    let used = azure.store.referrers(id).next().is_some();
+    let (old_sku, was_static) =
+        (was("sku/name"), was("properties/publicIPAllocationMethod") == Some("Static"));
     // The one way up: a static address that nothing uses may become a standard one.
-    let upgrade = was == "Basic"
-        && sku == "Standard"
-        && !used
-        && text(&old.body, "properties/publicIPAllocationMethod") == Some("Static");
-    if was != sku && !upgrade {
-        return refuse(SKU_CHANGED, "The sku");
-    }
-    if used
-        && method == Some("Dynamic")
-        && text(&old.body, "properties/publicIPAllocationMethod") == Some("Static")
-    {
-        return refuse(METHOD_CHANGED, "The allocation method");
-    }
-    let version = properties.get("publicIPAddressVersion").and_then(Value::as_str);
-    if text(&old.body, "properties/publicIPAddressVersion") != version {
-        return refuse(VERSION_CHANGED, "The IP version");
-    }
-    let prefix = |value: Option<&str>| value.map(str::to_ascii_lowercase);
-    let given = properties.get("publicIPPrefix").and_then(|prefix| text(prefix, "id"));
-    if prefix(text(&old.body, "properties/publicIPPrefix/id")) != prefix(given) {
-        return refuse(PREFIX_CHANGED, "The public IP prefix");
-    }
+    let upgrade = old_sku == Some("Basic") && sku == "Standard" && !used && was_static;
+    SKU_CHANGED.details_when(
+        old_sku != Some(sku) && !upgrade,
+        format_args!("The sku of public IP address {id} cannot be changed."),
+    )?;
+    let dynamic = properties.get("publicIPAllocationMethod").is_some_and(|method| method == "Dynamic");
+    METHOD_CHANGED.details_when(
+        used && dynamic && was_static,
+        format_args!("The allocation method of public IP address {id} cannot be changed."),
+    )?;
+    let prefix = properties.get("publicIPPrefix").and_then(|prefix| stored_reference(prefix, "id"));
+    PREFIX_CHANGED.details_when(
+        prefix != stored_reference(&old.body, "properties/publicIPPrefix/id"),
+        format_args!("The public IP prefix of public IP address {id} cannot be changed."),
+    )?;
     check_zones_unchanged(proposal)
 }

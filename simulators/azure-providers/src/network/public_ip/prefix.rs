@@ -5,97 +5,78 @@ use std::net::IpAddr;
 
 use azure_types::ResourceId;
 use ipnet::IpNet;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::network::shared::{
     addresses::free_public_prefix,
-    checks::{check_unused, count_in_region},
+    checks::count_in_region,
+    ip_tag::IP_TAG,
     protocol::protocol,
-    resource_guid::resource_guid,
     sku::sku,
     type_names::PUBLIC_IP_PREFIXES,
     zones::{check_zones, check_zones_unchanged},
 };
-use azure_engine::document::{
-    Object, at, enumeration, fill, integer, known_members, reference, strip, take_properties, text,
-};
+use azure_engine::document::{at, take_properties, text};
 use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{Derived, Guid, Names, Number, Objects, User, Users, Word};
+use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
-use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
-use azure_engine::reference::is_of;
+use azure_engine::provider::{AzureState, Proposal, Protocol, ResourceType};
 
 const IN_USE: Code = Code::azures(400, "InUsePublicIpPrefixCannotBeDeleted");
 const CHANGED: Code = Code::ours(400, "PublicIpPrefixPropertyCannotBeChanged");
 const TOO_MANY: Code = Code::ours(400, "PublicIpPrefixCountLimitReached");
 const WRONG_LENGTH: Code = Code::ours(400, "PublicIpPrefixLengthInvalid");
 
-const MEMBERS: [&str; 10] = [
-    "customIPPrefix",
-    "ipPrefix",
-    "ipTags",
-    "loadBalancerFrontendIpConfiguration",
-    "natGateway",
-    "prefixLength",
-    "provisioningState",
-    "publicIPAddressVersion",
-    "publicIPAddresses",
-    "resourceGuid",
-];
-
-const DERIVED: [&str; 6] = [
-    "ipPrefix",
-    "loadBalancerFrontendIpConfiguration",
-    "natGateway",
-    "provisioningState",
-    "publicIPAddresses",
-    "resourceGuid",
-];
-
 pub(crate) struct PublicIpPrefixes;
 
-const PROTOCOL: Protocol = protocol(PUBLIC_IP_PREFIXES, "PublicIpPrefix");
+const PROTOCOL: Protocol = Protocol {
+    in_use: Some(|id, users| {
+        let users = users.iter().map(|user| user.as_str()).collect::<Vec<_>>().join(", ");
+        IN_USE
+            .details(format_args!("Public IP prefix {id} cannot be deleted because it is in use by {users}."))
+    }),
+    ..protocol(PUBLIC_IP_PREFIXES, "PublicIpPrefix")
+};
+
+static MEMBERS: [Member; 10] = [
+    Member::new("customIPPrefix", Names("customIPPrefixes")),
+    Member::new("ipPrefix", Derived),
+    Member::new("ipTags", Objects(&IP_TAG)).or_empty(),
+    Member::new("loadBalancerFrontendIpConfiguration", User("frontendIPConfigurations")),
+    Member::new("natGateway", User("natGateways")),
+    Member::new("prefixLength", Number(i64::MIN, i64::MAX)).required().fixed_as(changed),
+    Member::new("provisioningState", Derived),
+    Member::new("publicIPAddressVersion", Word(&["IPv4", "IPv6"], true)).fixed_as(changed),
+    Member::new("publicIPAddresses", Users("publicIPAddresses")),
+    Member::new("resourceGuid", Guid),
+];
+
+fn changed(member: &str) -> Refusal {
+    CHANGED.details(format_args!("The {member} of a public IP prefix cannot be changed."))
+}
 
 impl ResourceType for PublicIpPrefixes {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
 
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
-        known_members(&mut properties, &MEMBERS, "PublicIPPrefix")?;
-        strip(&mut properties, &DERIVED);
-        resource_guid(azure, &proposal, &mut properties);
         let sku = sku(&mut proposal.body, &["Standard", "StandardV2"])?;
         check_zones(azure, id, &mut proposal.body)?;
-        enumeration(&mut properties, "publicIPAddressVersion", &["IPv4", "IPv6"], true)?;
-        fill(&mut properties, "ipTags", json!([]));
-        reference(&mut properties, "customIPPrefix")?;
-        let v6 = properties.get("publicIPAddressVersion") == Some(&json!("IPv6"));
-        let old = |path: &str| proposal.old_member(path).cloned();
-        let length = match integer(&properties, "prefixLength")? {
-            Some(length) => length,
-            None => old("properties/prefixLength").and_then(|length| length.as_i64()).ok_or_else(|| {
-                Refusal::bad_format(format!("Required property 'prefixLength' not found in {id}."))
-            })?,
-        };
+        let v6 = properties.get("publicIPAddressVersion").is_some_and(|version| version == "IPv6");
+        let length = properties.get("prefixLength").and_then(Value::as_i64).unwrap_or_default();
         check_length(azure, id, length, v6)?;
-        properties.insert("prefixLength".into(), length.into());
-        for (what, given, before) in [
-            ("prefix length", Some(Value::from(length)), old("properties/prefixLength")),
-            (
-                "IP version",
-                properties.get("publicIPAddressVersion").cloned(),
-                old("properties/publicIPAddressVersion"),
-            ),
-            ("sku", Some(Value::from(sku)), old("sku/name")),
-        ] {
-            CHANGED.details_when(
-                before.is_some() && before != given,
-                format_args!("The {what} of public IP prefix {id} cannot be changed."),
-            )?;
-        }
-        if proposal.old.is_some() {
+        if let Some(before) = proposal.old_member("sku/name") {
+            if *before != *sku {
+                return Err(changed("sku"));
+            }
             check_zones_unchanged(&proposal)?;
         } else {
             let most = azure.limit("network.publicIpAddressesPerRegion");
@@ -106,12 +87,10 @@ impl ResourceType for PublicIpPrefixes {
                 ),
             )?;
         }
-        if let Some(prefix) = old("properties/ipPrefix") {
-            properties.insert("ipPrefix".into(), prefix);
+        if let Some(prefix) = proposal.old_member("properties/ipPrefix") {
+            properties.insert("ipPrefix".into(), prefix.clone());
         }
-        let mut body = proposal.body;
-        body.insert("properties".into(), Value::Object(properties));
-        Ok(Value::Object(body))
+        Ok(proposal.stored(properties))
     }
 
     fn after_operation(
@@ -138,34 +117,6 @@ impl ResourceType for PublicIpPrefixes {
             properties.insert("ipPrefix".into(), prefix.to_string().into());
         }
         azure.changed(id);
-    }
-
-    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        check_unused(azure, &record.id, IN_USE, |users| {
-            format!(
-                "Public IP prefix {} cannot be deleted because it is in use by {}.",
-                record.id,
-                users.join(", ")
-            )
-        })
-    }
-
-    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
-        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
-        let mut addresses = Vec::new();
-        for referrer in azure.store.referrers(&record.id) {
-            let shown = json!({ "id": referrer.from });
-            if is_of(&referrer.from, "/publicipaddresses/") {
-                addresses.push(shown);
-            } else if is_of(&referrer.from, "/natgateways/") {
-                properties.insert("natGateway".into(), shown);
-            } else {
-                properties.insert("loadBalancerFrontendIpConfiguration".into(), shown);
-            }
-        }
-        if !addresses.is_empty() {
-            properties.insert("publicIPAddresses".into(), addresses.into());
-        }
     }
 }
 

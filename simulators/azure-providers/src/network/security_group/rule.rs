@@ -7,268 +7,134 @@ use azure_types::ResourceId;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
-use azure_engine::document::{
-    Object, enumeration, fill, integer, items, known_members, name, references, stored_reference, strip,
-    take_properties, text,
-};
+use azure_engine::document::{Object, at, name, text};
 use azure_engine::error::{Code, Refusal};
-use azure_engine::reference::Reference;
+use azure_engine::member_table::Holds::{Derived, Number, Text, Texts, UsesAll, Word};
+use azure_engine::member_table::Member;
 
 const WRONG_PORTS: Code = Code::azures(400, "SecurityRuleInvalidPortRange");
 const WRONG_PREFIX: Code = Code::azures(400, "SecurityRuleInvalidAddressPrefix");
-const TWO_FAMILIES: Code =
-    Code::azures(400, "ResourceCannotContainAddressPrefixesFromDifferentAddressFamilies");
 const OVERLAP: Code = Code::azures(400, "OverlappingSubnetsNotPermittedInSecurityRule");
 const CONFLICT: Code = Code::azures(400, "SecurityRuleConflict");
 const MISSING: Code = Code::ours(400, "SecurityRuleParameterMissing");
 const UNSUPPORTED: Code = Code::azures(400, "SecurityRuleParameterContainsUnsupportedValue");
 const WRONG_PRIORITY: Code = Code::azures(400, "SecurityRuleInvalidPriority");
 
-/// Members that name application security groups in the place of addresses.
-const GROUPS: [&str; 2] = ["sourceApplicationSecurityGroups", "destinationApplicationSecurityGroups"];
+const TWO_FAMILIES: Code =
+    Code::azures(400, "ResourceCannotContainAddressPrefixesFromDifferentAddressFamilies");
 
-const MEMBERS: [&str; 17] = [
-    "access",
-    "description",
-    "destinationAddressPrefix",
-    "destinationAddressPrefixes",
-    "destinationApplicationSecurityGroups",
-    "destinationPortRange",
-    "destinationPortRanges",
-    "direction",
-    "priority",
-    "protocol",
-    "provisioningState",
-    "sourceAddressPrefix",
-    "sourceAddressPrefixes",
-    "sourceApplicationSecurityGroups",
-    "sourcePortRange",
-    "sourcePortRanges",
-    "resourceGuid",
+const GROUPS: &str = "applicationSecurityGroups";
+
+pub(super) static MEMBERS: [Member; 17] = [
+    Member::new("access", Word(&["Allow", "Deny"], false)),
+    Member::new("description", Text),
+    Member::new("destinationAddressPrefix", Text),
+    Member::new("destinationAddressPrefixes", Texts).or_empty(),
+    Member::new("destinationApplicationSecurityGroups", UsesAll(GROUPS)).none_if_empty(),
+    Member::new("destinationPortRange", Text),
+    Member::new("destinationPortRanges", Texts).or_empty(),
+    Member::new("direction", Word(&["Inbound", "Outbound"], false)),
+    Member::new("priority", Number(i64::MIN, i64::MAX)),
+    Member::new("protocol", Word(&["*", "Tcp", "Udp", "Icmp", "Esp", "Ah"], false)),
+    Member::new("provisioningState", Derived),
+    Member::new("resourceGuid", Derived),
+    Member::new("sourceAddressPrefix", Text),
+    Member::new("sourceAddressPrefixes", Texts).or_empty(),
+    Member::new("sourceApplicationSecurityGroups", UsesAll(GROUPS)).none_if_empty(),
+    Member::new("sourcePortRange", Text),
+    Member::new("sourcePortRanges", Texts).or_empty(),
 ];
 
 /// Service tags without a region; those of Azure services may carry one, as in `Storage.WestUS` ("Virtual
 /// network service tags").
-const TAGS: [&str; 101] = [
-    "ActionGroup",
-    "ApiManagement",
-    "AppConfiguration",
-    "AppService",
-    "AppServiceManagement",
-    "ApplicationInsightsAvailability",
-    "AutonomousDevelopmentPlatform",
-    "AzureActiveDirectory",
-    "AzureActiveDirectoryDomainServices",
-    "AzureAdvancedThreatProtection",
-    "AzureArcInfrastructure",
-    "AzureAttestation",
-    "AzureBackup",
-    "AzureBotService",
-    "AzureCloud",
-    "AzureCognitiveSearch",
-    "AzureConnectors",
-    "AzureContainerAppsService",
-    "AzureContainerRegistry",
-    "AzureCosmosDB",
-    "AzureDataExplorerManagement",
-    "AzureDataLake",
-    "AzureDatabricks",
-    "AzureDevOps",
-    "AzureDevSpaces",
-    "AzureDeviceUpdate",
-    "AzureDigitalTwins",
-    "AzureEventGrid",
-    "AzureFrontDoor",
-    "AzureHealthcareAPIs",
-    "AzureInformationProtection",
-    "AzureIoTHub",
-    "AzureKeyVault",
-    "AzureLoadBalancer",
-    "AzureLoadTestingInstanceManagement",
-    "AzureMachineLearning",
-    "AzureMachineLearningInference",
-    "AzureManagedGrafana",
-    "AzureMonitor",
-    "AzureMonitorForSAP",
-    "AzureOpenDatasets",
-    "AzurePlatformDNS",
-    "AzurePlatformIMDS",
-    "AzurePlatformLKM",
-    "AzureResourceManager",
-    "AzureSecurityCenter",
-    "AzureSentinel",
-    "AzureSignalR",
-    "AzureSiteRecovery",
-    "AzureSphere",
-    "AzureSpringCloud",
-    "AzureStack",
-    "AzureTrafficManager",
-    "AzureUpdateDelivery",
-    "AzureVideoAnalyzerForMedia",
-    "AzureWebPubSub",
-    "BatchNodeManagement",
-    "ChaosStudio",
-    "CognitiveServicesFrontend",
-    "CognitiveServicesManagement",
-    "DataFactory",
-    "DataFactoryManagement",
-    "Dynamics365BusinessCentral",
-    "Dynamics365ForMarketingEmail",
-    "EOPExternalPublishedIPs",
-    "EventHub",
-    "GatewayManager",
-    "GuestAndHybridManagement",
-    "HDInsight",
-    "Internet",
-    "KustoAnalytics",
-    "LogicApps",
-    "LogicAppsManagement",
-    "M365ManagementActivityApi",
-    "M365ManagementActivityApiWebhook",
-    "Marketplace",
-    "MicrosoftAzureFluidRelay",
-    "MicrosoftCloudAppSecurity",
-    "MicrosoftContainerRegistry",
-    "MicrosoftDefenderForEndpoint",
-    "MicrosoftPurviewPolicyDistribution",
-    "OneDsCollector",
-    "PowerBI",
-    "PowerPlatformInfra",
-    "PowerPlatformPlex",
-    "PowerQueryOnline",
-    "SCCservice",
-    "Scuba",
-    "SecurityCopilot",
-    "SerialConsole",
-    "ServiceBus",
-    "ServiceFabric",
-    "Sql",
-    "SqlManagement",
-    "Storage",
-    "StorageMover",
-    "StorageSyncService",
-    "VideoIndexer",
-    "VirtualNetwork",
-    "WindowsAdminCenter",
-    "WindowsVirtualDesktop",
-];
+const TAGS: &str = "\
+    ActionGroup ApiManagement AppConfiguration AppService AppServiceManagement \
+    ApplicationInsightsAvailability AutonomousDevelopmentPlatform AzureActiveDirectory \
+    AzureActiveDirectoryDomainServices AzureAdvancedThreatProtection AzureArcInfrastructure \
+    AzureAttestation AzureBackup AzureBotService AzureCloud AzureCognitiveSearch AzureConnectors \
+    AzureContainerAppsService AzureContainerRegistry AzureCosmosDB AzureDataExplorerManagement \
+    AzureDataLake AzureDatabricks AzureDevOps AzureDevSpaces AzureDeviceUpdate AzureDigitalTwins \
+    AzureEventGrid AzureFrontDoor AzureHealthcareAPIs AzureInformationProtection AzureIoTHub \
+    AzureKeyVault AzureLoadBalancer AzureLoadTestingInstanceManagement AzureMachineLearning \
+    AzureMachineLearningInference AzureManagedGrafana AzureMonitor AzureMonitorForSAP AzureOpenDatasets \
+    AzurePlatformDNS AzurePlatformIMDS AzurePlatformLKM AzureResourceManager AzureSecurityCenter \
+    AzureSentinel AzureSignalR AzureSiteRecovery AzureSphere AzureSpringCloud AzureStack \
+    AzureTrafficManager AzureUpdateDelivery AzureVideoAnalyzerForMedia AzureWebPubSub BatchNodeManagement \
+    ChaosStudio CognitiveServicesFrontend CognitiveServicesManagement DataFactory DataFactoryManagement \
+    Dynamics365BusinessCentral Dynamics365ForMarketingEmail EOPExternalPublishedIPs EventHub \
+    GatewayManager GuestAndHybridManagement HDInsight Internet KustoAnalytics LogicApps \
+    LogicAppsManagement M365ManagementActivityApi M365ManagementActivityApiWebhook Marketplace \
+    MicrosoftAzureFluidRelay MicrosoftCloudAppSecurity MicrosoftContainerRegistry \
+    MicrosoftDefenderForEndpoint MicrosoftPurviewPolicyDistribution OneDsCollector PowerBI \
+    PowerPlatformInfra PowerPlatformPlex PowerQueryOnline SCCservice Scuba SecurityCopilot SerialConsole \
+    ServiceBus ServiceFabric Sql SqlManagement Storage StorageMover StorageSyncService VideoIndexer \
+    VirtualNetwork WindowsAdminCenter WindowsVirtualDesktop";
 
-/// What the four places of a rule may hold.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Addresses,
-    Ports,
-}
-
-/// Checks one rule and fills its defaults.
-pub(crate) fn normalise(group: &ResourceId, mut child: Object) -> Result<Value, Refusal> {
-    let mut properties = take_properties(&mut child);
-    known_members(&mut properties, &MEMBERS, "SecurityRule")?;
-    strip(&mut properties, &["provisioningState", "resourceGuid"]);
-    let id = group.child("securityRules", child.get("name").and_then(Value::as_str).unwrap_or_default());
-    enumeration(&mut properties, "protocol", &["*", "Tcp", "Udp", "Icmp", "Esp", "Ah"], false)?;
-    enumeration(&mut properties, "access", &["Allow", "Deny"], false)?;
-    enumeration(&mut properties, "direction", &["Inbound", "Outbound"], false)?;
+/// Checks one rule.
+pub(super) fn check(id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
     for member in ["protocol", "access", "direction", "priority"] {
-        MISSING.details_when(
-            properties.get(member).is_none(),
-            format_args!(
-                "Required security rule parameters are missing for security rule with Id: {id} ({member})."
-            ),
-        )?;
+        missing(properties.get(member).is_none(), id, member)?;
     }
-    let priority = integer(&properties, "priority")?.unwrap_or_default();
-    WRONG_PRIORITY.details_when(!(100..=4096).contains(&priority), format_args!(
-                "Security rule has invalid Priority. Value provided: {priority} Allowed range 100-4096. Rule: {id}."
-            ))?;
-    properties.insert("priority".into(), priority.into());
-    for member in GROUPS {
-        if references(&mut properties, member)?.is_empty() {
-            properties.remove(member);
+    let priority = properties.get("priority").and_then(Value::as_i64).unwrap_or_default();
+    WRONG_PRIORITY.details_when(
+        !(100..=4096).contains(&priority),
+        format_args!(
+            "Security rule has invalid Priority. Value provided: {priority} Allowed range 100-4096. Rule: {id}."
+        ),
+    )?;
+    for side in ["source", "destination"] {
+        let ports = format!("{side}PortRange");
+        for value in values(properties, &ports, &format!("{ports}s"), false, id)? {
+            WRONG_PORTS.details_when(
+                !is_port_range(&value),
+                format_args!("Security rule {id} has invalid Port range. Value provided: {value}."),
+            )?;
+        }
+        let grouped = properties.contains_key(&format!("{side}ApplicationSecurityGroups"));
+        let (single, plural) = (format!("{side}AddressPrefix"), format!("{side}AddressPrefixes"));
+        let prefixes = values(properties, &single, &plural, grouped, id)?;
+        for value in &prefixes {
+            WRONG_PREFIX.details_when(
+                !is_prefix(value),
+                format_args!("Security rule {id} has invalid Address prefix. Value provided: {value}."),
+            )?;
+        }
+        if !properties.contains_key(&single) {
+            check_prefix_list(&plural, &prefixes, id)?;
         }
     }
-    for (single, plural, part, groups) in [
-        ("sourcePortRange", "sourcePortRanges", Part::Ports, None),
-        ("destinationPortRange", "destinationPortRanges", Part::Ports, None),
-        (
-            "sourceAddressPrefix",
-            "sourceAddressPrefixes",
-            Part::Addresses,
-            Some("sourceApplicationSecurityGroups"),
-        ),
-        (
-            "destinationAddressPrefix",
-            "destinationAddressPrefixes",
-            Part::Addresses,
-            Some("destinationApplicationSecurityGroups"),
-        ),
-    ] {
-        let grouped =
-            groups.is_some_and(|groups| !items(&Value::Object(properties.clone()), groups).is_empty());
-        check_part(&mut properties, single, plural, part, grouped, &id)?;
-    }
-    child.insert("properties".into(), Value::Object(properties));
-    Ok(Value::Object(child))
+    Ok(())
 }
 
-/// The application security groups that a stored rule names.
-pub(crate) fn references_of(id: &ResourceId, rule: &Value) -> Vec<Reference> {
-    GROUPS
-        .iter()
-        .flat_map(|member| items(rule, &format!("properties/{member}")))
-        .filter_map(|item| Some(Reference::uses(id, stored_reference(item, "id")?)))
-        .collect()
+fn missing(wrong: bool, id: &ResourceId, member: &str) -> Result<(), Refusal> {
+    MISSING.details_when(
+        wrong,
+        format_args!(
+            "Required security rule parameters are missing for security rule with Id: {id} ({member})."
+        ),
+    )
 }
 
-fn check_part(
+/// What a rule says of one place, in one member or in the other.
+fn values(
     properties: &mut Object,
     single: &str,
     plural: &str,
-    part: Part,
     grouped: bool,
     id: &ResourceId,
-) -> Result<(), Refusal> {
-    fill(properties, plural, json!([]));
-    if properties.get(single).and_then(Value::as_str) == Some("") {
+) -> Result<Vec<String>, Refusal> {
+    if properties.get(single).is_some_and(|value| value == "") {
         properties.remove(single);
     }
-    let many: Vec<String> = match properties.get(plural) {
-        Some(Value::Array(values)) => {
-            values.iter().map(|value| value.as_str().unwrap_or_default().to_owned()).collect()
-        }
-        _ => return Err(Refusal::bad_format(format!("Member '{plural}' must be an array."))),
-    };
     let one = properties.get(single).and_then(Value::as_str);
-    let wrong = |why: String| Err(UNSUPPORTED.details(format_args!("Security rule {id}: {why}.")));
-    match (one, many.is_empty()) {
-        (Some(_), false) => return wrong(format!("{single} and {plural} cannot both be specified")),
-        (None, true) if !grouped => {
-            return Err(MISSING.details(format_args!(
-                "Required security rule parameters are missing for security rule with Id: {id} ({single})."
-            )));
-        }
-        _ => {}
-    }
-    for value in one.into_iter().chain(many.iter().map(String::as_str)) {
-        let fine = match part {
-            Part::Ports => is_port_range(value),
-            Part::Addresses => is_prefix(value),
-        };
-        if !fine {
-            let code = match part {
-                Part::Ports => WRONG_PORTS,
-                Part::Addresses => WRONG_PREFIX,
-            };
-            let what = if part == Part::Ports { "Port range" } else { "Address prefix" };
-            return Err(
-                code.details(format_args!("Security rule {id} has invalid {what}. Value provided: {value}."))
-            );
-        }
-    }
-    match part {
-        Part::Ports => Ok(()),
-        Part::Addresses => check_prefix_list(plural, &many, id),
-    }
+    let many = properties.get(plural).and_then(Value::as_array).into_iter().flatten();
+    let many: Vec<String> = many.filter_map(|value| value.as_str().map(str::to_owned)).collect();
+    UNSUPPORTED.details_when(
+        one.is_some() && !many.is_empty(),
+        format_args!("Security rule {id}: {single} and {plural} cannot both be specified."),
+    )?;
+    missing(one.is_none() && many.is_empty() && !grouped, id, single)?;
+    Ok(one.map(str::to_owned).into_iter().chain(many).collect())
 }
 
 /// Several prefixes in one place are of one family, apart from each other, and no tags.
@@ -316,41 +182,46 @@ fn is_prefix(text: &str) -> bool {
         return true;
     }
     let base = text.split('.').next().unwrap_or_default();
-    TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(base))
+    TAGS.split(' ').any(|tag| tag.eq_ignore_ascii_case(base))
         || text.eq_ignore_ascii_case("AzureFrontDoor.Backend")
 }
 
 /// No two rules of one direction have the same priority.
 pub(crate) fn check_conflicts(rules: &[Value]) -> Result<(), Refusal> {
-    let mut seen: HashMap<(String, i64), &str> = HashMap::new();
+    let mut seen: HashMap<(Option<&str>, Option<i64>), &str> = HashMap::new();
     for rule in rules {
-        let direction = text(rule, "properties/direction").unwrap_or_default().to_owned();
-        let priority = azure_engine::document::at(rule, "properties/priority")
-            .and_then(Value::as_i64)
-            .unwrap_or_default();
-        if let Some(other) = seen.insert((direction, priority), name(rule)) {
-            return Err(CONFLICT.details(format_args!(
-                    "Security rule {other} conflicts with rule {}. Rules cannot have the same Priority and Direction.",
-                    name(rule)
-                )));
+        let priority = at(rule, "properties/priority").and_then(Value::as_i64);
+        if let Some(other) = seen.insert((text(rule, "properties/direction"), priority), name(rule)) {
+            let why = "Rules cannot have the same Priority and Direction.";
+            let one = name(rule);
+            return Err(
+                CONFLICT.details(format_args!("Security rule {other} conflicts with rule {one}. {why}"))
+            );
         }
     }
     Ok(())
 }
 
-/// The six rules that every security group ends with.
-pub(crate) fn defaults() -> Vec<Value> {
-    let rule = |name: &str,
-                description: &str,
-                from: &str,
-                to: &str,
-                access: &str,
-                priority: i64,
-                direction: &str| {
+/// The rules that every security group ends with; their names say what they do.
+const DEFAULTS: [(&str, &str, &str, &str, i64); 6] = [
+    ("AllowVnetInBound", "inbound traffic from all VMs in VNET", VNET, VNET, 65_000),
+    ("AllowAzureLoadBalancerInBound", "inbound traffic from azure load balancer", BALANCER, "*", 65_001),
+    ("DenyAllInBound", "all inbound traffic", "*", "*", 65_500),
+    ("AllowVnetOutBound", "outbound traffic from all VMs to all VMs in VNET", VNET, VNET, 65_000),
+    ("AllowInternetOutBound", "outbound traffic from all VMs to Internet", "*", "Internet", 65_001),
+    ("DenyAllOutBound", "all outbound traffic", "*", "*", 65_500),
+];
+
+const BALANCER: &str = "AzureLoadBalancer";
+const VNET: &str = "VirtualNetwork";
+
+pub(super) fn defaults() -> Vec<Value> {
+    let rule = |(name, what, from, to, priority): (&str, &str, &str, &str, i64)| {
+        let access = if name.starts_with("Allow") { "Allow" } else { "Deny" };
         json!({
             "name": name,
             "properties": {
-                "description": description,
+                "description": format!("{access} {what}"),
                 "protocol": "*",
                 "sourcePortRange": "*",
                 "destinationPortRange": "*",
@@ -358,7 +229,7 @@ pub(crate) fn defaults() -> Vec<Value> {
                 "destinationAddressPrefix": to,
                 "access": access,
                 "priority": priority,
-                "direction": direction,
+                "direction": if name.ends_with("InBound") { "Inbound" } else { "Outbound" },
                 "sourcePortRanges": [],
                 "destinationPortRanges": [],
                 "sourceAddressPrefixes": [],
@@ -366,44 +237,5 @@ pub(crate) fn defaults() -> Vec<Value> {
             },
         })
     };
-    vec![
-        rule(
-            "AllowVnetInBound",
-            "Allow inbound traffic from all VMs in VNET",
-            "VirtualNetwork",
-            "VirtualNetwork",
-            "Allow",
-            65_000,
-            "Inbound",
-        ),
-        rule(
-            "AllowAzureLoadBalancerInBound",
-            "Allow inbound traffic from azure load balancer",
-            "AzureLoadBalancer",
-            "*",
-            "Allow",
-            65_001,
-            "Inbound",
-        ),
-        rule("DenyAllInBound", "Deny all inbound traffic", "*", "*", "Deny", 65_500, "Inbound"),
-        rule(
-            "AllowVnetOutBound",
-            "Allow outbound traffic from all VMs to all VMs in VNET",
-            "VirtualNetwork",
-            "VirtualNetwork",
-            "Allow",
-            65_000,
-            "Outbound",
-        ),
-        rule(
-            "AllowInternetOutBound",
-            "Allow outbound traffic from all VMs to Internet",
-            "*",
-            "Internet",
-            "Allow",
-            65_001,
-            "Outbound",
-        ),
-        rule("DenyAllOutBound", "Deny all outbound traffic", "*", "*", "Deny", 65_500, "Outbound"),
-    ]
+    DEFAULTS.into_iter().map(rule).collect()
 }

@@ -37,14 +37,3 @@ pub(crate) fn count_in_region(azure: &AzureState, resource_type: &str, proposal:
     let all = azure.store.of_type_below(resource_type, &subscription);
     all.into_iter().filter(|record| record.body.get("location") == location).count() as u64
 }
-
-/// Refuses to delete what others point at, in Azure's code and the words that `says` makes of who they are.
-pub(crate) fn check_unused(
-    azure: &AzureState,
-    id: &ResourceId,
-    code: Code,
-    says: impl FnOnce(&[&str]) -> String,
-) -> Result<(), Refusal> {
-    let users: Vec<&str> = azure.store.referrers(id).map(|referrer| referrer.from.as_str()).collect();
-    if users.is_empty() { Ok(()) } else { Err(code.details(says(&users))) }
-}

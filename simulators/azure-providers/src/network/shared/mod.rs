@@ -4,6 +4,7 @@ pub(crate) mod addresses;
 pub(crate) mod checks;
 pub(crate) mod children;
 pub(crate) mod codes;
+pub(crate) mod ip_tag;
 pub(crate) mod protocol;
 pub(crate) mod resource_guid;
 pub(crate) mod sku;

@@ -3,9 +3,11 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::network::shared::children::take_children;
-use azure_engine::document::{Object, items, known_members, name, take_properties, text};
+use crate::network::shared::children::each_child;
+use azure_engine::document::{Object, items, name, text};
 use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{Anything, Derived, Text, Texts};
+use azure_engine::member_table::Member;
 use azure_engine::provider::AzureState;
 
 const DELEGATED: Code = Code::azures(400, "SubnetHasDelegations");
@@ -18,13 +20,24 @@ const WRONG_ENDPOINT: Code = Code::ours(400, "InvalidServiceEndpoint");
 /// Services whose endpoints serve the region alone; those of the others serve every region.
 const REGIONAL: [&str; 2] = ["Microsoft.Sql", "Microsoft.Storage"];
 
+pub(super) static MEMBERS: [Member; 3] = [
+    Member::new("actions", Derived),
+    Member::new("provisioningState", Derived),
+    Member::new("serviceName", Text),
+];
+
+pub(super) static ENDPOINT: [Member; 4] = [
+    Member::new("locations", Texts),
+    Member::new("networkIdentifier", Anything),
+    Member::new("provisioningState", Derived),
+    Member::new("service", Text),
+];
+
 /// Checks the delegations of a subnet: at most one, to a service that it names.
-pub(crate) fn delegations(subnet: &ResourceId, properties: &mut Object) -> Result<Vec<Value>, Refusal> {
-    let mut all = Vec::new();
-    for mut child in take_children(subnet, properties, "delegations")?.unwrap_or_default() {
-        let mut inner = take_properties(&mut child);
-        known_members(&mut inner, &["actions", "provisioningState", "serviceName"], "Delegation")?;
-        let service = inner.get("serviceName").and_then(Value::as_str).unwrap_or_default().to_owned();
+pub(super) fn check(subnet: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
+    let mut count = 0;
+    for (_, inner) in each_child(subnet, properties, "delegations") {
+        let service = inner.get("serviceName").and_then(Value::as_str).unwrap_or_default();
         NO_SUCH_SERVICE.details_when(
             service.split('/').count() != 2 || service.split('/').any(str::is_empty),
             format_args!(
@@ -32,26 +45,23 @@ pub(crate) fn delegations(subnet: &ResourceId, properties: &mut Object) -> Resul
             ),
         )?;
         // Which actions a service may take follows from the service.
-        let actions =
-            ["join/action"].map(|action| format!("Microsoft.Network/virtualNetworks/subnets/{action}"));
-        child.insert("properties".into(), json!({ "serviceName": service, "actions": actions }));
-        all.push(Value::Object(child));
+        inner.insert("actions".into(), json!(["Microsoft.Network/virtualNetworks/subnets/join/action"]));
+        count += 1;
     }
     TWO_DELEGATIONS
-        .details_when(all.len() > 1, format_args!("Subnet {subnet} cannot have more than one delegation."))?;
-    Ok(all)
+        .details_when(count > 1, format_args!("Subnet {subnet} cannot have more than one delegation."))
 }
 
 /// Checks the service endpoints of a subnet and says where each serves.
-pub(crate) fn endpoints(subnet: &ResourceId, location: &str, properties: &mut Object) -> Result<(), Refusal> {
-    let Some(value) = properties.remove("serviceEndpoints") else { return Ok(()) };
-    let Value::Array(given) = value else {
-        return Err(Refusal::bad_format("Member 'serviceEndpoints' must be an array."));
-    };
+pub(super) fn locate_endpoints(
+    subnet: &ResourceId,
+    location: &str,
+    properties: &mut Object,
+) -> Result<(), Refusal> {
+    let endpoints = properties.get_mut("serviceEndpoints").and_then(Value::as_array_mut);
     let mut services: Vec<String> = Vec::new();
-    let mut normal = Vec::with_capacity(given.len());
-    for endpoint in given {
-        let service = text(&endpoint, "service").unwrap_or_default();
+    for endpoint in endpoints.into_iter().flatten().filter_map(Value::as_object_mut) {
+        let service = endpoint.get("service").and_then(Value::as_str).unwrap_or_default();
         WRONG_ENDPOINT.details_when(
             !service.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("Microsoft.")),
             format_args!("Subnet {subnet} has a service endpoint for '{service}', which is no service."),
@@ -60,20 +70,12 @@ pub(crate) fn endpoints(subnet: &ResourceId, location: &str, properties: &mut Ob
             services.iter().any(|known| known.eq_ignore_ascii_case(service)),
             format_args!("Subnet {subnet} has more than one service endpoint for {service}."),
         )?;
-        let regional = REGIONAL.iter().any(|known| known.eq_ignore_ascii_case(service));
-        let locations = match items(&endpoint, "locations") {
-            [] if regional => json!([location]),
-            [] => json!(["*"]),
-            given => json!(given),
-        };
-        let mut shown = json!({ "service": service, "locations": locations });
-        if let (Some(address), Some(shown)) = (endpoint.get("networkIdentifier"), shown.as_object_mut()) {
-            shown.insert("networkIdentifier".into(), address.clone());
-        }
         services.push(service.to_owned());
-        normal.push(shown);
+        let regional = REGIONAL.iter().any(|known| known.eq_ignore_ascii_case(service));
+        if endpoint.get("locations").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+            endpoint.insert("locations".into(), json!([if regional { location } else { "*" }]));
+        }
     }
-    properties.insert("serviceEndpoints".into(), normal.into());
     Ok(())
 }
 

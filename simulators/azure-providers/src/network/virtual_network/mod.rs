@@ -12,44 +12,47 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use crate::network::shared::codes::{ADDRESS_FORMAT, PREFIX_FORMAT};
-use crate::network::shared::{
-    addresses::prefixes_of,
-    checks::{bounded, check_unused},
-    children::take_children,
-    protocol::protocol,
-    resource_guid::resource_guid,
-};
-use azure_engine::document::{
-    Object, enumeration, fill, into_object, items, known_members, name, reference, strip, take_properties,
-};
+use crate::network::shared::{addresses::prefixes_of, children::each_child, protocol::protocol};
+use azure_engine::document::{self, fill, into_object, items, name, stored_reference, take_properties};
 use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{
+    Anything, Children, Derived, Flag, Guid, Names, Number, Object, Texts, Word,
+};
+use azure_engine::member_table::Member;
 use azure_engine::provider::{
     AzureState, ChildCollection, Concurrency, Proposal, Protocol, Record, ResourceType,
 };
-use azure_engine::reference::{Reference, Role, is_of};
+use azure_engine::reference::Role;
 
 const SUBNET_IN_USE: Code = Code::azures(400, "InUseSubnetCannotBeDeleted");
 const IN_USE: Code = Code::azures(400, "InUseVirtualNetworkCannotBeDeleted");
 const IN_USE_PREFIX_CANNOT_BE_DELETED: Code = Code::ours(400, "InUsePrefixCannotBeDeleted");
 const PREFIXES_OVERLAP: Code = Code::ours(400, "VnetAddressPrefixesOverlap");
 
-const MEMBERS: [&str; 16] = [
-    "addressSpace",
-    "bgpCommunities",
-    "ddosProtectionPlan",
-    "defaultPublicNatGateway",
-    "dhcpOptions",
-    "enableDdosProtection",
-    "enableVmProtection",
-    "encryption",
-    "flowLogs",
-    "flowTimeoutInMinutes",
-    "ipAllocations",
-    "privateEndpointVNetPolicies",
-    "provisioningState",
-    "resourceGuid",
-    "subnets",
-    "virtualNetworkPeerings",
+static MEMBERS: [Member; 16] = [
+    Member::new("addressSpace", Anything),
+    Member::new("bgpCommunities", Anything),
+    Member::new("ddosProtectionPlan", Names("ddosProtectionPlans")),
+    Member::new("defaultPublicNatGateway", Derived),
+    Member::new("dhcpOptions", Object(&DHCP_OPTIONS)),
+    Member::new("enableDdosProtection", Flag).or_flag(false),
+    Member::new("enableVmProtection", Flag),
+    Member::new("encryption", Object(&ENCRYPTION)),
+    Member::new("flowLogs", Derived),
+    Member::new("flowTimeoutInMinutes", Number(4, 30)),
+    Member::new("ipAllocations", Anything),
+    Member::new("privateEndpointVNetPolicies", Word(&["Disabled", "Basic"], true)),
+    Member::new("provisioningState", Derived),
+    Member::new("resourceGuid", Guid),
+    Member::new("subnets", Children(&subnet::MEMBERS)),
+    Member::new(peering::COLLECTION, Children(&peering::MEMBERS)),
+];
+
+static DHCP_OPTIONS: [Member; 1] = [Member::new("dnsServers", Texts).or_empty()];
+
+static ENCRYPTION: [Member; 2] = [
+    Member::new("enabled", Flag).or_flag(false),
+    Member::new("enforcement", Word(&["AllowUnencrypted", "DropUnencrypted"], true)),
 ];
 
 pub(crate) struct VirtualNetworks;
@@ -70,37 +73,33 @@ impl ResourceType for VirtualNetworks {
         &PROTOCOL
     }
 
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
-        known_members(&mut properties, &MEMBERS, "VirtualNetwork")?;
-        strip(&mut properties, &["provisioningState", "resourceGuid", "flowLogs"]);
-        resource_guid(azure, &proposal, &mut properties);
-        enumeration(&mut properties, "privateEndpointVNetPolicies", &["Disabled", "Basic"], true)?;
-        fill(&mut properties, "enableDdosProtection", false);
-        check_options(azure, id, &mut properties)?;
+        check_options(azure, id, &properties)?;
         let space = address_space(id, properties.get("addressSpace"))?;
-        let peerings = match take_children(id, &mut properties, peering::COLLECTION)? {
-            Some(children) => peering::normalise(azure, &proposal, &space, children)?,
-            None => {
-                items(proposal.old.map_or(&Value::Null, |old| &old.body), "properties/virtualNetworkPeerings")
-                    .to_vec()
-            }
-        };
-        properties.insert(peering::COLLECTION.into(), peerings.into());
-        let location = proposal.body.get("location").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let old_subnets = proposal.old_member("properties/subnets").and_then(Value::as_array);
-        let subnets = match take_children(id, &mut properties, "subnets")? {
-            Some(subnets) => subnets
-                .into_iter()
-                .map(|child| subnet::normalise(id, &location, child).map(Value::Object))
-                .collect::<Result<Vec<_>, _>>()?,
-            None if azure.options.keep_omitted_subnets => old_subnets.cloned().unwrap_or_default(),
-            None => Vec::new(),
-        };
-        subnet::check_inside(id, &space, &subnets)?;
-        subnet::check_overlaps(&subnets)?;
-        for old in old_subnets.into_iter().flatten() {
+        if properties.contains_key(peering::COLLECTION) {
+            peering::check_all(azure, &proposal, &space, &mut properties)?;
+        } else {
+            let kept = proposal.old_member("properties/virtualNetworkPeerings").cloned();
+            properties.insert(peering::COLLECTION.into(), kept.unwrap_or_else(|| json!([])));
+        }
+        let old = proposal.old_member("properties/subnets").filter(|_| azure.options.keep_omitted_subnets);
+        fill(&mut properties, "subnets", old.cloned().unwrap_or_else(|| json!([])));
+        let location = proposal.body.get("location").and_then(Value::as_str).unwrap_or_default();
+        for (subnet, properties) in each_child(id, &mut properties, "subnets") {
+            subnet::check(&subnet, location, properties)?;
+        }
+        let properties = Value::Object(properties);
+        let subnets = items(&properties, "subnets");
+        subnet::check_inside(id, &space, subnets)?;
+        subnet::check_overlaps(subnets)?;
+        let old = proposal.old.map_or(&[][..], |old| items(&old.body, "properties/subnets"));
+        for old in old {
             let old_id = id.child("subnets", name(old));
             match subnets.iter().find(|new| name(new).eq_ignore_ascii_case(name(old))) {
                 None => check_unused_subnet(azure, &old_id)?,
@@ -110,20 +109,7 @@ impl ResourceType for VirtualNetworks {
                 }
             }
         }
-        properties.insert("subnets".into(), subnets.into());
-        let mut body = proposal.body;
-        body.insert("properties".into(), Value::Object(properties));
-        Ok(Value::Object(body))
-    }
-
-    fn references(&self, record: &Record) -> Vec<Reference> {
-        items(&record.body, "properties/subnets")
-            .iter()
-            .flat_map(|child| subnet::references(&record.id.child("subnets", name(child)), child))
-            .chain(items(&record.body, "properties/virtualNetworkPeerings").iter().filter_map(|child| {
-                peering::reference_of(&record.id.child(peering::COLLECTION, name(child)), child)
-            }))
-            .collect()
+        Ok(proposal.stored(into_object(properties)))
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
@@ -136,21 +122,12 @@ impl ResourceType for VirtualNetworks {
         record: &Record,
         collection: &str,
         id: &ResourceId,
-        properties: &mut Object,
+        properties: &mut document::Object,
     ) {
         if collection == peering::COLLECTION {
             peering::present(azure, record, id, properties);
         } else {
-            delegation::present(id, &azure.etag(record), azure.state_name(record), properties);
-            let endpoints: Vec<Value> = azure
-                .store
-                .referrers(id)
-                .filter(|user| is_of(&user.from, "/privateendpoints/"))
-                .map(|user| json!({ "id": user.from }))
-                .collect();
-            if !endpoints.is_empty() {
-                properties.insert("privateEndpoints".into(), endpoints.into());
-            }
+            delegation::present(id, &azure.etag(record), record.state.as_str(), properties);
         }
     }
 
@@ -210,45 +187,33 @@ fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>, R
 }
 
 /// What a network has beside addresses.
-fn check_options(azure: &AzureState, id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
-    if let Some(plan) = reference(properties, "ddosProtectionPlan")?
-        && azure.store.get(&plan).is_none()
-    {
+fn check_options(azure: &AzureState, id: &ResourceId, properties: &document::Object) -> Result<(), Refusal> {
+    let plan = properties.get("ddosProtectionPlan").and_then(|plan| stored_reference(plan, "id"));
+    if let Some(plan) = plan.filter(|plan| azure.store.get(plan).is_none()) {
         return Err(Refusal::invalid_reference(&plan, id));
     }
-    bounded(properties, "flowTimeoutInMinutes", 4..=30, None, id)?;
-    if let Some(encryption) = properties.remove("encryption") {
-        let mut encryption = into_object(encryption);
-        fill(&mut encryption, "enabled", false);
-        enumeration(&mut encryption, "enforcement", &["AllowUnencrypted", "DropUnencrypted"], true)?;
-        properties.insert("encryption".into(), Value::Object(encryption));
-    }
-    if let Some(options) = properties.remove("dhcpOptions") {
-        let mut options = into_object(options);
-        fill(&mut options, "dnsServers", json!([]));
-        let wrong = items(&Value::Object(options.clone()), "dnsServers")
-            .iter()
-            .map(|server| server.as_str().unwrap_or_default().to_owned())
-            .find(|server| server.parse::<std::net::IpAddr>().is_err());
-        if let Some(server) = wrong {
-            return Err(ADDRESS_FORMAT
-                .details(format_args!("The DNS server '{server}' of {id} is not a valid IP address.")));
-        }
-        properties.insert("dhcpOptions".into(), Value::Object(options));
+    let servers = properties.get("dhcpOptions").map_or(&[][..], |options| items(options, "dnsServers"));
+    for server in servers.iter().filter_map(Value::as_str) {
+        ADDRESS_FORMAT.details_when(
+            server.parse::<std::net::IpAddr>().is_err(),
+            format_args!("The DNS server '{server}' of {id} is not a valid IP address."),
+        )?;
     }
     Ok(())
 }
 
 /// A subnet that anybody uses stays.
 fn check_unused_subnet(azure: &AzureState, subnet: &ResourceId) -> Result<(), Refusal> {
-    check_unused(azure, subnet, SUBNET_IN_USE, |users| {
-        format!(
+    let users: Vec<&str> = azure.store.referrers(subnet).map(|user| user.from.as_str()).collect();
+    SUBNET_IN_USE.details_when(
+        !users.is_empty(),
+        format_args!(
             "Subnet {} is in use by {} and cannot be deleted. In order to delete the subnet, delete all the resources \
              within the subnet. See aka.ms/deletesubnet.",
             subnet.name(),
             users.join(", ")
-        )
-    })
+        ),
+    )
 }
 
 /// Addresses that are in use stay inside the subnet's prefixes.

@@ -4,12 +4,13 @@ use azure_types::ResourceId;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
-use azure_engine::document::{
-    Object, fill, items, known_members, name, reference, stored_reference, strip, take_properties,
-};
+use crate::network::shared::children::{each_child, old_child};
+use azure_engine::document::{Object, at, items, name, stored_reference};
 use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{Anything, Derived, Flag, Uses};
+use azure_engine::member_table::Member;
 use azure_engine::provider::{AzureState, Proposal, Record};
-use azure_engine::reference::{Reference, Role};
+use azure_engine::reference::Role;
 
 const DISCONNECTED: Code = Code::azures(400, "RemotePeeringIsDisconnected");
 const NO_GATEWAYS: Code = Code::azures(400, "RemoteVnetHasNoGateways");
@@ -22,126 +23,97 @@ pub(crate) const COLLECTION: &str = "virtualNetworkPeerings";
 /// Hidden member of a network: the peerings of it that have been connected once.
 const CONNECTED: &str = "connectedPeerings";
 
-const MEMBERS: [&str; 22] = [
-    "allowForwardedTraffic",
-    "allowGatewayTransit",
-    "allowVirtualNetworkAccess",
-    "doNotVerifyRemoteGateways",
-    "enableOnlyIPv6Peering",
-    "localAddressSpace",
-    "localSubnetNames",
-    "localVirtualNetworkAddressSpace",
-    "peerCompleteVnets",
-    "peeringState",
-    "peeringSyncLevel",
-    "provisioningState",
-    "remoteAddressSpace",
-    "remoteBgpCommunities",
-    "remoteGateways",
-    "remoteSubnetNames",
-    "remoteVirtualNetwork",
-    "remoteVirtualNetworkAddressSpace",
-    "remoteVirtualNetworkEncryption",
-    "resourceGuid",
-    "routeServiceVips",
-    "useRemoteGateways",
-];
-
-/// Members that only the service writes. What this side last heard of the other side's addresses
-/// (`remoteAddressSpace`) is heard again with every write.
-const DERIVED: [&str; 11] = [
-    "localAddressSpace",
-    "localVirtualNetworkAddressSpace",
-    "peeringState",
-    "peeringSyncLevel",
-    "provisioningState",
-    "remoteAddressSpace",
-    "remoteBgpCommunities",
-    "remoteGateways",
-    "remoteVirtualNetworkAddressSpace",
-    "remoteVirtualNetworkEncryption",
-    "resourceGuid",
+pub(super) static MEMBERS: [Member; 22] = [
+    Member::new("allowForwardedTraffic", Flag).or_flag(false),
+    Member::new("allowGatewayTransit", Flag).or_flag(false),
+    Member::new("allowVirtualNetworkAccess", Flag).or_flag(true),
+    Member::new("doNotVerifyRemoteGateways", Flag).or_flag(false),
+    Member::new("enableOnlyIPv6Peering", Flag),
+    Member::new("localAddressSpace", Derived),
+    Member::new("localSubnetNames", Anything),
+    Member::new("localVirtualNetworkAddressSpace", Derived),
+    Member::new("peerCompleteVnets", Flag).or_flag(true),
+    Member::new("peeringState", Derived),
+    Member::new("peeringSyncLevel", Derived),
+    Member::new("provisioningState", Derived),
+    // What this side last heard of the other side's addresses is heard again with every write.
+    Member::new("remoteAddressSpace", Derived),
+    Member::new("remoteBgpCommunities", Derived),
+    Member::new("remoteGateways", Derived),
+    Member::new("remoteSubnetNames", Anything),
+    // The other network may be in another region, and may go: nothing here holds it.
+    Member::new("remoteVirtualNetwork", Uses("virtualNetworks")).role(Role::Names).required(),
+    Member::new("remoteVirtualNetworkAddressSpace", Derived),
+    Member::new("remoteVirtualNetworkEncryption", Derived),
+    Member::new("resourceGuid", Derived),
+    Member::new("routeServiceVips", Anything),
+    Member::new("useRemoteGateways", Flag).or_flag(false),
 ];
 
 /// Checks the peerings of a network whose address space will be `space`.
-pub(crate) fn normalise(
+pub(super) fn check_all(
     azure: &AzureState,
     proposal: &Proposal<'_>,
     space: &[IpNet],
-    children: Vec<Object>,
-) -> Result<Vec<Value>, Refusal> {
+    properties: &mut Object,
+) -> Result<(), Refusal> {
+    let network = proposal.id;
     let mut remotes: Vec<ResourceId> = Vec::new();
-    for child in &children {
-        let reference = child.get("properties").and_then(|properties| properties.get("remoteVirtualNetwork"));
-        let Some(remote) = reference.and_then(|reference| stored_reference(reference, "id")) else {
-            continue;
-        };
-        if remotes.contains(&remote) {
-            return Err(PEERED_TWICE.details(format_args!(
-                    "Peering {} cannot be created: another peering of {} already references remote virtual network \
-                     {remote}.",
-                    child.get("name").and_then(Value::as_str).unwrap_or_default(),
-                    proposal.id
-                )));
-        }
+    for (id, properties) in each_child(network, properties, COLLECTION) {
+        let remote = properties.get("remoteVirtualNetwork").and_then(|remote| stored_reference(remote, "id"));
+        let Some(remote) = remote else { continue };
+        PEERED_TWICE.details_when(
+            remotes.contains(&remote),
+            format_args!(
+                "Peering {} cannot be created: another peering of {network} already references remote virtual network \
+                 {remote}.",
+                id.name()
+            ),
+        )?;
+        check(azure, proposal, space, &id, &remote, properties)?;
         remotes.push(remote);
     }
-    children.into_iter().map(|child| one(azure, proposal, space, child)).collect()
+    Ok(())
 }
 
-fn one(
+fn check(
     azure: &AzureState,
     proposal: &Proposal<'_>,
     space: &[IpNet],
-    mut child: Object,
-) -> Result<Value, Refusal> {
+    id: &ResourceId,
+    remote: &ResourceId,
+    properties: &mut Object,
+) -> Result<(), Refusal> {
     let network = proposal.id;
-    let id = network.child(COLLECTION, child.get("name").and_then(Value::as_str).unwrap_or_default());
-    let mut properties = take_properties(&mut child);
-    known_members(&mut properties, &MEMBERS, "VirtualNetworkPeering")?;
-    strip(&mut properties, &DERIVED);
-    let Some(remote) = reference(&mut properties, "remoteVirtualNetwork")? else {
-        return Err(Refusal::bad_format(format!("Peering {id} needs a remoteVirtualNetwork.")));
-    };
-    fill(&mut properties, "allowVirtualNetworkAccess", true);
-    fill(&mut properties, "peerCompleteVnets", true);
-    let flags =
-        ["allowForwardedTraffic", "allowGatewayTransit", "doNotVerifyRemoteGateways", "useRemoteGateways"];
-    for member in flags {
-        fill(&mut properties, member, false);
-    }
     WITH_ITSELF.details_when(
-        remote == *network,
+        remote == network,
         format_args!("Peering {id} cannot reference its own virtual network."),
     )?;
-    let old = proposal
-        .old_member("properties/virtualNetworkPeerings")
-        .and_then(Value::as_array)
-        .and_then(|all| all.iter().find(|old| name(old).eq_ignore_ascii_case(id.name())))
-        .filter(|old| remote_of(old).as_ref() == Some(&remote));
-    match (azure.store.get(&remote), old) {
+    let old = old_child(proposal.old, id).filter(|old| remote_of(old).as_ref() == Some(remote));
+    match (azure.store.get(remote), old) {
         (Some(other), old) => {
             if old.is_none() {
-                check_other_side(&id, network, other)?;
+                check_other_side(id, network, other)?;
             }
             let theirs = space_of(other);
-            check_overlap(&id, network, space, other, &theirs)?;
+            check_overlap(id, network, space, other, &theirs)?;
             properties.insert("remoteAddressSpace".into(), shown(&theirs));
         }
         // A peering outlives the other network.
         (None, Some(old)) => {
-            if let Some(heard) = azure_engine::document::at(old, "properties/remoteAddressSpace") {
+            if let Some(heard) = at(old, "properties/remoteAddressSpace") {
                 properties.insert("remoteAddressSpace".into(), heard.clone());
             }
         }
-        (None, None) => return Err(Refusal::invalid_reference(&remote, &id)),
+        (None, None) => return Err(Refusal::invalid_reference(remote, id)),
     }
-    NO_GATEWAYS.details_when(properties.get("useRemoteGateways") == Some(&Value::Bool(true)), format_args!(
-                "Peering {id} cannot have UseRemoteGateways flag set to true because remote virtual network {remote} \
-                 referenced by the peering does not have any gateways."
-            ))?;
-    child.insert("properties".into(), Value::Object(properties));
-    Ok(Value::Object(child))
+    NO_GATEWAYS.details_when(
+        properties.get("useRemoteGateways") == Some(&Value::Bool(true)),
+        format_args!(
+            "Peering {id} cannot have UseRemoteGateways flag set to true because remote virtual network {remote} \
+             referenced by the peering does not have any gateways."
+        ),
+    )
 }
 
 /// A side that was left alone must be made anew before it can be joined again.
@@ -177,12 +149,6 @@ fn check_overlap(
             other.id,
             overlapping.join(", ")
         )))
-}
-
-/// The other network may be in another region, and may go: nothing here holds it.
-pub(crate) fn reference_of(id: &ResourceId, peering: &Value) -> Option<Reference> {
-    let to = remote_of(peering)?;
-    Some(Reference { from: id.clone(), to, role: Role::Names, address: None })
 }
 
 /// Notes on both sides which peerings are connected now, so that a side that loses its other one

@@ -2,17 +2,17 @@
 
 use azure_types::ResourceId;
 use ipnet::IpNet;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::delegation;
 use crate::network::shared::addresses::prefixes_of;
 use crate::network::shared::codes::PREFIX_FORMAT;
-use azure_engine::document::{
-    Object, enumeration, into_object, items, known_members, reference, references as listed_references,
-    stored_reference, strip, take_properties,
-};
+use azure_engine::document::{Object, at, items, name};
 use azure_engine::error::{Code, Refusal};
-use azure_engine::reference::Reference;
+use azure_engine::member_table::Holds::{
+    Anything, Children, Derived, Flag, Objects, Text, Texts, Users, Uses, UsesAll, Word,
+};
+use azure_engine::member_table::Member;
 
 const OUTSIDE_NETWORK: Code = Code::azures(400, "NetcfgSubnetRangeOutsideVnet");
 const SHARED_WITH_OUTBOUND: Code = Code::ours(400, "SharingScopeNeedsNoDefaultOutboundAccess");
@@ -20,74 +20,47 @@ const SUBNETS_OVERLAP: Code = Code::azures(400, "NetcfgSubnetRangesOverlap");
 const WRONG_NOTATION: Code = Code::azures(400, "InvalidCIDRNotation");
 const WRONG_SIZE: Code = Code::azures(400, "NetcfgInvalidSubnet");
 
-const MEMBERS: [&str; 23] = [
-    "addressPrefix",
-    "addressPrefixes",
-    "applicationGatewayIPConfigurations",
-    "defaultOutboundAccess",
-    "delegations",
-    "ipAllocations",
-    "ipConfigurationProfiles",
-    "ipConfigurations",
-    "ipamPoolPrefixAllocations",
-    "natGateway",
-    "networkSecurityGroup",
-    "privateEndpointNetworkPolicies",
-    "privateEndpoints",
-    "privateLinkServiceNetworkPolicies",
-    "provisioningState",
-    "purpose",
-    "resourceNavigationLinks",
-    "routeTable",
-    "serviceAssociationLinks",
-    "serviceEndpointPolicies",
-    "serviceEndpoints",
-    "serviceGateway",
-    "sharingScope",
+const LINK_POLICIES: [&str; 2] = ["Enabled", "Disabled"];
+const ENDPOINT_POLICIES: [&str; 4] =
+    ["Disabled", "Enabled", "NetworkSecurityGroupEnabled", "RouteTableEnabled"];
+
+pub(super) static MEMBERS: [Member; 23] = [
+    Member::new("addressPrefix", Text),
+    Member::new("addressPrefixes", Texts),
+    Member::new("applicationGatewayIPConfigurations", Anything),
+    Member::new("defaultOutboundAccess", Flag),
+    Member::new("delegations", Children(&delegation::MEMBERS)).or_empty(),
+    Member::new("ipAllocations", Anything),
+    Member::new("ipConfigurationProfiles", Derived),
+    Member::new("ipConfigurations", Derived),
+    Member::new("ipamPoolPrefixAllocations", Anything),
+    Member::new("natGateway", Uses("natGateways")),
+    Member::new("networkSecurityGroup", Uses("networkSecurityGroups")),
+    Member::new("privateEndpointNetworkPolicies", Word(&ENDPOINT_POLICIES, true)),
+    Member::new("privateEndpoints", Users("privateEndpoints")),
+    Member::new("privateLinkServiceNetworkPolicies", Word(&LINK_POLICIES, true)),
+    Member::new("provisioningState", Derived),
+    Member::new("purpose", Derived),
+    Member::new("resourceNavigationLinks", Derived),
+    Member::new("routeTable", Uses("routeTables")),
+    Member::new("serviceAssociationLinks", Derived),
+    Member::new("serviceEndpointPolicies", UsesAll("serviceEndpointPolicies")).none_if_empty(),
+    Member::new("serviceEndpoints", Objects(&delegation::ENDPOINT)),
+    Member::new("serviceGateway", Anything),
+    Member::new("sharingScope", Word(&["Tenant", "DelegatedServices"], false)),
 ];
 
-/// Members that only the service writes.
-const DERIVED: [&str; 7] = [
-    "ipConfigurationProfiles",
-    "ipConfigurations",
-    "privateEndpoints",
-    "provisioningState",
-    "purpose",
-    "resourceNavigationLinks",
-    "serviceAssociationLinks",
-];
-
-/// Checks a subnet and fills its defaults.
-pub(crate) fn normalise(network: &ResourceId, location: &str, mut child: Object) -> Result<Object, Refusal> {
-    let id = network.child("subnets", child.get("name").and_then(Value::as_str).unwrap_or_default());
-    let mut properties = take_properties(&mut child);
-    known_members(&mut properties, &MEMBERS, "Subnet")?;
-    strip(&mut properties, &DERIVED);
-    let delegations = delegation::delegations(&id, &mut properties)?;
-    properties.insert("delegations".into(), delegations.into());
-    delegation::endpoints(&id, location, &mut properties)?;
-    enumeration(&mut properties, "sharingScope", &["Tenant", "DelegatedServices"], false)?;
+/// Checks a subnet.
+pub(super) fn check(id: &ResourceId, location: &str, properties: &mut Object) -> Result<(), Refusal> {
+    delegation::check(id, properties)?;
+    delegation::locate_endpoints(id, location, properties)?;
     SHARED_WITH_OUTBOUND.details_when(
         properties.contains_key("sharingScope")
             && properties.get("defaultOutboundAccess") != Some(&Value::Bool(false)),
         format_args!("Subnet {id} can have a sharingScope only while its defaultOutboundAccess is false."),
     )?;
-    if listed_references(&mut properties, "serviceEndpointPolicies")?.is_empty() {
-        properties.remove("serviceEndpointPolicies");
-    }
-    enumeration(
-        &mut properties,
-        "privateEndpointNetworkPolicies",
-        &["Disabled", "Enabled", "NetworkSecurityGroupEnabled", "RouteTableEnabled"],
-        true,
-    )?;
-    enumeration(&mut properties, "privateLinkServiceNetworkPolicies", &["Enabled", "Disabled"], true)?;
-    for member in ["networkSecurityGroup", "routeTable", "natGateway"] {
-        reference(&mut properties, member)?;
-    }
-    child.insert("properties".into(), Value::Object(properties));
-    let document = Value::Object(child);
-    check_notation(&id, &document)?;
+    let document = json!({ "properties": properties });
+    check_notation(id, &document)?;
     let prefixes = prefixes_of(&document);
     PREFIX_FORMAT.details_when(
         prefixes.is_empty(),
@@ -95,10 +68,10 @@ pub(crate) fn normalise(network: &ResourceId, location: &str, mut child: Object)
     )?;
     for prefix in &prefixes {
         if *prefix != prefix.trunc() {
-            return Err(wrong_notation(&id, prefix));
+            return Err(wrong_notation(id, prefix));
         }
     }
-    Ok(into_object(document))
+    Ok(())
 }
 
 /// Refuses subnets outside the address space of their network, also those that were there before the space changed.
@@ -109,7 +82,7 @@ pub(crate) fn check_inside(network: &ResourceId, space: &[IpNet], subnets: &[Val
         Some(subnet) => Err(OUTSIDE_NETWORK.details(format_args!(
                 "Subnet '{}' is not valid because its IP address range is outside the IP address range of virtual network \
                  '{}'.",
-                azure_engine::document::name(subnet),
+                name(subnet),
                 network.name()
             ))),
     }
@@ -126,7 +99,7 @@ pub(crate) fn wrong_notation(id: &ResourceId, prefix: &IpNet) -> Refusal {
 
 /// Every prefix is one, and one of IPv6 is of the size that Azure's networks have.
 fn check_notation(id: &ResourceId, document: &Value) -> Result<(), Refusal> {
-    let single = azure_engine::document::at(document, "properties/addressPrefix");
+    let single = at(document, "properties/addressPrefix");
     for given in single.into_iter().chain(items(document, "properties/addressPrefixes")) {
         let text = given.as_str().unwrap_or_default();
         let Ok(prefix) = text.parse::<IpNet>() else {
@@ -159,22 +132,11 @@ pub(crate) fn check_overlaps(subnets: &[Value]) -> Result<(), Refusal> {
                 return Err(SUBNETS_OVERLAP.details(format_args!(
                         "Subnet '{}' is not valid because its IP address range overlaps with that of an existing subnet \
                          '{other}'.",
-                        azure_engine::document::name(subnet)
+                        name(subnet)
                     )));
             }
-            seen.push((azure_engine::document::name(subnet), prefix));
+            seen.push((name(subnet), prefix));
         }
     }
     Ok(())
-}
-
-/// What a subnet points at.
-pub(crate) fn references(id: &ResourceId, subnet: &Value) -> Vec<Reference> {
-    let policies = items(subnet, "properties/serviceEndpointPolicies").iter();
-    ["networkSecurityGroup", "routeTable", "natGateway"]
-        .iter()
-        .filter_map(|member| stored_reference(subnet, &format!("properties/{member}/id")))
-        .chain(policies.filter_map(|policy| stored_reference(policy, "id")))
-        .map(|to| Reference::uses(id, to))
-        .collect()
 }

@@ -1,0 +1,6 @@
+//! What is said of the traffic of public addresses.
+
+use azure_engine::member_table::Holds::Text;
+use azure_engine::member_table::Member;
+
+pub(crate) static IP_TAG: [Member; 2] = [Member::new("ipTagType", Text), Member::new("tag", Text)];
