@@ -12,14 +12,15 @@ use crate::network::load_balancer::{
     frontend::public_ip_in_use,
     pool_membership::{check as check_memberships, check_nat_rules},
 };
-use crate::network::shared::{children::take_children, protocol::protocol, resource_guid::resource_guid};
-use azure_engine::document::{
-    Object, at, enumeration, fill, into_object, items, known_members, name, reference, stored_reference,
-    strip, take_properties,
-};
+use crate::network::shared::{children::each_child, protocol::protocol};
+use azure_engine::document::{self, at, fill, into_object, items, name, stored_reference, take_properties};
 use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{
+    Anything, Children, Derived, Flag, Guid, Object, Text, Texts, Uses, Word,
+};
+use azure_engine::member_table::Member;
 use azure_engine::provider::{AzureState, ChildCollection, Expand, Proposal, Protocol, Record, ResourceType};
-use azure_engine::reference::{Reference, is_of};
+use azure_engine::reference::is_of;
 
 const DIFFERENT_SUBNETS: Code = Code::azures(400, "IpConfigurationsOnSameNicCannotUseDifferentSubnets");
 const IN_USE: Code = Code::azures(400, "NicInUse");
@@ -31,54 +32,46 @@ const TWO_PRIMARIES: Code = Code::ours(400, "NetworkInterfaceMustHaveOnePrimaryI
 
 pub(crate) const RESOURCE_TYPE: &str = "Microsoft.Network/networkInterfaces";
 
-const MEMBERS: [&str; 28] = [
-    "allowPort25Out",
-    "auxiliaryMode",
-    "auxiliarySku",
-    "defaultOutboundConnectivityEnabled",
-    "disableTcpStateTracking",
-    "dnsSettings",
-    "dscpConfiguration",
-    "enableAcceleratedNetworking",
-    "enableIPForwarding",
-    "hostedWorkloads",
-    "ipConfigurations",
-    "macAddress",
-    "migrationPhase",
-    "networkSecurityGroup",
-    "nicType",
-    "primary",
-    "privateEndpoint",
-    "privateLinkService",
-    "provisioningState",
-    "resourceGuid",
-    "tapConfigurations",
-    "virtualMachine",
-    "virtualMachineScaleSet",
-    "vnetEncryptionSupported",
-    "workloadType",
-    "associatedPrivateEndpoints",
-    "internalName",
-    "kind",
+static MEMBERS: [Member; 28] = [
+    Member::new("allowPort25Out", Derived),
+    Member::new("associatedPrivateEndpoints", Derived),
+    Member::new(
+        "auxiliaryMode",
+        Word(&["None", "MaxConnections", "Floating", "AcceleratedConnections"], true),
+    ),
+    Member::new("auxiliarySku", Word(&["None", "A1", "A2", "A4", "A8"], true)),
+    Member::new("defaultOutboundConnectivityEnabled", Derived),
+    Member::new("disableTcpStateTracking", Flag).or_flag(false),
+    Member::new("dnsSettings", Object(&DNS_SETTINGS)).or_empty(),
+    Member::new("dscpConfiguration", Derived),
+    Member::new("enableAcceleratedNetworking", Flag).or_flag(false),
+    Member::new("enableIPForwarding", Flag).or_flag(false),
+    Member::new("hostedWorkloads", Derived),
+    Member::new("internalName", Derived),
+    Member::new("ipConfigurations", Children(&ip_configuration::MEMBERS)).or_empty(),
+    Member::new("kind", Derived),
+    Member::new("macAddress", Derived),
+    Member::new("migrationPhase", Anything),
+    Member::new("networkSecurityGroup", Uses("networkSecurityGroups")),
+    Member::new("nicType", Word(&["Standard", "Elastic"], true)),
+    Member::new("primary", Derived),
+    Member::new("privateEndpoint", Derived),
+    Member::new("privateLinkService", Anything),
+    Member::new("provisioningState", Derived),
+    Member::new("resourceGuid", Guid),
+    Member::new("tapConfigurations", Derived),
+    Member::new("virtualMachine", Derived),
+    Member::new("virtualMachineScaleSet", Derived),
+    Member::new("vnetEncryptionSupported", Derived),
+    Member::new("workloadType", Anything),
 ];
 
-/// What the service says about an interface: clients echo it, and it is not theirs to change.
-const DERIVED: [&str; 15] = [
-    "allowPort25Out",
-    "associatedPrivateEndpoints",
-    "defaultOutboundConnectivityEnabled",
-    "dscpConfiguration",
-    "hostedWorkloads",
-    "internalName",
-    "kind",
-    "macAddress",
-    "primary",
-    "privateEndpoint",
-    "provisioningState",
-    "tapConfigurations",
-    "virtualMachine",
-    "virtualMachineScaleSet",
-    "vnetEncryptionSupported",
+static DNS_SETTINGS: [Member; 5] = [
+    Member::new("appliedDnsServers", Derived),
+    Member::new("dnsServers", Texts).or_empty(),
+    Member::new("internalDnsNameLabel", Text),
+    Member::new("internalDomainNameSuffix", Derived),
+    Member::new("internalFqdn", Derived),
 ];
 
 pub(crate) struct NetworkInterfaces;
@@ -95,6 +88,10 @@ impl ResourceType for NetworkInterfaces {
         &PROTOCOL
     }
 
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         if let Some(owner) = proposal.old.and_then(service_owner) {
@@ -103,48 +100,20 @@ impl ResourceType for NetworkInterfaces {
             )));
         }
         let mut properties = take_properties(&mut proposal.body);
-        known_members(&mut properties, &MEMBERS, "NetworkInterface")?;
-        strip(&mut properties, &DERIVED);
-        resource_guid(azure, &proposal, &mut properties);
-        reference(&mut properties, "networkSecurityGroup")?;
-        enumeration(&mut properties, "nicType", &["Standard", "Elastic"], true)?;
-        enumeration(
-            &mut properties,
-            "auxiliaryMode",
-            &["None", "MaxConnections", "Floating", "AcceleratedConnections"],
-            true,
-        )?;
-        enumeration(&mut properties, "auxiliarySku", &["None", "A1", "A2", "A4", "A8"], true)?;
-        for member in ["disableTcpStateTracking", "enableAcceleratedNetworking", "enableIPForwarding"] {
-            fill(&mut properties, member, false);
-        }
-        let mut dns = properties.remove("dnsSettings").map(into_object).unwrap_or_default();
-        strip(&mut dns, &["appliedDnsServers", "internalDomainNameSuffix", "internalFqdn"]);
-        fill(&mut dns, "dnsServers", json!([]));
-        properties.insert("dnsSettings".into(), Value::Object(dns));
-        let configurations = ip_configurations(azure, &proposal, &mut properties)?;
-        check_networks(id, proposal.old, &configurations)?;
+        check_configurations(azure, id, proposal.old, &mut properties)?;
+        mark_primary(id, proposal.old, &mut properties)?;
+        let properties = Value::Object(properties);
+        let configurations = items(&properties, "ipConfigurations");
+        check_networks(id, proposal.old, configurations)?;
         let listed = |member: &str| -> Vec<ResourceId> {
             let lists = configurations.iter().flat_map(|one| items(one, &format!("properties/{member}")));
             lists.filter_map(|item| stored_reference(item, "id")).collect()
         };
-        application_security_group::check_members(azure, id, &configurations)?;
+        application_security_group::check_members(azure, id, configurations)?;
         check_memberships(azure, id, &listed("loadBalancerBackendAddressPools"))?;
         check_nat_rules(azure, id, &listed("loadBalancerInboundNatRules"))?;
-        properties.insert("ipConfigurations".into(), configurations.into());
-        let mut body = proposal.body;
-        strip(&mut body, &["kind"]);
-        body.insert("properties".into(), Value::Object(properties));
-        Ok(Value::Object(body))
-    }
-
-    fn references(&self, record: &Record) -> Vec<Reference> {
-        let group = stored_reference(&record.body, "properties/networkSecurityGroup/id");
-        items(&record.body, "properties/ipConfigurations")
-            .iter()
-            .flat_map(|child| ip_configuration::references_of(&record.id, child))
-            .chain(group.map(|to| Reference::uses(&record.id, to)))
-            .collect()
+        proposal.body.remove("kind");
+        Ok(proposal.stored(into_object(properties)))
     }
 
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
@@ -159,7 +128,7 @@ impl ResourceType for NetworkInterfaces {
         }
     }
 
-    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut document::Object, _expand: Expand) {
         document.insert("kind".into(), "Regular".into());
         let machine = machine_of(azure, record);
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
@@ -247,61 +216,64 @@ fn domain_suffix(azure: &AzureState, record: &Record) -> String {
     format!("{letters}.cx.internal.cloudapp.net")
 }
 
-fn ip_configurations(
+/// Checks every IP configuration by itself, and that no two share a public address.
+fn check_configurations(
     azure: &AzureState,
-    proposal: &Proposal<'_>,
-    properties: &mut Object,
-) -> Result<Vec<Value>, Refusal> {
-    let id = proposal.id;
-    let children = take_children(id, properties, "ipConfigurations")?.unwrap_or_default();
-    NO_CONFIGURATION.details_when(
-        children.is_empty(),
-        format_args!("Network interface {id} must have at least one IP configuration."),
-    )?;
-    let old = proposal.old_member("properties/ipConfigurations").and_then(Value::as_array);
+    id: &ResourceId,
+    old: Option<&Record>,
+    properties: &mut document::Object,
+) -> Result<(), Refusal> {
+    let (mut first, mut count) = (None, 0);
     // An address that another configuration keeps is not free for a new one.
-    let mut promised = BTreeSet::new();
-    let mut normal = Vec::with_capacity(children.len());
-    let first = children.first().and_then(|child| child.get("properties")?.get("subnet")).cloned();
-    for mut child in children {
-        ip_configuration::take_subnet(&mut child, first.as_ref());
-        let named = child.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let old = old.into_iter().flatten().find(|old| name(old).eq_ignore_ascii_case(&named));
-        normal.push(ip_configuration::normalise(azure, id, old, child, &mut promised)?);
-    }
-    let mut publics = BTreeMap::new();
-    for one in &normal {
-        let me = id.child("ipConfigurations", name(one));
-        let Some(public) = stored_reference(one, "properties/publicIPAddress/id") else { continue };
-        if let Some(other) = publics.insert(public.to_lower(), me.clone()) {
-            return Err(public_ip_in_use(&me, &public, &other));
+    let (mut promised, mut publics) = (BTreeSet::new(), BTreeMap::new());
+    for (one, properties) in each_child(id, properties, "ipConfigurations") {
+        count += 1;
+        ip_configuration::check(azure, id, old, (&one, properties), first.as_ref(), &mut promised)?;
+        first = first.or_else(|| properties.get("subnet").cloned());
+        let public = properties.get("publicIPAddress").and_then(|public| stored_reference(public, "id"));
+        if let Some(public) = public
+            && let Some(other) = publics.insert(public.to_lower(), one.clone())
+        {
+            return Err(public_ip_in_use(&one, &public, &other));
         }
     }
-    if let Some(before) =
-        old.into_iter().flatten().find(|one| at(one, "properties/primary") == Some(&true.into()))
-        && !normal.iter().any(|one| name(one).eq_ignore_ascii_case(name(before)))
-    {
-        return Err(PRIMARY_REMOVED.details(format_args!(
-            "IP Configuration {} cannot be deleted. Deletion and renaming of primary IP Configuration is not \
-                 supported.",
-            name(before)
-        )));
+    NO_CONFIGURATION.details_when(
+        count == 0,
+        format_args!("Network interface {id} must have at least one IP configuration."),
+    )
+}
+
+/// One configuration is the primary one: the first, where none says so. It stays.
+fn mark_primary(
+    id: &ResourceId,
+    old: Option<&Record>,
+    properties: &mut document::Object,
+) -> Result<(), Refusal> {
+    let (mut primaries, mut names) = (0, Vec::new());
+    for (one, properties) in each_child(id, properties, "ipConfigurations") {
+        primaries += usize::from(properties.get("primary") == Some(&Value::Bool(true)));
+        names.push(one);
     }
-    let marked = |one: &Value| at(one, "properties/primary") == Some(&Value::Bool(true));
-    let primaries = normal.iter().filter(|one| marked(one)).count();
+    let old = old.map_or(&[][..], |old| items(&old.body, "properties/ipConfigurations"));
+    let was = old.iter().find(|one| at(one, "properties/primary") == Some(&Value::Bool(true)));
+    if let Some(was) = was.map(name) {
+        let why = "Deletion and renaming of primary IP Configuration is not supported.";
+        PRIMARY_REMOVED.details_when(
+            !names.contains(&id.child("ipConfigurations", was)),
+            format_args!("IP Configuration {was} cannot be deleted. {why}"),
+        )?;
+    }
     TWO_PRIMARIES.details_when(
         primaries > 1,
         format_args!(
             "Network interface {id} must have exactly one primary IP configuration; {primaries} are marked."
         ),
     )?;
-    for (at, one) in normal.iter_mut().enumerate() {
-        let primary = marked(one) || (primaries == 0 && at == 0);
-        if let Some(properties) = one.get_mut("properties").and_then(Value::as_object_mut) {
-            properties.insert("primary".into(), primary.into());
-        }
+    for (at, (_, properties)) in each_child(id, properties, "ipConfigurations").enumerate() {
+        let marked = properties.get("primary") == Some(&Value::Bool(true));
+        properties.insert("primary".into(), (marked || (primaries == 0 && at == 0)).into());
     }
-    Ok(normal)
+    Ok(())
 }
 
 /// All configurations of an interface lie in one subnet, and in one virtual network for its whole life.

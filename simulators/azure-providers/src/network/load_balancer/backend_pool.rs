@@ -14,63 +14,45 @@ use super::{
     pool_members::{entries, member_keys, members},
 };
 use crate::network::shared::codes::MIXED_MEMBERSHIP;
-use crate::network::shared::{addresses::holder_in_network, checks::bounded};
-use azure_engine::document::{
-    Object, enumeration, items, known_members, name, reference, stored_reference, strip, take_properties,
-    text,
-};
+use crate::network::shared::{addresses::holder_in_network, children::old_child};
+use azure_engine::document::{self, items, name, stored_reference, text};
 use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{Derived, Number, Objects, Text, Users, Uses, Word};
+use azure_engine::member_table::Member;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::reference::{Reference, Role, is_of};
+use azure_engine::reference::{Role, is_of};
 
 const NOT_OF_SKU: Code = Code::ours(400, "MigrateToIpBasedNotSupportedForSku");
 const NO_SUCH_MEMBER: Code = Code::ours(400, "BackendAddressNotFoundInPool");
 const SYNC_NEEDS_NETWORK: Code = Code::ours(400, "BackendAddressPoolSyncModeRequiresVirtualNetwork");
 
-const MEMBERS: [&str; 12] = [
-    "backendIPConfigurations",
-    "drainPeriodInSeconds",
-    "inboundNatRules",
-    "loadBalancerBackendAddresses",
-    "loadBalancingRules",
-    "location",
-    "outboundRule",
-    "outboundRules",
-    "provisioningState",
-    "resourceGuid",
-    "syncMode",
-    "virtualNetwork",
+pub(super) static MEMBERS: [Member; 12] = [
+    Member::new("backendIPConfigurations", Derived),
+    Member::new("drainPeriodInSeconds", Number(0, 3_600)),
+    Member::new("inboundNatRules", Users("inboundNatRules")),
+    Member::new("loadBalancerBackendAddresses", Objects(&backend_address::ENTRY)),
+    Member::new("loadBalancingRules", Users("loadBalancingRules")),
+    Member::new("location", Text),
+    Member::new("outboundRule", Derived),
+    Member::new("outboundRules", Users("outboundRules")),
+    Member::new("provisioningState", Derived),
+    Member::new("resourceGuid", Derived),
+    Member::new("syncMode", Word(&["Automatic", "Manual"], false)),
+    Member::new("virtualNetwork", Uses("virtualNetworks")).role(Role::Model),
 ];
 
-/// Checks a pool. `old` keeps its addresses where the write does not mention them.
-pub(crate) fn normalise(
+/// Checks a pool; it keeps its addresses where the write does not mention them.
+pub(super) fn check(
     balancer: &Balancer<'_>,
-    old: Option<&Value>,
-    mut child: Object,
-) -> Result<Value, Refusal> {
-    let azure = balancer.azure;
-    let mut properties = take_properties(&mut child);
-    known_members(&mut properties, &MEMBERS, "BackendAddressPool")?;
-    let id = balancer.child("backendAddressPools", &child);
-    strip(
-        &mut properties,
-        &[
-            "backendIPConfigurations",
-            "inboundNatRules",
-            "loadBalancingRules",
-            "outboundRule",
-            "outboundRules",
-            "provisioningState",
-            "resourceGuid",
-        ],
-    );
-    let mut network = reference(&mut properties, "virtualNetwork")?;
-    enumeration(&mut properties, "syncMode", &["Automatic", "Manual"], false)?;
-    bounded(&mut properties, "drainPeriodInSeconds", 0..=3_600, None, &id)?;
+    id: &ResourceId,
+    properties: &mut document::Object,
+) -> Result<(), Refusal> {
+    let old = old_child(balancer.old, id);
+    let mut network = properties.get("virtualNetwork").and_then(|network| stored_reference(network, "id"));
     let addresses = match properties.remove("loadBalancerBackendAddresses") {
-        Some(Value::Array(given)) => backend_address::normalise(balancer, &id, network.as_ref(), given)?,
-        Some(_) => {
-            return Err(Refusal::bad_format("Member 'loadBalancerBackendAddresses' must be an array."));
+        Some(given) => {
+            let given = given.as_array().map_or(&[][..], Vec::as_slice);
+            backend_address::checked(balancer, id, network.as_ref(), given)?
         }
         None => {
             // Who does not speak of the addresses keeps them, and the network that they are in.
@@ -87,14 +69,13 @@ pub(crate) fn normalise(
         format_args!("Backend address pool {id} with a syncMode needs a virtualNetwork."),
     )?;
     MIXED_MEMBERSHIP.details_when(
-        addresses.iter().any(holds_address) && members(azure, &id).next().is_some(),
+        addresses.iter().any(holds_address) && members(balancer.azure, id).next().is_some(),
         format_args!(
             "Backend address pool {id} has members by network interface and cannot hold IP addresses as well."
         ),
     )?;
     properties.insert("loadBalancerBackendAddresses".into(), addresses.into());
-    child.insert("properties".into(), Value::Object(properties));
-    Ok(Value::Object(child))
+    Ok(())
 }
 
 /// Whether an entry is a member itself, rather than a note on a member by network interface.
@@ -102,25 +83,14 @@ pub(crate) fn holds_address(entry: &Value) -> bool {
     entry.get("properties").is_some_and(|properties| properties.get("ipAddress").is_some())
 }
 
-/// What a stored pool points at.
-pub(crate) fn references(id: &ResourceId, pool: &Value) -> Vec<Reference> {
-    let own = stored_reference(pool, "properties/virtualNetwork/id");
-    let entries = items(pool, "properties/loadBalancerBackendAddresses");
-    let theirs = entries.iter().flat_map(|entry| {
-        ["virtualNetwork", "subnet"]
-            .iter()
-            .filter_map(|m| stored_reference(entry, &format!("properties/{m}/id")))
-    });
-    let mut all: Vec<ResourceId> = own.into_iter().chain(theirs).collect();
-    all.sort();
-    all.dedup();
-    // A network is not held by a pool that names it: only its subnets are.
-    all.into_iter().map(|to| Reference { from: id.clone(), to, role: Role::Model, address: None }).collect()
-}
-
 /// Shows the pool's entries: its own, with the network interface that has the address, and those that
 /// the service makes for members by network interface.
-pub(crate) fn present(azure: &AzureState, balancer: &Record, id: &ResourceId, properties: &mut Object) {
+pub(crate) fn present(
+    azure: &AzureState,
+    balancer: &Record,
+    id: &ResourceId,
+    properties: &mut document::Object,
+) {
     let network = properties.get("virtualNetwork").and_then(|network| stored_reference(network, "id"));
     let Some(Value::Array(stored)) = properties.remove("loadBalancerBackendAddresses") else { return };
     let (own, notes): (Vec<Value>, Vec<Value>) = stored.into_iter().partition(holds_address);
@@ -143,7 +113,7 @@ pub(crate) fn present(azure: &AzureState, balancer: &Record, id: &ResourceId, pr
         shown.push(entry);
     }
     for member in members(azure, id) {
-        let mut properties = Object::new();
+        let mut properties = document::Object::new();
         properties.insert("networkInterfaceIPConfiguration".into(), json!({ "id": member }));
         let note = notes.iter().find(|note| {
             stored_reference(note, "properties/networkInterfaceIPConfiguration/id").as_ref() == Some(member)
@@ -162,7 +132,7 @@ fn entry_network(entry: &Value) -> Option<ResourceId> {
         .or_else(|| stored_reference(entry, "properties/subnet/id")?.parent())
 }
 
-fn map_ports(balancer: &Record, pool: &ResourceId, member: Option<&str>, properties: &mut Object) {
+fn map_ports(balancer: &Record, pool: &ResourceId, member: Option<&str>, properties: &mut document::Object) {
     let mappings =
         member.map(|member| inbound_nat_rule::mappings(balancer, pool, member)).unwrap_or_default();
     if !mappings.is_empty() {

@@ -10,14 +10,15 @@ use super::balancer::Balancer;
 use crate::network::shared::codes::ZONES_CHANGED;
 use crate::network::shared::{
     addresses::{address_taken, free_address, static_address, subnet_prefixes},
+    children::old_child,
     zones::check_zones,
 };
-use azure_engine::document::{
-    Object, enumeration, known_members, reference, stored_reference, strip, take_properties, text,
-};
+use azure_engine::document::{Object, name, stored_reference, take_properties, text};
 use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{Derived, Text, Users, Uses, Word};
+use azure_engine::member_table::Member;
 use azure_engine::provider::AzureState;
-use azure_engine::reference::{Reference, Role, is_of};
+use azure_engine::reference::is_of;
 
 const MIXED_FRONTENDS: Code =
     Code::ours(400, "LoadBalancerFrontendIPConfigurationsMustBeAllPublicOrAllInternal");
@@ -35,48 +36,34 @@ const PUBLIC_IP_IN_USE: Code = Code::azures(400, "PublicIPAddressInUse");
 const ZONES_OF_PUBLIC_IP: Code =
     Code::azures(400, "LoadBalancerFrontendIPConfigCannotHaveZoneWhenReferencingPublicIPAddress");
 
-const MEMBERS: [&str; 12] = [
-    "inboundNatPools",
-    "inboundNatRules",
-    "loadBalancingRules",
-    "outboundRules",
-    "privateIPAddress",
-    "privateIPAddressVersion",
-    "privateIPAllocationMethod",
-    "provisioningState",
-    "publicIPAddress",
-    "publicIPPrefix",
-    "subnet",
-    "zones",
+pub(super) static MEMBERS: [Member; 12] = [
+    Member::new("inboundNatPools", Users("inboundNatPools")),
+    Member::new("inboundNatRules", Users("inboundNatRules")),
+    Member::new("loadBalancingRules", Users("loadBalancingRules")),
+    Member::new("outboundRules", Users("outboundRules")),
+    Member::new("privateIPAddress", Text),
+    Member::new("privateIPAddressVersion", Word(&["IPv4", "IPv6"], false)),
+    Member::new("privateIPAllocationMethod", Word(&["Dynamic", "Static"], true)),
+    Member::new("provisioningState", Derived),
+    Member::new("publicIPAddress", Uses("publicIPAddresses")),
+    Member::new("publicIPPrefix", Uses("publicIPPrefixes")),
+    Member::new("subnet", Uses("virtualNetworks/subnets")).addressed(),
+    Member::new("zones", Derived),
 ];
 
 /// Checks one frontend and gives it its private address. `promised` collects addresses of this write.
-pub(crate) fn normalise(
+pub(super) fn check(
     balancer: &Balancer<'_>,
-    old: Option<&Value>,
-    mut child: Object,
+    child: &mut Object,
     promised: &mut BTreeSet<IpAddr>,
-) -> Result<Value, Refusal> {
+) -> Result<(), Refusal> {
     let azure = balancer.azure;
-    let mut properties = take_properties(&mut child);
-    known_members(&mut properties, &MEMBERS, "FrontendIPConfiguration")?;
-    strip(
-        &mut properties,
-        &[
-            "provisioningState",
-            "inboundNatPools",
-            "inboundNatRules",
-            "loadBalancingRules",
-            "outboundRules",
-            "zones",
-        ],
-    );
-    let id = balancer.child("frontendIPConfigurations", &child);
-    enumeration(&mut properties, "privateIPAllocationMethod", &["Dynamic", "Static"], true)?;
-    enumeration(&mut properties, "privateIPAddressVersion", &["IPv4", "IPv6"], false)?;
-    let public = reference(&mut properties, "publicIPAddress")?;
-    let prefix = reference(&mut properties, "publicIPPrefix")?;
-    let subnet = reference(&mut properties, "subnet")?;
+    let mut properties = take_properties(child);
+    let label = child.get("name").and_then(Value::as_str).unwrap_or_default();
+    let id = balancer.child("frontendIPConfigurations", label);
+    let old = old_child(balancer.old, &id);
+    let pointer = |member: &str| properties.get(member).and_then(|pointer| stored_reference(pointer, "id"));
+    let (public, prefix, subnet) = (pointer("publicIPAddress"), pointer("publicIPPrefix"), pointer("subnet"));
     match (&public, &prefix, &subnet) {
         (Some(public), None, None) => {
             check_public_ip(balancer, &id, public)?;
@@ -110,7 +97,7 @@ pub(crate) fn normalise(
             )));
         }
     }
-    zones(balancer, &id, subnet.is_some(), &mut child)?;
+    zones(balancer, &id, subnet.is_some(), child)?;
     if let Some(old) = old {
         let none = Value::Array(Vec::new());
         ZONES_CHANGED.details_when(
@@ -121,7 +108,7 @@ pub(crate) fn normalise(
         )?;
     }
     child.insert("properties".into(), Value::Object(properties));
-    Ok(Value::Object(child))
+    Ok(())
 }
 
 fn private_address(
@@ -250,7 +237,7 @@ pub(crate) fn check_together(balancer: &Balancer<'_>, frontends: &[Value]) -> Re
     )?;
     let mut seen: std::collections::HashMap<String, ResourceId> = std::collections::HashMap::new();
     for item in frontends {
-        let me = balancer.id.child("frontendIPConfigurations", azure_engine::document::name(item));
+        let me = balancer.id.child("frontendIPConfigurations", name(item));
         for member in ["publicIPAddress", "publicIPPrefix"] {
             let Some(public) = stored_reference(item, &format!("properties/{member}/id")) else { continue };
             let Some(other) = seen.insert(public.to_lower(), me.clone()) else { continue };
@@ -288,18 +275,4 @@ pub(crate) fn check_unused(
             "Frontend IP configuration {id} of load balancer {balancer} cannot be removed since it is in use by {what} {}.",
             user.from
         )))
-}
-
-/// What a stored frontend points at.
-pub(crate) fn references(id: &ResourceId, frontend: &Value) -> Vec<Reference> {
-    let public =
-        stored_reference(frontend, "properties/publicIPAddress/id").map(|to| Reference::uses(id, to));
-    let prefix = stored_reference(frontend, "properties/publicIPPrefix/id").map(|to| Reference::uses(id, to));
-    let subnet = stored_reference(frontend, "properties/subnet/id").map(|to| Reference {
-        from: id.clone(),
-        to,
-        role: Role::Uses,
-        address: text(frontend, "properties/privateIPAddress").and_then(|address| address.parse().ok()),
-    });
-    public.into_iter().chain(prefix).chain(subnet).collect()
 }

@@ -8,55 +8,46 @@ use serde_json::{Value, json};
 
 use super::{
     balancer::Balancer,
-    rule::{MAX_IDLE_MINUTES, number, require_frontend},
+    rule::{FLOATING_IP, FRONTEND, IDLE_TIMEOUT, STATE, TCP_RESET, number, require_frontend},
 };
-use crate::network::shared::checks::bounded;
-use azure_engine::document::{
-    Object, at, enumeration, fill, items, known_members, name, strip, take_properties, text,
-};
+use azure_engine::document::{Object, at, items, name, strip};
 use azure_engine::error::{Code, Refusal};
-use azure_engine::provider::AzureState;
+use azure_engine::member_table::Holds::{Number, Word};
+use azure_engine::member_table::Member;
+use azure_engine::provider::{AzureState, Record};
 use azure_engine::reference::{Role, is_of};
 
 const TOO_FEW_PORTS: Code = Code::ours(400, "InboundNatPoolFrontendPortRangeTooSmall");
 
-const MEMBERS: [&str; 9] = [
-    "backendPort",
-    "enableFloatingIP",
-    "enableTcpReset",
-    "frontendIPConfiguration",
-    "frontendPortRangeEnd",
-    "frontendPortRangeStart",
-    "idleTimeoutInMinutes",
-    "protocol",
-    "provisioningState",
+pub(super) static MEMBERS: [Member; 9] = [
+    Member::new("backendPort", Number(1, 65_535)).or(0),
+    FLOATING_IP,
+    TCP_RESET,
+    FRONTEND,
+    Member::new("frontendPortRangeEnd", Number(1, 65_535)).or(0),
+    Member::new("frontendPortRangeStart", Number(1, 65_534)).or(0),
+    IDLE_TIMEOUT,
+    Member::new("protocol", Word(&["Tcp", "Udp", "All"], true)),
+    STATE,
 ];
 
 /// Checks an inbound NAT pool.
-pub(crate) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Value, Refusal> {
-    let mut properties = take_properties(&mut child);
-    known_members(&mut properties, &MEMBERS, "InboundNatPool")?;
-    strip(&mut properties, &["provisioningState"]);
-    let id = balancer.child("inboundNatPools", &child);
-    enumeration(&mut properties, "protocol", &["Tcp", "Udp", "All"], true)?;
-    bounded(&mut properties, "frontendPortRangeStart", 1..=65_534, Some(0), &id)?;
-    bounded(&mut properties, "frontendPortRangeEnd", 1..=65_535, Some(0), &id)?;
-    bounded(&mut properties, "backendPort", 1..=65_535, Some(0), &id)?;
-    bounded(&mut properties, "idleTimeoutInMinutes", 4..=MAX_IDLE_MINUTES, Some(4), &id)?;
-    fill(&mut properties, "enableFloatingIP", false);
-    fill(&mut properties, "enableTcpReset", false);
-    require_frontend(&mut properties, &id)?;
+pub(super) fn check(
+    balancer: &Balancer<'_>,
+    id: &ResourceId,
+    properties: &mut Object,
+) -> Result<(), Refusal> {
+    require_frontend(properties, id)?;
     let port = |member: &str| properties.get(member).and_then(Value::as_i64).unwrap_or_default();
     let size = port("frontendPortRangeEnd") - port("frontendPortRangeStart") + 1;
-    let instances = instances(balancer.azure, &id).len();
-    if size < 1 || i64::try_from(instances).is_ok_and(|instances| instances > size) {
-        return Err(TOO_FEW_PORTS.details(format_args!(
-                "The frontend port range of inbound NAT pool {id} has {} ports, but {instances} instances use it.",
-                size.max(0)
-            )));
-    }
-    child.insert("properties".into(), Value::Object(properties));
-    Ok(Value::Object(child))
+    let instances = instances(balancer.azure, id).len();
+    TOO_FEW_PORTS.details_when(
+        size < 1 || i64::try_from(instances).is_ok_and(|instances| instances > size),
+        format_args!(
+            "The frontend port range of inbound NAT pool {id} has {} ports, but {instances} instances use it.",
+            size.max(0)
+        ),
+    )
 }
 
 /// The IP configurations of instances that use a NAT pool, and their instance numbers.
@@ -78,7 +69,7 @@ pub(crate) fn is_generated(rule: &Value) -> bool {
 }
 
 /// Whether a rule that a client sent is one that the service made for a pool of the same document.
-pub(crate) fn names_generated(rule: &str, pools: &[String]) -> bool {
+fn names_generated(rule: &str, pools: &[String]) -> bool {
     rule.rsplit_once('.').is_some_and(|(pool, instance)| {
         pools.iter().any(|known| known.eq_ignore_ascii_case(pool))
             && !instance.is_empty()
@@ -134,8 +125,13 @@ pub(crate) fn generate_rules(azure: &mut AzureState, balancer: &ResourceId) {
     azure.changed(balancer);
 }
 
-/// The names of the pools in a document that a client sent.
-pub(crate) fn names(properties: &Object) -> Vec<String> {
-    let pools = properties.get("inboundNatPools").and_then(Value::as_array);
-    pools.into_iter().flatten().filter_map(|pool| text(pool, "name").map(str::to_owned)).collect()
+/// Puts the rules of instances as they are stored in the place of what a client says of them: they are the service's, and
+/// stay as long as their pool does.
+pub(super) fn keep_generated(old: Option<&Record>, properties: &mut Object) {
+    let pools = properties.get("inboundNatPools").and_then(Value::as_array).into_iter().flatten();
+    let pools: Vec<String> = pools.map(|pool| name(pool).to_owned()).collect();
+    let Some(rules) = properties.get_mut("inboundNatRules").and_then(Value::as_array_mut) else { return };
+    rules.retain(|rule| !names_generated(name(rule), &pools));
+    let old = old.map_or(&[][..], |old| items(&old.body, "properties/inboundNatRules")).iter();
+    rules.extend(old.filter(|rule| is_generated(rule) && names_generated(name(rule), &pools)).cloned());
 }

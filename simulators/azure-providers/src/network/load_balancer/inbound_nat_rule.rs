@@ -9,102 +9,79 @@ use serde_json::{Value, json};
 use super::{
     balancer::Balancer,
     pool_members::{member_keys, members},
-    rule::{MAX_IDLE_MINUTES, number, require_frontend},
+    rule::{
+        FLOATING_IP, FRONTEND, IDLE_TIMEOUT, POOL, STATE, TCP_RESET, check_port, number, require_frontend,
+    },
 };
-use crate::network::shared::checks::bounded;
-use azure_engine::document::{
-    Object, enumeration, fill, items, known_members, name, reference, stored_reference, strip,
-    take_properties, text,
-};
+use azure_engine::document::{Object, items, name, stored_reference, text};
 use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{Number, User, Word};
+use azure_engine::member_table::Member;
 use azure_engine::provider::{AzureState, Record};
-use azure_engine::reference::is_of;
 
 const TOO_FEW_PORTS: Code = Code::ours(400, "InboundNatRuleFrontendPortRangeTooSmall");
 const WRONG_PORTS: Code = Code::ours(400, "InvalidInboundNatRule");
 
-const MEMBERS: [&str; 12] = [
-    "backendAddressPool",
-    "backendIPConfiguration",
-    "backendPort",
-    "enableFloatingIP",
-    "enableTcpReset",
-    "frontendIPConfiguration",
-    "frontendPort",
-    "frontendPortRangeEnd",
-    "frontendPortRangeStart",
-    "idleTimeoutInMinutes",
-    "protocol",
-    "provisioningState",
+pub(super) static MEMBERS: [Member; 12] = [
+    POOL,
+    Member::new("backendIPConfiguration", User("ipConfigurations")),
+    Member::new("backendPort", Number(1, 65_535)).or(0),
+    FLOATING_IP,
+    TCP_RESET,
+    FRONTEND,
+    Member::new("frontendPort", Number(0, 65_534)),
+    Member::new("frontendPortRangeEnd", Number(0, 65_534)),
+    Member::new("frontendPortRangeStart", Number(0, 65_534)),
+    IDLE_TIMEOUT,
+    Member::new("protocol", Word(&["Tcp", "Udp", "All"], true)),
+    STATE,
 ];
 
 /// Where a record remembers which member of a pool has which port.
 const PORTS: &str = "inboundNatRulePorts";
 
 /// Checks an inbound NAT rule.
-pub(crate) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Value, Refusal> {
-    let mut properties = take_properties(&mut child);
-    known_members(&mut properties, &MEMBERS, "InboundNatRule")?;
-    strip(&mut properties, &["provisioningState", "backendIPConfiguration"]);
-    let id = balancer.child("inboundNatRules", &child);
-    enumeration(&mut properties, "protocol", &["Tcp", "Udp", "All"], true)?;
-    bounded(&mut properties, "idleTimeoutInMinutes", 4..=MAX_IDLE_MINUTES, Some(4), &id)?;
-    fill(&mut properties, "enableFloatingIP", false);
-    fill(&mut properties, "enableTcpReset", false);
-    require_frontend(&mut properties, &id)?;
-    bounded(&mut properties, "backendPort", 1..=65_535, Some(0), &id)?;
-    match reference(&mut properties, "backendAddressPool")? {
-        None => {
-            strip_zero(&mut properties, &["frontendPortRangeStart", "frontendPortRangeEnd"]);
-            if properties.contains_key("frontendPortRangeStart")
-                || properties.contains_key("frontendPortRangeEnd")
-            {
-                return Err(refused(&id, "has a range of frontend ports, which needs a backendAddressPool"));
-            }
-            bounded(&mut properties, "frontendPort", 1..=65_534, Some(0), &id)?;
-        }
-        Some(pool) => {
-            strip_zero(&mut properties, &["frontendPort"]);
-            if properties.contains_key("frontendPort") {
-                return Err(refused(&id, "has a backendAddressPool, which needs a range of frontend ports"));
-            }
-            bounded(&mut properties, "frontendPortRangeStart", 1..=65_534, Some(0), &id)?;
-            bounded(&mut properties, "frontendPortRangeEnd", 1..=65_534, Some(0), &id)?;
-            let port = |member: &str| properties.get(member).and_then(Value::as_i64).unwrap_or_default();
-            let size = port("frontendPortRangeEnd") - port("frontendPortRangeStart") + 1;
-            if size < 1 {
-                return Err(refused(&id, "has a range of frontend ports that ends before it starts"));
-            }
-            let members = members(balancer.azure, &pool).count();
-            TOO_FEW_PORTS.details_when(i64::try_from(members).is_ok_and(|members| members > size), format_args!(
-                        "The frontend port range of inbound NAT rule {id} has {size} ports, but backend address pool \
-                         {pool} has {members} members."
-                    ))?;
+pub(super) fn check(
+    balancer: &Balancer<'_>,
+    id: &ResourceId,
+    properties: &mut Object,
+) -> Result<(), Refusal> {
+    // The service's own was checked with its pool.
+    if properties.contains_key("backendIPConfiguration") {
+        return Ok(());
+    }
+    require_frontend(properties, id)?;
+    let refuse_when = |wrong: bool, why: &str| {
+        WRONG_PORTS.details_when(wrong, format_args!("Inbound NAT rule {id} {why}."))
+    };
+    // A port 0 means that it is not meant.
+    for member in ["frontendPort", "frontendPortRangeStart", "frontendPortRangeEnd"] {
+        if properties.get(member) == Some(&json!(0)) {
+            properties.remove(member);
         }
     }
-    child.insert("properties".into(), Value::Object(properties));
-    Ok(Value::Object(child))
-}
-
-/// Drops members that say 0, which means that they are not meant.
-fn strip_zero(properties: &mut Object, members: &[&str]) {
-    for member in members {
-        if properties.get(*member).is_some_and(|value| value == &json!(0)) {
-            properties.remove(*member);
-        }
+    let has = |member: &str| properties.contains_key(member);
+    let Some(pool) = properties.get("backendAddressPool").and_then(|pool| stored_reference(pool, "id"))
+    else {
+        let range = has("frontendPortRangeStart") || has("frontendPortRangeEnd");
+        refuse_when(range, "has a range of frontend ports, which needs a backendAddressPool")?;
+        return check_port(properties, "frontendPort", (1, 65_534), id);
+    };
+    refuse_when(has("frontendPort"), "has a backendAddressPool, which needs a range of frontend ports")?;
+    for member in ["frontendPortRangeStart", "frontendPortRangeEnd"] {
+        check_port(properties, member, (1, 65_534), id)?;
     }
-}
-
-fn refused(id: &ResourceId, why: &str) -> Refusal {
-    WRONG_PORTS.details(format_args!("Inbound NAT rule {id} {why}."))
-}
-
-/// Shows which network interface a rule leads to.
-pub(crate) fn present(azure: &AzureState, id: &ResourceId, properties: &mut Object) {
-    let user = azure.store.referrers(id).find(|referrer| is_of(&referrer.from, "/ipconfigurations/"));
-    if let Some(user) = user {
-        properties.insert("backendIPConfiguration".into(), json!({ "id": user.from }));
-    }
+    let port = |member: &str| properties.get(member).and_then(Value::as_i64).unwrap_or_default();
+    let size = port("frontendPortRangeEnd") - port("frontendPortRangeStart") + 1;
+    refuse_when(size < 1, "has a range of frontend ports that ends before it starts")?;
+    let members = members(balancer.azure, &pool).count();
+    TOO_FEW_PORTS.details_when(
+        i64::try_from(members).is_ok_and(|members| members > size),
+        format_args!(
+            "The frontend port range of inbound NAT rule {id} has {size} ports, but backend address pool {pool} has \
+             {members} members."
+        ),
+    )
 }
 
 /// The rules that lead to a pool.

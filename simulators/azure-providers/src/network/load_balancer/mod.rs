@@ -18,13 +18,11 @@ use std::collections::BTreeSet;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::network::shared::{
-    children::take_children, protocol::protocol, resource_guid::resource_guid, sku::sku,
-};
-use azure_engine::document::{
-    Object, items, known_members, name, stored_reference, strip, take_properties, text,
-};
+use crate::network::shared::{children::each_child, protocol::protocol, sku::sku};
+use azure_engine::document::{Object, into_object, items, name, stored_reference, take_properties, text};
 use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{Anything, Children, Derived, Guid};
+use azure_engine::member_table::{Member, pointers};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, ChildCollection, Proposal, Protocol, Record, ResourceType};
 use azure_engine::reference::Reference;
@@ -47,40 +45,35 @@ const PREFIX_IS_FOR_OUTBOUND: Code =
 const SKU_CHANGED: Code = Code::ours(400, "LoadBalancerSkuCannotBeChanged");
 const USED_BY_SCALE_SET: Code = Code::azures(400, "LoadBalancerInUseByVirtualMachineScaleSet");
 
+const fn children(name: &'static str, writable: bool) -> ChildCollection {
+    ChildCollection { name, writable, back_references: &[] }
+}
+
 /// The child collections in the order in which they are checked.
 const COLLECTIONS: [ChildCollection; 7] = [
+    children("frontendIPConfigurations", false),
     ChildCollection {
-        name: "frontendIPConfigurations",
-        writable: false,
-        back_references: &[
-            ("loadBalancingRules", "loadBalancingRules"),
-            ("inboundNatRules", "inboundNatRules"),
-            ("inboundNatPools", "inboundNatPools"),
-            ("outboundRules", "outboundRules"),
-        ],
+        back_references: &[("backendIPConfigurations", "ipConfigurations")],
+        ..children("backendAddressPools", true)
     },
-    ChildCollection {
-        name: "backendAddressPools",
-        writable: true,
-        back_references: &[
-            ("loadBalancingRules", "loadBalancingRules"),
-            ("outboundRules", "outboundRules"),
-            ("inboundNatRules", "inboundNatRules"),
-            ("backendIPConfigurations", "ipConfigurations"),
-        ],
-    },
-    ChildCollection {
-        name: "probes",
-        writable: false,
-        back_references: &[("loadBalancingRules", "loadBalancingRules")],
-    },
-    ChildCollection { name: "loadBalancingRules", writable: false, back_references: &[] },
-    ChildCollection { name: "inboundNatRules", writable: true, back_references: &[] },
-    ChildCollection { name: "inboundNatPools", writable: false, back_references: &[] },
-    ChildCollection { name: "outboundRules", writable: false, back_references: &[] },
+    children("probes", false),
+    children("loadBalancingRules", false),
+    children("inboundNatRules", true),
+    children("inboundNatPools", false),
+    children("outboundRules", false),
 ];
 
-const RESOURCE_TYPE: &str = "Microsoft.Network/loadBalancers";
+/// Checks one child by itself, or against what is stored.
+type Check = fn(&Balancer<'_>, &ResourceId, &mut Object) -> Result<(), Refusal>;
+
+const CHECKS: [(&str, Check); 6] = [
+    ("backendAddressPools", backend_pool::check),
+    ("probes", probe::check),
+    ("loadBalancingRules", rule::check),
+    ("inboundNatRules", inbound_nat_rule::check),
+    ("inboundNatPools", inbound_nat_pool::check),
+    ("outboundRules", outbound_rule::check_alone),
+];
 
 pub(crate) struct LoadBalancers;
 
@@ -88,65 +81,47 @@ const PROTOCOL: Protocol = Protocol {
     child_collections: &COLLECTIONS,
     actions: &["migrateToIpBased", "backendAddressPools/*/queryInboundNatRulePortMapping"],
     immediate: true,
-    ..protocol(RESOURCE_TYPE, "LoadBalancer")
+    ..protocol("Microsoft.Network/loadBalancers", "LoadBalancer")
 };
+
+static MEMBERS: [Member; 10] = [
+    Member::new("backendAddressPools", Children(&backend_pool::MEMBERS)).or_empty(),
+    Member::new("frontendIPConfigurations", Children(&frontend::MEMBERS)).or_empty(),
+    Member::new("inboundNatPools", Children(&inbound_nat_pool::MEMBERS)).or_empty(),
+    Member::new("inboundNatRules", Children(&inbound_nat_rule::MEMBERS)).or_empty(),
+    Member::new("loadBalancingRules", Children(&rule::MEMBERS)).or_empty(),
+    Member::new("outboundRules", Children(&outbound_rule::MEMBERS)).or_empty(),
+    Member::new("probes", Children(&probe::MEMBERS)).or_empty(),
+    Member::new("provisioningState", Derived),
+    Member::new("resourceGuid", Guid),
+    Member::new("scope", Anything),
+];
 
 impl ResourceType for LoadBalancers {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
 
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        let id = proposal.id;
+        let (id, old) = (proposal.id, proposal.old);
         let sku = sku(&mut proposal.body, &["Basic", "Standard"])?;
-        let balancer = Balancer { azure, id, sku: &sku };
+        let balancer = Balancer { azure, id, sku: &sku, old };
         check_sku(&balancer, &proposal)?;
         let mut properties = take_properties(&mut proposal.body);
-        let mut known = vec!["provisioningState", "resourceGuid", "scope"];
-        known.extend(COLLECTIONS.map(|collection| collection.name));
-        known_members(&mut properties, &known, "LoadBalancer")?;
-        strip(&mut properties, &["provisioningState", "resourceGuid"]);
-        resource_guid(azure, &proposal, &mut properties);
-        let old = |collection: &str, child: &Object| {
-            let name_of = child.get("name").and_then(Value::as_str).unwrap_or_default();
-            let old = proposal.old.map(|old| items(&old.body, &format!("properties/{collection}")))?;
-            old.iter().find(|item| name(item).eq_ignore_ascii_case(name_of))
-        };
-        let nat_pools = inbound_nat_pool::names(&properties);
+        inbound_nat_pool::keep_generated(old, &mut properties);
         let mut promised = BTreeSet::new();
-        for collection in COLLECTIONS.map(|collection| collection.name) {
-            let mut children = take_children(id, &mut properties, collection)?.unwrap_or_default();
-            if collection == "inboundNatRules" {
-                children.retain(|child| {
-                    let rule = child.get("name").and_then(Value::as_str).unwrap_or_default();
-                    !inbound_nat_pool::names_generated(rule, &nat_pools)
-                });
+        let frontends = properties.get_mut("frontendIPConfigurations").and_then(Value::as_array_mut);
+        for child in frontends.into_iter().flatten().filter_map(Value::as_object_mut) {
+            frontend::check(&balancer, child, &mut promised)?;
+        }
+        for (collection, check) in CHECKS {
+            for (child, properties) in each_child(id, &mut properties, collection) {
+                check(&balancer, &child, properties)?;
             }
-            let mut children = children
-                .into_iter()
-                .map(|child| match collection {
-                    "frontendIPConfigurations" => {
-                        frontend::normalise(&balancer, old(collection, &child), child, &mut promised)
-                    }
-                    "backendAddressPools" => {
-                        backend_pool::normalise(&balancer, old(collection, &child), child)
-                    }
-                    "probes" => probe::normalise(&balancer, child),
-                    "loadBalancingRules" => rule::normalise(&balancer, child),
-                    "inboundNatRules" => inbound_nat_rule::normalise(&balancer, child),
-                    "inboundNatPools" => inbound_nat_pool::normalise(&balancer, child),
-                    _ => outbound_rule::normalise(&balancer, child),
-                })
-                .collect::<Result<Vec<Value>, Refusal>>()?;
-            if let ("inboundNatRules", Some(old)) = (collection, proposal.old) {
-                // Rules of instances are the service's: they stay as long as their pool does.
-                let kept = items(&old.body, "properties/inboundNatRules").iter().filter(|rule| {
-                    inbound_nat_pool::is_generated(rule)
-                        && inbound_nat_pool::names_generated(name(rule), &nat_pools)
-                });
-                children.extend(kept.cloned());
-            }
-            properties.insert(collection.into(), children.into());
         }
         let properties = Value::Object(properties);
         check_own_children(id, &properties)?;
@@ -156,12 +131,18 @@ impl ResourceType for LoadBalancers {
         rule_conflict::check(&balancer, &properties)?;
         outbound_rule::check(&balancer, &properties)?;
         check_prefix_frontends(&balancer, &properties)?;
-        if let Some(old) = proposal.old {
+        if let Some(old) = old {
             check_removed(azure, old, &properties)?;
         }
-        let mut body = proposal.body;
-        body.insert("properties".into(), properties);
-        Ok(Value::Object(body))
+        Ok(proposal.stored(into_object(properties)))
+    }
+
+    /// Each pointer once: a rule names its pool in two members, and a pool its network with each address.
+    fn references(&self, record: &Record) -> Vec<Reference> {
+        let mut all = pointers(&MEMBERS, &record.id, &record.body);
+        let mut seen = BTreeSet::new();
+        all.retain(|one| seen.insert((one.from.clone(), one.to.clone())));
+        all
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
@@ -247,21 +228,6 @@ impl ResourceType for LoadBalancers {
         }
     }
 
-    fn references(&self, record: &Record) -> Vec<Reference> {
-        let mut all = Vec::new();
-        for collection in COLLECTIONS {
-            for child in items(&record.body, &format!("properties/{}", collection.name)) {
-                let id = record.id.child(collection.name, name(child));
-                all.extend(match collection.name {
-                    "frontendIPConfigurations" => frontend::references(&id, child),
-                    "backendAddressPools" => backend_pool::references(&id, child),
-                    _ => rule::rule_references(&id, child),
-                });
-            }
-        }
-        all
-    }
-
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
         for frontend in items(&record.body, "properties/frontendIPConfigurations") {
             frontend::check_unused(
@@ -292,10 +258,8 @@ impl ResourceType for LoadBalancers {
         id: &ResourceId,
         properties: &mut Object,
     ) {
-        match collection {
-            "backendAddressPools" => backend_pool::present(azure, record, id, properties),
-            "inboundNatRules" => inbound_nat_rule::present(azure, id, properties),
-            _ => {}
+        if collection == "backendAddressPools" {
+            backend_pool::present(azure, record, id, properties);
         }
     }
 }
@@ -320,22 +284,15 @@ const USED_BY_MODELS: [&str; 3] = ["backendAddressPools", "inboundNatPools", "pr
 
 /// Rules lead from frontends to pools of their own balancer.
 fn check_own_children(id: &ResourceId, properties: &Value) -> Result<(), Refusal> {
-    for collection in ["loadBalancingRules", "inboundNatRules", "inboundNatPools", "outboundRules"] {
-        for child in items(properties, collection) {
-            let single = ["frontendIPConfiguration", "backendAddressPool", "probe"]
-                .into_iter()
-                .filter_map(|member| stored_reference(child, &format!("properties/{member}/id")));
-            let listed = ["frontendIPConfigurations", "backendAddressPools"]
-                .into_iter()
-                .flat_map(|member| items(child, &format!("properties/{member}")))
-                .filter_map(|item| stored_reference(item, "id"));
-            if let Some(foreign) = single.chain(listed).find(|to| !to.is_within(id)) {
-                return Err(Refusal::invalid_reference(&foreign, &id.child(collection, name(child))));
-            }
-        }
+    let rules: Vec<Member> = MEMBERS.iter().filter(|member| RULES.contains(&member.name)).copied().collect();
+    let all = pointers(&rules, id, &json!({ "properties": properties }));
+    match all.into_iter().find(|pointer| !pointer.to.is_within(id)) {
+        Some(foreign) => Err(Refusal::invalid_reference(&foreign.to, &foreign.from)),
+        None => Ok(()),
     }
-    Ok(())
 }
+
+const RULES: [&str; 4] = ["loadBalancingRules", "inboundNatRules", "inboundNatPools", "outboundRules"];
 
 /// Limits of what one balancer may have, and what needs a frontend at all.
 fn check_counts(balancer: &Balancer<'_>, properties: &Value) -> Result<(), Refusal> {
@@ -384,7 +341,7 @@ fn check_rules_per_interface(balancer: &Balancer<'_>, properties: &Value) -> Res
     let most = balancer.azure.limit("network.rulesPerInterface");
     let rules = backend_pool::rules_by_pool(properties);
     for pool in items(properties, "backendAddressPools") {
-        let id = balancer.child_named("backendAddressPools", name(pool));
+        let id = balancer.child("backendAddressPools", name(pool));
         if rules.get(&id.to_lower()).is_some_and(|count| *count > most)
             && let Some(member) = members(balancer.azure, &id).next()
         {
@@ -400,7 +357,7 @@ fn check_prefix_frontends(balancer: &Balancer<'_>, properties: &Value) -> Result
         if text(frontend, "properties/publicIPPrefix/id").is_none() {
             continue;
         }
-        let id = balancer.child_named("frontendIPConfigurations", name(frontend));
+        let id = balancer.child("frontendIPConfigurations", name(frontend));
         let mut rules = ["loadBalancingRules", "inboundNatRules", "inboundNatPools"]
             .into_iter()
             .flat_map(|collection| items(properties, collection).iter().map(move |rule| (collection, rule)));
@@ -410,7 +367,7 @@ fn check_prefix_frontends(balancer: &Balancer<'_>, properties: &Value) -> Result
         if let Some((collection, rule)) = rule {
             return Err(PREFIX_IS_FOR_OUTBOUND.details(format_args!(
                     "{} references frontend {id}, which has a public IP prefix and can only be used by outbound rules.",
-                    balancer.child_named(collection, name(rule))
+                    balancer.child(collection, name(rule))
                 )));
         }
     }

@@ -7,15 +7,13 @@ use serde_json::{Value, json};
 use super::{
     balancer::Balancer,
     pool_members::members,
-    rule::{MAX_IDLE_MINUTES, number},
+    rule::{FRONTENDS, IDLE_TIMEOUT, POOL, STATE, TCP_RESET, number},
 };
 use crate::network::public_ip::prefix;
-use crate::network::shared::checks::bounded;
-use azure_engine::document::{
-    Object, at, enumeration, fill, items, known_members, name, reference, references, stored_reference,
-    strip, take_properties, text,
-};
+use azure_engine::document::{Object, at, items, name, stored_reference, text};
 use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{Number, UsesAll, Word};
+use azure_engine::member_table::Member;
 use azure_engine::provider::AzureState;
 
 const NOT_EIGHTS: Code =
@@ -32,41 +30,34 @@ const SNAT_TWICE: Code = Code::azures(
     "LoadBalancingRuleMustDisableSNATSinceSameFrontendIPConfigurationIsReferencedByOutboundRule",
 );
 
-const MEMBERS: [&str; 7] = [
-    "allocatedOutboundPorts",
-    "backendAddressPool",
-    "enableTcpReset",
-    "frontendIPConfigurations",
-    "idleTimeoutInMinutes",
-    "protocol",
-    "provisioningState",
+pub(super) static MEMBERS: [Member; 7] = [
+    Member::new("allocatedOutboundPorts", Number(0, i64::MAX)).or(1_024),
+    POOL,
+    TCP_RESET,
+    Member::new("frontendIPConfigurations", UsesAll(FRONTENDS)),
+    IDLE_TIMEOUT,
+    Member::new("protocol", Word(&["All", "Tcp", "Udp"], true)),
+    STATE,
 ];
 
 /// Ports of one public address that can be given to members.
 const PORTS_PER_ADDRESS: i64 = 64_000;
 
 /// Checks an outbound rule by itself.
-pub(crate) fn normalise(balancer: &Balancer<'_>, mut child: Object) -> Result<Value, Refusal> {
-    let mut properties = take_properties(&mut child);
-    known_members(&mut properties, &MEMBERS, "OutboundRule")?;
-    strip(&mut properties, &["provisioningState"]);
-    let id = balancer.child("outboundRules", &child);
+pub(super) fn check_alone(
+    balancer: &Balancer<'_>,
+    id: &ResourceId,
+    properties: &mut Object,
+) -> Result<(), Refusal> {
     NOT_OF_SKU.details_when(
         balancer.sku != "Standard",
         format_args!("{id} needs a load balancer with sku Standard, not {}.", balancer.sku),
     )?;
-    enumeration(&mut properties, "protocol", &["All", "Tcp", "Udp"], true)?;
-    bounded(&mut properties, "allocatedOutboundPorts", 0..=i64::MAX, Some(1_024), &id)?;
-    bounded(&mut properties, "idleTimeoutInMinutes", 4..=MAX_IDLE_MINUTES, Some(4), &id)?;
-    fill(&mut properties, "enableTcpReset", false);
-    let frontends = references(&mut properties, "frontendIPConfigurations")?;
-    let pool = reference(&mut properties, "backendAddressPool")?;
+    let frontends = properties.get("frontendIPConfigurations").and_then(Value::as_array);
     INCOMPLETE.details_when(
-        frontends.is_empty() || pool.is_none(),
+        frontends.is_none_or(Vec::is_empty) || !properties.contains_key("backendAddressPool"),
         format_args!("{id} must reference frontendIPConfigurations and a backendAddressPool."),
-    )?;
-    child.insert("properties".into(), Value::Object(properties));
-    Ok(Value::Object(child))
+    )
 }
 
 /// Checks the outbound rules of a balancer against its frontends, pools and rules.

@@ -122,14 +122,9 @@ pub(crate) fn keep(
     let now = azure.now();
     let location = azure.location(owner);
     let old = azure.store.get(interface);
-    let guid =
-        old.and_then(|old| text(&old.body, "properties/resourceGuid").map(str::to_owned)).unwrap_or_else(
-            || azure.seed.guid("resource", interface.as_str(), azure.store.incarnation(interface)),
-        );
     let body = json!({
         "location": location,
         "properties": {
-            "resourceGuid": guid,
             "ipConfigurations": configurations,
             "dnsSettings": { "dnsServers": [] },
             "disableTcpStateTracking": false,
