@@ -36,6 +36,7 @@ pub mod member_table;
 pub mod names;
 pub mod operation;
 pub mod options;
+pub mod outside;
 pub mod overrides;
 pub mod paging;
 mod present;

@@ -97,7 +97,7 @@ impl AzureState {
             self.store.history.moment = self.moment;
             if operation == Some(due) {
                 if let Some(key) = self.operations.take_due(due) {
-                    self.finish(&key);
+                    self.finish_unless_held(&key);
                 }
             } else if action == Some(due) {
                 self.act_for_actors(due);

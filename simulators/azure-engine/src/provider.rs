@@ -32,6 +32,7 @@ use super::member_table::{self, Member};
 use super::names::NameRule;
 use super::operation::{Completion, Operations};
 use super::options::Options;
+use super::outside::Outside;
 use super::request::Request;
 use super::schema::Members;
 use super::seed::Seed;
@@ -213,6 +214,17 @@ pub trait ResourceType: Send + Sync + 'static {
         _completion: &Completion,
         _failed: bool,
     ) {
+    }
+
+    /// The resources whose work outside an operation on this one waits for.
+    fn waits_for(&self, _azure: &AzureState, id: &ResourceId) -> Vec<ResourceId> {
+        vec![id.clone()]
+    }
+
+    /// Takes the answer to work that the type has asked for ([`AzureState::ask_outside`]); says why the operation that
+    /// it belongs to fails.
+    fn told(&self, _azure: &mut AzureState, _id: &ResourceId, _answer: &Value) -> Option<Refusal> {
+        None
     }
 
     /// Whether the resource may go.
@@ -532,6 +544,8 @@ pub struct AzureState {
     pub consistency: Consistency,
     /// What Resource Manager answers by itself.
     pub manager: &'static dyn Manager,
+    /// What is done outside.
+    pub outside: Outside,
     /// Whether requests need rights, changeable while it runs.
     pub enforce_authorization: bool,
     /// Whom the directory knows; without one nobody can be told apart.
@@ -568,6 +582,7 @@ impl AzureState {
                 options.limits.clone(),
             ),
             manager,
+            outside: Outside::default(),
             enforce_authorization: options.enforce_authorization,
             principals: None,
             attachments: Attachments::default(),

@@ -113,7 +113,8 @@ impl AzureState {
             OPERATION_NOT_FOUND.says(format_args!("The operation '{key}' could not be found or has expired."))
         })?;
         let running = operation.status == Status::InProgress;
-        let pause = running.then(|| self.poll_pause(operation.due)).flatten();
+        // One that runs although its time is over waits for what is done outside.
+        let pause = running.then(|| self.poll_pause(operation.due).unwrap_or(MAX_POLL_SECONDS));
         let operation_style = operation.operation_style;
         if result {
             return match &operation.status {

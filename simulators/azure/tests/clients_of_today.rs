@@ -334,9 +334,9 @@ async fn what_is_unknown_is_said_to_be_unknown_and_stands_in_the_journal() {
         ),
         (
             "GET",
-            "Microsoft.KeyVault/vaults/v?api-version=2024-11-01",
+            "Microsoft.DocumentDB/databaseAccounts/d?api-version=2024-11-15",
             "InvalidResourceNamespace",
-            "Microsoft.KeyVault/vaults",
+            "Microsoft.DocumentDB/databaseAccounts",
         ),
     ] {
         let body = (method == "PUT").then(|| json!({ "location": "eastus" }));

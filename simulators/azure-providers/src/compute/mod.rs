@@ -37,6 +37,7 @@ pub(crate) fn provider() -> Provider {
                 &scale_set::ScaleSets,
                 &scale_set::instance::Instances,
                 &virtual_machine::VirtualMachines,
+                &virtual_machine::extension::Extensions,
                 &availability_set::AvailabilitySets,
                 &disk::Disks,
                 &snapshot::Snapshots,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::compute::machine::fault_domain;
+use crate::compute::machine::guest;
 use crate::compute::machine::image;
 use crate::compute::scale_set::flexible;
 use crate::compute::scale_set::instance_address::set_of;
@@ -34,7 +35,7 @@ pub(crate) fn of_instance(azure: &AzureState, record: &Record) -> Value {
     let set = set_of(azure, &record.id);
     let placement = set.map(|set| azure.seed.guid("placement group", set.id.as_str(), 0));
     let domain = fault_domain::of_number(set, record.id.name().parse().unwrap_or_default());
-    let mut view = of_machine(record);
+    let mut view = of_machine(azure, record);
     view["placementGroupId"] = json!(placement);
     view["platformUpdateDomain"] = domain.into();
     view["platformFaultDomain"] = domain.into();
@@ -43,7 +44,7 @@ pub(crate) fn of_instance(azure: &AzureState, record: &Record) -> Value {
 }
 
 /// The instance view of a machine of its own.
-pub(crate) fn of_machine(record: &Record) -> Value {
+pub(crate) fn of_machine(azure: &AzureState, record: &Record) -> Value {
     let created = record.created.to_string();
     let (code, level, shown) = provisioning(record.state);
     let mut statuses = vec![json!({ "code": code, "level": level, "displayStatus": shown, "time": created })];
@@ -81,21 +82,41 @@ pub(crate) fn of_machine(record: &Record) -> Value {
         "statuses": statuses,
     });
     fault_domain::show(record, &mut view);
+    let extensions = guest::views(azure, record);
+    if !extensions.is_empty() {
+        view["extensions"] = extensions.into();
+    }
     // A guest agent reports only while its machine runs.
-    if power == Some("running") && record.state == State::Succeeded {
+    if power != Some("running") {
+        return view;
+    }
+    let ready = guest::is_ready(record);
+    if ready && record.state != State::Creating {
         view["osName"] = image.os_name.into();
         view["osVersion"] = image.os_version.into();
-        view["vmAgent"] = json!({
-            "vmAgentVersion": image::agent_version(image.windows),
-            "statuses": [{
-                "code": "ProvisioningState/succeeded",
-                "level": "Info",
-                "displayStatus": "Ready",
-                "message": "GuestAgent is running and processing the extensions.",
-                "time": created,
-            }],
-        });
+    } else if record.state == State::Creating || record.state == State::Updating {
+        return view;
     }
+    let (version, code, level, shown, message) = match ready {
+        true => (
+            image::agent_version(image.windows),
+            "ProvisioningState/succeeded",
+            "Info",
+            "Ready",
+            "GuestAgent is running and processing the extensions.",
+        ),
+        false => (
+            "Unknown",
+            "ProvisioningState/Unavailable",
+            "Warning",
+            "Not Ready",
+            "VM status blob is found but not yet populated.",
+        ),
+    };
+    view["vmAgent"] = json!({
+        "vmAgentVersion": version,
+        "statuses": [{ "code": code, "level": level, "displayStatus": shown, "message": message, "time": created }],
+    });
     view
 }
 

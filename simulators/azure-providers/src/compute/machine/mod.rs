@@ -3,6 +3,7 @@
 pub(crate) mod data_disk;
 pub(crate) mod disk_references;
 pub(crate) mod fault_domain;
+pub mod guest;
 pub(crate) mod image;
 pub(crate) mod instance_view;
 pub(crate) mod interface_configuration;

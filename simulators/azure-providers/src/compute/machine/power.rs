@@ -6,6 +6,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::compute::disk::access as disk_access;
+use crate::compute::machine::guest;
 use crate::compute::machine::spot;
 use crate::compute::scale_set::instance_address::is_set;
 use crate::compute::scale_set::members::instances;
@@ -153,6 +154,9 @@ pub(crate) fn finish(azure: &mut AzureState, _id: &ResourceId, action: &str, tar
             if let Some(after) = known.after {
                 record.hidden.insert("power".into(), after.into());
             }
+        }
+        if known.after == Some("running") {
+            guest::start(azure, &target, known.name.starts_with("reimage"));
         }
     }
     azure.revision += 1;

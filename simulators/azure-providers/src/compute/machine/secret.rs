@@ -6,7 +6,7 @@ use azure_engine::document::{Object, strip};
 
 /// Takes the secrets out of the profile of a system.
 pub(crate) fn strip_from_system(os: &mut Object) {
-    strip(os, &["adminPassword", "customData"]);
+    strip(os, &["adminPassword"]);
     let unattended = os
         .get_mut("windowsConfiguration")
         .and_then(|windows| windows.get_mut("additionalUnattendContent"))
@@ -16,8 +16,11 @@ pub(crate) fn strip_from_system(os: &mut Object) {
     }
 }
 
-/// Takes them out of the extensions of a model.
-pub(crate) fn strip_from_extensions(profile: &mut Object) {
+/// Takes out of what is shown, and of what is kept where there is no guest, what only a guest is told: `properties` of a machine, or the profile of a set.
+pub(crate) fn conceal(profile: &mut Object) {
+    if let Some(os) = profile.get_mut("osProfile").and_then(Value::as_object_mut) {
+        strip(os, &["customData"]);
+    }
     let extensions = profile
         .get_mut("extensionProfile")
         .and_then(|extensions| extensions.get_mut("extensions"))

@@ -4,9 +4,11 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::compute::machine::data_disk;
+use crate::compute::machine::guest;
 use crate::compute::machine::instance_view;
 use crate::compute::machine::network_profile;
 use crate::compute::machine::power;
+use crate::compute::scale_set::extension;
 use crate::compute::scale_set::flexible;
 use crate::compute::scale_set::instance_address::{address, ip_configuration_id, set_of};
 use crate::compute::scale_set::instance_public_ip;
@@ -208,6 +210,10 @@ impl ResourceType for Instances {
         }
     }
 
+    fn told(&self, azure: &mut AzureState, id: &ResourceId, answer: &Value) -> Option<Refusal> {
+        guest::told(azure, id, answer)
+    }
+
     fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
         if let Some(set) = id.parent() {
             crate::compute::scale_set::capacity::lower(azure, &set, 1);
@@ -222,6 +228,10 @@ impl ResourceType for Instances {
             document.insert("tags".into(), tags.clone());
         }
         let view = expand.instance_view.then(|| instance_view::of_instance(azure, record));
+        let extensions = guest::extensions(azure, record);
+        if !extensions.is_empty() {
+            document.insert("resources".into(), extensions.into());
+        }
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         let profile = at(&record.body, "properties/networkProfileConfiguration");
         let latest = follows(record, set);
@@ -242,6 +252,9 @@ impl ResourceType for Instances {
         match below {
             [view] if view.eq_ignore_ascii_case("instanceView") => {
                 Some(Ok(instance_view::of_instance(azure, record)))
+            }
+            [view, ..] if view.eq_ignore_ascii_case("extensions") => {
+                extension::view_of_instance(azure, record, below)
             }
             _ => network_interface::view(azure, record, below),
         }

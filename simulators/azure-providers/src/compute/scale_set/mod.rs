@@ -2,6 +2,7 @@
 //! "Virtual Machine Scale Sets").
 
 pub(crate) mod capacity;
+mod extension;
 pub(crate) mod flexible;
 mod flexible_member;
 pub(crate) mod instance;
@@ -138,6 +139,9 @@ impl ResourceType for ScaleSets {
             check_profile(id, &profile)?;
         }
         virtual_machine_profile(id, &body, &mut profile, &proposal)?;
+        if !azure.outside.listens {
+            secret::conceal(&mut profile);
+        }
         properties.insert("virtualMachineProfile".into(), Value::Object(profile));
         body.insert("properties".into(), Value::Object(properties));
         let body = Value::Object(body);
@@ -182,6 +186,10 @@ impl ResourceType for ScaleSets {
             }
         }
         capacity::reconcile(azure, id);
+    }
+
+    fn waits_for(&self, azure: &AzureState, id: &ResourceId) -> Vec<ResourceId> {
+        instances(azure, id)
     }
 
     fn owned(&self, azure: &AzureState, record: &Record) -> Vec<ResourceId> {
@@ -234,6 +242,7 @@ impl ResourceType for ScaleSets {
         properties.insert("timeCreated".into(), created.as_str().into());
         if let Some(profile) = properties.get_mut("virtualMachineProfile").and_then(Value::as_object_mut) {
             profile.insert("timeCreated".into(), created.into());
+            secret::conceal(profile);
         }
     }
 
@@ -257,6 +266,7 @@ impl ResourceType for ScaleSets {
                 Some(rolling_upgrade::latest(record))
             }
             [view] if view.eq_ignore_ascii_case("skus") => Some(Ok(catalogue::of_set(record))),
+            [view, ..] if view.eq_ignore_ascii_case("extensions") => extension::view(azure, record, below),
             [view] if view.eq_ignore_ascii_case("publicIPAddresses") => {
                 let instances = azure.store.of_type_below(INSTANCE_TYPE, &record.id);
                 let all: Vec<Value> = instances
@@ -412,7 +422,6 @@ fn virtual_machine_profile(
 ) -> Result<(), Refusal> {
     profile.remove("timeCreated");
     spot::check_members(profile)?;
-    secret::strip_from_extensions(profile);
     let mut storage = profile.remove("storageProfile").map(into_object).unwrap_or_default();
     let windows = storage_profile(body, &mut storage)?;
     profile.insert("storageProfile".into(), Value::Object(storage));

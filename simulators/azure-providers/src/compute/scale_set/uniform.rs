@@ -6,6 +6,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::compute::machine::data_disk;
+use crate::compute::machine::guest;
 use crate::compute::machine::network_profile;
 use crate::compute::scale_set::instance_address::{address, set_of};
 use crate::compute::scale_set::instance_public_ip;
@@ -54,6 +55,7 @@ pub(crate) fn create(azure: &mut AzureState, set_id: &ResourceId, zone: Option<S
     azure.insert(record);
     data_disk::create_asked_for(azure, &id);
     allocate(azure, &id);
+    guest::start(azure, &id, true);
 }
 
 /// What the names of an instance's disks begin with.
@@ -66,7 +68,7 @@ pub(crate) fn disk_prefix(instance: &ResourceId) -> String {
 pub(crate) fn copy_model(azure: &AzureState, set: &ResourceId, model: &Value, record: &mut Record) {
     let profile = |member: &str| at(model, &format!("properties/virtualMachineProfile/{member}")).cloned();
     let mut os = profile("osProfile").map(into_object).unwrap_or_default();
-    strip(&mut os, &["computerNamePrefix"]);
+    strip(&mut os, &["computerNamePrefix", "customData"]);
     if let Some(computer) = record.hidden.get("computerName") {
         os.insert("computerName".into(), computer.clone());
     }

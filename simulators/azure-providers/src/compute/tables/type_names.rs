@@ -2,6 +2,8 @@
 
 /// Machines of their own.
 pub(crate) const MACHINE_TYPE: &str = "Microsoft.Compute/virtualMachines";
+/// Extensions of machines of their own.
+pub(crate) const EXTENSION_TYPE: &str = "Microsoft.Compute/virtualMachines/extensions";
 /// Scale sets.
 pub(crate) const SET_TYPE: &str = "Microsoft.Compute/virtualMachineScaleSets";
 /// Instances of uniform scale sets.

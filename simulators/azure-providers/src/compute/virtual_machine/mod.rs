@@ -1,5 +1,6 @@
 //! Virtual machines (Azure REST reference, "Virtual Machines").
 
+pub(crate) mod extension;
 pub(crate) mod generalize;
 
 use azure_types::ResourceId;
@@ -12,6 +13,7 @@ use crate::compute::machine;
 use crate::compute::machine::data_disk;
 use crate::compute::machine::disk_references::references;
 use crate::compute::machine::fault_domain;
+use crate::compute::machine::guest;
 use crate::compute::machine::image;
 use crate::compute::machine::instance_view;
 use crate::compute::machine::interface_configuration;
@@ -20,6 +22,7 @@ use crate::compute::machine::interface_count;
 use crate::compute::machine::network_profile;
 use crate::compute::machine::os_profile;
 use crate::compute::machine::power;
+use crate::compute::machine::secret;
 use crate::compute::machine::spot;
 use crate::compute::machine::system_disk;
 use crate::compute::scale_set::flexible;
@@ -112,6 +115,9 @@ impl ResourceType for VirtualMachines {
         data_disk::normalise(azure, &machine, &mut storage)?;
         properties.insert("storageProfile".into(), Value::Object(storage));
         os_profile::normalise(&proposal, windows, &mut properties)?;
+        if !azure.outside.listens {
+            secret::conceal(&mut properties);
+        }
         network_profile(azure, &proposal, body.get("location"), &size, &mut properties)?;
         body.insert("properties".into(), Value::Object(properties));
         let body = Value::Object(body);
@@ -148,6 +154,13 @@ impl ResourceType for VirtualMachines {
         }
         create_system_disk(azure, id);
         data_disk::create_asked_for(azure, id);
+        if old.is_none() {
+            guest::start(azure, id, true);
+        }
+    }
+
+    fn told(&self, azure: &mut AzureState, id: &ResourceId, answer: &Value) -> Option<Refusal> {
+        guest::told(azure, id, answer)
     }
 
     fn after_operation(
@@ -207,11 +220,16 @@ impl ResourceType for VirtualMachines {
     }
 
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, expand: Expand) {
-        let view = expand.instance_view.then(|| instance_view::of_machine(record));
+        let view = expand.instance_view.then(|| instance_view::of_machine(azure, record));
+        let extensions = guest::extensions(azure, record);
+        if !extensions.is_empty() {
+            document.insert("resources".into(), extensions.into());
+        }
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         let subject = format!("{}#{}", record.id, record.incarnation);
         properties.insert("vmId".into(), azure.seed.guid("vm", &subject, 0).into());
         properties.insert("timeCreated".into(), record.created.to_string().into());
+        secret::conceal(properties);
         if let Some(storage) = properties.get_mut("storageProfile") {
             data_disk::present(azure, storage);
         }
@@ -240,14 +258,14 @@ impl ResourceType for VirtualMachines {
         Some(json!({
             "id": record.id,
             "name": record.id.name(),
-            "properties": { "instanceView": instance_view::of_machine(record) },
+            "properties": { "instanceView": instance_view::of_machine(azure, record) },
         }))
     }
 
-    fn view(&self, _azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
         match below {
             [view] if view.eq_ignore_ascii_case("instanceView") => {
-                Some(Ok(instance_view::of_machine(record)))
+                Some(Ok(instance_view::of_machine(azure, record)))
             }
             [view] if view.eq_ignore_ascii_case("vmSizes") => Some(Ok(catalogue::sizes())),
             _ => None,

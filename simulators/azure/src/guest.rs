@@ -1,0 +1,192 @@
+//! Guests: programs that play what runs on machines. They are told when a machine starts or an extension is put on it, and
+//! answer after their time; until then the machine is being made.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use azure_types::ResourceId;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::azure::{Azure, Inner};
+use azure_engine::document::{at, items, text};
+use azure_engine::outside::Asked;
+use azure_engine::provider::AzureState;
+use azure_providers::compute::machine::guest::TIMEOUT;
+use azure_providers::identity::{self, ManagedIdentity};
+
+/// How long Azure waits for a system, or for an extension, to say that it is ready.
+const PROVISIONING_TIMEOUT: Duration = Duration::from_secs(40 * 60);
+
+/// A machine that starts, or gets an extension.
+#[derive(Debug, Clone)]
+pub struct GuestStart {
+    /// The virtual machine or scale set instance.
+    pub machine: ResourceId,
+    /// Its host name.
+    pub computer_name: String,
+    /// Whether the system is new, as after a creation or a new image.
+    pub first: bool,
+    /// Whether it is the machine that starts, rather than an extension that is put on it while it runs.
+    pub boots: bool,
+    /// `osProfile.customData`, decoded; only a new system gets it.
+    pub custom_data: Option<Vec<u8>>,
+    /// `userData`, decoded.
+    pub user_data: Option<Vec<u8>>,
+    /// The extensions that are to be run.
+    pub extensions: Vec<GuestExtension>,
+    /// The identities that programs on it may sign in as.
+    pub identities: Vec<ManagedIdentity>,
+    /// The private addresses of its interfaces.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// An extension as its machine sees it: with what is protected.
+#[derive(Debug, Clone)]
+pub struct GuestExtension {
+    /// Its name.
+    pub name: String,
+    /// Who publishes it.
+    pub publisher: String,
+    /// Its type.
+    pub kind: String,
+    /// The version of its handler.
+    pub version: String,
+    /// Its settings.
+    pub settings: Value,
+    /// Its protected settings.
+    pub protected_settings: Value,
+}
+
+/// How a start went. The default is well.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GuestReport {
+    /// Why the system did not come up.
+    pub failure: Option<String>,
+    /// What extensions said, by name: a message, or why they failed. One that is not named succeeds.
+    pub extensions: BTreeMap<String, Result<String, String>>,
+}
+
+impl GuestReport {
+    /// The system does not come up.
+    pub fn failed(why: &str) -> Self {
+        Self { failure: Some(why.to_owned()), ..Self::default() }
+    }
+
+    /// Adds what an extension said.
+    #[must_use]
+    pub fn extension(mut self, name: &str, result: Result<&str, &str>) -> Self {
+        self.extensions.insert(name.to_owned(), result.map(str::to_owned).map_err(str::to_owned));
+        self
+    }
+
+    fn into_answer(self) -> Value {
+        let extensions = self.extensions.into_iter().map(|(name, result)| {
+            let (failed, message) = match result {
+                Ok(message) => (false, message),
+                Err(message) => (true, message),
+            };
+            (name, json!({ "failed": failed, "message": message }))
+        });
+        json!({ "failure": self.failure, "extensions": Value::Object(extensions.collect()) })
+    }
+}
+
+/// What runs on all machines. It may ask the same Azure, and whomever else; a machine that it never answers for runs into
+/// Azure's timeout.
+pub trait Guest: Send + Sync + 'static {
+    /// Plays a start.
+    fn start(&self, start: GuestStart) -> BoxFuture<'static, GuestReport>;
+}
+
+impl Azure {
+    /// Lets this guest run on machines that start from now on; until it has answered for a machine, operations that make
+    /// it go on. Must be called within a tokio runtime, once.
+    pub fn set_guest(&self, guest: Arc<dyn Guest>) {
+        self.inner.state.lock().outside.listens = true;
+        let mut changed = self.subscribe();
+        let inner: Weak<Inner> = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            loop {
+                changed.mark_unchanged();
+                let Some(azure) = inner.upgrade().map(|inner| Azure { inner }) else { return };
+                for (asked, start) in azure.asked() {
+                    let answer = tokio::time::timeout(PROVISIONING_TIMEOUT, guest.start(start));
+                    let inner = inner.clone();
+                    tokio::spawn(async move {
+                        let answer = match answer.await {
+                            Ok(report) => report.into_answer(),
+                            Err(_elapsed) => json!({ "failure": TIMEOUT }),
+                        };
+                        if let Some(azure) = inner.upgrade().map(|inner| Azure { inner }) {
+                            azure.change(|state| state.told(&asked.id, asked.number, &answer));
+                        }
+                    });
+                }
+                drop(azure);
+                if changed.changed().await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    fn asked(&self) -> Vec<(Asked, GuestStart)> {
+        let mut state = self.inner.state.lock();
+        let asked = state.take_asked();
+        asked
+            .into_iter()
+            .map(|asked| (start_of(&state, &asked), asked))
+            .map(|(start, asked)| (asked, start))
+            .collect()
+    }
+}
+
+fn start_of(azure: &AzureState, asked: &Asked) -> GuestStart {
+    let what = &asked.what;
+    let boots = !asked.id.resource_type().ends_with("/extensions");
+    let machine = if boots { None } else { asked.id.parent() }.unwrap_or_else(|| asked.id.clone());
+    let decoded = |member: &str| {
+        let bare: String = text(what, member)?.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+        STANDARD.decode(bare).ok()
+    };
+    let words = |value: &Value, path: &str| text(value, path).unwrap_or_default().to_owned();
+    let extensions = items(what, "extensions").iter().map(|extension| GuestExtension {
+        name: words(extension, "name"),
+        publisher: words(extension, "properties/publisher"),
+        kind: words(extension, "properties/type"),
+        version: words(extension, "properties/typeHandlerVersion"),
+        settings: at(extension, "properties/settings").cloned().unwrap_or_default(),
+        protected_settings: at(extension, "properties/protectedSettings").cloned().unwrap_or_default(),
+    });
+    GuestStart {
+        computer_name: words(what, "computerName"),
+        first: what.get("first") == Some(&Value::Bool(true)),
+        boots,
+        custom_data: decoded("customData"),
+        user_data: decoded("userData"),
+        extensions: extensions.collect(),
+        identities: identity::assigned(azure, &machine),
+        addresses: addresses(azure, &machine),
+        machine,
+    }
+}
+
+/// The private addresses of a machine's interfaces, in their order.
+fn addresses(azure: &AzureState, machine: &ResourceId) -> Vec<IpAddr> {
+    let shown = azure.document(machine).unwrap_or_default();
+    let interfaces = items(&shown, "properties/networkProfile/networkInterfaces").iter();
+    interfaces
+        .filter_map(|interface| azure.document(&ResourceId::parse(text(interface, "id")?).ok()?))
+        .flat_map(|interface| {
+            let configurations = items(&interface, "properties/ipConfigurations").iter();
+            let addresses =
+                configurations.filter_map(|one| text(one, "properties/privateIPAddress")?.parse().ok());
+            addresses.collect::<Vec<IpAddr>>()
+        })
+        .collect()
+}
