@@ -118,6 +118,12 @@ impl Azure {
         self.inner.verifier.read().clone()
     }
 
+    /// Gives providers something of the embedding program, such as the Kubernetes behind managed clusters
+    /// ([`KubernetesOfClusters`](crate::managed_clusters::KubernetesOfClusters)), in place of one of the same type.
+    pub fn attach<T: std::any::Any + Send>(&self, value: T) {
+        self.inner.state.lock().attachments.set(value);
+    }
+
     /// Sets the base URL of links in answers, once the port is known. See [`Options::external_url`].
     pub fn set_external_url(&self, url: Option<String>) {
         *self.inner.external_url.write() = url;

@@ -43,6 +43,7 @@ pub use azure_entra as entra;
 pub use azure_imds as imds;
 pub use azure_packets as packet;
 pub use azure_packets::view;
+pub use azure_providers::container_service as managed_clusters;
 pub use azure_providers::resources::{region_display_name, region_names};
 pub use data_plane::HostRoutes;
 pub use guest::{Guest, GuestExtension, GuestReport, GuestStart};

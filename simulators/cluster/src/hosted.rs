@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::files::{HostError, Reader, listen, remove, write};
 use crate::hosted_kubernetes::{HostedKubernetes, HostedKubernetesOptions};
+use crate::managed_clusters;
 use crate::node_answers::NodeAnswers;
 use crate::shape::Shape;
 use crate::sign_in::{Applicant, SignIn};
@@ -197,6 +198,7 @@ impl HostedCluster {
             }
         };
         let client = client_of(&config_text).await?;
+        managed_clusters::attach(&azure, &config_text)?;
         let answers = spawn_stand_ins(&azure, &client, pace, stop);
         let page = Arc::new(Page::new(azure.clone(), answers.clone(), stop.clone()));
         let control = SocketAddr::new(LOOPBACK, ports.control);

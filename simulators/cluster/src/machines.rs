@@ -7,10 +7,10 @@ use serde_json::Value;
 use stand_ins::{Machine, Machines};
 use tokio::sync::watch;
 
+use crate::instance::{INSTANCES, host_name};
 use crate::layout::{CONTROL_PLANE, KUBELET_TAG, ROLE_TAG, SAYS_PROVIDER_ID};
+use crate::managed_clusters;
 
-/// The full type of machines of uniform scale sets.
-const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 /// The full type of virtual machines of their own, and of flexible scale sets.
 const VIRTUAL_MACHINES: &str = "Microsoft.Compute/virtualMachines";
 
@@ -52,6 +52,7 @@ impl AzureMachines {
             machine.provider_id = format!("azure://{}", instance["id"].as_str()?);
         }
         machine.running = is_running(instance);
+        managed_clusters::complete(&self.0, instance, &mut machine);
         Some(machine)
     }
 }
@@ -69,9 +70,4 @@ fn is_running(instance: &Value) -> bool {
 /// The host name of a machine's document, if the machine runs.
 pub fn running_host(machine: &Value) -> Option<String> {
     is_running(machine).then(|| host_name(machine)).flatten()
-}
-
-/// The host name of an instance, which is its node's name.
-pub(crate) fn host_name(instance: &Value) -> Option<String> {
-    Some(instance.pointer("/properties/osProfile/computerName")?.as_str()?.to_ascii_lowercase())
 }

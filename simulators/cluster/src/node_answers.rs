@@ -25,7 +25,7 @@ use stand_ins::answers::node_answers;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::machines::host_name;
+use crate::instance::host_name;
 use crate::service_views::service_view;
 
 /// Objects by namespace and name.

@@ -9,6 +9,7 @@ use stand_ins::{Controllers, EndpointSlices, Kubelets, NodeMonitor, Pace};
 use tokio_util::sync::CancellationToken;
 
 use crate::machines::AzureMachines;
+use crate::managed_clusters::forget_lost_nodes;
 use crate::node_answers::NodeAnswers;
 
 /// Runs a kubelet for each machine of `azure`, the controllers of workloads and their pods, one ready pod on each node for every
@@ -22,5 +23,6 @@ pub fn spawn_stand_ins(azure: &Azure, client: &Client, pace: Pace, stop: &Cancel
     let _monitor = NodeMonitor::spawn_at(pace, client.clone(), clock.clone(), stop.clone());
     let _controllers = Controllers::spawn(client.clone(), clock, stop.clone());
     let _slices = EndpointSlices::spawn_evenly(client.clone(), 1, stop.clone());
+    let _lost = tokio::spawn(forget_lost_nodes(azure.clone(), client.clone(), stop.clone()));
     NodeAnswers::follow(azure.clone(), client, stop)
 }

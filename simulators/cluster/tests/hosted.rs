@@ -5,10 +5,11 @@
 use std::time::Duration;
 
 use azure_simulator::LatencyProfile;
+use azure_types::ResourceId;
 use k8s::Node;
 use kube::Api;
 use kube::api::ListParams;
-use serde_json::Value;
+use serde_json::{Value, json};
 use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
 use stand_ins::Pace;
 use tokio_util::sync::CancellationToken;
@@ -119,6 +120,67 @@ async fn files_say_where_everything_is_and_only_the_owner_reads_secrets() {
             path.display()
         );
     }
+    stop.cancel();
+}
+
+/// A managed cluster gives out a kubeconfig of the Kubernetes beside Azure, and its pools are that one's nodes.
+#[tokio::test]
+async fn a_managed_cluster_is_the_kubernetes_beside_it() {
+    use base64::Engine as _;
+    let directory = tempfile::tempdir().unwrap();
+    let stop = CancellationToken::new();
+    let cluster = HostedCluster::start(options(directory.path()), &stop).await.unwrap();
+    let shape = Shape::default();
+    let id = ResourceId::group(&shape.subscription, "apps").resource(
+        "Microsoft.ContainerService",
+        "managedClusters",
+        "aks",
+    );
+    let pool = |name: &str, count: u64| {
+        json!({"name": name, "mode": "System", "count": count, "vmSize": "Standard_D2s_v3",
+            "nodeLabels": {"team": "a"}, "nodeTaints": ["spot=yes:NoSchedule"]})
+    };
+    let document = json!({"location": shape.region, "identity": {"type": "SystemAssigned"},
+        "properties": {"dnsPrefix": "aks", "agentPoolProfiles": [pool("system", 2)]}});
+    cluster.azure.put(&id, document).unwrap();
+    // The kubeconfig leads there.
+    let profile = cluster.azure.document(&id.child("accessProfiles", "clusterAdmin")).unwrap();
+    let encoded = profile["properties"]["kubeConfig"].as_str().unwrap();
+    let text = base64::engine::general_purpose::STANDARD.decode(encoded).unwrap();
+    let config = kube::config::Kubeconfig::from_yaml(std::str::from_utf8(&text).unwrap()).unwrap();
+    let mut config = kube::Config::from_custom_kubeconfig(config, &Default::default()).await.unwrap();
+    config.proxy_url = None;
+    let nodes = Api::<Node>::all(kube::Client::try_from(config).unwrap());
+    let of_pool = ListParams::default().labels("kubernetes.azure.com/agentpool=system");
+    let count = async || nodes.list(&of_pool).await.unwrap().items.len();
+    until("the pool's machines are nodes", async || count().await == 2).await;
+    let listed = nodes.list(&of_pool).await.unwrap().items;
+    let node = serde_json::to_value(&listed[0]).unwrap();
+    let labels = &node["metadata"]["labels"];
+    assert_eq!(
+        (&labels["team"], &labels["kubernetes.azure.com/cluster"]),
+        (&json!("a"), &json!("MC_apps_aks_westeurope"))
+    );
+    let provider = node["spec"]["providerID"].as_str().unwrap();
+    assert!(
+        provider.starts_with("azure:///subscriptions/")
+            && provider.contains("/resourceGroups/mc_apps_aks_westeurope/")
+    );
+    assert!(
+        !listed[0].has_taint("node.cloudprovider.kubernetes.io/uninitialized") && listed[0].has_taint("spot")
+    );
+    // It grows and shrinks with the pool, and goes with the cluster.
+    for size in [3, 1] {
+        cluster.azure.put(&id.child("agentPools", "system"), json!({"properties": {"count": size}})).unwrap();
+        until("there are as many nodes as the pool says", async || count().await == size).await;
+    }
+    cluster.azure.delete(&id).unwrap();
+    until("no node is left of the pool", async || count().await == 0).await;
+    assert_eq!(
+        nodes.list(&ListParams::default()).await.unwrap().items.len(),
+        3,
+        "those of the machines beside it stay"
+    );
     stop.cancel();
 }
 

@@ -86,8 +86,8 @@ impl Kubelet {
         let now = (self.clock)();
         let mut status = self.status(None, now);
         status["addresses"] = self.addresses();
-        let mut taints =
-            vec![json!({"key": k8s::names::TAINT_UNINITIALIZED, "value": "true", "effect": "NoSchedule"})];
+        let waits = json!({"key": k8s::names::TAINT_UNINITIALIZED, "value": "true", "effect": "NoSchedule"});
+        let mut taints: Vec<Value> = if machine.initialized { Vec::new() } else { vec![waits] };
         taints.extend(machine.taints.iter().map(|taint| json!(taint)));
         let mut spec = json!({"taints": taints});
         if !machine.provider_id.is_empty() {

@@ -59,6 +59,8 @@ pub struct Machine {
     /// What the kubelet says by itself about its machine (`--provider-id`); empty if it leaves that to the cloud
     /// provider.
     pub provider_id: String,
+    /// Whether a cloud controller manager that nobody sees has looked at it already: then its Node does not wait for one.
+    pub initialized: bool,
     /// Whether it runs: a stopped machine's kubelet is silent.
     pub running: bool,
     /// Labels beside those that every kubelet sets (`--node-labels`).
@@ -80,6 +82,7 @@ impl Machine {
             name,
             internal_ips: vec![internal_ip],
             provider_id: String::new(),
+            initialized: false,
             running: true,
             labels: BTreeMap::new(),
             taints: Vec::new(),
