@@ -65,6 +65,7 @@ impl AzureState {
                 let action = format!("{}/{verb}", located.resource_type);
                 Refusal::action_throttled(&action, size, policy.window.as_secs(), wait)
             }
+            Wording::Window => Refusal::operation_throttled(policy.name, wait),
             Wording::Provider => {
                 let end = self.now();
                 let age = jiff::SignedDuration::try_from(window_age).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! What a service answers under hosts of its own, beside Resource Manager: secrets of a vault, shares of an account.
 //!
-//! A provider has one [`DataPlane`] for each host suffix. Faults, latencies and the journal treat its requests as they
+//! A provider has one [`DataPlane`](super::provider::DataPlane) for each host suffix. Faults, latencies and the journal treat its requests as they
 //! treat those to Resource Manager; budgets are Resource Manager's alone.
 
 use std::collections::BTreeMap;
@@ -8,29 +8,6 @@ use std::collections::BTreeMap;
 use azure_types::ResourceId;
 
 use super::answer::Note;
-use super::error::Refusal;
-use super::provider::AzureState;
-
-/// The service behind all hosts with one suffix.
-pub struct DataPlane {
-    /// What hosts end with, without the dot before it: `vault.azure.net`. What stands before it names the resource.
-    pub suffix: &'static str,
-    /// The resources that tokens must be for, such as `https://vault.azure.net`; a closing slash makes no difference.
-    pub audiences: &'static [&'static str],
-    /// The value of `WWW-Authenticate` for requests without a good token. The authority is that of the tenant, such as
-    /// `https://login.microsoftonline.com/{tenant}`.
-    pub challenge: fn(authority: &str) -> String,
-    /// Whether requests without a bearer token are let through: the service checks their signature by itself.
-    pub own_authentication: bool,
-    /// How much a request may carry.
-    pub max_body_bytes: u64,
-    /// What a request is about.
-    pub locate: fn(&AzureState, &DataRequest<'_>) -> DataSubject,
-    /// Does what a request asks for.
-    pub perform: fn(&mut AzureState, &DataRequest<'_>) -> Result<DataAnswer, Refusal>,
-    /// A refusal in the form of the service.
-    pub refuse: fn(&AzureState, &DataRequest<'_>, &Refusal) -> DataAnswer,
-}
 
 /// A request to a data plane.
 pub struct DataRequest<'a> {
@@ -108,28 +85,5 @@ impl DataAnswer {
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
         self
-    }
-}
-
-impl DataPlane {
-    /// The resource that a host names, where it is one of this plane's: `{account}.{suffix}`, or
-    /// `{account}.privatelink.{suffix}`.
-    pub fn account_of<'a>(&self, host: &'a str) -> Option<&'a str> {
-        let name = host.strip_suffix(self.suffix)?.strip_suffix('.')?;
-        let name = name.strip_suffix(".privatelink").unwrap_or(name);
-        (!name.is_empty() && !name.contains('.')).then_some(name)
-    }
-
-    /// Whether a token for this resource is accepted.
-    pub fn accepts(&self, audience: &str) -> bool {
-        let bare = audience.trim_end_matches('/');
-        self.audiences.iter().any(|known| known.trim_end_matches('/').eq_ignore_ascii_case(bare))
-    }
-}
-
-impl AzureState {
-    /// The data planes of all providers.
-    pub fn data_planes(&self) -> impl Iterator<Item = &'static DataPlane> {
-        self.providers.iter().flat_map(|provider| provider.data_planes)
     }
 }

@@ -12,7 +12,7 @@ use super::target::{self, BadPath, Scope, Target};
 use super::version;
 use crate::execution::Execution;
 use crate::protocol::UrlForm;
-use crate::provider::{Answers, AzureState, Call, Extends, Extension};
+use crate::provider::{Answers, Asked, AzureState, Call, Extends, Extension};
 use crate::resolve::Resolved;
 
 const INVALID_API_VERSION_PARAMETER: Code = Code::azures(400, "InvalidApiVersionParameter");
@@ -255,6 +255,9 @@ impl AzureState {
         if !matches!(method, "GET" | "DELETE") {
             self.manager.check_registered(self, resolved.id.subscription_id(), namespace)?;
         }
+        if let Some(answer) = self.answer_options(request, resolved, method) {
+            return answer;
+        }
         let mut answer = match method {
             // Whether something exists: asked by its id.
             "GET" if request.method == "HEAD" && !resolved.list => {
@@ -275,6 +278,28 @@ impl AzureState {
             self.shape(resolved, asked, &mut answer);
         }
         Ok(answer)
+    }
+
+    /// What a resource's type answers because of query options, or although the resource is absent.
+    fn answer_options(
+        &mut self,
+        request: &Request<'_>,
+        resolved: &Resolved,
+        method: &str,
+    ) -> Option<Result<Answer, Refusal>> {
+        if request.query.len() < 2 && method != "POST" {
+            return None;
+        }
+        let body = serde_json::from_slice(request.body).unwrap_or_default();
+        let asked = Asked {
+            method,
+            id: &resolved.id,
+            list: resolved.list,
+            below: &resolved.below,
+            query: request.query,
+            body: &body,
+        };
+        resolved.resource_type.asked(self, &asked)
     }
 
     /// Whether a type can be asked for in a version.
@@ -354,6 +379,13 @@ impl AzureState {
                 )),
             ),
             UrlForm::Nowhere => (None, None),
+            UrlForm::Final => {
+                let url = format!(
+                    "{base}/subscriptions/{subscription}/providers/{namespace}/locations/{location}/{segment}/{key}\
+                     ?monitor=true&api-version={version}"
+                );
+                (None, Some(url))
+            }
             UrlForm::InGroup(status, result) => {
                 let group = links.group.as_deref().unwrap_or_default();
                 let at = |kind: &str| {

@@ -189,6 +189,16 @@ impl Refusal {
             .with_retry_after(wait)
     }
 
+    /// A provider's budget is used up, and the provider says which one.
+    pub fn operation_throttled(policy: &str, wait: u32) -> Self {
+        TOO_MANY_REQUESTS
+            .says(format_args!(
+                "The request is being throttled as the limit has been reached for operation type - {policy}. For more \
+                 information, see - https://aka.ms/srpthrottlinglimits"
+            ))
+            .with_retry_after(wait)
+    }
+
     /// Compute's answer when one of its budgets is used up.
     pub fn group_throttled(
         policy: &str,
@@ -250,6 +260,7 @@ impl Refusal {
 
     /// The resource above the one asked for is absent.
     pub fn parent_not_found(verb: &str, child_type: &str, parent: &ResourceId) -> Self {
+        let child_type = child_type.split_once('/').map_or(child_type, |(_, below)| below);
         PARENT_RESOURCE_NOT_FOUND
             .says(format_args!(
                 "Failed to perform '{verb}' on resource(s) of type '{child_type}', \

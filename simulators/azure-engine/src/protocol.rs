@@ -17,6 +17,8 @@ pub enum EtagForm {
     Guid,
     /// `"{guid}"`
     QuotedGuid,
+    /// `"0x{hexadecimal digits}"`, another one after each change.
+    Hexadecimal,
     /// `"{count}"`, how often it was changed.
     Counter,
     /// Documents show none; a condition is compared with the count all the same.
@@ -29,7 +31,7 @@ impl EtagForm {
         match self {
             Self::Guid => given.trim_start_matches("W/").trim_matches('"').to_owned(),
             _ if given.contains('"') => given.to_owned(),
-            Self::Counter | Self::QuotedGuid => format!("\"{given}\""),
+            Self::Counter | Self::QuotedGuid | Self::Hexadecimal => format!("\"{given}\""),
             Self::WeakGuid | Self::Hidden => format!("W/\"{given}\""),
         }
     }
@@ -87,6 +89,8 @@ pub enum UrlForm {
     Monitor,
     /// The final answer alone, below the subscription.
     Job,
+    /// The final answer alone, below the region, with `monitor=true`.
+    Final,
     /// Status and final answer below the resource group, with these segments.
     InGroup(&'static str, &'static str),
     /// Nowhere: the state of the resource itself tells.
@@ -199,8 +203,18 @@ pub struct Protocol {
     pub immediate: bool,
     /// Whether a write is over before it is answered, and its answer names no operation.
     pub synchronous: bool,
+    /// Whether the same holds for writes to what exists, although to make it takes time.
+    pub synchronous_update: bool,
     /// Whether the same holds for a deletion.
     pub synchronous_delete: bool,
+    /// Whether the answer to a write that goes on has no body.
+    pub bare_acceptance: bool,
+    /// Whether the type says by itself what the answer to a write shows ([`ResourceType::written`]).
+    ///
+    /// [`ResourceType::written`]: super::provider::ResourceType::written
+    pub words_writes: bool,
+    /// Whether a request below an absent resource is told which one that is.
+    pub names_absent_parent: bool,
     /// Whether the answer to a PUT that creates names the resource's own URL in `Location`.
     pub located: bool,
     /// Whether the answer to a write shows the resource; otherwise it is an empty document.
@@ -259,7 +273,11 @@ impl Protocol {
             unchanged_at_once: false,
             immediate: false,
             synchronous: false,
+            synchronous_update: false,
             synchronous_delete: false,
+            bare_acceptance: false,
+            words_writes: false,
+            names_absent_parent: false,
             located: false,
             puts_merge: false,
             in_use: None,

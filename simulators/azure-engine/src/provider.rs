@@ -19,7 +19,7 @@ use super::attachments::Attachments;
 use super::budget::policy::Policy;
 use super::budget::{Buckets, Budgets};
 use super::consistency::Consistency;
-use super::data_plane::DataPlane;
+use super::data_plane::{DataAnswer, DataRequest, DataSubject};
 use super::document::{Object, at};
 use super::error::Refusal;
 use super::execution::Execution;
@@ -323,9 +323,35 @@ pub trait ResourceType: Send + Sync + 'static {
     }
 
     /// The answer when the resource is absent, where it is not ARM's own.
-    fn absent(&self, _id: &ResourceId) -> Option<Refusal> {
+    fn absent(&self, _azure: &AzureState, _id: &ResourceId) -> Option<Refusal> {
         None
     }
+
+    /// Changes the document in the answer to a write that was over at once; `sent` is the client's document. For types
+    /// that say so in their protocol.
+    fn written(&self, _azure: &AzureState, _record: &Record, _sent: &Object, _document: &mut Object) {}
+
+    /// A request about the resource, or a list of them, that its query options make another one than its method alone
+    /// says, or an action on what is absent; `None` where it is neither.
+    fn asked(&self, _azure: &mut AzureState, _asked: &Asked<'_>) -> Option<Result<Answer, Refusal>> {
+        None
+    }
+}
+
+/// A request about a resource, or a list of them, with its query options.
+pub struct Asked<'a> {
+    /// The HTTP method.
+    pub method: &'a str,
+    /// The resource; for a list, what it lies in. Neither need exist.
+    pub id: &'a ResourceId,
+    /// Whether it is about all resources of the type.
+    pub list: bool,
+    /// The segments behind the resource, such as an action's.
+    pub below: &'a [String],
+    /// Query options by lower-case name, and headers that name a part of a resource, such as `x-ms-snapshot`.
+    pub query: &'a BTreeMap<String, String>,
+    /// `Null` where there is no body.
+    pub body: &'a Value,
 }
 
 /// A request to a provider that is about no resource: `skus`, `locations/{location}/usages`.
@@ -364,6 +390,43 @@ pub struct Extension<'a> {
 
 /// Answers such a request; `None` where it is not this function's.
 pub type Extends = fn(&mut AzureState, &Extension<'_>) -> Option<Result<Answer, Refusal>>;
+
+/// The service behind all hosts with one suffix.
+pub struct DataPlane {
+    /// What hosts end with, without the dot before it: `vault.azure.net`. What stands before it names the resource.
+    pub suffix: &'static str,
+    /// The resources that tokens must be for, such as `https://vault.azure.net`; a closing slash makes no difference.
+    pub audiences: &'static [&'static str],
+    /// The value of `WWW-Authenticate` for requests without a good token. The authority is that of the tenant, such as
+    /// `https://login.microsoftonline.com/{tenant}`.
+    pub challenge: fn(authority: &str) -> String,
+    /// Whether requests without a bearer token are let through: the service checks their signature by itself.
+    pub own_authentication: bool,
+    /// How much a request may carry.
+    pub max_body_bytes: u64,
+    /// What a request is about.
+    pub locate: fn(&AzureState, &DataRequest<'_>) -> DataSubject,
+    /// Does what a request asks for.
+    pub perform: fn(&mut AzureState, &DataRequest<'_>) -> Result<DataAnswer, Refusal>,
+    /// A refusal in the form of the service.
+    pub refuse: fn(&AzureState, &DataRequest<'_>, &Refusal) -> DataAnswer,
+}
+
+impl DataPlane {
+    /// The resource that a host names, where it is one of this plane's: `{account}.{suffix}`, or
+    /// `{account}.privatelink.{suffix}`.
+    pub fn account_of<'a>(&self, host: &'a str) -> Option<&'a str> {
+        let name = host.strip_suffix(self.suffix)?.strip_suffix('.')?;
+        let name = name.strip_suffix(".privatelink").unwrap_or(name);
+        (!name.is_empty() && !name.contains('.')).then_some(name)
+    }
+
+    /// Whether a token for this resource is accepted.
+    pub fn accepts(&self, audience: &str) -> bool {
+        let bare = audience.trim_end_matches('/');
+        self.audiences.iter().any(|known| known.trim_end_matches('/').eq_ignore_ascii_case(bare))
+    }
+}
 
 /// A resource provider: a namespace, its types, and what it answers beside them.
 pub struct Provider {
@@ -621,6 +684,11 @@ impl AzureState {
         self.providers_of(namespace).next().map(|provider| provider.namespace)
     }
 
+    /// The data planes of all providers.
+    pub fn data_planes(&self) -> impl Iterator<Item = &'static DataPlane> {
+        self.providers.iter().flat_map(|provider| provider.data_planes)
+    }
+
     /// The provider that has a full type, or a type above it.
     pub fn provider_of(&self, full_type: &str) -> Option<&Provider> {
         let has = |provider: &&Provider| {
@@ -668,6 +736,11 @@ impl AzureState {
     /// The etag of a record.
     pub fn etag(&self, record: &Record) -> String {
         match record.resource_type.protocol().etag {
+            EtagForm::Hexadecimal => {
+                let subject = format!("{}#{}", record.id, record.incarnation);
+                let digits = self.seed.number("etag", &subject, record.version) >> 16;
+                format!("\"0x8DD{digits:012X}\"")
+            }
             form @ (EtagForm::WeakGuid | EtagForm::Guid | EtagForm::QuotedGuid) => {
                 // A resource that was deleted and made anew must not answer to its old etags.
                 let subject = format!("{}#{}", record.id, record.incarnation);

@@ -77,6 +77,10 @@ impl AzureState {
         self.require_group(&resolved.id)?;
         let of_resource = resolved.id.namespace().is_some();
         if of_resource && self.store.get(&resolved.id).is_none() && self.document(&resolved.id).is_none() {
+            let protocol = resolved.resource_type.protocol();
+            if let (true, Some(absent)) = (protocol.names_absent_parent, self.absent_top(&resolved.id)) {
+                return Err(Refusal::parent_not_found("read", protocol.resource_type, &absent));
+            }
             return Err(self.not_found(&resolved.id));
         }
         let listing = Listing { scope: &resolved.id, expand, query };

@@ -163,9 +163,19 @@ impl AzureState {
         if let Some(top) = top_level(&resolved.id).filter(|top| *top != resolved.id)
             && self.store.get(&top).is_none()
         {
-            return Err(self.not_found(&resolved.id));
+            let protocol = resolved.resource_type.protocol();
+            return Err(match protocol.names_absent_parent {
+                true => Refusal::parent_not_found("read", protocol.resource_type, &top),
+                false => self.not_found(&resolved.id),
+            });
         }
-        Err(resolved.resource_type.absent(&resolved.id).unwrap_or_else(|| self.not_found(&resolved.id)))
+        let absent = resolved.resource_type.absent(self, &resolved.id);
+        Err(absent.unwrap_or_else(|| self.not_found(&resolved.id)))
+    }
+
+    /// The top-level resource that an id lies in or is, where that is absent.
+    pub(super) fn absent_top(&self, id: &ResourceId) -> Option<ResourceId> {
+        top_level(id).filter(|top| self.store.get(top).is_none())
     }
 
     /// The child collection, and the child's name, that the segments below a record mean.

@@ -188,8 +188,13 @@ impl AzureState {
             }
         }
         if old.is_none() {
+            if let (true, Some(absent)) = (protocol.names_absent_parent, self.absent_top(id))
+                && absent != *id
+            {
+                return Err(Refusal::parent_not_found("write", protocol.resource_type, &absent));
+            }
             if !protocol.creatable {
-                return Err(resource_type.absent(id).unwrap_or_else(|| self.not_found(id)));
+                return Err(resource_type.absent(self, id).unwrap_or_else(|| self.not_found(id)));
             }
             if let Some(parent) = id.parent().filter(|parent| parent.namespace().is_some())
                 && self.store.get(&parent).is_none()
@@ -209,6 +214,7 @@ impl AzureState {
             self.check_envelope(id, protocol, old, &mut body)?;
         }
         let emptied = given.into_iter().flatten().filter(|member| !body.contains_key(*member)).collect();
+        let sent = protocol.words_writes.then(|| body.clone());
         let source = if method == "PATCH" { Source::Patch } else { Source::Put };
         self.actors.proposed(&written, &time, &mut body)?;
         let proposal = Proposal { emptied, ..Proposal::new(id, old, body, source) };
@@ -236,7 +242,9 @@ impl AzureState {
         self.check_names(&candidate, old)?;
         self.check_limits(&candidate, old.is_some())?;
         self.check_references(&candidate)?;
-        let synchronous = protocol.synchronous || (protocol.only_tags && method == "PATCH");
+        let synchronous = protocol.synchronous
+            || (old.is_some() && protocol.synchronous_update)
+            || (protocol.only_tags && method == "PATCH");
         // What is over before it is answered cannot fail later.
         if let (true, Some(Status::Failed(refusal) | Status::Canceled(refusal))) =
             (synchronous, &execution.ending)
@@ -290,6 +298,9 @@ impl AzureState {
                 if self.operations.running(record.operation.as_ref()).is_some() {
                     resource_type.accepted(self, record, &mut shown);
                 }
+                if let Some(sent) = &sent {
+                    resource_type.written(self, record, sent, &mut shown);
+                }
                 (status, Value::Object(shown))
             }
             Some((collection, child, existed)) => {
@@ -301,12 +312,13 @@ impl AzureState {
                 (if existed { 200 } else { 201 }, shown)
             }
         };
+        let bare = protocol.bare_acceptance && !synchronous;
         let location = (protocol.located && !existed)
             .then(|| super::document::text(&shown, "id").unwrap_or_default().to_owned());
         Ok(Answer {
             status,
             location,
-            body: Some(if protocol.shows_written { shown } else { Object::new().into() }),
+            body: (!bare).then(|| if protocol.shows_written { shown } else { Object::new().into() }),
             etag: (protocol.etag_on_writes && protocol.etagged).then(|| self.etag(record)),
             operation: (!synchronous)
                 .then(|| self.links(id, resource_type, &started, protocol.polling.location_on_writes)),

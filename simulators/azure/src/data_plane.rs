@@ -12,13 +12,14 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::{Router, http::request::Parts};
 use azure_engine::answer::Note;
-use azure_engine::data_plane::{DataAnswer, DataCaller, DataPlane, DataRequest, DataSubject};
+use azure_engine::data_plane::{DataAnswer, DataCaller, DataRequest, DataSubject};
 use azure_engine::document::merge;
 use azure_engine::error::{Extra, Refusal};
 use azure_engine::fault::{FaultAction, Struck, Subject};
 use azure_engine::journal::{JournalEntry, RequestKind};
 use azure_engine::latency::bounded;
 use azure_engine::provider::AzureState;
+use azure_engine::provider::DataPlane;
 use azure_entra::{AuthFailure, Scheme};
 use bytes::Bytes;
 use http::header::{HOST, USER_AGENT};
@@ -28,20 +29,8 @@ use tower::ServiceExt as _;
 
 use crate::azure::Azure;
 use crate::caller::Credentials;
+use crate::host_routes::HostRoutes;
 use crate::http::{lost, read_body};
-
-/// Routes for all hosts with one suffix.
-#[derive(Clone)]
-pub struct HostRoutes {
-    /// What hosts end with, without the dot before it, such as `azurecr.io`.
-    pub suffix: String,
-    /// What faults, latencies and the journal call it, such as `Microsoft.ContainerRegistry/registries`.
-    pub resource_type: String,
-    /// Who answers.
-    pub routes: Router,
-    /// A refusal in the form of the service.
-    pub refuse: fn(&Refusal) -> Response,
-}
 
 /// Who answers requests for a host.
 #[derive(Clone)]

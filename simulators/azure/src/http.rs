@@ -70,6 +70,9 @@ struct Head {
     caller: Option<String>,
 }
 
+/// Headers that name the part of a resource that is meant, as query options do.
+const PART_HEADERS: [&str; 1] = ["x-ms-snapshot"];
+
 impl Head {
     fn of(azure: &Azure, request: &Request) -> Self {
         let headers = request.headers();
@@ -78,8 +81,10 @@ impl Head {
             headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()),
             text("x-ms-authorization-auxiliary").as_deref(),
         );
+        let named = PART_HEADERS.into_iter().filter_map(|name| Some((name.to_owned(), text(name)?)));
         let query = url::form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes())
             .map(|(name, value)| (name.to_ascii_lowercase(), value.into_owned()))
+            .chain(named)
             .collect();
         Self {
             method: request.method().as_str().to_owned(),

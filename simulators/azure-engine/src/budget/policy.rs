@@ -21,6 +21,8 @@ pub enum Wording {
     Gateway,
     /// The provider: `TooManyRequests` with the operation group, and a header for every policy.
     Provider,
+    /// The provider: `TooManyRequests` with the policy's name, and no header shows what is left.
+    Window,
 }
 
 /// One budget of a provider.

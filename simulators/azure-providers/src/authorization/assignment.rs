@@ -122,7 +122,7 @@ impl ResourceType for RoleAssignments {
         }
     }
 
-    fn absent(&self, id: &ResourceId) -> Option<Refusal> {
+    fn absent(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         Some(NOT_FOUND.says(format_args!("The role assignment '{}' is not found.", id.name())))
     }
 }

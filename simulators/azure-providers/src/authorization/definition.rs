@@ -128,7 +128,7 @@ impl ResourceType for RoleDefinitions {
         times(record, document);
     }
 
-    fn absent(&self, id: &ResourceId) -> Option<Refusal> {
+    fn absent(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         Some(no_such_role(DOES_NOT_EXIST, id.name()))
     }
 }

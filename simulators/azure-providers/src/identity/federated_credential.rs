@@ -90,7 +90,7 @@ impl ResourceType for FederatedCredentials {
         }
     }
 
-    fn absent(&self, id: &ResourceId) -> Option<Refusal> {
+    fn absent(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         let parent = id.parent()?;
         Some(NOT_FOUND.says(format_args!(
             "The federated identity credential '{}' of the identity '{}' was not found.",

@@ -51,7 +51,7 @@ impl ResourceType for DeletedVaults {
         Ok(Value::Object(proposal.body))
     }
 
-    fn absent(&self, id: &ResourceId) -> Option<Refusal> {
+    fn absent(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         Some(absent(id.name()))
     }
 

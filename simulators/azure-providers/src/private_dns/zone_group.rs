@@ -122,7 +122,7 @@ impl ResourceType for ZoneGroups {
         properties.insert("recordSets".into(), shown.into());
     }
 
-    fn absent(&self, id: &ResourceId) -> Option<Refusal> {
+    fn absent(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
         Some(ABSENT.details(format_args!("Resource {} not found.", id.name())))
     }
 }

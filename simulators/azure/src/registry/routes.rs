@@ -8,7 +8,7 @@ use http::header::HOST;
 use super::answers::errors;
 use super::registries::{Registries, RegistryRequest, host};
 use super::{images, token_service};
-use crate::data_plane::HostRoutes;
+use crate::host_routes::HostRoutes;
 
 impl Registries {
     /// The HTTP surface of all registries: the `Host` of a request says which one is meant.

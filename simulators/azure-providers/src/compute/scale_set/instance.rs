@@ -86,19 +86,13 @@ impl ResourceType for Instances {
             .map(|member| member.id.clone())
     }
 
-    fn absent(&self, id: &ResourceId) -> Option<Refusal> {
-        Some(Refusal::invalid_parameter(
-            "instanceId",
-            format!(
-                "The provided instanceId {} is not an active Virtual Machine Scale Set VM instanceId.",
-                id.name()
-            ),
-        ))
+    fn absent(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
+        Some(not_active(id))
     }
 
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
-        let Some(old) = proposal.old else { return Err(self.not_active(id)) };
+        let Some(old) = proposal.old else { return Err(not_active(id)) };
         if old.state == State::Deleting {
             let set = id.parent().map(|set| set.name().to_owned()).unwrap_or_default();
             return Err(Refusal::new(
@@ -282,8 +276,12 @@ impl ResourceType for Instances {
     }
 }
 
-impl Instances {
-    fn not_active(&self, id: &ResourceId) -> Refusal {
-        self.absent(id).unwrap_or_else(|| Refusal::invalid_parameter("instanceId", "No such instance."))
-    }
+fn not_active(id: &ResourceId) -> Refusal {
+    Refusal::invalid_parameter(
+        "instanceId",
+        format!(
+            "The provided instanceId {} is not an active Virtual Machine Scale Set VM instanceId.",
+            id.name()
+        ),
+    )
 }

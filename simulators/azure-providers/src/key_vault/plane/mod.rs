@@ -4,9 +4,10 @@ mod access;
 mod requests;
 mod shown;
 
-use azure_engine::data_plane::{DataAnswer, DataPlane, DataRequest, DataSubject};
+use azure_engine::data_plane::{DataAnswer, DataRequest, DataSubject};
 use azure_engine::error::Refusal;
 use azure_engine::provider::AzureState;
+use azure_engine::provider::DataPlane;
 use serde_json::{Value, json};
 
 use super::item::Kind;
