@@ -14,8 +14,13 @@ use crate::print;
 use crate::program::{Program, build_release, root};
 
 /// Conversations about the types that the simulator serves.
-const CONVERSATIONS: [&str; 20] = [
+const CONVERSATIONS: [&str; 25] = [
+    "account",
+    "blobcontainer",
+    "blobserviceproperties",
     "disk",
+    "fileserviceproperties",
+    "fileshare",
     "identity",
     "loadbalancer",
     "managedcluster",

@@ -11,6 +11,7 @@ mod network;
 mod private_dns;
 mod public_dns;
 pub mod resources;
+mod storage;
 
 use azure_engine::provider::Provider;
 
@@ -27,5 +28,6 @@ pub fn all() -> Vec<Provider> {
         public_dns::provider(),
         container_service::provider(),
         kubernetes_configuration::provider(),
+        storage::provider(),
     ]
 }

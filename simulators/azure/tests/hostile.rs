@@ -7,6 +7,7 @@ mod common;
 use axum::Router;
 use axum::body::Body;
 use azure_simulator::{Azure, Options};
+use azure_types::ResourceId;
 use common::{Client, compute_id, group_path, load_balancer, network_id, public_ip, scale_set};
 use http::Request;
 use http_body_util::BodyExt as _;
@@ -206,6 +207,22 @@ async fn members_of_the_wrong_type_never_break_it() {
         (set, scale_set(2, &subnet, &[balancer.child("backendAddressPools", "p")])),
         (network.clone(), client.get(&network).await.body),
         (network_id("publicIPAddresses/second"), public_ip()),
+        (
+            ResourceId::group(common::SUBSCRIPTION, common::GROUP).resource(
+                "Microsoft.Storage",
+                "storageAccounts",
+                "acct1",
+            ),
+            json!({
+                "location": "eastus", "kind": "StorageV2", "sku": { "name": "Standard_LRS", "tier": "Standard" },
+                "properties": {
+                    "accessTier": "Hot", "isHnsEnabled": false, "allowSharedKeyAccess": true,
+                    "keyPolicy": { "keyExpirationPeriodInDays": 20 },
+                    "networkAcls": { "bypass": "AzureServices", "ipRules": [{ "value": "192.0.2.1", "action": "Allow" }] },
+                    "encryption": { "keySource": "Microsoft.Storage", "services": { "blob": { "enabled": true } } },
+                },
+            }),
+        ),
     ];
     let strange = [
         Value::Null,

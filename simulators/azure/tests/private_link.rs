@@ -282,6 +282,8 @@ async fn endpoints_lead_to_other_kinds_and_are_checked() {
     let client = prepared().await;
     let id = network_id("privateEndpoints/files");
     let account = format!("{}/providers/Microsoft.Storage/storageAccounts/Depot", group_path());
+    let depot = json!({ "location": "eastus", "kind": "StorageV2", "sku": { "name": "Standard_LRS" } });
+    client.azure.put(&ResourceId::parse(&account.to_lowercase()).unwrap(), depot).unwrap();
     let mut body = endpoint(AUTOMATIC, &account);
     client.put(&id, body.clone()).await.refused(400, "PrivateEndpointGroupIdsRequired");
     body["properties"][AUTOMATIC][0]["properties"]["groupIds"] = json!(["file"]);

@@ -140,6 +140,12 @@ pub fn region_names() -> impl Iterator<Item = &'static str> {
     PLACES.iter().map(|place| place.name).chain(OTHERS)
 }
 
+/// The region that another one is paired with, where it is with one.
+pub(crate) fn paired_region(region: &str) -> Option<&'static str> {
+    let place = PLACES.iter().find(|place| place.name == region)?;
+    Some(place.paired).filter(|paired| !paired.is_empty())
+}
+
 /// A region's name as portals show it; the name itself where none is known.
 pub fn region_display_name(region: &str) -> &str {
     PLACES.iter().find(|place| place.name == region).map_or(region, |place| place.display_name)

@@ -13,7 +13,7 @@ mod subscription_record;
 mod tag;
 
 pub use self::group::{delete_group, put_group};
-pub(crate) use self::location::list_locations;
+pub(crate) use self::location::{list_locations, paired_region};
 pub use self::location::{region_display_name, region_names};
 pub use self::manager::ResourceManager;
 use azure_engine::provider::Provider;

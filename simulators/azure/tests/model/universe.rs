@@ -60,7 +60,7 @@ const N: &str = "2025-05-01";
 const C: &str = "2025-04-01";
 const D: &str = "2025-01-02";
 
-pub const SUBJECTS: [Subject; 17] = [
+pub const SUBJECTS: [Subject; 18] = [
     network("virtualNetworks", virtual_network, &[("subnets", subnet)]),
     network("networkSecurityGroups", security_group, &[("securityRules", security_rule)]),
     network("applicationSecurityGroups", plain, &[]),
@@ -100,6 +100,14 @@ pub const SUBJECTS: [Subject; 17] = [
         children: &[],
         actions: &[],
     },
+    Subject {
+        namespace: "Microsoft.Storage",
+        collection: "storageAccounts",
+        version: "2025-01-01",
+        body: storage_account,
+        children: &[],
+        actions: &[("listKeys", ""), ("regenerateKey", r#"{"keyName":"key1"}"#)],
+    },
 ];
 
 const fn network(collection: &'static str, body: Body, children: Children) -> Subject {
@@ -134,6 +142,17 @@ fn some(choices: &mut Choices, collection: &str) -> ResourceId {
         .find(|subject| subject.collection == collection && !of_another_type)
         .unwrap_or(&SUBJECTS[0]);
     subject.id(choices)
+}
+
+fn storage_account(choices: &mut Choices, _id: &ResourceId) -> Value {
+    let kind = choices.pick(&["StorageV2", "StorageV2", "Storage", "FileStorage", "None"]);
+    let sku = choices.pick(&["Standard_LRS", "Standard_RAGRS", "Premium_LRS"]);
+    let subnet = some(choices, "virtualNetworks").child("subnets", "s0");
+    let rules = if choices.once_in(3) { json!([{ "id": subnet }]) } else { json!([]) };
+    json!({
+        "location": "eastus", "kind": kind, "sku": { "name": sku },
+        "properties": { "networkAcls": { "defaultAction": "Deny", "virtualNetworkRules": rules } },
+    })
 }
 
 fn reference(choices: &mut Choices, collection: &str) -> Value {

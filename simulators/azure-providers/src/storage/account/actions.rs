@@ -1,0 +1,46 @@
+//! What can be done with an account beside reading and writing it.
+
+use azure_engine::answer::Answer;
+use azure_engine::error::Refusal;
+use azure_engine::operation::Completion;
+use azure_engine::provider::{Action, AzureState};
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::{keys, sas};
+
+/// Their names.
+pub(super) const ACTIONS: &[&str] =
+    &["listKeys", "regenerateKey", "ListAccountSas", "ListServiceSas", "revokeUserDelegationKeys"];
+
+/// An action on an account, in lower case.
+pub(super) fn act(
+    azure: &mut AzureState,
+    id: &ResourceId,
+    action: &str,
+    body: &Value,
+) -> Option<Result<Action, Refusal>> {
+    let answered = |shown: Value| {
+        Ok(Action { completion: Completion::Report(Value::Null), answer: Some(Answer::ok(shown)) })
+    };
+    let record = azure.store.get(id)?;
+    Some(match action {
+        "listkeys" => answered(keys::listed(azure, record)),
+        "regeneratekey" => {
+            if let Err(refusal) = keys::regenerate(azure, id, body) {
+                return Some(Err(refusal));
+            }
+            answered(keys::listed(azure, azure.store.get(id)?))
+        }
+        "listaccountsas" => {
+            sas::account(azure, record, body).and_then(|token| answered(json!({ "accountSasToken": token })))
+        }
+        "listservicesas" => {
+            sas::service(azure, record, body).and_then(|token| answered(json!({ "serviceSasToken": token })))
+        }
+        "revokeuserdelegationkeys" => {
+            Ok(Action { completion: Completion::Report(Value::Null), answer: Some(Answer::empty(200)) })
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,245 @@
+//! What is in shares and containers, and what was in those that are gone: kept beside the resources and saved with them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use azure_engine::document::Object;
+use azure_engine::provider::{AzureState, Timetable};
+use azure_types::ResourceId;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+/// Bytes of a file or blob; copies share them until one is changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Bytes(pub(super) Arc<Vec<u8>>);
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(self.0.as_slice()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = STANDARD.decode(text).map_err(serde::de::Error::custom)?;
+        Ok(Self(Arc::new(bytes)))
+    }
+}
+
+/// One file, directory or blob.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Entry {
+    /// Nothing for a directory.
+    pub(super) bytes: Option<Bytes>,
+    /// `Content-Type` and the like, by header.
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) metadata: BTreeMap<String, String>,
+    pub(super) etag: String,
+    pub(super) modified: Timestamp,
+}
+
+/// A share that can be had back.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DeletedShare {
+    /// Its id while it was there.
+    pub(super) id: ResourceId,
+    /// Distinguishes it from others of its name.
+    pub(super) version: String,
+    /// Its document.
+    pub(super) body: Value,
+    /// What the service knew of it.
+    pub(super) hidden: Object,
+    /// When it was deleted.
+    pub(super) deleted: Timestamp,
+    /// When it is gone for good.
+    pub(super) until: Timestamp,
+}
+
+/// Files and directories by path, or blobs by name.
+pub(super) type Entries = BTreeMap<String, Entry>;
+
+/// What is in all shares and containers.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Contents {
+    /// By the lower-case id of the share or container; of a snapshot with its time behind, of a deleted share with its
+    /// version.
+    entries: BTreeMap<String, Entries>,
+    deleted: Vec<DeletedShare>,
+    /// Names that cannot be used until a time, because what they stood for is still going.
+    going: BTreeMap<String, Timestamp>,
+    /// How many etags there were.
+    changes: u64,
+}
+
+impl Timetable for Contents {
+    fn name(&self) -> &'static str {
+        "storageContents"
+    }
+
+    fn due(&self) -> Option<Timestamp> {
+        self.deleted.iter().map(|share| share.until).chain(self.going.values().copied()).min()
+    }
+
+    fn attend(&self) -> fn(&mut AzureState) {
+        |azure| {
+            let now = azure.now();
+            let Some(contents) = azure.timetable_mut::<Contents>() else { return };
+            contents.going.retain(|_, until| *until > now);
+            let (gone, kept) = contents.deleted.drain(..).partition(|share| share.until <= now);
+            contents.deleted = kept;
+            let gone: Vec<DeletedShare> = gone;
+            for share in gone {
+                contents.entries.remove(&copy_key(&share.id, &share.version));
+            }
+        }
+    }
+
+    fn save(&self) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn read(&self, saved: Value) -> Result<Box<dyn Timetable>, serde_json::Error> {
+        Ok(Box::new(serde_json::from_value::<Self>(saved)?))
+    }
+}
+
+fn copy_key(id: &ResourceId, part: &str) -> String {
+    format!("{}@{part}", id.to_lower())
+}
+
+fn change(azure: &mut AzureState, change: impl FnOnce(&mut Contents)) {
+    azure.revision += 1;
+    if let Some(contents) = azure.timetable_mut::<Contents>() {
+        change(contents);
+    }
+}
+
+/// What is in a share or container, or in a snapshot of it.
+pub(super) fn entries<'a>(
+    azure: &'a AzureState,
+    id: &ResourceId,
+    snapshot: Option<&str>,
+) -> Option<&'a Entries> {
+    let key = snapshot.map_or_else(|| id.to_lower(), |time| copy_key(id, time));
+    azure.timetable::<Contents>()?.entries.get(&key)
+}
+
+/// The same, to be changed.
+pub(super) fn entries_mut<'a>(azure: &'a mut AzureState, id: &ResourceId) -> Option<&'a mut Entries> {
+    azure.revision += 1;
+    Some(azure.timetable_mut::<Contents>()?.entries.entry(id.to_lower()).or_default())
+}
+
+/// Another etag with each call.
+pub(super) fn next_etag(azure: &mut AzureState) -> String {
+    let Some(contents) = azure.timetable_mut::<Contents>() else { return String::new() };
+    contents.changes += 1;
+    let count = contents.changes;
+    let digits = azure.seed.number("content etag", "", count) >> 16;
+    format!("\"0x8DD{digits:012X}\"")
+}
+
+/// How many bytes files hold.
+pub(super) fn used_bytes(azure: &AzureState, id: &ResourceId) -> u64 {
+    let entries = entries(azure, id, None).into_iter().flat_map(BTreeMap::values);
+    entries.filter_map(|entry| entry.bytes.as_ref()).map(|bytes| bytes.0.len() as u64).sum()
+}
+
+/// Takes up what is in a share under a snapshot's time.
+pub(super) fn copy(azure: &mut AzureState, id: &ResourceId, part: &str) {
+    change(azure, |contents| {
+        if let Some(entries) = contents.entries.get(&id.to_lower()).cloned() {
+            contents.entries.insert(copy_key(id, part), entries);
+        }
+    });
+}
+
+/// Forgets a snapshot.
+pub(super) fn forget_copy(azure: &mut AzureState, id: &ResourceId, part: &str) {
+    change(azure, |contents| drop(contents.entries.remove(&copy_key(id, part))));
+}
+
+/// Forgets what was in a resource that is gone, with what had been deleted in it before. Of a share that can be had back
+/// everything is kept.
+pub(super) fn forget(azure: &mut AzureState, id: &ResourceId) {
+    let own = id.to_lower();
+    let is_account = id.type_and_name_pairs().len() == 1;
+    change(azure, |contents| {
+        let below = format!("{own}/");
+        if is_account {
+            contents.deleted.retain(|share| !share.id.to_lower().starts_with(&below));
+            contents.going.retain(|key, _| !key.starts_with(&below));
+            contents.entries.retain(|key, _| !key.starts_with(&below));
+            return;
+        }
+        let kept: Vec<String> = contents
+            .deleted
+            .iter()
+            .filter(|share| share.id == *id)
+            .map(|share| copy_key(&share.id, &share.version))
+            .collect();
+        let copies = format!("{own}@");
+        contents.entries.retain(|key, _| {
+            (*key != own && !key.starts_with(&copies)) || kept.iter().any(|kept| kept == key)
+        });
+    });
+}
+
+/// Keeps a deleted share with what is in it.
+pub(super) fn keep(azure: &mut AzureState, share: DeletedShare) {
+    change(azure, |contents| {
+        if let Some(entries) = contents.entries.remove(&share.id.to_lower()) {
+            contents.entries.insert(copy_key(&share.id, &share.version), entries);
+        }
+        contents.deleted.push(share);
+    });
+}
+
+/// Takes a deleted share back, under another name perhaps.
+pub(super) fn take(
+    azure: &mut AzureState,
+    share: &ResourceId,
+    version: &str,
+    to: &ResourceId,
+) -> Option<DeletedShare> {
+    azure.revision += 1;
+    let contents = azure.timetable_mut::<Contents>()?;
+    let at = contents.deleted.iter().position(|known| known.id == *share && known.version == version)?;
+    let taken = contents.deleted.remove(at);
+    if let Some(entries) = contents.entries.remove(&copy_key(&taken.id, &taken.version)) {
+        contents.entries.insert(to.to_lower(), entries);
+    }
+    contents.going.remove(&to.to_lower());
+    Some(taken)
+}
+
+/// The deleted shares of an account that can be had back.
+pub(super) fn deleted_shares<'a>(
+    azure: &'a AzureState,
+    account: &ResourceId,
+) -> impl Iterator<Item = &'a DeletedShare> {
+    let below = format!("{}/", account.to_lower());
+    let deleted = azure.timetable::<Contents>().map_or(&[][..], |contents| &contents.deleted);
+    deleted.iter().filter(move |share| share.id.to_lower().starts_with(&below))
+}
+
+/// Keeps a name from being used until a time.
+pub(super) fn hold_name(azure: &mut AzureState, id: &ResourceId, until: Timestamp) {
+    change(azure, |contents| {
+        contents.going.insert(id.to_lower(), until);
+    });
+}
+
+/// Whether a name cannot be used yet.
+pub(super) fn is_going(azure: &AzureState, id: &ResourceId) -> bool {
+    let now = azure.time();
+    let until = azure.timetable::<Contents>().and_then(|contents| contents.going.get(&id.to_lower()));
+    until.is_some_and(|until| *until > now)
+}

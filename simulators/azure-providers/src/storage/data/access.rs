@@ -1,0 +1,213 @@
+//! Who may ask the services: whoever signs with a key, has a signed token, shows a token of Entra, or reads what is
+//! public.
+
+use std::collections::BTreeMap;
+
+use azure_engine::document::at;
+use azure_engine::error::{Code, Extra, Refusal};
+use azure_engine::provider::{AzureState, Record};
+use jiff::Timestamp;
+
+use super::asked::{Asked, account_name, challenge};
+use super::shared_key;
+use crate::authorization::{Plane, may};
+use crate::storage::account::{is_reachable, keys, sas, takes_keys};
+use crate::storage::container::public_access;
+use crate::storage::protocol::said;
+
+const NO_HTTP: Code = Code::azures(400, "AccountRequiresHttps");
+const UNAUTHENTICATED: Code = Code::azures(401, "NoAuthenticationInformation");
+const BAD_SIGNATURE: Code = Code::azures(403, "AuthenticationFailed");
+const NO_KEYS: Code = Code::azures(403, "KeyBasedAuthenticationNotPermitted");
+const FIREWALL: Code = Code::azures(403, "AuthorizationFailure");
+const NOT_GRANTED: Code = Code::azures(403, "AuthorizationPermissionMismatch");
+const NO_SERVICE: Code = Code::azures(403, "AuthorizationServiceMismatch");
+const NO_TYPE: Code = Code::azures(403, "AuthorizationResourceTypeMismatch");
+const NO_INTENT: Code = Code::azures(400, "MissingRequiredHeader");
+
+/// Decides on a request.
+pub(super) fn check(azure: &AzureState, account: &Record, asked: &Asked<'_>) -> Result<(), Refusal> {
+    let request = asked.request;
+    let https_only = at(&account.body, "properties/supportsHttpsTrafficOnly").and_then(|only| only.as_bool());
+    if !request.secure && https_only == Some(true) {
+        return Err(NO_HTTP.says(said(azure, "The account being accessed does not support http.")));
+    }
+    authenticate(azure, account, asked)?;
+    match is_reachable(azure, account) {
+        true => Ok(()),
+        false => Err(FIREWALL.says(said(azure, "This request is not authorized to perform this operation."))),
+    }
+}
+
+fn authenticate(azure: &AzureState, account: &Record, asked: &Asked<'_>) -> Result<(), Refusal> {
+    if let Some(caller) = asked.request.caller {
+        check_roles(azure, asked, &caller.object_id)?;
+        // Tokens reach files only of who says that he means to pass by the files' own permissions.
+        let intent = asked.served.word != "file" || asked.header("x-ms-file-request-intent").is_some();
+        return match intent {
+            true => Ok(()),
+            false => Err(NO_INTENT
+                .says(said(azure, "An HTTP header that's mandatory for this request is not specified."))),
+        };
+    }
+    match (asked.header("authorization"), asked.option("sig")) {
+        (Some(given), _) => by_key(azure, account, asked, given),
+        (None, Some(signature)) => by_token(azure, account, asked, signature),
+        (None, None) if is_public_read(azure, asked) => Ok(()),
+        (None, None) => {
+            let words = "Server failed to authenticate the request. Please refer to the information in the \
+                         www-authenticate header.";
+            let authority = azure.options.authority.trim_end_matches('/');
+            let tenant = azure.tenant_of(account.id.subscription_id());
+            let mut refusal = UNAUTHENTICATED.says(said(azure, words));
+            let challenge = Some(challenge(&format!("{authority}/{tenant}")));
+            refusal.extra = Some(Box::new(Extra { inner: None, challenge }));
+            Err(refusal)
+        }
+    }
+}
+
+/// Whether a principal has a role for what it asks, where that is enforced: shares and containers are Resource Manager's
+/// to give, what is in them is the services' own.
+fn check_roles(azure: &AzureState, asked: &Asked<'_>, object_id: &str) -> Result<(), Refusal> {
+    if !azure.enforce_authorization {
+        return Ok(());
+    }
+    let listed = asked.served.word == "blob" && asked.is("container", "list");
+    let (plane, parts) = match (asked.path.is_empty() && !listed, asked.served.word) {
+        (true, _) => (Plane::Control, asked.served.parts),
+        (false, "blob") => (Plane::Data, "containers/blobs"),
+        (false, _) => (Plane::Data, "fileshares/files"),
+    };
+    let verb = match asked.request.method {
+        "GET" | "HEAD" => "read",
+        "DELETE" => "delete",
+        _ => "write",
+    };
+    let action = format!("Microsoft.Storage/storageAccounts/{}/{parts}/{verb}", asked.served.segment);
+    let scope = if asked.part.is_empty() { asked.service.clone() } else { asked.part_id() };
+    match may(azure, object_id, plane, &action, &scope) {
+        true => Ok(()),
+        false => Err(NOT_GRANTED.says(said(azure, NO_PERMISSION))),
+    }
+}
+
+const NO_PERMISSION: &str = "This request is not authorized to perform this operation using this permission.";
+
+fn bad_signature(azure: &AzureState) -> Refusal {
+    BAD_SIGNATURE.says(said(
+        azure,
+        "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly \
+         including the signature.",
+    ))
+}
+
+fn require_keys(azure: &AzureState, account: &Record) -> Result<(), Refusal> {
+    match takes_keys(&account.body) {
+        true => Ok(()),
+        false => {
+            Err(NO_KEYS
+                .says(said(azure, "Key based authentication is not permitted on this storage account.")))
+        }
+    }
+}
+
+/// Whether one of the account's keys signed a text.
+fn is_signed(azure: &AzureState, account: &Record, text: &str, signature: &str) -> bool {
+    keys::secrets(azure, account).iter().any(|secret| keys::sign(secret, text) == signature)
+}
+
+/// `Authorization: SharedKey {account}:{signature}`
+fn by_key(azure: &AzureState, account: &Record, asked: &Asked<'_>, given: &str) -> Result<(), Refusal> {
+    let name = account_name(asked.request.account);
+    let signature = given.strip_prefix("SharedKey ").and_then(|rest| rest.split_once(':'));
+    let Some((of, signature)) = signature else { return Err(bad_signature(azure)) };
+    require_keys(azure, account)?;
+    let text = shared_key::text(asked.request, name);
+    match of.eq_ignore_ascii_case(name) && is_signed(azure, account, &text, signature) {
+        true => Ok(()),
+        false => Err(bad_signature(azure)),
+    }
+}
+
+/// A signed token in the query.
+fn by_token(azure: &AzureState, account: &Record, asked: &Asked<'_>, signature: &str) -> Result<(), Refusal> {
+    require_keys(azure, account)?;
+    let fields: &BTreeMap<String, String> = asked.request.query;
+    let field = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();
+    let of_account = fields.contains_key("ss");
+    let name = account_name(asked.request.account);
+    let text = match of_account {
+        true => sas::account_text(name, fields),
+        false => {
+            let whole = matches!(field("sr"), "s" | "c");
+            let mut resource = format!("/{}/{name}/{}", asked.served.word, asked.part);
+            if !whole && !asked.path.is_empty() {
+                resource.push_str(&format!("/{}", asked.path));
+            }
+            sas::service_text(asked.served.word, &resource, fields)
+        }
+    };
+    let now = azure.time();
+    let in_time = time(field("se")).is_some_and(|end| end > now)
+        && (field("st").is_empty() || time(field("st")).is_some_and(|start| start <= now));
+    if !in_time || !is_signed(azure, account, &text, signature) {
+        return Err(bad_signature(azure));
+    }
+    if of_account && !field("ss").contains(asked.served.letter) {
+        let words = "This request is not authorized to perform this operation using this service.";
+        return Err(NO_SERVICE.says(said(azure, words)));
+    }
+    let kind = match (asked.part.is_empty(), asked.path.is_empty()) {
+        (true, _) => 's',
+        (_, true) => 'c',
+        _ => 'o',
+    };
+    if of_account && !field("srt").contains(kind) {
+        let words = "This request is not authorized to perform this operation using this resource type.";
+        return Err(NO_TYPE.says(said(azure, words)));
+    }
+    let needed: &[char] = match asked.request.method {
+        "GET" | "HEAD" if asked.option("comp").is_some_and(|comp| comp == "list") => &['l'],
+        "GET" | "HEAD" => &['r', 'l'],
+        "DELETE" => &['d'],
+        _ => &['w', 'c', 'a'],
+    };
+    match needed.iter().any(|letter| field("sp").contains(*letter)) {
+        true => Ok(()),
+        false => Err(NOT_GRANTED.says(said(azure, NO_PERMISSION))),
+    }
+}
+
+/// Times of tokens may leave out the seconds, or the time of day.
+fn time(text: &str) -> Option<Timestamp> {
+    let whole = [text.to_owned(), text.replace('Z', ":00Z"), format!("{text}T00:00:00Z")];
+    whole.iter().find_map(|text| text.parse().ok())
+}
+
+/// Whether anybody may read what is asked for.
+fn is_public_read(azure: &AzureState, asked: &Asked<'_>) -> bool {
+    if asked.served.word != "blob" || asked.part.is_empty() || !matches!(asked.request.method, "GET" | "HEAD")
+    {
+        return false;
+    }
+    let Some(container) = azure.store.get(&asked.part_id()) else { return false };
+    match public_access(&container.body) {
+        "Container" => true,
+        "Blob" => !asked.path.is_empty(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+
+    #[test]
+    fn times_of_tokens_are_read_in_their_three_forms() {
+        for text in ["2030-01-02T03:04:05Z", "2030-01-02T03:04Z", "2030-01-02"] {
+            assert!(time(text).is_some(), "{text}");
+        }
+        assert!(time("soon").is_none());
+    }
+}

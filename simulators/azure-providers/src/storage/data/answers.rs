@@ -1,0 +1,52 @@
+//! What all answers of the services have.
+
+use azure_engine::data_plane::{DataAnswer, DataRequest};
+use azure_engine::error::Refusal;
+use azure_engine::provider::AzureState;
+
+use super::asked::Asked;
+use super::xml::{Element, document};
+
+/// The newest version that answers name; who asks for one is answered in it.
+const VERSION: &str = "2025-01-05";
+
+fn versioned(request: &DataRequest<'_>, answer: DataAnswer) -> DataAnswer {
+    let version = request.headers.get("x-ms-version").map_or(VERSION, String::as_str);
+    let answer = answer.with("x-ms-version", version);
+    match request.headers.get("x-ms-client-request-id") {
+        Some(id) => answer.with("x-ms-client-request-id", id.as_str()),
+        None => answer,
+    }
+}
+
+/// Adds what all answers have.
+pub(super) fn complete(asked: &Asked<'_>, answer: DataAnswer) -> DataAnswer {
+    versioned(asked.request, answer)
+}
+
+/// A refusal: its code in a header, all of it in the body.
+pub(super) fn refused(azure: &AzureState, request: &DataRequest<'_>, refusal: &Refusal) -> DataAnswer {
+    // Those of the services name the request already; those of Resource Manager and of faults do not.
+    let message = match refusal.message.contains("\nRequestId:") {
+        true => refusal.message.clone(),
+        false => crate::storage::protocol::said(azure, &refusal.message),
+    };
+    let error = Element::new("Error")
+        .with(Element::text("Code", &refusal.code))
+        .with(Element::text("Message", &message));
+    let answer = DataAnswer { status: refusal.status, body: document(error), ..DataAnswer::default() };
+    let answer =
+        answer.with("content-type", "application/xml").with("x-ms-error-code", refusal.code.as_str());
+    versioned(request, answer)
+}
+
+/// A list or other document, in XML.
+pub(super) fn xml(root: Element) -> DataAnswer {
+    DataAnswer { status: 200, body: document(root), ..DataAnswer::default() }
+        .with("content-type", "application/xml")
+}
+
+/// Etag and time of the last change as headers.
+pub(super) fn changed(answer: DataAnswer, etag: &str, modified: &str) -> DataAnswer {
+    answer.with("etag", etag).with("last-modified", crate::storage::modified::http_date(modified))
+}

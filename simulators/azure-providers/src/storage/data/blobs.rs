@@ -1,0 +1,224 @@
+//! Block blobs: whole ones, and such that are put together from blocks ("Operations on blobs").
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use azure_engine::data_plane::DataAnswer;
+use azure_engine::error::{Code, Refusal};
+use azure_engine::provider::AzureState;
+
+use super::answers::{changed, xml};
+use super::asked::{Asked, unsupported};
+use super::list::{around, page};
+use super::range;
+use super::xml::{Element, texts};
+use crate::storage::contents::{self, Bytes, Entries, Entry};
+use crate::storage::modified::http_date;
+use crate::storage::protocol::said;
+
+const NOT_FOUND: Code = Code::azures(404, "BlobNotFound");
+const EXISTS: Code = Code::azures(409, "BlobAlreadyExists");
+const MISMATCH: Code = Code::azures(412, "ConditionNotMet");
+const BAD_BLOCKS: Code = Code::azures(400, "InvalidBlockList");
+const OTHER_KIND: Code = Code::ours(400, "BlobTypeNotSupported");
+
+/// Headers of a blob that are set under one name and read under another.
+const BLOB_HEADERS: [(&str, &str); 6] = [
+    ("x-ms-blob-content-type", "content-type"),
+    ("x-ms-blob-content-encoding", "content-encoding"),
+    ("x-ms-blob-content-language", "content-language"),
+    ("x-ms-blob-cache-control", "cache-control"),
+    ("x-ms-blob-content-disposition", "content-disposition"),
+    ("x-ms-blob-content-md5", "content-md5"),
+];
+
+/// Blocks that are in no blob yet have names that no blob can have.
+fn block_name(blob: &str, block: &str) -> String {
+    format!("\0{blob}\0{block}")
+}
+
+fn not_found(azure: &AzureState) -> Refusal {
+    NOT_FOUND.says(said(azure, "The specified blob does not exist."))
+}
+
+fn entry<'a>(azure: &'a AzureState, asked: &Asked<'_>) -> Option<&'a Entry> {
+    contents::entries(azure, &asked.part_id(), None)?.get(&asked.path)
+}
+
+/// A request about a blob.
+pub(super) fn operate(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
+    let comp = asked.option("comp").unwrap_or_default().to_ascii_lowercase();
+    check_conditions(azure, asked)?;
+    match (asked.request.method, comp.as_str()) {
+        ("PUT", "") => {
+            if asked.header("x-ms-blob-type").is_some_and(|kind| !kind.eq_ignore_ascii_case("BlockBlob")) {
+                return Err(OTHER_KIND.says(said(azure, "Only block blobs are simulated.")));
+            }
+            put(azure, asked, asked.request.body.to_vec())
+        }
+        ("PUT", "block") => {
+            let name = block_name(&asked.path, asked.option("blockid").unwrap_or_default());
+            store(azure, asked, name, asked.request.body.to_vec());
+            Ok(DataAnswer::empty(201).with("x-ms-request-server-encrypted", "true"))
+        }
+        ("PUT", "blocklist") => put_blocks(azure, asked),
+        ("PUT", "metadata" | "properties") => {
+            let Some(old) = entry(azure, asked).and_then(|entry| entry.bytes.clone()) else {
+                return Err(not_found(azure));
+            };
+            let answer = put(azure, asked, old.0.to_vec())?;
+            Ok(DataAnswer { status: 200, ..answer })
+        }
+        ("GET" | "HEAD", "" | "metadata") => {
+            let Some(entry) = entry(azure, asked) else { return Err(not_found(azure)) };
+            show(azure, asked, entry)
+        }
+        ("DELETE", "") => {
+            let id = asked.part_id();
+            let gone = contents::entries_mut(azure, &id).and_then(|entries| entries.remove(&asked.path));
+            match gone {
+                Some(_) => Ok(DataAnswer::empty(202).with("x-ms-delete-type-permanent", "true")),
+                None => Err(not_found(azure)),
+            }
+        }
+        _ => Err(unsupported(azure)),
+    }
+}
+
+/// `If-Match` and `If-None-Match`.
+fn check_conditions(azure: &AzureState, asked: &Asked<'_>) -> Result<(), Refusal> {
+    let current = entry(azure, asked).map(|entry| entry.etag.as_str());
+    let fits = |wanted: &str| match wanted {
+        "*" => current.is_some(),
+        etag => current.map(|known| known.trim_matches('"')) == Some(etag.trim_matches('"')),
+    };
+    let words = "The condition specified using HTTP conditional header(s) is not met.";
+    if asked.header("if-match").is_some_and(|wanted| !fits(wanted)) {
+        return Err(MISMATCH.says(said(azure, words)));
+    }
+    match asked.header("if-none-match").filter(|wanted| fits(wanted)) {
+        Some("*") if asked.request.method == "PUT" => {
+            Err(EXISTS.says(said(azure, "The specified blob already exists.")))
+        }
+        Some(_) => Err(MISMATCH.says(said(azure, words))),
+        None => Ok(()),
+    }
+}
+
+/// Stores bytes under a name; gives etag and time.
+fn store(azure: &mut AzureState, asked: &Asked<'_>, name: String, bytes: Vec<u8>) -> (String, String) {
+    let headers = BLOB_HEADERS.iter();
+    let headers =
+        headers.filter_map(|(from, to)| Some(((*to).to_owned(), asked.header(from)?.to_owned()))).collect();
+    let entry = Entry {
+        bytes: Some(Bytes(Arc::new(bytes))),
+        headers,
+        metadata: asked.metadata(),
+        etag: contents::next_etag(azure),
+        modified: azure.now(),
+    };
+    let written = (entry.etag.clone(), entry.modified.to_string());
+    if let Some(entries) = contents::entries_mut(azure, &asked.part_id()) {
+        entries.insert(name, entry);
+    }
+    written
+}
+
+fn put(azure: &mut AzureState, asked: &Asked<'_>, bytes: Vec<u8>) -> Result<DataAnswer, Refusal> {
+    let (etag, modified) = store(azure, asked, asked.path.clone(), bytes);
+    Ok(changed(DataAnswer::empty(201), &etag, &modified).with("x-ms-request-server-encrypted", "true"))
+}
+
+/// Puts a blob together from blocks.
+fn put_blocks(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
+    let list = String::from_utf8_lossy(asked.request.body).into_owned();
+    let mut names = Vec::new();
+    for kind in ["Latest", "Uncommitted"] {
+        names.extend(texts(&list, kind));
+    }
+    let id = asked.part_id();
+    let none = Entries::new();
+    let entries = contents::entries(azure, &id, None).unwrap_or(&none);
+    let blocks: Option<Vec<&Bytes>> =
+        names.iter().map(|name| entries.get(&block_name(&asked.path, name))?.bytes.as_ref()).collect();
+    let Some(blocks) = blocks else {
+        return Err(BAD_BLOCKS.says(said(azure, "The specified block list is invalid.")));
+    };
+    let whole: Vec<u8> = blocks.iter().flat_map(|block| block.0.iter().copied()).collect();
+    if let Some(entries) = contents::entries_mut(azure, &id) {
+        let left = block_name(&asked.path, "");
+        entries.retain(|name, _| !name.starts_with(&left));
+    }
+    put(azure, asked, whole)
+}
+
+fn show(azure: &AzureState, asked: &Asked<'_>, entry: &Entry) -> Result<DataAnswer, Refusal> {
+    let none = Bytes::default();
+    let bytes = entry.bytes.as_ref().unwrap_or(&none);
+    let answer = match asked.request.method {
+        "GET" if asked.option("comp").is_none() => range::read(azure, asked, &bytes.0)?,
+        _ => DataAnswer::empty(200).with("content-length", bytes.0.len().to_string()),
+    };
+    let time = entry.modified.to_string();
+    let mut answer = changed(answer, &entry.etag, &time)
+        .with("content-type", "application/octet-stream")
+        .with("x-ms-blob-type", "BlockBlob")
+        .with("x-ms-creation-time", http_date(&time))
+        .with("x-ms-lease-status", "unlocked")
+        .with("x-ms-lease-state", "available")
+        .with("x-ms-server-encrypted", "true")
+        .with("accept-ranges", "bytes");
+    for (name, value) in &entry.headers {
+        answer = answer.with(name, value.as_str());
+    }
+    for (name, value) in &entry.metadata {
+        answer = answer.with(&format!("x-ms-meta-{name}"), value.as_str());
+    }
+    Ok(answer)
+}
+
+/// The blobs of a container; with a delimiter as directories would show them.
+pub(super) fn list(azure: &AzureState, asked: &Asked<'_>) -> DataAnswer {
+    let none = Entries::new();
+    let entries = contents::entries(azure, &asked.part_id(), None).unwrap_or(&none);
+    let prefix = asked.option("prefix").unwrap_or_default();
+    let delimiter = asked.option("delimiter");
+    let mut items: BTreeMap<String, Option<&Entry>> = BTreeMap::new();
+    for (name, entry) in
+        entries.iter().filter(|(name, _)| !name.starts_with('\0') && name.starts_with(prefix))
+    {
+        let rest = name.get(prefix.len()..).unwrap_or_default();
+        let folder = delimiter
+            .and_then(|delimiter| rest.find(delimiter).and_then(|at| rest.get(..at + delimiter.len())));
+        match folder {
+            Some(folder) => items.insert(format!("{prefix}{folder}"), None),
+            None => items.insert(name.clone(), Some(entry)),
+        };
+    }
+    let (items, next) = page(asked, items.into_iter().collect(), |item| &item.0);
+    let mut blobs = Element::new("Blobs");
+    for (name, entry) in items {
+        let Some(entry) = entry else {
+            blobs = blobs.with(Element::new("BlobPrefix").with(Element::text("Name", &name)));
+            continue;
+        };
+        let length = entry.bytes.as_ref().map_or(0, |bytes| bytes.0.len());
+        let kind = entry.headers.get("content-type").map_or("application/octet-stream", String::as_str);
+        let modified = http_date(&entry.modified.to_string());
+        let properties = Element::new("Properties")
+            .with(Element::text("Creation-Time", &modified))
+            .with(Element::text("Last-Modified", &modified))
+            .with(Element::text("Etag", entry.etag.trim_matches('"')))
+            .with(Element::text("Content-Length", &length.to_string()))
+            .with(Element::text("Content-Type", kind))
+            .with(Element::text("BlobType", "BlockBlob"))
+            .with(Element::text("AccessTier", "Hot"))
+            .with(Element::text("LeaseStatus", "unlocked"))
+            .with(Element::text("LeaseState", "available"))
+            .with(Element::text("ServerEncrypted", "true"));
+        let metadata = entry.metadata.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let blob = Element::new("Blob").with(Element::text("Name", &name)).with(properties);
+        blobs = blobs.with(blob.with(Element::metadata(metadata)));
+    }
+    xml(around(asked, blobs, &next))
+}

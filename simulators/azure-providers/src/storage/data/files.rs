@@ -1,0 +1,349 @@
+//! Directories and files of a share ("Operations on directories", "Operations on files"). Names keep their case and are
+//! compared without it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use azure_engine::data_plane::DataAnswer;
+use azure_engine::error::{Code, Refusal};
+use azure_engine::provider::AzureState;
+use jiff::Timestamp;
+
+use super::answers::{changed, xml};
+use super::asked::{Asked, split, unsupported};
+use super::list::{around, page};
+use super::range;
+use super::xml::Element;
+use crate::storage::contents::{self, Bytes, Entries, Entry};
+use crate::storage::protocol::said;
+use crate::storage::share;
+
+const NOT_FOUND: Code = Code::azures(404, "ResourceNotFound");
+const NO_PARENT: Code = Code::azures(404, "ParentNotFound");
+const EXISTS: Code = Code::azures(409, "ResourceAlreadyExists");
+const OTHER_TYPE: Code = Code::azures(409, "ResourceTypeMismatch");
+const NOT_EMPTY: Code = Code::azures(409, "DirectoryNotEmpty");
+const BAD_HEADER: Code = Code::azures(400, "InvalidHeaderValue");
+const NO_SOURCE: Code = Code::azures(404, "CannotVerifyCopySource");
+const READ_ONLY: Code = Code::azures(400, "InvalidQueryParameterValue");
+
+/// The largest file, in bytes: four TiB.
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024 * 1024;
+/// The largest file that is kept here; a bigger one is refused, because its bytes are in memory.
+const MAX_KEPT_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// Headers of a file that are set under one name and read under another.
+const FILE_HEADERS: [(&str, &str); 5] = [
+    ("x-ms-content-type", "content-type"),
+    ("x-ms-content-encoding", "content-encoding"),
+    ("x-ms-content-language", "content-language"),
+    ("x-ms-cache-control", "cache-control"),
+    ("x-ms-content-md5", "content-md5"),
+];
+
+fn not_found(azure: &AzureState) -> Refusal {
+    NOT_FOUND.says(said(azure, "The specified resource does not exist."))
+}
+
+/// A request about what is in a share.
+pub(super) fn operate(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
+    let id = asked.part_id();
+    let Some(record) = azure.store.get(&id) else { return Err(share::absent(azure)) };
+    let snapshot = match asked.option("sharesnapshot") {
+        None => None,
+        Some(time) => {
+            share::snapshot::read(azure, &id, time)?;
+            share::snapshot::times(record).into_iter().find(|known| known == time)
+        }
+    };
+    let directory = asked.option("restype").is_some_and(|kind| kind.eq_ignore_ascii_case("directory"));
+    let comp = asked.option("comp").unwrap_or_default().to_ascii_lowercase();
+    let reads = matches!(asked.request.method, "GET" | "HEAD");
+    if snapshot.is_some() && !reads {
+        return Err(READ_ONLY.says(said(
+            azure,
+            "Value for one of the query parameters specified in the request URI is invalid.",
+        )));
+    }
+    let entries = contents::entries(azure, &id, snapshot.as_deref());
+    if reads {
+        let none = Entries::new();
+        let entries = entries.unwrap_or(&none);
+        if directory && comp == "list" {
+            return list(azure, asked, entries);
+        }
+        let found = find(entries, &asked.path);
+        return match (found, comp.as_str()) {
+            // The root is always there.
+            (None, "") if directory && asked.path.is_empty() => Ok(DataAnswer::empty(200)),
+            (Some((_, entry)), "" | "metadata") if directory == entry.bytes.is_none() => {
+                show(azure, asked, entry)
+            }
+            (Some((_, entry)), "rangelist") => Ok(ranges(entry)),
+            (Some(_), "") => Err(OTHER_TYPE.says(said(azure, OTHER_TYPE_WORDS))),
+            (None, _) => Err(not_found(azure)),
+            _ => Err(unsupported(azure)),
+        };
+    }
+    match (asked.request.method, comp.as_str(), directory) {
+        ("PUT", "", true) => create(azure, asked, None),
+        ("PUT", "", false) if asked.header("x-ms-copy-source").is_some() => copy(azure, asked),
+        ("PUT", "", false) => {
+            let length = asked.header("x-ms-content-length").and_then(|length| length.parse::<u64>().ok());
+            match length.filter(|length| *length <= MAX_FILE_BYTES.min(MAX_KEPT_BYTES)) {
+                Some(length) => create(azure, asked, Some(usize::try_from(length).unwrap_or_default())),
+                None => Err(bad_header(azure)),
+            }
+        }
+        ("PUT", "range", false) => write_range(azure, asked),
+        ("PUT", "properties" | "metadata", _) => set(azure, asked, comp == "properties"),
+        ("DELETE", "", _) => delete(azure, asked, directory),
+        _ => Err(unsupported(azure)),
+    }
+}
+
+const OTHER_TYPE_WORDS: &str =
+    "The specified resource may be in use by an SMB client, or is of another type.";
+
+fn bad_header(azure: &AzureState) -> Refusal {
+    BAD_HEADER.says(said(azure, "The value for one of the HTTP headers is not in the correct format."))
+}
+
+/// What is at a path, however it is spelled.
+fn find<'a>(entries: &'a Entries, path: &str) -> Option<(&'a String, &'a Entry)> {
+    if let Some(found) = entries.get_key_value(path) {
+        return Some(found);
+    }
+    entries.iter().find(|(known, _)| known.eq_ignore_ascii_case(path))
+}
+
+fn find_mut<'a>(entries: &'a mut Entries, path: &str) -> Option<&'a mut Entry> {
+    let known = find(entries, path)?.0.clone();
+    entries.get_mut(&known)
+}
+
+/// Headers that all answers about a file or directory have.
+fn described(answer: DataAnswer, entry: &Entry) -> DataAnswer {
+    let time = entry.modified.to_string();
+    let attributes = if entry.bytes.is_some() { "Archive" } else { "Directory" };
+    changed(answer, &entry.etag, &time)
+        .with("x-ms-file-attributes", attributes)
+        .with("x-ms-file-creation-time", time.as_str())
+        .with("x-ms-file-last-write-time", time.as_str())
+        .with("x-ms-file-change-time", time.as_str())
+        .with("x-ms-server-encrypted", "true")
+}
+
+fn show(azure: &AzureState, asked: &Asked<'_>, entry: &Entry) -> Result<DataAnswer, Refusal> {
+    let mut answer = match (&entry.bytes, asked.request.method) {
+        (Some(bytes), "GET") if asked.option("comp").is_none() => range::read(azure, asked, &bytes.0)?,
+        (Some(bytes), _) => DataAnswer::empty(200).with("content-length", bytes.0.len().to_string()),
+        (None, _) => DataAnswer::empty(200),
+    };
+    if entry.bytes.is_some() {
+        answer = answer
+            .with("x-ms-type", "File")
+            .with("accept-ranges", "bytes")
+            .with("content-type", "application/octet-stream");
+    }
+    answer = described(answer, entry);
+    for (name, value) in &entry.headers {
+        answer = answer.with(name, value.as_str());
+    }
+    for (name, value) in &entry.metadata {
+        answer = answer.with(&format!("x-ms-meta-{name}"), value.as_str());
+    }
+    Ok(answer)
+}
+
+/// The headers that a request sets.
+fn file_headers(asked: &Asked<'_>) -> BTreeMap<String, String> {
+    let given = FILE_HEADERS.iter();
+    given.filter_map(|(from, to)| Some(((*to).to_owned(), asked.header(from)?.to_owned()))).collect()
+}
+
+/// A new entry with what the request says of it.
+fn entry(azure: &mut AzureState, asked: &Asked<'_>, bytes: Option<Bytes>) -> Entry {
+    Entry {
+        bytes,
+        headers: file_headers(asked),
+        metadata: asked.metadata(),
+        etag: contents::next_etag(azure),
+        modified: azure.now(),
+    }
+}
+
+/// Makes a directory, or a file of that many bytes.
+fn create(azure: &mut AzureState, asked: &Asked<'_>, length: Option<usize>) -> Result<DataAnswer, Refusal> {
+    put(azure, asked, length.map(|length| Bytes(Arc::new(vec![0; length]))))
+}
+
+fn put(azure: &mut AzureState, asked: &Asked<'_>, bytes: Option<Bytes>) -> Result<DataAnswer, Refusal> {
+    let id = asked.part_id();
+    let new = entry(azure, asked, bytes);
+    let none = Entries::new();
+    let entries = contents::entries(azure, &id, None).unwrap_or(&none);
+    if let Some((parent, _)) = asked.path.rsplit_once('/')
+        && find(entries, parent).is_none_or(|(_, entry)| entry.bytes.is_some())
+    {
+        return Err(NO_PARENT.says(said(azure, "The specified parent path does not exist.")));
+    }
+    match find(entries, &asked.path).map(|(_, entry)| entry.bytes.is_some()) {
+        _ if asked.path.is_empty() => return Err(exists(azure)),
+        // A file takes the place of another one.
+        Some(true) if new.bytes.is_some() => {}
+        Some(is_file) if is_file != new.bytes.is_some() => {
+            return Err(OTHER_TYPE.says(said(azure, OTHER_TYPE_WORDS)));
+        }
+        Some(_) => return Err(exists(azure)),
+        None => {}
+    }
+    let answer = described(DataAnswer::empty(201), &new).with("x-ms-request-server-encrypted", "true");
+    if let Some(entries) = contents::entries_mut(azure, &id) {
+        let known = find(entries, &asked.path).map(|(known, _)| known.clone());
+        entries.insert(known.unwrap_or_else(|| asked.path.clone()), new);
+    }
+    Ok(answer)
+}
+
+fn exists(azure: &AzureState) -> Refusal {
+    EXISTS.says(said(azure, "The specified resource already exists."))
+}
+
+/// `Put Range`: what is sent, or zeros.
+fn write_range(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
+    let id = asked.part_id();
+    let etag = contents::next_etag(azure);
+    let modified = azure.now();
+    let Some((first, Some(last))) = range::asked_for(asked) else { return Err(bad_header(azure)) };
+    let clears = asked.header("x-ms-write").is_some_and(|what| what.eq_ignore_ascii_case("clear"));
+    let wanted = last.saturating_add(1).saturating_sub(first);
+    if !clears && asked.request.body.len() != wanted {
+        return Err(bad_header(azure));
+    }
+    let Some(entry) = contents::entries_mut(azure, &id).and_then(|entries| find_mut(entries, &asked.path))
+    else {
+        return Err(not_found(azure));
+    };
+    let Some(bytes) = &mut entry.bytes else { return Err(OTHER_TYPE.says(said(azure, OTHER_TYPE_WORDS))) };
+    let Some(part) = Arc::make_mut(&mut bytes.0).get_mut(first..=last) else { return Err(range::bad(azure)) };
+    match clears {
+        true => part.fill(0),
+        false => part.copy_from_slice(asked.request.body),
+    }
+    (entry.etag, entry.modified) = (etag, modified);
+    let answer = changed(DataAnswer::empty(201), &entry.etag, &modified.to_string());
+    Ok(answer.with("x-ms-request-server-encrypted", "true"))
+}
+
+/// Sets headers and size, or metadata.
+fn set(azure: &mut AzureState, asked: &Asked<'_>, properties: bool) -> Result<DataAnswer, Refusal> {
+    let id = asked.part_id();
+    let etag = contents::next_etag(azure);
+    let modified = azure.now();
+    let (headers, metadata) = (file_headers(asked), asked.metadata());
+    let length = asked.header("x-ms-content-length").and_then(|length| length.parse::<u64>().ok());
+    if length.is_some_and(|length| length > MAX_KEPT_BYTES) {
+        return Err(bad_header(azure));
+    }
+    let Some(entry) = contents::entries_mut(azure, &id).and_then(|entries| find_mut(entries, &asked.path))
+    else {
+        return Err(not_found(azure));
+    };
+    if properties {
+        entry.headers = headers;
+        if let (Some(length), Some(bytes)) = (length, &mut entry.bytes) {
+            Arc::make_mut(&mut bytes.0).resize(usize::try_from(length).unwrap_or_default(), 0);
+        }
+    } else {
+        entry.metadata = metadata;
+    }
+    (entry.etag, entry.modified) = (etag, modified);
+    Ok(described(DataAnswer::empty(200), entry))
+}
+
+fn delete(azure: &mut AzureState, asked: &Asked<'_>, directory: bool) -> Result<DataAnswer, Refusal> {
+    let id = asked.part_id();
+    let none = Entries::new();
+    let entries = contents::entries(azure, &id, None).unwrap_or(&none);
+    let Some((known, entry)) = find(entries, &asked.path) else { return Err(not_found(azure)) };
+    if directory == entry.bytes.is_some() {
+        return Err(OTHER_TYPE.says(said(azure, OTHER_TYPE_WORDS)));
+    }
+    let (known, below) = (known.clone(), format!("{}/", known.to_ascii_lowercase()));
+    if entries.keys().any(|other| other.to_ascii_lowercase().starts_with(&below)) {
+        return Err(NOT_EMPTY.says(said(azure, "The specified directory is not empty.")));
+    }
+    if let Some(entries) = contents::entries_mut(azure, &id) {
+        entries.remove(&known);
+    }
+    Ok(DataAnswer::empty(202))
+}
+
+/// `Copy File` from another file of this Azure, at once.
+fn copy(azure: &mut AzureState, asked: &Asked<'_>) -> Result<DataAnswer, Refusal> {
+    let source = asked.header("x-ms-copy-source").and_then(|source| url::Url::parse(source).ok());
+    let found = source.as_ref().and_then(|source| {
+        let name = source.host_str()?.split('.').next()?;
+        let account = crate::storage::account::find(azure, name)?;
+        let (share, path) = split(source.path())?;
+        let share = account.id.child(asked.served.segment, "default").child(asked.served.parts, &share);
+        let snapshot = source.query_pairs().find(|(name, _)| name == "sharesnapshot").map(|(_, time)| time);
+        let entries = contents::entries(azure, &share, snapshot.as_deref())?;
+        find(entries, &path)?.1.bytes.clone()
+    });
+    let Some(bytes) = found else {
+        return Err(NO_SOURCE.says(said(azure, "The specified resource does not exist.")));
+    };
+    let answer = put(azure, asked, Some(bytes))?;
+    let id = azure.seed.guid("copy", &asked.path, azure.requests);
+    Ok(DataAnswer { status: 202, ..answer }.with("x-ms-copy-id", id).with("x-ms-copy-status", "success"))
+}
+
+/// All of a file counts as written.
+fn ranges(entry: &Entry) -> DataAnswer {
+    let length = entry.bytes.as_ref().map_or(0, |bytes| bytes.0.len());
+    let mut list = Element::new("Ranges");
+    if length > 0 {
+        let one = Element::new("Range")
+            .with(Element::text("Start", "0"))
+            .with(Element::text("End", &(length - 1).to_string()));
+        list = list.with(one);
+    }
+    changed(xml(list), &entry.etag, &entry.modified.to_string())
+        .with("x-ms-content-length", length.to_string())
+}
+
+fn list(azure: &AzureState, asked: &Asked<'_>, entries: &Entries) -> Result<DataAnswer, Refusal> {
+    let is_directory = |entry: &Entry| entry.bytes.is_none();
+    if !asked.path.is_empty() && !find(entries, &asked.path).is_some_and(|(_, entry)| is_directory(entry)) {
+        return Err(not_found(azure));
+    }
+    let below = match asked.path.is_empty() {
+        true => String::new(),
+        false => format!("{}/", asked.path.to_ascii_lowercase()),
+    };
+    let children: Vec<(&str, &Entry)> = entries
+        .iter()
+        .filter_map(|(path, entry)| {
+            let name = path.get(below.len()..).filter(|name| !name.is_empty() && !name.contains('/'))?;
+            path.to_ascii_lowercase().starts_with(&below).then_some((name, entry))
+        })
+        .collect();
+    let (children, next) = page(asked, children, |child| child.0);
+    let mut shown = Element::new("Entries");
+    for (name, entry) in children {
+        let time = |time: Timestamp| crate::storage::modified::http_date(&time.to_string());
+        let mut properties = Element::new("Properties");
+        if let Some(bytes) = &entry.bytes {
+            properties = properties.with(Element::text("Content-Length", &bytes.0.len().to_string()));
+        }
+        properties = properties
+            .with(Element::text("Last-Modified", &time(entry.modified)))
+            .with(Element::text("Etag", &entry.etag));
+        let kind = if is_directory(entry) { "Directory" } else { "File" };
+        shown = shown.with(Element::new(kind).with(Element::text("Name", name)).with(properties));
+    }
+    let root = around(asked, shown, &next).attribute("DirectoryPath", &asked.path);
+    Ok(xml(root))
+}

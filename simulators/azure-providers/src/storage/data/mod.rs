@@ -1,0 +1,115 @@
+//! The storage services themselves: `{account}.file.core.windows.net` and `{account}.blob.core.windows.net`.
+//!
+//! `access` decides who may ask, `answers` words what all answers have, and each operation is in the file of what it is
+//! about: shares and files, containers and blobs.
+
+mod access;
+mod answers;
+mod asked;
+mod blobs;
+mod containers;
+mod files;
+mod list;
+mod range;
+mod shared_key;
+mod shares;
+mod xml;
+
+use azure_engine::data_plane::{DataAnswer, DataRequest, DataSubject};
+use azure_engine::error::{Code, Refusal};
+use azure_engine::provider::AzureState;
+use azure_engine::provider::DataPlane;
+
+use self::asked::{Asked, Served, account_name, challenge, split};
+use super::account;
+use super::protocol::said;
+use super::service::{BLOB_SERVICES, FILE_SERVICES};
+
+/// What clients of both services ask tokens for.
+const AUDIENCES: &[&str] = &["https://storage.azure.com"];
+/// The largest body that one request may have: a block of a blob, a range of a file is smaller.
+const MAX_BODY_BYTES: u64 = 256 * 1024 * 1024;
+
+pub(super) static PLANES: [DataPlane; 2] = [
+    DataPlane {
+        suffix: "file.core.windows.net",
+        audiences: AUDIENCES,
+        challenge,
+        own_authentication: true,
+        max_body_bytes: MAX_BODY_BYTES,
+        locate: |azure, request| locate(azure, request, &FILE),
+        perform: |azure, request| perform(azure, request, &FILE),
+        refuse: answers::refused,
+    },
+    DataPlane {
+        suffix: "blob.core.windows.net",
+        audiences: AUDIENCES,
+        challenge,
+        own_authentication: true,
+        max_body_bytes: MAX_BODY_BYTES,
+        locate: |azure, request| locate(azure, request, &BLOB),
+        perform: |azure, request| perform(azure, request, &BLOB),
+        refuse: answers::refused,
+    },
+];
+
+static FILE: Served =
+    Served { segment: FILE_SERVICES, letter: 'f', word: "file", parts: "shares", operate: shares::operate };
+
+static BLOB: Served = Served {
+    segment: BLOB_SERVICES,
+    letter: 'b',
+    word: "blob",
+    parts: "containers",
+    operate: containers::operate,
+};
+
+const NO_ACCOUNT: Code = Code::ours(404, "ResourceNotFound");
+const BAD_URI: Code = Code::azures(400, "InvalidUri");
+
+fn locate(azure: &AzureState, request: &DataRequest<'_>, served: &'static Served) -> DataSubject {
+    let (part, path) = split(request.path).unwrap_or_default();
+    let comp = request.query.get("comp").map(String::as_str).unwrap_or_default();
+    let account = account::find(azure, account_name(request.account)).map(|record| record.id.clone());
+    let service = account.map(|account| account.child(served.segment, "default"));
+    let kind = match (part.is_empty(), path.is_empty()) {
+        (true, _) => String::new(),
+        (_, true) => format!("/{}", served.parts),
+        _ => format!("/{}/{}s", served.parts, served.word),
+    };
+    let list = comp.eq_ignore_ascii_case("list");
+    let resource = service.filter(|_| !part.is_empty()).map(|service| {
+        let part = service.child(served.parts, &part);
+        if path.is_empty() { part } else { part.child(&format!("{}s", served.word), &path.replace('/', "|")) }
+    });
+    DataSubject {
+        resource_type: format!("{}/{}{kind}", super::tables::ACCOUNTS, served.segment),
+        resource,
+        list,
+    }
+}
+
+fn perform(
+    azure: &mut AzureState,
+    request: &DataRequest<'_>,
+    served: &'static Served,
+) -> Result<DataAnswer, Refusal> {
+    let Some(record) = account::find(azure, account_name(request.account)) else {
+        return Err(NO_ACCOUNT.says(said(azure, "The specified resource does not exist.")));
+    };
+    let service = record.id.child(served.segment, "default");
+    let Some((part, path)) = split(request.path) else {
+        return Err(
+            BAD_URI.says(said(azure, "The requested URI does not represent any resource on the server."))
+        );
+    };
+    let asked = Asked { request, served, service, part, path };
+    access::check(azure, record, &asked)?;
+    if azure.store.get(&asked.service).is_none() {
+        let absent = azure.resource_type(&asked.service.resource_type());
+        let refusal = absent.and_then(|kind| kind.absent(azure, &asked.service));
+        return Err(refusal.unwrap_or_else(|| azure.not_found(&asked.service)));
+    }
+    let answer = (served.operate)(azure, &asked)?;
+    Ok(answers::complete(&asked, answer))
+}

@@ -1,0 +1,53 @@
+//! Ranges of bytes.
+
+use azure_engine::data_plane::DataAnswer;
+use azure_engine::error::{Code, Refusal};
+use azure_engine::provider::AzureState;
+
+use super::asked::Asked;
+use crate::storage::protocol::said;
+
+const BAD_RANGE: Code = Code::azures(416, "InvalidRange");
+
+/// The refusal of a range that is not there.
+pub(super) fn bad(azure: &AzureState) -> Refusal {
+    BAD_RANGE.says(said(azure, "The range specified is invalid for the current size of the resource."))
+}
+
+/// First and last byte of `bytes=a-b`; the last one is open in `bytes=a-`.
+pub(super) fn parse(text: &str) -> Option<(usize, Option<usize>)> {
+    let (first, last) = text.trim().strip_prefix("bytes=")?.split_once('-')?;
+    let last = if last.is_empty() { None } else { Some(last.parse().ok()?) };
+    Some((first.parse().ok()?, last))
+}
+
+/// The range that a request names.
+pub(super) fn asked_for(asked: &Asked<'_>) -> Option<(usize, Option<usize>)> {
+    asked.header("x-ms-range").or(asked.header("range")).and_then(parse)
+}
+
+/// The bytes that a request reads: all of them, or the range that it names.
+pub(super) fn read(azure: &AzureState, asked: &Asked<'_>, bytes: &[u8]) -> Result<DataAnswer, Refusal> {
+    let length = bytes.len();
+    let Some((first, last)) = asked_for(asked) else {
+        return Ok(DataAnswer { body: bytes.to_vec(), ..DataAnswer::empty(200) });
+    };
+    let end = last.map_or(length, |last| length.min(last.saturating_add(1)));
+    match bytes.get(first..end).filter(|part| !part.is_empty()) {
+        Some(part) => Ok(DataAnswer { body: part.to_vec(), ..DataAnswer::empty(206) }
+            .with("content-range", format!("bytes {first}-{}/{length}", end - 1))),
+        None => Err(bad(azure)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn ranges_have_a_beginning() {
+        assert_eq!(parse("bytes=0-9"), Some((0, Some(9))));
+        assert_eq!(parse("bytes=5-"), Some((5, None)));
+        assert_eq!(parse("bytes=-5"), None);
+    }
+}

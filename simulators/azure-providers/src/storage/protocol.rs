@@ -1,0 +1,53 @@
+//! What the provider's types have in common.
+
+use azure_engine::provider::{AzureState, EtagForm, Protocol};
+
+use super::words::WORDS;
+
+/// Versions that clients of today use, newest first.
+const API_VERSIONS: [&str; 13] = [
+    "2025-06-01",
+    "2025-01-01",
+    "2024-01-01",
+    "2023-05-01",
+    "2023-04-01",
+    "2023-01-01",
+    "2022-09-01",
+    "2021-09-01",
+    "2021-06-01",
+    "2021-04-01",
+    "2021-02-01",
+    "2019-06-01",
+    "2018-02-01",
+];
+
+/// How requests about most of the provider's types are answered: at once.
+pub(super) const fn protocol(resource_type: &'static str, noun: &'static str) -> Protocol {
+    Protocol {
+        words: &WORDS,
+        synchronous: true,
+        synchronous_delete: true,
+        delete_status: 200,
+        names_absent_parent: true,
+        ..Protocol::new(resource_type, noun, &API_VERSIONS)
+    }
+}
+
+/// The same for what an account holds, which has no location, tags or state of its own.
+pub(super) const fn part(resource_type: &'static str, noun: &'static str) -> Protocol {
+    Protocol {
+        tracked: false,
+        shows_state: false,
+        words_writes: true,
+        etag: EtagForm::Hexadecimal,
+        etagged: true,
+        etag_on_writes: true,
+        ..protocol(resource_type, noun)
+    }
+}
+
+/// The text of a refusal by one of the storage services: what it says, with the request's id and time.
+pub(super) fn said(azure: &AzureState, words: &str) -> String {
+    let request = azure.seed.guid("request", "", azure.requests);
+    format!("{words}\nRequestId:{request}\nTime:{}", azure.time())
+}

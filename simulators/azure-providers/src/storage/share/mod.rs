@@ -1,0 +1,273 @@
+//! File shares.
+//!
+//! `quota` says how big they may be, `snapshot` keeps their snapshots, `deleted` what can be had back, `listing` shows
+//! all of these in one list.
+
+mod deleted;
+mod listing;
+mod names;
+mod quota;
+mod shown;
+pub(super) mod snapshot;
+
+pub(super) use self::deleted::restore;
+pub(super) use self::listing::{Expanded, all};
+pub(super) use self::names::absent;
+
+use azure_engine::answer::Answer;
+use azure_engine::document::{Object, fill, take_properties, text};
+use azure_engine::error::{Code, Refusal};
+use azure_engine::execution::Execution;
+use azure_engine::member_table::Holds::{Anything, Derived, Word};
+use azure_engine::member_table::Member;
+use azure_engine::provider::{
+    Asked, AzureState, Expand, Listing, Proposal, Protocol, Record, ResourceType, Source,
+};
+use azure_engine::request::Conditions;
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use self::names::{RESOURCE_TYPE, account_of, bad_header};
+use super::account::sku::{kind_of, sku_of};
+use super::modified::{modified, note};
+use super::protocol::{part, said};
+use super::service::retain_sent;
+
+pub(crate) struct Shares;
+
+const PROTOCOL: Protocol = Protocol { actions: &["restore"], ..part(RESOURCE_TYPE, "FileShare") };
+
+static MEMBERS: [Member; 26] = [
+    Member::new("accessTier", Word(&["TransactionOptimized", "Hot", "Cool", "Premium"], false)),
+    Member::new("accessTierChangeTime", Derived),
+    Member::new("accessTierStatus", Derived),
+    Member::new("deleted", Derived),
+    Member::new("deletedTime", Derived),
+    Member::new("enabledProtocols", Word(&["SMB", "NFS"], true)),
+    Member::new("fileSharePaidBursting", Anything),
+    Member::new("includedBurstIops", Derived),
+    Member::new("lastModifiedTime", Derived),
+    Member::new("leaseDuration", Derived),
+    Member::new("leaseState", Derived),
+    Member::new("leaseStatus", Derived),
+    Member::new("maxBurstCreditsForIops", Derived),
+    Member::new("metadata", Anything),
+    Member::new("nextAllowedProvisionedBandwidthDowngradeTime", Derived),
+    Member::new("nextAllowedProvisionedIopsDowngradeTime", Derived),
+    Member::new("nextAllowedQuotaDowngradeTime", Derived),
+    Member::new("provisionedBandwidthMibps", Anything),
+    Member::new("provisionedIops", Anything),
+    Member::new("remainingRetentionDays", Derived),
+    Member::new("rootSquash", Word(&["NoRootSquash", "RootSquash", "AllSquash"], false)),
+    Member::new("shareQuota", Anything),
+    Member::new("shareUsageBytes", Derived),
+    Member::new("signedIdentifiers", Anything),
+    Member::new("snapshotTime", Derived),
+    Member::new("version", Derived),
+];
+
+const BEING_DELETED: Code = Code::azures(409, "ShareBeingDeleted");
+const HAS_SNAPSHOTS: Code = Code::azures(409, "ShareHasSnapshots");
+const PROTOCOL_FIXED: Code = Code::ours(409, "ShareEnabledProtocolsCannotBeChanged");
+const NOT_OFFERED: Code = Code::azures(400, "FeatureNotSupportedForAccount");
+
+impl ResourceType for Shares {
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
+    }
+
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        let id = proposal.id;
+        let mut properties = take_properties(&mut proposal.body);
+        // A PUT of what exists is an update: members that it leaves out stay.
+        if let (Some(old), Source::Put) =
+            (proposal.old.and_then(|old| old.body.get("properties")), proposal.source)
+        {
+            let given = proposal.old.is_some() && properties.get("enabledProtocols").is_some();
+            for (member, value) in old.as_object().into_iter().flatten() {
+                let is_default = member == "enabledProtocols" && given;
+                if !is_default {
+                    properties.entry(member.clone()).or_insert_with(|| value.clone());
+                }
+            }
+        }
+        let account = account_of(id).and_then(|account| azure.store.get(&account)).map(|record| &record.body);
+        let Some(account) = account else { return Err(absent(azure)) };
+        if proposal.old.is_none() && super::contents::is_going(azure, id) {
+            return Err(
+                BEING_DELETED.says(said(azure, "The specified share is being deleted. Try operation later."))
+            );
+        }
+        check_protocols(azure, account, proposal.old, &properties)?;
+        let standard = kind_of(account).name != "FileStorage";
+        let tier = properties.get("accessTier").and_then(Value::as_str);
+        if tier.is_some_and(|tier| standard == (tier == "Premium")) {
+            return Err(bad_header(azure));
+        }
+        quota::normalise(azure, id, account, &mut properties)?;
+        Ok(json!({ "properties": properties }))
+    }
+
+    fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
+        let tier = |body: &Value| text(body, "properties/accessTier").map(str::to_owned);
+        let changed = azure.store.get(id).is_some_and(|record| old.map(&tier) != Some(tier(&record.body)));
+        note(azure, id);
+        let now = azure.now().to_string();
+        if let (true, Some(record)) = (changed, azure.store.get_mut(id)) {
+            record.hidden.insert("accessTierChangeTime".into(), now.into());
+        }
+    }
+
+    fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
+        deleted::keep(azure, id);
+    }
+
+    fn removed(&self, azure: &mut AzureState, record: &Record) {
+        super::contents::forget(azure, &record.id);
+    }
+
+    fn page_size(&self, _options: &azure_engine::options::Options, listing: &Listing<'_>) -> usize {
+        super::listing::page_size(listing.query)
+    }
+
+    fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+        let wanted = listing.query.get("$filter");
+        if wanted.is_some_and(|filter| !super::listing::admits(filter, record.id.name())) {
+            return None;
+        }
+        Some(shown::listed(azure, record))
+    }
+
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+        let account = account_of(&record.id).and_then(|account| azure.store.get(&account));
+        let premium = account.is_some_and(|account| kind_of(&account.body).name == "FileStorage");
+        let Some(Value::Object(properties)) = document.get_mut("properties") else { return };
+        // Where there is nothing to choose, one share alone does not say what it speaks.
+        let speaks_smb = properties.get("enabledProtocols").and_then(Value::as_str) == Some("SMB");
+        if !premium && speaks_smb {
+            properties.remove("enabledProtocols");
+        }
+        fill(properties, "signedIdentifiers", json!([]));
+        if !account.is_some_and(|account| super::account::sku::is_provisioned_v2(sku_of(&account.body))) {
+            fill(properties, "accessTier", if premium { "Premium" } else { "TransactionOptimized" });
+        }
+        let changed = record.hidden.get("accessTierChangeTime").cloned();
+        for (member, value) in [
+            ("leaseStatus", Some(json!("unlocked"))),
+            ("leaseState", Some(json!("available"))),
+            ("lastModifiedTime", Some(json!(modified(record)))),
+            ("accessTierChangeTime", changed.filter(|_| !premium)),
+        ] {
+            if let Some(value) = value {
+                properties.insert(member.into(), value);
+            }
+        }
+    }
+
+    fn written(&self, _azure: &AzureState, record: &Record, sent: &Object, document: &mut Object) {
+        document.remove("etag");
+        let speaks = record.body.get("properties").and_then(|properties| properties.get("enabledProtocols"));
+        if let (Some(speaks), Some(Value::Object(properties))) = (speaks, document.get_mut("properties")) {
+            properties.insert("enabledProtocols".into(), speaks.clone());
+        }
+        retain_sent(sent, document);
+    }
+
+    fn absent(&self, azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
+        let service = id.parent()?;
+        if let Some(service_type) = azure.resource_type(&service.resource_type())
+            && azure.store.get(&service).is_none()
+        {
+            return service_type.absent(azure, &service);
+        }
+        Some(absent(azure))
+    }
+
+    fn asked(&self, azure: &mut AzureState, asked: &Asked<'_>) -> Option<Result<Answer, Refusal>> {
+        let option = |name: &str| asked.query.get(name).map(String::as_str).filter(|value| !value.is_empty());
+        let expand = option("$expand").unwrap_or_default();
+        if let ("POST", [action]) = (asked.method, asked.below)
+            && action.eq_ignore_ascii_case("restore")
+        {
+            return Some(deleted::restore(azure, asked.id, asked.body));
+        }
+        if !asked.below.is_empty() {
+            return None;
+        }
+        if asked.list {
+            let expanded = Expanded::parse(expand);
+            return (asked.method == "GET" && expanded.any())
+                .then(|| listing::answer(azure, asked.id, expanded, asked.query));
+        }
+        azure.store.get(asked.id)?;
+        match (asked.method, option("x-ms-snapshot")) {
+            ("GET", Some(time)) => Some(snapshot::read(azure, asked.id, time).map(Answer::ok)),
+            ("GET", None) if expand.eq_ignore_ascii_case("stats") => {
+                let record = azure.store.get(asked.id)?;
+                let mut document = azure.present(record, Expand::default());
+                let used = super::contents::used_bytes(azure, asked.id);
+                document["properties"]["shareUsageBytes"] = used.into();
+                Some(Ok(Answer { etag: Some(azure.etag(record)), ..Answer::ok(document) }))
+            }
+            ("PUT", None) if expand.eq_ignore_ascii_case("snapshots") => {
+                Some(snapshot::create(azure, asked.id, asked.body).map(|(document, etag)| Answer {
+                    status: 201,
+                    etag: Some(etag),
+                    ..Answer::ok(document)
+                }))
+            }
+            ("DELETE", Some(time)) => {
+                Some(snapshot::delete(azure, asked.id, time).map(|()| Answer::empty(200)))
+            }
+            ("DELETE", None) if option("$include").is_some() => {
+                let with_snapshots =
+                    option("$include").is_some_and(|what| !what.eq_ignore_ascii_case("none"));
+                Some(delete(azure, asked.id, with_snapshots))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Deletes a share; one with snapshots only where these may go, too.
+pub(super) fn delete(
+    azure: &mut AzureState,
+    id: &ResourceId,
+    with_snapshots: bool,
+) -> Result<Answer, Refusal> {
+    let has = azure.store.get(id).is_some_and(|record| !snapshot::times(record).is_empty());
+    if has && !with_snapshots {
+        return Err(HAS_SNAPSHOTS
+            .says(said(azure, "The share has snapshots and the operation requires no snapshots.")));
+    }
+    let resolved = azure.resolve_id(id)?;
+    azure.delete(&resolved, &Conditions::default(), &Execution::default())
+}
+
+/// NFS takes an account that speaks it, and a share speaks one protocol for ever.
+fn check_protocols(
+    azure: &AzureState,
+    account: &Value,
+    old: Option<&Record>,
+    properties: &Object,
+) -> Result<(), Refusal> {
+    let speaks = properties.get("enabledProtocols").and_then(Value::as_str).unwrap_or("SMB");
+    let before = old.and_then(|old| text(&old.body, "properties/enabledProtocols"));
+    if before.is_some_and(|before| before != speaks) {
+        return Err(
+            PROTOCOL_FIXED.says("The protocols of a file share cannot be changed after its creation.")
+        );
+    }
+    let ssd = kind_of(account).name == "FileStorage" && sku_of(account).starts_with("Premium");
+    if speaks == "NFS" && !ssd {
+        return Err(NOT_OFFERED.says(said(azure, "NFS is not supported for the account.")));
+    }
+    if properties.contains_key("rootSquash") && speaks != "NFS" {
+        return Err(bad_header(azure));
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! What shares are called, and refusals that are the same wherever a share is asked for.
+
+use azure_engine::error::{Code, Refusal};
+use azure_engine::provider::AzureState;
+use azure_types::ResourceId;
+
+use super::super::protocol::said;
+
+pub(super) const RESOURCE_TYPE: &str = "Microsoft.Storage/storageAccounts/fileServices/shares";
+
+const ABSENT: Code = Code::azures(404, "ShareNotFound");
+const BAD_HEADER: Code = Code::azures(400, "InvalidHeaderValue");
+
+/// The refusal of a value that the file service reads from a header.
+pub(super) fn bad_header(azure: &AzureState) -> Refusal {
+    BAD_HEADER.says(said(azure, "The value for one of the HTTP headers is not in the correct format."))
+}
+
+/// The refusal of a share that is not there.
+pub(crate) fn absent(azure: &AzureState) -> Refusal {
+    ABSENT.says(said(azure, "The specified share does not exist."))
+}
+
+/// The account that a share is in.
+pub(super) fn account_of(share: &ResourceId) -> Option<ResourceId> {
+    share.parent()?.parent()
+}

@@ -1,0 +1,50 @@
+//! Refusals that any resource may get, as Storage words them.
+
+use azure_engine::error::{Code, Refusal, UNREADABLE};
+use azure_engine::words::{OutOfRange, USUAL, Words};
+
+/// A value that a member may not have.
+pub(super) const BAD_VALUE: Code = Code::azures(400, "InvalidRequestPropertyValue");
+/// Parameters that are missing, or do not go together.
+pub(super) const BAD_PARAMETERS: Code = Code::azures(400, "InvalidValuesForRequestParameters");
+const MISMATCH: Code = Code::azures(412, "ConditionNotMet");
+const BUSY: Code = Code::azures(409, "StorageAccountOperationInProgress");
+
+/// Parameters by name, separated by commas.
+pub(super) fn bad_parameters(names: &str) -> Refusal {
+    BAD_PARAMETERS.says(format_args!("Values for request parameters are invalid: {names}."))
+}
+
+/// Storage's words.
+pub(super) static WORDS: Words = Words {
+    mismatch: |_, _, _| MISMATCH.says("The condition specified using HTTP conditional header(s) is not met."),
+    going: busy,
+    busy,
+    out_of_range: |wrong| {
+        let OutOfRange { member, value, least, most, .. } = wrong;
+        BAD_VALUE.says(format_args!(
+            "The value '{value}' is not allowed for property {member}: it must be between {least} and {most}."
+        ))
+    },
+    refuses_unknown: false,
+    unreadable,
+    ..USUAL
+};
+
+fn busy(blocked: &azure_engine::words::Blocked<'_>) -> Refusal {
+    BUSY.says(format_args!(
+        "An operation is currently performing on this storage account that requires exclusive access: {}.",
+        blocked.id.name()
+    ))
+}
+
+fn unreadable(mut refusal: Refusal) -> Refusal {
+    if refusal.code != UNREADABLE {
+        return refusal;
+    }
+    if let Some(reason) = refusal.details.take().and_then(|details| details.into_iter().next()) {
+        refusal.message = reason.message;
+    }
+    refusal.code = BAD_VALUE.code.into();
+    refusal
+}
