@@ -28,7 +28,6 @@ pub(crate) fn provider() -> Provider {
         limits: tables::limits::LIMITS,
         unlimited: tables::limits::UNLIMITED,
         names: tables::names::NAMES,
-        members: tables::members::MEMBERS,
         since: &tables::versions::SINCE,
         joins: &tables::joins::JOINS,
         latencies: tables::latencies::LATENCIES,

@@ -149,17 +149,6 @@ impl ResourceType for NetworkInterfaces {
             properties.insert("virtualMachine".into(), json!({ "id": machine }));
         }
     }
-
-    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
-        match below {
-            [word] if word.eq_ignore_ascii_case("loadBalancers") => {
-                let balancers: Vec<Value> =
-                    balancers_of(record).iter().filter_map(|id| azure.document(id)).collect();
-                Some(Ok(json!({ "value": balancers })))
-            }
-            _ => None,
-        }
-    }
 }
 
 /// The private endpoint or private link service whose interface this is.
@@ -173,19 +162,6 @@ fn service_owner(record: &Record) -> Option<&str> {
 fn machine_of(azure: &AzureState, record: &Record) -> Option<ResourceId> {
     let mut users = azure.store.referrers(&record.id);
     users.find(|user| is_of(&user.from, "/virtualmachines/")).map(|user| user.from.clone())
-}
-
-/// The load balancers whose pools or NAT rules an interface is in.
-fn balancers_of(record: &Record) -> BTreeSet<ResourceId> {
-    let configurations = items(&record.body, "properties/ipConfigurations").iter();
-    configurations
-        .flat_map(|one| {
-            items(one, "properties/loadBalancerBackendAddressPools")
-                .iter()
-                .chain(items(one, "properties/loadBalancerInboundNatRules"))
-        })
-        .filter_map(|item| stored_reference(item, "id")?.parent())
-        .collect()
 }
 
 /// Whether an interface is its machine's primary one: marked so, or the only one.

@@ -182,24 +182,6 @@ impl ResourceType for LoadBalancers {
         }
     }
 
-    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
-        match below {
-            [word] if word.eq_ignore_ascii_case("networkInterfaces") => {
-                let mut interfaces: Vec<ResourceId> = items(&record.body, "properties/backendAddressPools")
-                    .iter()
-                    .map(|pool| record.id.child("backendAddressPools", name(pool)))
-                    .flat_map(|pool| members(azure, &pool).cloned().collect::<Vec<_>>())
-                    .filter_map(|member| member.parent())
-                    .collect();
-                interfaces.sort();
-                interfaces.dedup();
-                let shown: Vec<Value> = interfaces.iter().filter_map(|id| azure.document(id)).collect();
-                Some(Ok(json!({ "value": shown })))
-            }
-            _ => None,
-        }
-    }
-
     fn act(
         &self,
         azure: &mut AzureState,

@@ -5,7 +5,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::network::shared::type_names::PRIVATE_LINK_SERVICES;
-use azure_engine::document::{Object, items, name, text};
+use azure_engine::document::{items, name, text};
 use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
 use azure_engine::reference::is_of;
@@ -159,14 +159,4 @@ fn decision(id: &ResourceId, body: &Value, old: Option<&Value>) -> Result<Value,
         member("description").or_else(|| old("description")).unwrap_or_default(),
         member("actionsRequired").unwrap_or("None"),
     ))
-}
-
-/// Takes the members that a client may write out of an endpoint's connection.
-pub(crate) fn writable(properties: &mut Object) {
-    properties.retain(|member, _| {
-        matches!(
-            member.as_str(),
-            "privateLinkServiceId" | "groupIds" | "requestMessage" | "privateLinkServiceConnectionState"
-        )
-    });
 }

@@ -7,20 +7,24 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::{
-    connection::{AUTOMATIC, MANUAL, of_service, state, writable},
+    connection::{AUTOMATIC, MANUAL, of_service, state},
     own_interface::{self, Wanted},
     service::{self, approves, visible},
     target,
 };
 use crate::network::shared::codes::SUBNET_REQUIRED;
 use crate::network::shared::{
-    addresses::check_room, children::take_children, protocol::protocol, resource_guid::resource_guid,
+    addresses::check_room,
+    children::{each_child, old_child},
+    protocol::protocol,
     type_names::PRIVATE_LINK_SERVICES,
 };
-use azure_engine::document::{
-    Object, fill, items, known_members, name, reference, stored_reference, strip, take_properties, text,
-};
+use azure_engine::document::{self, into_object, items, name, stored_reference, take_properties, text};
 use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{
+    Anything, Children, Derived, Flag, Guid, Object, Text, Texts, Uses, UsesAll,
+};
+use azure_engine::member_table::{Member, pointers};
 use azure_engine::provider::{
     AzureState, ChildCollection, Concurrency, Expand, Proposal, Protocol, Record, ResourceType,
 };
@@ -39,20 +43,48 @@ const SUBNET_CHANGED: Code = Code::ours(400, "PrivateEndpointSubnetCannotBeChang
 const TOO_MANY_ENDPOINTS: Code = Code::ours(400, "PrivateEndpointCountLimitReached");
 const WRONG_SERVICE: Code = Code::ours(400, "PrivateLinkServiceIdNotSupported");
 
-const MEMBERS: [&str; 12] = [
-    "applicationSecurityGroups",
-    "customDnsConfigs",
-    "customNetworkInterfaceName",
-    "ipConfigurations",
-    "ipVersionType",
-    "isIPv6EnabledPrivateEndpoint",
-    MANUAL,
-    "networkInterfaces",
-    AUTOMATIC,
-    "provisioningState",
-    "resourceGuid",
-    "subnet",
+static MEMBERS: [Member; 12] = [
+    Member::new("applicationSecurityGroups", UsesAll("applicationSecurityGroups")),
+    Member::new("customDnsConfigs", Derived),
+    Member::new("customNetworkInterfaceName", Text).or_text("").fixed_as(interface_name_changed),
+    Member::new("ipConfigurations", Children(&ADDRESS)).or_empty(),
+    Member::new("ipVersionType", Anything),
+    Member::new("isIPv6EnabledPrivateEndpoint", Flag).or_flag(false),
+    Member::new(MANUAL, Children(&CONNECTION)).or_empty(),
+    Member::new("networkInterfaces", Derived),
+    Member::new(AUTOMATIC, Children(&CONNECTION)).or_empty(),
+    Member::new("provisioningState", Derived),
+    Member::new("resourceGuid", Guid),
+    // The address is the interface's; the endpoint itself only keeps the subnet from going.
+    Member::new("subnet", Uses("virtualNetworks/subnets")).role(Role::Model).fixed_as(subnet_changed),
 ];
+
+static ADDRESS: [Member; 4] = [
+    Member::new("groupId", Text),
+    Member::new("memberName", Text),
+    Member::new("privateIPAddress", Text),
+    Member::new("provisioningState", Derived),
+];
+
+static CONNECTION: [Member; 6] = [
+    Member::new("groupIds", Texts),
+    Member::new("privateLinkServiceConnectionState", Object(&STATE)),
+    Member::new(FOUND, Derived),
+    Member::new("privateLinkServiceId", Text),
+    Member::new("provisioningState", Derived),
+    Member::new("requestMessage", Text),
+];
+
+static STATE: [Member; 3] =
+    [Member::new("actionsRequired", Text), Member::new("description", Text), Member::new("status", Text)];
+
+fn interface_name_changed(member: &str) -> Refusal {
+    INTERFACE_NAME_CHANGED.details(format_args!("The {member} of a private endpoint cannot be changed."))
+}
+
+fn subnet_changed(_: &str) -> Refusal {
+    SUBNET_CHANGED.details("The subnet of a private endpoint cannot be changed.")
+}
 
 /// Where the id of the service stands that an alias was found to name; never shown.
 const FOUND: &str = "privateLinkServiceFound";
@@ -74,55 +106,35 @@ impl ResourceType for PrivateEndpoints {
         &PROTOCOL
     }
 
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
-        known_members(&mut properties, &MEMBERS, "PrivateEndpoint")?;
-        strip(
-            &mut properties,
-            &["networkInterfaces", "provisioningState", "resourceGuid", "customDnsConfigs"],
-        );
-        resource_guid(azure, &proposal, &mut properties);
-        fill(&mut properties, "customNetworkInterfaceName", "");
-        fill(&mut properties, "isIPv6EnabledPrivateEndpoint", false);
-        interface_name(azure, &proposal, &properties)?;
-        azure_engine::document::references(&mut properties, "applicationSecurityGroups")?;
-        let subnet = subnet(azure, &proposal, &mut properties)?;
-        let mut targets = Vec::new();
+        check_interface_name(azure, &proposal, &properties)?;
+        let subnet = subnet(azure, id, &properties)?;
         for collection in [AUTOMATIC, MANUAL] {
-            let children = take_children(id, &mut properties, collection)?.unwrap_or_default();
-            let children = children
-                .into_iter()
-                .map(|child| connection(azure, &proposal, collection, child))
-                .collect::<Result<Vec<Value>, Refusal>>()?;
-            targets.extend(children.iter().filter_map(target));
-            properties.insert(collection.into(), children.into());
+            for (me, properties) in each_child(id, &mut properties, collection) {
+                check_connection(azure, &proposal, collection, &me, properties)?;
+            }
         }
+        check_addresses(azure, &proposal, &subnet, &mut properties)?;
+        let properties = Value::Object(properties);
+        let targets = [AUTOMATIC, MANUAL].iter().flat_map(|collection| items(&properties, collection));
+        let targets: Vec<ResourceId> = targets.filter_map(target).collect();
         CONNECTION_COUNT.details_when(
             targets.len() != 1,
             format_args!("Private endpoint {id} must have exactly one private link service connection."),
         )?;
-        addresses(azure, &proposal, &subnet, &mut properties)?;
         if proposal.old.is_none() {
             check_limits(azure, id, &subnet, targets.first())?;
         }
-        let mut body = proposal.body;
-        body.insert("properties".into(), Value::Object(properties));
-        Ok(Value::Object(body))
+        Ok(proposal.stored(into_object(properties)))
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {
-        // The address is the interface's; the endpoint itself only keeps the subnet from going.
-        let subnet = stored_reference(&record.body, "properties/subnet/id").map(|to| Reference {
-            from: record.id.clone(),
-            to,
-            role: Role::Model,
-            address: None,
-        });
-        let groups = items(&record.body, "properties/applicationSecurityGroups")
-            .iter()
-            .filter_map(|item| stored_reference(item, "id"))
-            .map(|to| Reference::uses(&record.id, to));
         let services = [AUTOMATIC, MANUAL].into_iter().flat_map(|collection| {
             items(&record.body, &format!("properties/{collection}")).iter().filter_map(move |child| {
                 // Who was disconnected is no connection of the service any more.
@@ -134,7 +146,7 @@ impl ResourceType for PrivateEndpoints {
                 Some(Reference { from, to: target(child)?, role: Role::Names, address: None })
             })
         });
-        subnet.into_iter().chain(groups).chain(services).collect()
+        pointers(&MEMBERS, &record.id, &record.body).into_iter().chain(services).collect()
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
@@ -184,7 +196,7 @@ impl ResourceType for PrivateEndpoints {
         vec![interface(azure, record)]
     }
 
-    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut document::Object, _expand: Expand) {
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         let interface = interface(azure, record);
         let configs = custom_dns(azure, record, &interface);
@@ -198,7 +210,7 @@ impl ResourceType for PrivateEndpoints {
         _record: &Record,
         _collection: &str,
         _id: &ResourceId,
-        properties: &mut Object,
+        properties: &mut document::Object,
     ) {
         properties.remove(FOUND);
         // Recorded: connections are done while their endpoint is still being updated.
@@ -238,25 +250,14 @@ fn custom_dns(azure: &AzureState, record: &Record, interface: &ResourceId) -> Ve
         .collect()
 }
 
-fn subnet(
-    azure: &AzureState,
-    proposal: &Proposal<'_>,
-    properties: &mut Object,
-) -> Result<ResourceId, Refusal> {
-    let id = proposal.id;
-    let Some(subnet) = reference(properties, "subnet")? else {
+fn subnet(azure: &AzureState, id: &ResourceId, properties: &document::Object) -> Result<ResourceId, Refusal> {
+    let Some(subnet) = properties.get("subnet").and_then(|subnet| stored_reference(subnet, "id")) else {
         return Err(SUBNET_REQUIRED.details(format_args!("Private endpoint {id} must reference a subnet.")));
     };
     let network = azure.store.holder(&subnet).filter(|network| network.id != subnet);
-    if network.and_then(|network| azure.find_child(network, &subnet)).is_none() {
-        return Err(Refusal::invalid_reference(&subnet, id));
-    }
-    match proposal.old.and_then(|old| stored_reference(&old.body, "properties/subnet/id")) {
-        Some(old) if old != subnet => {
-            Err(SUBNET_CHANGED
-                .details(format_args!("The subnet of private endpoint {id} cannot be changed.")))
-        }
-        _ => Ok(subnet),
+    match network.and_then(|network| azure.find_child(network, &subnet)) {
+        Some(_) => Ok(subnet),
+        None => Err(Refusal::invalid_reference(&subnet, id)),
     }
 }
 
@@ -291,19 +292,15 @@ fn check_limits(
     Ok(())
 }
 
-/// The name of the interface may be chosen, once, and must be free.
-fn interface_name(azure: &AzureState, proposal: &Proposal<'_>, properties: &Object) -> Result<(), Refusal> {
+/// The name of the interface may be chosen, and must be free.
+fn check_interface_name(
+    azure: &AzureState,
+    proposal: &Proposal<'_>,
+    properties: &document::Object,
+) -> Result<(), Refusal> {
     let id = proposal.id;
     let given = properties.get("customNetworkInterfaceName").and_then(Value::as_str).unwrap_or_default();
-    if let Some(old) = proposal.old_member("properties/customNetworkInterfaceName").and_then(Value::as_str) {
-        if old.eq_ignore_ascii_case(given) {
-            return Ok(());
-        }
-        return Err(INTERFACE_NAME_CHANGED.details(format_args!(
-            "The customNetworkInterfaceName of private endpoint {id} cannot be changed."
-        )));
-    }
-    match own_interface::existing(azure, id, given) {
+    match own_interface::existing(azure, id, given).filter(|_| proposal.old.is_none()) {
         None => Ok(()),
         Some(other) => Err(INTERFACE_NAME_TAKEN.details(format_args!(
             "Private endpoint {id} cannot name its network interface {given}: {other} exists."
@@ -312,18 +309,15 @@ fn interface_name(azure: &AzureState, proposal: &Proposal<'_>, properties: &Obje
 }
 
 /// Checks one connection and finds its state: kept, given by right, or waiting.
-fn connection(
+fn check_connection(
     azure: &AzureState,
     proposal: &Proposal<'_>,
     collection: &str,
-    mut child: Object,
-) -> Result<Value, Refusal> {
+    me: &ResourceId,
+    properties: &mut document::Object,
+) -> Result<(), Refusal> {
     let id = proposal.id;
-    let mut properties = take_properties(&mut child);
-    writable(&mut properties);
     let given = properties.remove("privateLinkServiceConnectionState");
-    let label = child.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let me = id.child(collection, &label);
     let Some(wanted) = properties.get("privateLinkServiceId").and_then(Value::as_str).map(str::to_owned)
     else {
         return Err(NO_SERVICE.details(format_args!("Connection {me} must have a privateLinkServiceId.")));
@@ -358,17 +352,12 @@ fn connection(
         properties.insert(FOUND.into(), service.id.as_str().into());
         Some(service)
     };
-    let old = proposal.old.and_then(|old| {
-        items(&old.body, &format!("properties/{collection}"))
-            .iter()
-            .find(|item| name(item).eq_ignore_ascii_case(&label))
-    });
-    if let Some(old) = old.and_then(|old| text(old, "properties/privateLinkServiceId"))
-        && !old.eq_ignore_ascii_case(&wanted)
-    {
-        return Err(SERVICE_CHANGED
-            .details(format_args!("The privateLinkServiceId of connection {me} cannot be changed.")));
-    }
+    let old = old_child(proposal.old, me);
+    let before = old.and_then(|old| text(old, "properties/privateLinkServiceId"));
+    SERVICE_CHANGED.details_when(
+        before.is_some_and(|before| !before.eq_ignore_ascii_case(&wanted)),
+        format_args!("The privateLinkServiceId of connection {me} cannot be changed."),
+    )?;
     if let (None, Some(service)) = (old, service) {
         azure.check_provisioned(service, &service.id, id)?;
     }
@@ -388,35 +377,24 @@ fn connection(
         }
     });
     properties.insert("privateLinkServiceConnectionState".into(), state);
-    child.insert("properties".into(), Value::Object(properties));
-    Ok(Value::Object(child))
+    Ok(())
 }
 
 /// Checks the addresses that the client chose, or that there is room for one.
-fn addresses(
+fn check_addresses(
     azure: &AzureState,
     proposal: &Proposal<'_>,
     subnet: &ResourceId,
-    properties: &mut Object,
+    properties: &mut document::Object,
 ) -> Result<(), Refusal> {
     let interface = proposal.old.map(|old| interface(azure, old));
-    let given = take_children(proposal.id, properties, "ipConfigurations")?.unwrap_or_default();
-    if given.is_empty() && interface.as_ref().is_none_or(|interface| azure.store.get(interface).is_none()) {
-        check_room(azure, subnet, false, 1)?;
+    let (mut promised, mut count) = (BTreeSet::new(), 0);
+    for (me, properties) in each_child(proposal.id, properties, "ipConfigurations") {
+        own_interface::check_static(azure, &me, interface.as_ref(), subnet, properties, &mut promised)?;
+        count += 1;
     }
-    let mut kept = Vec::with_capacity(given.len());
-    let mut promised = BTreeSet::new();
-    for mut child in given {
-        let mut properties = take_properties(&mut child);
-        properties
-            .retain(|member, _| matches!(member.as_str(), "groupId" | "memberName" | "privateIPAddress"));
-        let me = proposal
-            .id
-            .child("ipConfigurations", child.get("name").and_then(Value::as_str).unwrap_or_default());
-        own_interface::check_static(azure, &me, interface.as_ref(), subnet, &properties, &mut promised)?;
-        child.insert("properties".into(), Value::Object(properties));
-        kept.push(Value::Object(child));
+    match interface.as_ref().and_then(|interface| azure.store.get(interface)) {
+        None if count == 0 => check_room(azure, subnet, false, 1),
+        _ => Ok(()),
     }
-    properties.insert("ipConfigurations".into(), kept.into());
-    Ok(())
 }

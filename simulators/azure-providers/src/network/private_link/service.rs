@@ -12,18 +12,18 @@ use super::{
 };
 use crate::network::shared::codes::SUBNET_REQUIRED;
 use crate::network::shared::{
-    addresses::check_room, children::take_children, protocol::protocol, resource_guid::resource_guid,
-    type_names::PRIVATE_LINK_SERVICES,
+    addresses::check_room, children::each_child, protocol::protocol, type_names::PRIVATE_LINK_SERVICES,
 };
-use azure_engine::document::{
-    Object, at, enumeration, fill, into_object, items, known_members, name, reference, references,
-    stored_reference, strip, take_properties, text,
-};
+use azure_engine::document::{self, at, fill, items, name, stored_reference, take_properties, text};
 use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{
+    Anything, Children, Derived, Flag, Guid, Object, Text, Texts, Uses, UsesAll, Word,
+};
+use azure_engine::member_table::Member;
 use azure_engine::provider::{
     AzureState, ChildCollection, Concurrency, Expand, Proposal, Protocol, Record, ResourceType,
 };
-use azure_engine::reference::{Reference, Role, is_of};
+use azure_engine::reference::{Role, is_of};
 
 const CONFIGURATION_COUNT: Code = Code::ours(400, "PrivateLinkServiceInvalidNumberOfIpConfigurations");
 const FRONTENDS_CHANGED: Code = Code::ours(400, "PrivateLinkServiceFrontendIpConfigurationsCannotBeChanged");
@@ -41,30 +41,33 @@ const TWO_PRIMARIES: Code = Code::ours(400, "PrivateLinkServiceMustHaveOnePrimar
 const FRONTENDS: &str = "loadBalancerFrontendIpConfigurations";
 const CONFIGURATIONS: &str = "ipConfigurations";
 
-const MEMBERS: [&str; 14] = [
-    "accessMode",
-    "alias",
-    "autoApproval",
-    "destinationIPAddress",
-    "enableProxyProtocol",
-    "fqdns",
-    CONFIGURATIONS,
-    FRONTENDS,
-    "networkInterfaces",
-    "privateEndpointConnections",
-    "provisioningState",
-    "resourceGuid",
-    "visibility",
-    "extendedLocation",
+static MEMBERS: [Member; 14] = [
+    Member::new("accessMode", Anything),
+    Member::new("alias", Derived),
+    Member::new("autoApproval", Object(&SUBSCRIPTIONS)),
+    Member::new("destinationIPAddress", Text),
+    Member::new("enableProxyProtocol", Flag).or_flag(false),
+    Member::new("extendedLocation", Anything),
+    Member::new("fqdns", Texts).or_empty(),
+    Member::new(CONFIGURATIONS, Children(&CONFIGURATION)).or_empty(),
+    Member::new(FRONTENDS, UsesAll("loadBalancers/frontendIPConfigurations")).or_empty(),
+    Member::new("networkInterfaces", Derived),
+    Member::new("privateEndpointConnections", Derived),
+    Member::new("provisioningState", Derived),
+    Member::new("resourceGuid", Guid),
+    Member::new("visibility", Object(&SUBSCRIPTIONS)),
 ];
 
-const CONFIGURATION_MEMBERS: [&str; 6] = [
-    "primary",
-    "privateIPAddress",
-    "privateIPAddressVersion",
-    "privateIPAllocationMethod",
-    "provisioningState",
-    "subnet",
+static SUBSCRIPTIONS: [Member; 1] = [Member::new("subscriptions", Texts).or_empty()];
+
+static CONFIGURATION: [Member; 6] = [
+    Member::new("primary", Flag),
+    Member::new("privateIPAddress", Text),
+    Member::new("privateIPAddressVersion", Word(&["IPv4", "IPv6"], true)),
+    Member::new("privateIPAllocationMethod", Word(&["Dynamic", "Static"], true)),
+    Member::new("provisioningState", Derived),
+    // The addresses are its interface's; the service itself only keeps the subnet from going.
+    Member::new("subnet", Uses("virtualNetworks/subnets")).role(Role::Model),
 ];
 
 pub(crate) struct PrivateLinkServices;
@@ -80,54 +83,21 @@ impl ResourceType for PrivateLinkServices {
         &PROTOCOL
     }
 
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
-        known_members(&mut properties, &MEMBERS, "PrivateLinkService")?;
-        strip(
-            &mut properties,
-            &[
-                "alias",
-                "networkInterfaces",
-                "privateEndpointConnections",
-                "provisioningState",
-                "resourceGuid",
-            ],
-        );
-        resource_guid(azure, &proposal, &mut properties);
         let location = proposal.body.get("location").and_then(Value::as_str).unwrap_or_default();
-        let incarnation = azure.store.incarnation(id);
-        let alias = format!(
-            "{}.{}.{location}.azure.privatelinkservice",
-            id.name().to_lowercase(),
-            azure.seed.guid("alias", id.as_str(), incarnation)
-        );
+        let guid = azure.seed.guid("alias", id.as_str(), azure.store.incarnation(id));
+        let alias = format!("{}.{guid}.{location}.azure.privatelinkservice", id.name().to_lowercase());
         properties.insert("alias".into(), alias.into());
-        fill(&mut properties, "fqdns", json!([]));
-        fill(&mut properties, "enableProxyProtocol", false);
-        for member in ["visibility", "autoApproval"] {
-            subscriptions(&mut properties, member)?;
-        }
-        frontends(azure, &proposal, &mut properties)?;
-        configurations(azure, id, &mut properties)?;
-        let mut body = proposal.body;
-        body.insert("properties".into(), Value::Object(properties));
-        Ok(Value::Object(body))
-    }
-
-    fn references(&self, record: &Record) -> Vec<Reference> {
-        let frontends = items(&record.body, &format!("properties/{FRONTENDS}"))
-            .iter()
-            .filter_map(|item| stored_reference(item, "id"))
-            .map(|to| Reference::uses(&record.id, to));
-        // The addresses are its interface's; the service itself only keeps the subnet from going.
-        let subnets =
-            items(&record.body, &format!("properties/{CONFIGURATIONS}")).iter().filter_map(|item| {
-                let from = record.id.child(CONFIGURATIONS, name(item));
-                let to = stored_reference(item, "properties/subnet/id")?;
-                Some(Reference { from, to, role: Role::Model, address: None })
-            });
-        frontends.chain(subnets).collect()
+        check_frontends(azure, &proposal, &properties)?;
+        check_configurations(azure, id, &mut properties)?;
+        mark_primary(id, &mut properties)?;
+        Ok(proposal.stored(properties))
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
@@ -164,7 +134,7 @@ impl ResourceType for PrivateLinkServices {
         }
     }
 
-    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut document::Object, _expand: Expand) {
         let etag = document.get("etag").cloned().unwrap_or_default();
         let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
         let interface = own_interface::id(azure, record, None);
@@ -182,7 +152,7 @@ impl ResourceType for PrivateLinkServices {
         _record: &Record,
         _collection: &str,
         _id: &ResourceId,
-        properties: &mut Object,
+        properties: &mut document::Object,
     ) {
         // Recorded: configurations are done while their service is still being updated.
         properties.insert("provisioningState".into(), "Succeeded".into());
@@ -230,33 +200,24 @@ impl ResourceType for PrivateLinkServices {
     }
 }
 
-/// Checks one of the two lists of subscriptions.
-fn subscriptions(properties: &mut Object, member: &str) -> Result<(), Refusal> {
-    let Some(value) = properties.remove(member) else { return Ok(()) };
-    let mut object = into_object(value);
-    object.retain(|member, _| member == "subscriptions");
-    let listed = object.get("subscriptions").and_then(Value::as_array);
-    if !listed.is_none_or(|listed| listed.iter().all(Value::is_string)) {
-        return Err(Refusal::bad_format(format!(
-            "Member '{member}.subscriptions' must be an array of texts."
-        )));
-    }
-    fill(&mut object, "subscriptions", json!([]));
-    properties.insert(member.into(), Value::Object(object));
-    Ok(())
-}
-
 /// The frontends must be of one standard balancer, and no other service's; they are chosen once.
-fn frontends(azure: &AzureState, proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
+fn check_frontends(
+    azure: &AzureState,
+    proposal: &Proposal<'_>,
+    properties: &document::Object,
+) -> Result<(), Refusal> {
     let id = proposal.id;
-    let given = references(properties, FRONTENDS)?;
+    let listed = |list: Option<&Value>| -> BTreeSet<ResourceId> {
+        let list = list.and_then(Value::as_array).into_iter().flatten();
+        list.filter_map(|item| stored_reference(item, "id")).collect()
+    };
+    let given = listed(properties.get(FRONTENDS));
     NO_FRONTEND.details_when(
         given.is_empty() && !properties.contains_key("destinationIPAddress"),
         format_args!(
             "Private link service {id} must reference at least one load balancer frontend IP configuration."
         ),
     )?;
-    fill(properties, FRONTENDS, json!([]));
     for frontend in &given {
         let user = azure
             .store
@@ -274,46 +235,36 @@ fn frontends(azure: &AzureState, proposal: &Proposal<'_>, properties: &mut Objec
                     "Private link service {id} references {frontend}, whose load balancer does not have sku Standard."
                 ))?;
     }
-    let set = |frontends: &[ResourceId]| frontends.iter().map(ResourceId::to_lower).collect::<BTreeSet<_>>();
-    if let Some(old) = proposal.old {
-        let before: Vec<ResourceId> = items(&old.body, &format!("properties/{FRONTENDS}"))
-            .iter()
-            .filter_map(|item| stored_reference(item, "id"))
-            .collect();
-        FRONTENDS_CHANGED.details_when(
-            set(&before) != set(&given),
-            format_args!(
-                "The load balancer frontend IP configurations of private link service {id} cannot be changed."
-            ),
-        )?;
-    }
-    Ok(())
+    FRONTENDS_CHANGED.details_when(
+        proposal.old.is_some_and(|old| listed(at(&old.body, &format!("properties/{FRONTENDS}"))) != given),
+        format_args!(
+            "The load balancer frontend IP configurations of private link service {id} cannot be changed."
+        ),
+    )
 }
 
 /// The addresses from which the service speaks to its balancer.
-fn configurations(azure: &AzureState, id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
-    let given = take_children(id, properties, CONFIGURATIONS)?.unwrap_or_default();
+fn check_configurations(
+    azure: &AzureState,
+    id: &ResourceId,
+    properties: &mut document::Object,
+) -> Result<(), Refusal> {
     let most = azure.limit("network.ipConfigurationsPerPrivateLinkService");
+    let count = properties.get(CONFIGURATIONS).and_then(Value::as_array).map_or(0, Vec::len) as u64;
     CONFIGURATION_COUNT.details_when(
-        given.is_empty() || given.len() as u64 > most,
+        !(1..=most).contains(&count),
         format_args!("Private link service {id} must have 1 to {most} IP configurations."),
     )?;
-    let mut kept = Vec::with_capacity(given.len());
+    let interface = azure.store.get(id).map(|record| own_interface::id(azure, record, None));
     let mut promised = BTreeSet::new();
     // How many addresses each subnet is to give.
     let mut wanted: BTreeMap<ResourceId, usize> = BTreeMap::new();
-    for mut child in given {
-        let mut properties = take_properties(&mut child);
-        known_members(&mut properties, &CONFIGURATION_MEMBERS, "PrivateLinkServiceIpConfiguration")?;
-        strip(&mut properties, &["provisioningState"]);
-        let me = id.child(CONFIGURATIONS, child.get("name").and_then(Value::as_str).unwrap_or_default());
-        enumeration(&mut properties, "privateIPAllocationMethod", &["Dynamic", "Static"], true)?;
-        enumeration(&mut properties, "privateIPAddressVersion", &["IPv4", "IPv6"], true)?;
+    for (me, properties) in each_child(id, properties, CONFIGURATIONS) {
         IPV6.details_when(
-            properties.get("privateIPAddressVersion") == Some(&json!("IPv6")),
+            properties.get("privateIPAddressVersion").is_some_and(|version| version == "IPv6"),
             format_args!("IP configuration {me} must have privateIPAddressVersion IPv4."),
         )?;
-        let Some(subnet) = reference(&mut properties, "subnet")? else {
+        let Some(subnet) = properties.get("subnet").and_then(|subnet| stored_reference(subnet, "id")) else {
             return Err(
                 SUBNET_REQUIRED.details(format_args!("IP configuration {me} must reference a subnet."))
             );
@@ -322,47 +273,38 @@ fn configurations(azure: &AzureState, id: &ResourceId, properties: &mut Object) 
         let Some((_, document)) = network.and_then(|network| azure.find_child(network, &subnet)) else {
             return Err(Refusal::invalid_reference(&subnet, &me));
         };
-        POLICIES_ENABLED.details_when(text(document, "properties/privateLinkServiceNetworkPolicies") != Some("Disabled"), format_args!(
-                    "Private link service {id} cannot be created in a subnet {subnet} since it has private link service \
-                     network policies enabled."
-                ))?;
-        if properties.get("privateIPAllocationMethod") == Some(&json!("Static")) {
-            let interface = proposed_interface(azure, id);
-            own_interface::check_static(azure, &me, interface.as_ref(), &subnet, &properties, &mut promised)?;
-        } else {
-            properties.remove("privateIPAddress");
-            if own_interface::address_of(azure, proposed_interface(azure, id).as_ref(), me.name(), &subnet)
-                .is_none()
-            {
-                let count = wanted.entry(subnet.clone()).or_default();
-                *count += 1;
-                check_room(azure, &subnet, false, *count)?;
-            }
+        POLICIES_ENABLED.details_when(
+            text(document, "properties/privateLinkServiceNetworkPolicies") != Some("Disabled"),
+            format_args!(
+                "Private link service {id} cannot be created in a subnet {subnet} since it has private link service \
+                 network policies enabled."
+            ),
+        )?;
+        let interface = interface.as_ref();
+        if properties.get("privateIPAllocationMethod").is_some_and(|method| method == "Static") {
+            own_interface::check_static(azure, &me, interface, &subnet, properties, &mut promised)?;
+            continue;
         }
-        child.insert("properties".into(), Value::Object(properties));
-        kept.push(Value::Object(child));
+        properties.remove("privateIPAddress");
+        if own_interface::address_of(azure, interface, me.name(), &subnet).is_none() {
+            let count = wanted.entry(subnet.clone()).or_default();
+            *count += 1;
+            check_room(azure, &subnet, false, *count)?;
+        }
     }
-    primary(id, &mut kept)?;
-    properties.insert(CONFIGURATIONS.into(), kept.into());
     Ok(())
 }
 
-fn proposed_interface(azure: &AzureState, id: &ResourceId) -> Option<ResourceId> {
-    azure.store.get(id).map(|record| own_interface::id(azure, record, None))
-}
-
 /// Exactly one configuration is the primary one: the first, where none says so.
-fn primary(id: &ResourceId, configurations: &mut [Value]) -> Result<(), Refusal> {
-    let marked =
-        configurations.iter().filter(|item| at(item, "properties/primary") == Some(&json!(true))).count();
+fn mark_primary(id: &ResourceId, properties: &mut document::Object) -> Result<(), Refusal> {
+    let marked = each_child(id, properties, CONFIGURATIONS);
+    let marked = marked.filter(|(_, one)| one.get("primary") == Some(&Value::Bool(true))).count();
     TWO_PRIMARIES.details_when(
         marked > 1,
         format_args!("Private link service {id} must have exactly one primary IP configuration."),
     )?;
-    for (at, item) in configurations.iter_mut().enumerate() {
-        if let Some(properties) = item.get_mut("properties").and_then(Value::as_object_mut) {
-            fill(properties, "primary", marked == 0 && at == 0);
-        }
+    for (at, (_, properties)) in each_child(id, properties, CONFIGURATIONS).enumerate() {
+        fill(properties, "primary", marked == 0 && at == 0);
     }
     Ok(())
 }

@@ -118,8 +118,7 @@ pub(crate) fn static_address(
         ADDRESS_FORMAT
             .details(format_args!("The private IP address '{given}' of {id} is not a valid IP address."))
     })?;
-    let prefixes =
-        || subnet_prefixes(azure, subnet).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let prefixes = || joined(&subnet_prefixes(azure, subnet));
     match vacancy(azure, subnet, address) {
         Vacancy::Free => Ok(address),
         Vacancy::TakenBy(owner) if own(&owner) => Ok(address),
@@ -162,11 +161,7 @@ pub(crate) fn free_address(
             candidate += 1;
         }
     }
-    let shown = prefixes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    Err(SUBNET_IS_FULL.details(format_args!(
-        "Subnet {} with address prefix {shown} does not have enough capacity for 1 IP addresses.",
-        subnet.name()
-    )))
+    Err(full(subnet, &prefixes, 1))
 }
 
 /// A public address that nobody holds: where the search begins depends on the seed and the owner.
@@ -262,11 +257,18 @@ pub(crate) fn check_room(
     if prefixes.is_empty() || size.saturating_sub(taken as u128) >= count as u128 {
         return Ok(());
     }
-    let shown = prefixes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    Err(SUBNET_IS_FULL.details(format_args!(
-        "Subnet {} with address prefix {shown} does not have enough capacity for {count} IP addresses.",
-        subnet.name()
-    )))
+    Err(full(subnet, &prefixes, count))
+}
+
+fn full(subnet: &ResourceId, prefixes: &[IpNet], wanted: usize) -> Refusal {
+    let (name, prefixes) = (subnet.name(), joined(prefixes));
+    SUBNET_IS_FULL.details(format_args!(
+        "Subnet {name} with address prefix {prefixes} does not have enough capacity for {wanted} IP addresses."
+    ))
+}
+
+fn joined(prefixes: &[IpNet]) -> String {
+    prefixes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a virtual network may hold so many addresses more, in whichever of its subnets.

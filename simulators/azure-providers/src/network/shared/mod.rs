@@ -6,7 +6,6 @@ pub(crate) mod children;
 pub(crate) mod codes;
 pub(crate) mod ip_tag;
 pub(crate) mod protocol;
-pub(crate) mod resource_guid;
 pub(crate) mod sku;
 pub(crate) mod type_names;
 pub(crate) mod zones;

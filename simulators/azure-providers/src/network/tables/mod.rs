@@ -4,6 +4,5 @@ pub(crate) mod budgets;
 pub(crate) mod joins;
 pub(crate) mod latencies;
 pub(crate) mod limits;
-pub(crate) mod members;
 pub(crate) mod names;
 pub(crate) mod versions;
