@@ -9,7 +9,7 @@ use super::answer::Answer;
 use super::document::{Object, drop_nulls, into_object, items, merge, name, take_properties};
 use super::error::Refusal;
 use super::glob::matches;
-use super::member_table::{Holds, Member, Written, normalise, normalise_below};
+use super::member_table::{Holds, Member, Written, conceal, normalise, normalise_below};
 use super::provider::{AzureState, Proposal, Record, ResourceType, Source};
 use super::reference::{Role, is_of};
 use super::resolve::Resolved;
@@ -83,7 +83,12 @@ impl AzureState {
         self.shape_members(protocol.resource_type, &mut body)?;
         proposal.body = into_object(body);
         self.apply_members(resource_type, &mut proposal)?;
-        resource_type.write(self, proposal)
+        let mut stored = resource_type.write(self, proposal)?;
+        if let (false, Some(Value::Object(properties))) = (self.outside.listens, stored.get_mut("properties"))
+        {
+            conceal(resource_type.members(), properties);
+        }
+        Ok(stored)
     }
 
     /// Brings a document into the form that the type's own tables say.

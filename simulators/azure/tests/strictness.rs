@@ -69,11 +69,15 @@ async fn values_of_another_kind_are_refused_or_read_as_azure_reads_them() {
         assert_eq!(detail(&reply), "InvalidJson", "{properties}");
     }
     // Compute says it in its own way.
-    for properties in [
-        json!({ "creationData": { "createOption": "Empty" }, "diskSizeGB": "big" }),
-        json!({ "creationData": { "createOption": "Empty" }, "diskSizeGB": 8, "networkAccessPolicy": "Sometimes" }),
+    let new = json!({ "createOption": "Empty" });
+    for (properties, code) in [
+        (json!({ "creationData": new, "diskSizeGB": "big" }), "BadRequest"),
+        (
+            json!({ "creationData": new, "diskSizeGB": 8, "networkAccessPolicy": "Sometimes" }),
+            "InvalidParameter",
+        ),
     ] {
-        let reply = client.put(&compute_id("disks/d"), of(properties)).await.refused(400, "BadRequest");
+        let reply = client.put(&compute_id("disks/d"), of(properties)).await.refused(400, code);
         assert!(reply.body["error"].get("details").is_none(), "{}", reply.body);
     }
     let shown = client.create(&table, of(json!({ "DisableBgpRoutePropagation": "True" }))).await;

@@ -448,21 +448,6 @@ async fn members_of_flexible_sets_have_public_addresses_and_fault_domains() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_generalized_machine_runs_no_more() {
-    let client = Client::with_group(Options::default()).await;
-    let subnet = client.network("10.1.0.0/24").await;
-    let nic = interface(&client, "nic", &subnet).await;
-    let id = compute_id("virtualMachines/vm");
-    client.create(&id, machine(&nic)).await;
-    client.post(&id, "generalize", json!({})).await.refused(409, "OperationNotAllowed");
-    client.post(&id, "powerOff", json!({})).await.expect(202);
-    let done = client.post(&id, "generalize", json!({})).await.expect(200);
-    assert!(done.header("azure-asyncoperation").is_none());
-    client.post(&id, "start", json!({})).await.refused(409, "OperationNotAllowed");
-    client.post(&id, "deallocate", json!({})).await.expect(202);
-}
-
-#[tokio::test(start_paused = true)]
 async fn flexible_sets_grow_while_the_network_is_busy_or_refuse_to() {
     let latency = LatencyProfile::instant().with("PUT", "*/loadBalancers", Duration::from_secs(600));
     let client = Client::with_group(Options { latency, ..Options::default() }).await;

@@ -128,7 +128,7 @@ pub struct Member {
     pub shown_empty: bool,
     /// Whether a document without it is refused.
     pub required: bool,
-    /// Whether it is taken in and never shown.
+    /// Whether it is never shown, and kept only for what runs outside.
     pub secret: bool,
     /// What refusals call it, where that is not its path below `properties`.
     pub called: Option<&'static str>,
@@ -219,7 +219,8 @@ impl Member {
         Self { shown_empty: true, ..self }
     }
 
-    /// Kept, and never shown. No refusal names its value.
+    /// The type looks at it when it is written; no answer and no refusal names its value, and it is kept only where
+    /// something outside, such as what runs on a machine, is to be told.
     #[must_use]
     pub const fn secret(self) -> Self {
         Self { secret: true, ..self }
@@ -417,7 +418,8 @@ mod tests {
         );
         let mut expected = json!({
             "profile": {
-                "user": "a", "password": "5", "since": "2026-01-01T00:00:00Z", "lasts": "PT5M", "open": true,
+                "user": "a", "password": "5", "since": "2026-01-01T00:00:00Z", "lasts": "PT5M",
+                "open": true,
             },
             "filled": { "lasts": "PT5M", "open": false },
             "items": [{ "lun": 3 }],

@@ -97,7 +97,7 @@ impl Walk<'_> {
         if let (false, Some(default)) = (object.contains_key(name), default(member)) {
             object.insert(name.into(), default);
         }
-        match object.get_mut(name) {
+        match object.get_mut(name).filter(|value| !(member.required && is_empty(value))) {
             Some(value) => self.value(member, before, value)?,
             None if member.required => {
                 return Err((self.written.protocol.words.missing)(&self.wrong(member)));
@@ -327,6 +327,11 @@ impl Walk<'_> {
     fn wrong(&self, member: &Member) -> Wrong<'_> {
         Wrong { id: self.written.id, member: self.called(member) }
     }
+}
+
+/// Whether a text or a list says nothing.
+fn is_empty(value: &Value) -> bool {
+    value.as_str().is_some_and(str::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }
 
 /// What a missing member stands for.

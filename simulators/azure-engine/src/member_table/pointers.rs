@@ -53,7 +53,7 @@ fn collect(table: &[Member], from: &ResourceId, object: &Value, role: Role, all:
     }
 }
 
-/// Takes out of a document that is about to be shown what is never shown.
+/// Takes out of a document what is never shown.
 pub(crate) fn conceal(table: &[Member], object: &mut Object) {
     for member in table {
         if member.secret {

@@ -17,6 +17,7 @@ const PROTOCOL: Protocol = Protocol {
     // Placement has no state to be in.
     shows_state: false,
     // A set is a promise about placement: nothing has to be built.
+    puts_merge: false,
     synchronous: true,
     synchronous_delete: true,
     create_status: 200,

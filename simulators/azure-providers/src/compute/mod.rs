@@ -16,7 +16,7 @@ pub use self::machine::power;
 use self::platform::actor;
 pub use self::platform::scheduled_events;
 use self::shared::calls;
-use self::tables::{budgets, joins, latencies, limits, members, versions};
+use self::tables::{budgets, joins, latencies, limits, versions};
 
 pub(crate) fn provider() -> Provider {
     Provider {
@@ -25,7 +25,6 @@ pub(crate) fn provider() -> Provider {
         limits: limits::LIMITS,
         unlimited: limits::UNLIMITED,
         names: limits::NAMES,
-        members: members::MEMBERS,
         since: &versions::SINCE,
         joins: &joins::JOINS,
         latencies: latencies::LATENCIES,

@@ -1,45 +1,23 @@
 //! Snapshots of disks (Azure REST reference, "Snapshots").
 
 use azure_types::ResourceId;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::compute::disk;
-use crate::compute::disk::access as disk_access;
-use crate::compute::disk::background_copy;
-use crate::compute::disk::copy_source;
 use crate::compute::disk::copy_source::Copy;
-use crate::compute::disk::disk_protocol;
-use crate::compute::disk::quota as disk_quota;
-use crate::compute::disk::sku::tier;
-use crate::compute::shared::update::updated;
+use crate::compute::disk::sku::take_kind;
+use crate::compute::disk::{access, background_copy, copy_source, members, quota};
+use crate::compute::disk::{check_growth, disk_protocol, present_usual};
+use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::type_names::SNAPSHOT_TYPE;
-use azure_engine::document::{
-    Object, at, enumeration, fill, integer, into_object, strip, take_properties, text,
-};
+use crate::compute::tables::words::missing;
+use azure_engine::document::{Object, at, fill, take_properties, text};
 use azure_engine::error::Refusal;
+use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Expand, Proposal, Protocol, Record, ResourceType};
 
-const GIB: u64 = 1 << 30;
-
-/// The size of the largest disk that Azure has, an Ultra disk: 64 TiB.
-const MAX_GIB: i64 = 65_536;
-
 /// Kinds of snapshots, the default first.
 const SKUS: [&str; 3] = ["Standard_LRS", "Standard_ZRS", "Premium_LRS"];
-
-/// What the service says about a snapshot.
-const DERIVED: [&str; 9] = [
-    "completionPercent",
-    "copyCompletionError",
-    "diskSizeBytes",
-    "diskState",
-    "incrementalSnapshotFamilyId",
-    "provisioningState",
-    "snapshotAccessState",
-    "timeCreated",
-    "uniqueId",
-];
 
 pub(crate) struct Snapshots;
 
@@ -51,26 +29,28 @@ impl ResourceType for Snapshots {
         &PROTOCOL
     }
 
+    fn members(&self) -> &'static [Member] {
+        &members::SNAPSHOT
+    }
+
+    fn envelope(&self) -> &'static [Member] {
+        &members::SNAPSHOT_ENVELOPE
+    }
+
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        let given = copy_source::creation_data(proposal.body.get("properties"));
-        let mut body = updated(&mut proposal);
+        let mut body = std::mem::take(&mut proposal.body);
         let mut properties = take_properties(&mut body);
-        strip(&mut properties, &DERIVED);
-        body.insert("sku".into(), Value::Object(sku(body.get("sku"))?));
-        fill(&mut properties, "incremental", false);
-        enumeration(&mut properties, "networkAccessPolicy", &["AllowAll", "AllowPrivate", "DenyAll"], false)?;
-        enumeration(&mut properties, "publicNetworkAccess", &["Enabled", "Disabled"], false)?;
+        let kind = take_kind(&mut body);
+        if !SKUS.contains(&kind.as_str()) {
+            return Err(not_supported(&kind));
+        }
+        let region = body.get("location").and_then(Value::as_str).unwrap_or_default();
         match proposal.old {
-            Some(old) => keep(old, &given, &mut properties)?,
-            None => {
-                let location = body.get("location").and_then(Value::as_str).unwrap_or_default();
-                source(azure, location, &mut properties)?;
-            }
+            Some(old) => keep(old, &proposal.given, &mut properties)?,
+            None => source(azure, region, &mut properties)?,
         }
         size(&proposal, &mut properties)?;
-        let kind = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or(SKUS[0]);
-        let region = body.get("location").and_then(Value::as_str).unwrap_or_default();
-        disk_quota::check(azure, &proposal, SNAPSHOT_TYPE, kind, region)?;
+        quota::check(azure, &proposal, SNAPSHOT_TYPE, &kind, region)?;
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
     }
@@ -103,7 +83,7 @@ impl ResourceType for Snapshots {
         action: &str,
         body: &Value,
     ) -> Option<Result<Action, Refusal>> {
-        disk_access::begin(azure, id, action, body)
+        access::begin(azure, id, action, body)
     }
 
     fn accepted(&self, _azure: &AzureState, _record: &Record, document: &mut Object) {
@@ -117,18 +97,8 @@ impl ResourceType for Snapshots {
         if record.hidden.get("provisioned").is_none() {
             return;
         }
-        let gib = properties.get("diskSizeGB").and_then(Value::as_u64).unwrap_or_default();
-        fill(properties, "encryption", json!({ "type": "EncryptionAtRestWithPlatformKey" }));
-        fill(properties, "networkAccessPolicy", "AllowAll");
-        fill(properties, "publicNetworkAccess", "Enabled");
-        properties.insert("timeCreated".into(), record.created.to_string().into());
-        properties.insert("diskSizeBytes".into(), gib.saturating_mul(GIB).into());
-        properties.insert(
-            "uniqueId".into(),
-            azure.seed.guid("disk", record.id.as_str(), record.incarnation).into(),
-        );
-        let state = if disk_access::is_granted(azure, record) { "ActiveSAS" } else { "Unattached" };
-        properties.insert("diskState".into(), state.into());
+        let state = if access::is_granted(azure, record) { "ActiveSAS" } else { "Unattached" };
+        present_usual(azure, record, properties, state);
         if let Some(family) = at(&record.body, "properties/creationData/sourceUniqueId").cloned()
             && properties.get("incremental") == Some(&Value::Bool(true))
         {
@@ -141,51 +111,35 @@ impl ResourceType for Snapshots {
 }
 
 /// Snapshots are kept in other ways than disks.
-fn sku(given: Option<&Value>) -> Result<Object, Refusal> {
-    let mut sku = given.cloned().map(into_object).unwrap_or_default();
-    fill(&mut sku, "name", SKUS[0]);
-    let given = sku.get("name").and_then(Value::as_str).unwrap_or_default();
-    let Some(name) = SKUS.into_iter().find(|known| known.eq_ignore_ascii_case(given)) else {
-        return Err(Refusal::invalid_parameter(
-            "sku.name",
-            format!(
-                "SKU {given} is not supported for resource type Snapshot in this region. Supported SKUs for this region are {}",
-                SKUS.join(",")
-            ),
-        ));
-    };
-    sku.insert("name".into(), name.into());
-    sku.insert("tier".into(), tier(name).into());
-    Ok(sku)
+fn not_supported(kind: &str) -> Refusal {
+    let known = SKUS.join(",");
+    Refusal::invalid_parameter(
+        "sku.name",
+        format!(
+            "SKU {kind} is not supported for resource type Snapshot in this region. Supported SKUs for this region are {known}"
+        ),
+    )
 }
 
 /// What a snapshot is of, and whether it is incremental, stays.
 fn keep(old: &Record, given: &Value, properties: &mut Object) -> Result<(), Refusal> {
-    let before = copy_source::creation_data(old.body.get("properties"));
-    copy_source::check_unchanged(old.id.name(), &before, given)?;
     if properties.get("incremental") != at(&old.body, "properties/incremental") {
         return Err(copy_source::fixed(old.id.name(), "incremental"));
     }
-    properties.insert("creationData".into(), before);
-    Ok(())
+    copy_source::keep(old, given, properties)
 }
 
 fn size(proposal: &Proposal<'_>, properties: &mut Object) -> Result<(), Refusal> {
     if let Some(size) = copy_source::size_from_outside(properties) {
         fill(properties, "diskSizeGB", size);
     }
-    let Some(size) = integer(properties, "diskSizeGB")?.filter(|size| (1..=MAX_GIB).contains(size)) else {
-        return Err(Refusal::invalid_parameter(
-            "snapshot.diskSizeGB",
-            "Required parameter 'snapshot.diskSizeGB' is missing (null).",
-        ));
-    };
-    disk::check_growth("Snapshot", proposal, size)
+    let size = properties.get("diskSizeGB").and_then(Value::as_i64);
+    check_growth("Snapshot", proposal, size.ok_or_else(|| missing("snapshot.diskSizeGB"))?)
 }
 
 /// What the snapshot is of: a disk or another snapshot, which is remembered by its unique id.
 fn source(azure: &AzureState, location: &str, properties: &mut Object) -> Result<(), Refusal> {
-    let copy = Copy { noun: "snapshot", location, options: &["Copy", "CopyStart", "Import", "Empty"] };
+    let copy = Copy { noun: "snapshot", location };
     let creation = copy.take(properties)?;
     let option = creation.get("createOption").and_then(Value::as_str).unwrap_or_default();
     if !matches!(option, "Copy" | "CopyStart") {
@@ -242,9 +196,6 @@ fn check_count(azure: &AzureState, disk: &ResourceId) -> Result<(), Refusal> {
     if count < most {
         return Ok(());
     }
-    Err(Refusal::new(
-        409,
-        "OperationNotAllowed",
-        format!("The maximum number of snapshots of {disk} is {most}. It has been reached."),
-    ))
+    Err(OPERATION_NOT_ALLOWED
+        .says(format_args!("The maximum number of snapshots of {disk} is {most}. It has been reached.")))
 }

@@ -4,12 +4,15 @@ use azure_types::ResourceId;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::compute::machine::disk_references::references;
+use crate::compute::machine::members::STORAGE;
 use crate::compute::machine::uses_disks;
+use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use azure_engine::document::{at, text};
 use azure_engine::error::Refusal;
+use azure_engine::member_table::pointers_below;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Record};
+use azure_engine::reference::Role;
 use azure_engine::store::Referrer;
 
 /// Where a disk keeps until when access is granted.
@@ -26,21 +29,17 @@ pub(crate) fn check_none(azure: &AzureState, disk: &Record) -> Result<(), Refusa
     if !is_granted(azure, disk) {
         return Ok(());
     }
-    Err(Refusal::new(
-        409,
-        "OperationNotAllowed",
-        format!(
+    Err(OPERATION_NOT_ALLOWED.says(format_args!(
             "There is an active shared access signature outstanding for disk {}. Call EndGetAccess before attaching or \
              deleting the disk, or starting its machine.",
             disk.id.name()
-        ),
-    ))
+        )))
 }
 
 /// Refuses what a machine cannot do while somebody has access to one of its disks.
 pub(crate) fn check_none_of(azure: &AzureState, machine: &Record) -> Result<(), Refusal> {
     let storage = at(&machine.body, "properties/storageProfile");
-    let disks = storage.into_iter().flat_map(|storage| references(&machine.id, storage));
+    let disks = storage.into_iter().flat_map(|all| pointers_below(&STORAGE, &machine.id, all, Role::Uses));
     let mut records = disks.filter_map(|disk| azure.store.get(&disk.to));
     records.try_for_each(|disk| check_none(azure, disk))
 }
@@ -83,23 +82,16 @@ fn grant(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action
         ));
     };
     if text(&record.body, "properties/networkAccessPolicy") == Some("DenyAll") {
-        return Err(Refusal::new(
-            409,
-            "OperationNotAllowed",
-            format!("{} cannot be exported: its network access policy is DenyAll.", id.name()),
-        ));
+        return Err(OPERATION_NOT_ALLOWED
+            .says(format_args!("{} cannot be exported: its network access policy is DenyAll.", id.name())));
     }
     let uses = |user: &&Referrer| uses_disks(azure, &user.from);
     if let Some(user) = azure.store.referrers(id).find(uses) {
-        return Err(Refusal::new(
-            409,
-            "OperationNotAllowed",
-            format!(
-                "Cannot grant access to disk {} while it is attached to running VM {}.",
-                id.name(),
-                user.from
-            ),
-        ));
+        return Err(OPERATION_NOT_ALLOWED.says(format_args!(
+            "Cannot grant access to disk {} while it is attached to running VM {}.",
+            id.name(),
+            user.from
+        )));
     }
     let key = azure.seed.guid("access", id.as_str(), record.incarnation).replace('-', "");
     let rights = if access == "Write" { "rw" } else { "r" };

@@ -4,6 +4,7 @@ use azure_types::ResourceId;
 use jiff::SignedDuration;
 use serde_json::Value;
 
+use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::type_names::DISK_TYPE;
 use azure_engine::document::{at, stored_reference, text};
 use azure_engine::error::Refusal;
@@ -65,14 +66,10 @@ pub(crate) fn check_complete(azure: &AzureState, source: &Record, sku: &str) -> 
     if is_fast(sku) && has_instant_access(azure, source) {
         return Ok(());
     }
-    Err(Refusal::new(
-        409,
-        "OperationNotAllowed",
-        format!(
-            "Snapshot {} cannot be the source of a disk before its copy is complete. It is at {percent} percent.",
-            source.id.name()
-        ),
-    ))
+    Err(OPERATION_NOT_ALLOWED.says(format_args!(
+        "Snapshot {} cannot be the source of a disk before its copy is complete. It is at {percent} percent.",
+        source.id.name()
+    )))
 }
 
 fn has_instant_access(azure: &AzureState, snapshot: &Record) -> bool {

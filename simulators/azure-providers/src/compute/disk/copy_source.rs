@@ -4,8 +4,10 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
+use crate::compute::tables::codes::{BAD_REQUEST, NOT_FOUND};
 use crate::compute::tables::type_names::{DISK_TYPE, SNAPSHOT_TYPE};
-use azure_engine::document::{Object, at, enumeration, integer, into_object, text};
+use crate::compute::tables::words::missing;
+use azure_engine::document::{Object, at, into_object, text};
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::store::State;
@@ -24,8 +26,6 @@ pub(crate) struct Copy<'a> {
     pub(crate) noun: &'static str,
     /// Where it is to be.
     pub(crate) location: &'a str,
-    /// Ways in which it can be made.
-    pub(crate) options: &'a [&'static str],
 }
 
 /// Members that each way of making needs.
@@ -38,7 +38,7 @@ const NEEDED: [(&str, &str); 5] = [
 ];
 
 /// Refuses to change how something came to be. What is not said stays.
-pub(crate) fn check_unchanged(name: &str, before: &Value, given: &Value) -> Result<(), Refusal> {
+fn check_unchanged(name: &str, before: &Value, given: &Value) -> Result<(), Refusal> {
     let changed = |member: &&str| {
         let (before, given) = (text(before, member), text(given, member));
         let same = |before: &str, given: &str| match *member {
@@ -54,28 +54,30 @@ pub(crate) fn check_unchanged(name: &str, before: &Value, given: &Value) -> Resu
     }
 }
 
+/// What a disk or snapshot is of stays as it was when it was made.
+pub(crate) fn keep(old: &Record, given: &Value, properties: &mut Object) -> Result<(), Refusal> {
+    let before = creation_data(old.body.get("properties"));
+    check_unchanged(old.id.name(), &before, &creation_data(Some(given)))?;
+    properties.insert("creationData".into(), before);
+    Ok(())
+}
+
 /// In these words, which call snapshots disks, too, clients look for `existing disk`.
 pub(crate) fn fixed(name: &str, member: &str) -> Refusal {
     let text = format!("Changing property '{member}' is not allowed for existing disk '{name}'.");
-    Refusal::new(400, "BadRequest", text)
+    BAD_REQUEST.says(text)
 }
 
 impl Copy<'_> {
     /// Takes `creationData` out of the properties, complete for its option.
     pub(crate) fn take(&self, properties: &mut Object) -> Result<Object, Refusal> {
-        let Some(Value::Object(mut creation)) = properties.remove("creationData") else {
-            return Err(self.missing("creationData"));
-        };
-        if !creation.contains_key("createOption") {
-            return Err(self.missing("creationData.createOption"));
-        }
-        enumeration(&mut creation, "createOption", self.options, false)?;
+        let mut creation = properties.remove("creationData").map(into_object).unwrap_or_default();
         by_id(&mut creation);
         let option = creation.get("createOption").and_then(Value::as_str).unwrap_or_default();
         let needed = NEEDED.iter().find(|(way, _)| *way == option).map(|(_, member)| *member);
         match needed.filter(|member| creation.get(*member).is_none_or(|value| value == "")) {
             None => Ok(creation),
-            Some(member) => Err(self.missing(&format!("creationData.{member}"))),
+            Some(member) => Err(missing(&format!("{}.creationData.{member}", self.noun))),
         }
     }
 
@@ -84,7 +86,7 @@ impl Copy<'_> {
         let given = creation.get("sourceResourceId").and_then(Value::as_str).unwrap_or_default();
         let record = ResourceId::parse(given).ok().and_then(|id| azure.store.get(&id));
         let Some(record) = record.filter(|record| record.state != State::Deleting) else {
-            return Err(Refusal::new(404, "NotFound", format!("Resource {given} is not found.")));
+            return Err(NOT_FOUND.says(format_args!("Resource {given} is not found.")));
         };
         if ![DISK_TYPE, SNAPSHOT_TYPE].contains(&record.resource_type.name()) {
             return Err(self.refuse(
@@ -94,8 +96,7 @@ impl Copy<'_> {
         }
         let background = creation.get("createOption").is_some_and(|option| option == "CopyStart");
         if !background && text(&record.body, "location") != Some(self.location) {
-            let text = format!("Resource {} is not found.", record.id.name());
-            return Err(Refusal::new(404, "NotFound", text));
+            return Err(NOT_FOUND.says(format_args!("Resource {} is not found.", record.id.name())));
         }
         Ok(record)
     }
@@ -115,7 +116,7 @@ impl Copy<'_> {
         let Some(least) = at(&source.body, "properties/diskSizeGB").and_then(Value::as_i64) else {
             return Ok(());
         };
-        match integer(properties, "diskSizeGB")? {
+        match properties.get("diskSizeGB").and_then(Value::as_i64) {
             Some(size) if size < least => Err(self.refuse(
                 "diskSizeGB",
                 format!(
@@ -134,15 +135,10 @@ impl Copy<'_> {
     pub(crate) fn refuse(&self, member: &str, text: String) -> Refusal {
         Refusal::invalid_parameter(&format!("{}.{member}", self.noun), text)
     }
-
-    pub(crate) fn missing(&self, member: &str) -> Refusal {
-        let text = format!("Required parameter '{}.{member}' is missing (null).", self.noun);
-        self.refuse(member, text)
-    }
 }
 
 /// `creationData` of something that is there, or of what was sent; empty where there is none.
-pub(crate) fn creation_data(properties: Option<&Value>) -> Value {
+fn creation_data(properties: Option<&Value>) -> Value {
     let creation = properties.and_then(|properties| properties.get("creationData")).cloned();
     let mut creation = creation.map(into_object).unwrap_or_default();
     by_id(&mut creation);

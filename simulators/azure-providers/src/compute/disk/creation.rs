@@ -4,6 +4,7 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use crate::compute::disk::sku::{SKUS, tier};
+use crate::compute::tables::codes::CONFLICTING_USER_INPUT;
 use crate::compute::tables::type_names::DISK_TYPE;
 use azure_engine::document::{fill, into_object};
 use azure_engine::error::Refusal;
@@ -22,14 +23,11 @@ pub(crate) fn check_name_free(
     if name.is_empty() || azure.store.get(&id).is_none() {
         return Ok(());
     }
-    Err(Refusal::new(
-        409,
-        "ConflictingUserInput",
-        format!(
+    Err(CONFLICTING_USER_INPUT
+        .says(format_args!(
             "Disk {name} already exists in resource group {group}. Only CreateOption.Attach is supported."
-        ),
-    )
-    .at(member))
+        ))
+        .at(member))
 }
 
 /// Creates a disk that comes with a machine: its system disk, or an empty data disk. Ready at once.

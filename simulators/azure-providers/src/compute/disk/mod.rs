@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod background_copy;
 pub(crate) mod copy_source;
 pub(crate) mod creation;
+pub(crate) mod members;
 mod performance;
 pub(crate) mod quota;
 mod rules;
@@ -15,15 +16,17 @@ use serde_json::{Value, json};
 use self::copy_source::Copy;
 use self::creation::provision;
 use self::rules::Wanted;
-use self::sku::{SKUS, check_size, largest, tier};
+use self::sku::{check_size, kind_of, largest, take_kind};
 use crate::compute::machine::uses_disks;
-use crate::compute::shared::update::updated;
 use crate::compute::shared::zones;
 use crate::compute::shared::zones::Span;
+use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::DISK_TYPE;
-use azure_engine::document::{Object, enumeration, fill, integer, into_object, strip, take_properties, text};
+use crate::compute::tables::words::missing;
+use azure_engine::document::{Object, fill, strip, take_properties, text};
 use azure_engine::error::Refusal;
+use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Expand, Polling, Proposal, Protocol, Record, ResourceType};
 
@@ -37,31 +40,6 @@ const API_VERSIONS: [&str; 8] = [
     "2021-12-01",
     "2020-12-01",
     "2019-03-01",
-];
-
-const CREATE_OPTIONS: [&str; 10] = [
-    "Empty",
-    "Attach",
-    "FromImage",
-    "Import",
-    "ImportSecure",
-    "Copy",
-    "CopyStart",
-    "Restore",
-    "Upload",
-    "UploadPreparedSecure",
-];
-
-/// What the service says about a disk.
-const DERIVED: [&str; 8] = [
-    "diskSizeBytes",
-    "diskState",
-    "osTypeInUse",
-    "provisioningState",
-    "shareInfo",
-    "timeCreated",
-    "uniqueId",
-    "lastOwnershipUpdateTime",
 ];
 
 const GIB: u64 = 1 << 30;
@@ -87,35 +65,40 @@ pub(crate) const fn disk_protocol(resource_type: &'static str, noun: &'static st
     }
 }
 
-const PROTOCOL: Protocol =
-    Protocol { actions: &["beginGetAccess", "endGetAccess"], ..disk_protocol(DISK_TYPE, "Disk") };
+const PROTOCOL: Protocol = Protocol {
+    actions: &["beginGetAccess", "endGetAccess"],
+    in_use: Some(|disk, users| {
+        let user = users.first().map_or("", |user| user.as_str());
+        OPERATION_NOT_ALLOWED.says(format_args!("Disk {} is attached to VM {user}.", disk.name()))
+    }),
+    ..disk_protocol(DISK_TYPE, "Disk")
+};
 
 impl ResourceType for Disks {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
     }
 
+    fn members(&self) -> &'static [Member] {
+        &members::DISK
+    }
+
+    fn envelope(&self) -> &'static [Member] {
+        &members::DISK_ENVELOPE
+    }
+
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        let given = proposal.body.get("properties").cloned().unwrap_or_default();
-        let mut body = updated(&mut proposal);
+        let mut body = std::mem::take(&mut proposal.body);
         let mut properties = take_properties(&mut body);
-        strip(&mut properties, &DERIVED);
-        let sku = sku(&mut body)?;
-        let sku = sku.as_deref().unwrap_or(SKUS[0]);
-        place(azure, &proposal, sku, &mut body)?;
-        creation_data(azure, &proposal, &given, &body, &mut properties)?;
-        size(&proposal, sku, &mut properties)?;
-        enumeration(&mut properties, "networkAccessPolicy", &["AllowAll", "AllowPrivate", "DenyAll"], false)?;
-        enumeration(&mut properties, "publicNetworkAccess", &["Enabled", "Disabled"], false)?;
-        let wanted = Wanted {
-            proposal: &proposal,
-            given: &given,
-            sku,
-            gib: properties.get("diskSizeGB").and_then(Value::as_u64).unwrap_or_default(),
-        };
-        wanted.check(azure, &mut properties)?;
+        let sku = take_kind(&mut body);
+        place(azure, &proposal, &sku, &mut body)?;
+        creation_data(azure, &proposal, &sku, &body, &mut properties)?;
+        size(&proposal, &sku, &mut properties)?;
+        let gib = properties.get("diskSizeGB").and_then(Value::as_u64).unwrap_or_default();
+        Wanted { proposal: &proposal, given: &proposal.given, sku: &sku, gib }
+            .check(azure, &mut properties)?;
         let region = body.get("location").and_then(Value::as_str).unwrap_or_default();
-        quota::check(azure, &proposal, DISK_TYPE, sku, region)?;
+        quota::check(azure, &proposal, DISK_TYPE, &sku, region)?;
         body.insert("properties".into(), Value::Object(properties));
         Ok(Value::Object(body))
     }
@@ -136,15 +119,7 @@ impl ResourceType for Disks {
     }
 
     fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        access::check_none(azure, record)?;
-        match azure.store.referrers(&record.id).next() {
-            None => Ok(()),
-            Some(user) => Err(Refusal::new(
-                409,
-                "OperationNotAllowed",
-                format!("Disk {} is attached to VM {}.", record.id.name(), user.from),
-            )),
-        }
+        access::check_none(azure, record)
     }
 
     fn act(
@@ -196,23 +171,13 @@ impl ResourceType for Disks {
             return;
         }
         let gib = properties.get("diskSizeGB").and_then(Value::as_u64).unwrap_or_default();
-        let sku = text(&record.body, "sku/name").unwrap_or(SKUS[0]);
-        let figures = performance::of(sku, gib, text(&record.body, "properties/tier"));
+        let figures = performance::of(kind_of(record), gib, text(&record.body, "properties/tier"));
         fill(properties, "diskIOPSReadWrite", figures.iops);
         fill(properties, "diskMBpsReadWrite", figures.mbps);
         if let Some(tier) = figures.tier {
             fill(properties, "tier", tier);
         }
-        fill(properties, "encryption", json!({ "type": "EncryptionAtRestWithPlatformKey" }));
-        fill(properties, "networkAccessPolicy", "AllowAll");
-        fill(properties, "publicNetworkAccess", "Enabled");
-        properties.insert("timeCreated".into(), record.created.to_string().into());
-        properties.insert("diskSizeBytes".into(), gib.saturating_mul(GIB).into());
-        properties.insert(
-            "uniqueId".into(),
-            azure.seed.guid("disk", record.id.as_str(), record.incarnation).into(),
-        );
-        properties.insert("diskState".into(), state(azure, record, &holders).into());
+        present_usual(azure, record, properties, state(azure, record, &holders));
         if holders.len() > 1 || properties.get("maxShares").and_then(Value::as_u64).unwrap_or(1) > 1 {
             let shares: Vec<Value> = holders.iter().map(|holder| json!({ "vmUri": holder })).collect();
             properties.insert("shareInfo".into(), shares.into());
@@ -232,25 +197,6 @@ fn state(azure: &AzureState, record: &Record, holders: &[&ResourceId]) -> &'stat
     }
 }
 
-fn sku(body: &mut Object) -> Result<Option<String>, Refusal> {
-    let Some(sku) = body.remove("sku") else { return Ok(None) };
-    let mut sku = into_object(sku);
-    let given = sku.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let Some(name) = SKUS.into_iter().find(|known| known.eq_ignore_ascii_case(&given)) else {
-        return Err(Refusal::invalid_parameter(
-            "sku.name",
-            format!(
-                "The value '{given}' of parameter 'sku.name' is not allowed. Allowed values are '{}'.",
-                SKUS.join(",")
-            ),
-        ));
-    };
-    sku.insert("name".into(), name.into());
-    sku.insert("tier".into(), tier(name).into());
-    body.insert("sku".into(), Value::Object(sku));
-    Ok(Some(name.into()))
-}
-
 /// Where the disk is, which does not change.
 fn place(azure: &AzureState, proposal: &Proposal<'_>, sku: &str, body: &mut Object) -> Result<(), Refusal> {
     zones::check(azure, proposal.id, Span::One, body)?;
@@ -262,18 +208,15 @@ fn place(azure: &AzureState, proposal: &Proposal<'_>, sku: &str, body: &mut Obje
 fn creation_data(
     azure: &AzureState,
     proposal: &Proposal<'_>,
-    given: &Value,
+    sku: &str,
     body: &Object,
     properties: &mut Object,
 ) -> Result<(), Refusal> {
     if let Some(old) = proposal.old {
-        let before = copy_source::creation_data(old.body.get("properties"));
-        copy_source::check_unchanged(old.id.name(), &before, &copy_source::creation_data(Some(given)))?;
-        properties.insert("creationData".into(), before);
-        return Ok(());
+        return copy_source::keep(old, &proposal.given, properties);
     }
     let location = body.get("location").and_then(Value::as_str).unwrap_or_default();
-    let copy = Copy { noun: "disk", location, options: &CREATE_OPTIONS };
+    let copy = Copy { noun: "disk", location };
     let creation = copy.take(properties)?;
     let option = creation.get("createOption").and_then(Value::as_str).unwrap_or_default();
     if !matches!(option, "Copy" | "CopyStart" | "Restore") {
@@ -281,22 +224,15 @@ fn creation_data(
         return Ok(());
     }
     let source = copy.source(azure, &creation)?;
-    let sku = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or(SKUS[0]);
     background_copy::check_complete(azure, source, sku)?;
     copy.of(azure, source, creation, properties)
 }
 
 fn size(proposal: &Proposal<'_>, sku: &str, properties: &mut Object) -> Result<(), Refusal> {
-    let size = match integer(properties, "diskSizeGB")?.or_else(|| copy_source::size_from_outside(properties))
-    {
-        Some(size) => size,
-        None => {
-            return Err(Refusal::invalid_parameter(
-                "disk.diskSizeGB",
-                "Required parameter 'disk.diskSizeGB' is missing (null).",
-            ));
-        }
-    };
+    let given = properties.get("diskSizeGB").and_then(Value::as_i64);
+    let size = given
+        .or_else(|| copy_source::size_from_outside(properties))
+        .ok_or_else(|| missing("disk.diskSizeGB"))?;
     check_size("disk.diskSizeGB", size, largest(sku))?;
     check_growth("Disk", proposal, size)?;
     properties.insert("diskSizeGB".into(), size.into());
@@ -306,15 +242,22 @@ fn size(proposal: &Proposal<'_>, sku: &str, properties: &mut Object) -> Result<(
 /// Disks and snapshots grow only.
 pub(crate) fn check_growth(noun: &str, proposal: &Proposal<'_>, size: i64) -> Result<(), Refusal> {
     let before = proposal.old_member("properties/diskSizeGB").and_then(Value::as_i64);
-    match before.filter(|before| size < *before) {
-        None => Ok(()),
-        Some(before) => Err(Refusal::new(
-            409,
-            "OperationNotAllowed",
-            format!(
-                "{noun} {} has {before} GiB and cannot be made smaller; {size} GiB were asked for.",
-                proposal.id
-            ),
-        )),
-    }
+    let Some(before) = before.filter(|before| size < *before) else { return Ok(()) };
+    Err(OPERATION_NOT_ALLOWED.says(format_args!(
+        "{noun} {} has {before} GiB and cannot be made smaller; {size} GiB were asked for.",
+        proposal.id
+    )))
+}
+
+/// What the service knows of a disk or snapshot that is there, and what it chooses where nobody has chosen.
+pub(crate) fn present_usual(azure: &AzureState, record: &Record, properties: &mut Object, state: &str) {
+    fill(properties, "encryption", json!({ "type": "EncryptionAtRestWithPlatformKey" }));
+    fill(properties, "networkAccessPolicy", "AllowAll");
+    fill(properties, "publicNetworkAccess", "Enabled");
+    let gib = properties.get("diskSizeGB").and_then(Value::as_u64).unwrap_or_default();
+    let unique = azure.seed.guid("disk", record.id.as_str(), record.incarnation);
+    properties.insert("timeCreated".into(), record.created.to_string().into());
+    properties.insert("diskSizeBytes".into(), gib.saturating_mul(GIB).into());
+    properties.insert("uniqueId".into(), unique.into());
+    properties.insert("diskState".into(), state.into());
 }

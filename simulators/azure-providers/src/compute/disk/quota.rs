@@ -1,5 +1,6 @@
 //! How many disks and snapshots of each kind a region has and may have ("Managed virtual machine disks limits").
 
+use crate::compute::disk::sku::kind_of;
 use crate::compute::tables::limits;
 use crate::compute::tables::limits::{DISKS, FAST_DISKS, SNAPSHOTS};
 use crate::compute::tables::type_names::{DISK_TYPE, SNAPSHOT_TYPE};
@@ -73,11 +74,6 @@ pub(crate) fn check(
         return Ok(());
     }
     Err(limits::quota(&Excess { id, called: quota.name, region, most, wanted }))
-}
-
-/// The kind of a disk or snapshot that is there.
-fn kind_of(record: &Record) -> &str {
-    text(&record.body, "sku/name").unwrap_or("Standard_LRS")
 }
 
 /// The usages of all kinds: name, localized name, how many there are and may be.

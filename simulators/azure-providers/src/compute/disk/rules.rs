@@ -5,9 +5,10 @@ use serde_json::Value;
 
 use crate::compute::disk::background_copy::is_fast;
 use crate::compute::disk::performance as disk_performance;
-use crate::compute::disk::sku::SKUS;
+use crate::compute::disk::sku::kind_of;
 use crate::compute::machine::uses_disks;
-use azure_engine::document::{Object, at, integer, text};
+use crate::compute::tables::codes::{BAD_REQUEST, OPERATION_NOT_ALLOWED};
+use azure_engine::document::{Object, at, text};
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Proposal, Record};
 
@@ -40,32 +41,24 @@ impl Wanted<'_> {
     }
 
     fn check_shares(&self, azure: &AzureState, properties: &Object) -> Result<(), Refusal> {
-        let shares = integer(properties, "maxShares")?.unwrap_or(1);
+        let shares = properties.get("maxShares").and_then(Value::as_i64).unwrap_or(1);
         let most = disk_performance::most_shares(self.sku, self.gib);
         let id = self.proposal.id;
         if !(1..=most).contains(&shares) {
-            return Err(Refusal::new(
-                400,
-                "BadRequest",
-                format!(
+            return Err(BAD_REQUEST.says(format_args!(
                     "MaxShares '{shares}' for disk '{}' of size '{}' GB is invalid. A {} disk of this size takes 1 to {most}.",
                     id.name(),
                     self.gib,
                     self.sku
-                ),
-            ));
+                )));
         }
         let Some(old) = self.proposal.old else { return Ok(()) };
         let before = at(&old.body, "properties/maxShares").and_then(Value::as_i64).unwrap_or(1);
         if before != shares && azure.store.referrers(id).next().is_some() {
-            return Err(Refusal::new(
-                409,
-                "OperationNotAllowed",
-                format!(
+            return Err(OPERATION_NOT_ALLOWED.says(format_args!(
                     "The maxShares of disk {} can be changed from {before} to {shares} only while no machine has the disk.",
                     id.name()
-                ),
-            ));
+                )));
         }
         Ok(())
     }
@@ -79,16 +72,13 @@ impl Wanted<'_> {
         let change = format!("The kind of disk {name} cannot be changed from {before} to {}", self.sku);
         if is_fast(before) || self.sku == "UltraSSD_LRS" {
             let text = format!("{change}. Make a snapshot, and a disk of the other kind from it.");
-            return Err(Refusal::new(409, "OperationNotAllowed", text));
+            return Err(OPERATION_NOT_ALLOWED.says(text));
         }
         let user = azure.store.referrers(self.proposal.id).find(|user| uses_disks(azure, &user.from));
         match user {
             None => Ok(()),
-            Some(user) => Err(Refusal::new(
-                409,
-                "OperationNotAllowed",
-                format!("{change} while it is attached to running VM {}.", user.from),
-            )),
+            Some(user) => Err(OPERATION_NOT_ALLOWED
+                .says(format_args!("{change} while it is attached to running VM {}.", user.from))),
         }
     }
 
@@ -138,11 +128,6 @@ impl Wanted<'_> {
         let Some(given) = self.given.get(member) else { return false };
         self.proposal.old.is_some_and(|old| shown(old, member).is_some_and(|shown| shown == *given))
     }
-}
-
-/// The kind of a disk that is there.
-fn kind_of(disk: &Record) -> &str {
-    text(&disk.body, "sku/name").unwrap_or(SKUS[0])
 }
 
 /// What a disk shows of its speed.

@@ -1,6 +1,12 @@
 //! Kinds of managed disks, and how large they can be.
 
+use serde_json::Value;
+
+use azure_engine::document::{Object, text};
 use azure_engine::error::Refusal;
+use azure_engine::provider::Record;
+
+use crate::compute::tables::words::out_of_range;
 
 /// Kinds of disks, the default first.
 pub(crate) const SKUS: [&str; 7] = [
@@ -13,23 +19,17 @@ pub(crate) const SKUS: [&str; 7] = [
     "UltraSSD_LRS",
 ];
 
+/// The size of the largest disk that Azure has, an Ultra disk: 64 TiB.
+pub(crate) const MAX_GIB: i64 = 65_536;
+
 /// The largest disk of a kind, in GiB.
 pub(crate) fn largest(sku: &str) -> i64 {
-    if matches!(sku, "PremiumV2_LRS" | "UltraSSD_LRS") { 65_536 } else { 32_767 }
+    if matches!(sku, "PremiumV2_LRS" | "UltraSSD_LRS") { MAX_GIB } else { 32_767 }
 }
 
 /// A disk has a size that there is.
 pub(crate) fn check_size(member: &str, gib: i64, largest: i64) -> Result<(), Refusal> {
-    if (1..=largest).contains(&gib) {
-        return Ok(());
-    }
-    Err(Refusal::invalid_parameter(
-        member,
-        format!(
-            "The value {gib} of parameter '{member}' is out of range. The value must be between 1 and {largest}, \
-             inclusive."
-        ),
-    ))
+    if (1..=largest).contains(&gib) { Ok(()) } else { Err(out_of_range(member, gib, 1, largest)) }
 }
 
 pub(crate) fn tier(sku: &str) -> &'static str {
@@ -38,6 +38,19 @@ pub(crate) fn tier(sku: &str) -> &'static str {
         name if name.starts_with("Ultra") => "Ultra",
         _ => "Standard",
     }
+}
+
+/// The kind that a document asks for; its tier goes with it.
+pub(crate) fn take_kind(body: &mut Object) -> String {
+    let Some(Value::Object(sku)) = body.get_mut("sku") else { return SKUS[0].to_owned() };
+    let name = sku.get("name").and_then(Value::as_str).unwrap_or(SKUS[0]).to_owned();
+    sku.insert("tier".into(), tier(&name).into());
+    name
+}
+
+/// The kind of a disk or snapshot that is there.
+pub(crate) fn kind_of(record: &Record) -> &str {
+    text(&record.body, "sku/name").unwrap_or(SKUS[0])
 }
 
 /// The kind of system disk that a size gets: those with an `s` behind their number take premium disks.

@@ -11,19 +11,16 @@ use crate::compute::disk::copy_source::USUAL_GIB;
 use crate::compute::disk::creation as disk_creation;
 use crate::compute::disk::creation::check_name_free;
 use crate::compute::disk::sku as disk_sku;
+use crate::compute::machine::members::MAX_LUN;
 use crate::compute::shared::zones;
+use crate::compute::tables::codes::{BAD_REQUEST, CONFLICTING_USER_INPUT, NOT_FOUND, OPERATION_NOT_ALLOWED};
 use crate::compute::tables::sizes;
 use crate::compute::tables::sizes::Size;
-use azure_engine::document::{
-    Object, at, enumeration, fill, integer, into_object, items, reference, stored_reference, text,
-};
+use azure_engine::document::{Object, at, fill, into_object, items, stored_reference, text};
 use azure_engine::error::Refusal;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Proposal, Record, ResourceType, Source};
 use azure_engine::store::State;
-
-/// Largest LUN of any size.
-const MAX_LUN: i64 = 63;
 
 /// The machine that gets the disks.
 pub(crate) struct Machine<'a> {
@@ -58,9 +55,6 @@ pub(crate) fn normalise(
 /// Checks the data disks of a scale set's model, of which every instance gets its own.
 pub(crate) fn normalise_model(size: &str, storage: &mut Object) -> Result<(), Refusal> {
     each(storage, size, |_, entry| {
-        enumeration(entry, "createOption", &["Empty", "FromImage", "Copy", "Restore"], true)?;
-        enumeration(entry, "caching", &["None", "ReadOnly", "ReadWrite"], true)?;
-        enumeration(entry, "deleteOption", &["Delete", "Detach"], false)?;
         let mut managed = entry.remove("managedDisk").map(into_object).unwrap_or_default();
         // It could be attached to one instance alone.
         if let Some(id) = managed.get("id") {
@@ -80,38 +74,28 @@ fn each(
     size: &str,
     mut check: impl FnMut(usize, &mut Object) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
-    let list = match storage.remove("dataDisks") {
-        None => Vec::new(),
-        Some(Value::Array(list)) => list,
-        Some(_) => return Err(bad("dataDisks must be an array")),
-    };
+    let list = storage.remove("dataDisks");
     let mut luns = BTreeSet::new();
-    let mut normal = Vec::with_capacity(list.len());
-    for entry in list {
-        let mut entry = into_object(entry);
+    let mut normal = Vec::new();
+    for entry in list.iter().filter_map(Value::as_array).flatten() {
+        let mut entry = into_object(entry.clone());
         if entry.get("toBeDetached") == Some(&Value::Bool(true)) {
             continue;
         }
-        let Some(lun) = integer(&entry, "lun")?.filter(|lun| (0..=MAX_LUN).contains(lun)) else {
-            return Err(bad(format!("every data disk needs a lun from 0 to {MAX_LUN}")));
-        };
+        let lun = entry.get("lun").and_then(Value::as_i64).unwrap_or_default();
         if !luns.insert(lun) {
             return Err(bad(format!("more than one data disk uses lun {lun}")));
         }
-        entry.insert("lun".into(), lun.into());
         check(normal.len(), &mut entry)?;
         normal.push(Value::Object(entry));
     }
     let most = crate::compute::tables::sizes::most_disks(size);
     if normal.len() > most {
-        return Err(Refusal::new(
-            409,
-            "OperationNotAllowed",
-            format!(
+        return Err(OPERATION_NOT_ALLOWED
+            .says(format_args!(
                 "The maximum number of data disks allowed to be attached to a VM of this size is {most}."
-            ),
-        )
-        .at("dataDisks"));
+            ))
+            .at("dataDisks"));
     }
     storage.insert("dataDisks".into(), normal.into());
     Ok(())
@@ -129,26 +113,17 @@ fn check(
     number: usize,
     entry: &mut Object,
 ) -> Result<(), Refusal> {
-    enumeration(entry, "createOption", &["Attach", "Empty", "FromImage", "Copy", "Restore"], true)?;
-    enumeration(entry, "caching", &["None", "ReadOnly", "ReadWrite"], true)?;
-    enumeration(entry, "deleteOption", &["Detach", "Delete"], true)?;
-    entry.remove("detachOption");
     let option = entry.get("createOption").and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut managed = entry.remove("managedDisk").map(into_object).unwrap_or_default();
     let known = managed.contains_key("id");
     if option == "Attach" || known {
-        let mut holder = Object::new();
-        holder.insert("managedDisk".into(), Value::Object(std::mem::take(&mut managed)));
-        let kept = holder.get("managedDisk").cloned().map(into_object).unwrap_or_default();
-        let Some(id) = reference(&mut holder, "managedDisk")? else {
-            return Err(bad("a data disk to attach needs managedDisk.id"));
-        };
+        let id = managed.get("id").and_then(Value::as_str).and_then(|id| ResourceId::parse(id).ok());
+        let Some(id) = id else { return Err(bad("a data disk to attach needs managedDisk.id")) };
         let Some(disk) = azure.store.get(&id) else {
-            return Err(Refusal::new(404, "NotFound", format!("Disk {id} is not found.")));
+            return Err(NOT_FOUND.says(format_args!("Disk {id} is not found.")));
         };
         attachable(azure, machine, disk)?;
         check_shared_caching(entry, disk)?;
-        managed = kept;
         managed.insert("id".into(), disk.id.as_str().into());
         let kind = text(&disk.body, "sku/name").unwrap_or_default();
         managed.insert("storageAccountType".into(), kind.into());
@@ -182,7 +157,7 @@ fn check_kind_and_size(
 ) -> Result<(), Refusal> {
     fill(managed, "storageAccountType", "Standard_LRS");
     let kind = managed.get("storageAccountType").and_then(Value::as_str).unwrap_or_default();
-    let Some(gib) = integer(entry, "diskSizeGB")? else {
+    let Some(gib) = entry.get("diskSizeGB").and_then(Value::as_i64) else {
         return Err(bad("an empty data disk needs diskSizeGB"));
     };
     disk_sku::check_size("dataDisk.diskSizeGB", gib, disk_sku::largest(kind))?;
@@ -226,7 +201,7 @@ fn check_shared_caching(entry: &Object, disk: &Record) -> Result<(), Refusal> {
     let text = format!(
         "Shared disk '{name}' with maxShares {shares} supports only Disk CachingType 'None', not '{caching}'."
     );
-    Err(Refusal::new(400, "BadRequest", text))
+    Err(BAD_REQUEST.says(text))
 }
 
 /// Hosts cache no fast disks.
@@ -264,22 +239,19 @@ fn attachable(azure: &AzureState, machine: &Machine<'_>, disk: &Record) -> Resul
     if !holds {
         disk_access::check_none(azure, disk)?;
         if disk.state == State::Deleting {
-            return Err(Refusal::new(404, "NotFound", format!("Disk {} is not found.", disk.id)));
+            return Err(NOT_FOUND.says(format_args!("Disk {} is not found.", disk.id)));
         }
     }
     let others: Vec<&ResourceId> =
         azure.store.referrers(&disk.id).map(|user| &user.from).filter(|user| *user != machine.id).collect();
     let shares = at(&disk.body, "properties/maxShares").and_then(Value::as_u64).unwrap_or(1);
     if let (Some(other), true) = (others.first(), others.len() as u64 >= shares) {
-        return Err(Refusal::new(
-            409,
-            "ConflictingUserInput",
-            format!(
+        return Err(CONFLICTING_USER_INPUT
+            .says(format_args!(
                 "Disk '{}' cannot be attached as the disk is already owned by VM '{other}'.",
                 disk.id.name()
-            ),
-        )
-        .at(disk.id.as_str()));
+            ))
+            .at(disk.id.as_str()));
     }
     check_zone(machine, disk)
 }
@@ -289,16 +261,12 @@ fn check_zone(machine: &Machine<'_>, disk: &Record) -> Result<(), Refusal> {
     let zone = items(&disk.body, "zones").first().and_then(Value::as_str);
     let redundant = text(&disk.body, "sku/name").is_some_and(zones::is_redundant);
     if zone != machine.zone && !redundant {
-        return Err(Refusal::new(
-            400,
-            "BadRequest",
-            format!(
-                "Disk {} cannot be attached to the {} because it is not in zone '{}'.",
-                disk.id,
-                machine.noun,
-                machine.zone.unwrap_or_default()
-            ),
-        ));
+        return Err(BAD_REQUEST.says(format_args!(
+            "Disk {} cannot be attached to the {} because it is not in zone '{}'.",
+            disk.id,
+            machine.noun,
+            machine.zone.unwrap_or_default()
+        )));
     }
     Ok(())
 }

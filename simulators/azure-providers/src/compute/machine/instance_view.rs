@@ -10,7 +10,6 @@ use crate::compute::machine::image;
 use crate::compute::scale_set::flexible;
 use crate::compute::scale_set::instance_address::set_of;
 use crate::compute::tables::type_names::INSTANCE_TYPE;
-use crate::compute::virtual_machine::generalize;
 use azure_engine::document::{at, items};
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::store::State;
@@ -48,11 +47,6 @@ pub(crate) fn of_machine(azure: &AzureState, record: &Record) -> Value {
     let created = record.created.to_string();
     let (code, level, shown) = provisioning(record.state);
     let mut statuses = vec![json!({ "code": code, "level": level, "displayStatus": shown, "time": created })];
-    if generalize::was(record) {
-        statuses.push(
-            json!({ "code": "OSState/generalized", "level": "Info", "displayStatus": "VM generalized" }),
-        );
-    }
     let power = power(record);
     if let Some(power) = power {
         let code = format!("PowerState/{power}");

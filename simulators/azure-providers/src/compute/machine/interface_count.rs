@@ -7,8 +7,12 @@ use serde_json::Value;
 
 use crate::compute::tables::sizes;
 use azure_engine::document::{items, stored_reference};
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::Record;
+
+const NETWORK_INTERFACE_COUNT_EXCEEDED: Code = Code::azures(400, "NetworkInterfaceCountExceeded");
+const ADDING_OR_DELETING_NETWORK_INTERFACES_ON_A_RUNNING_VIRTUAL_MACHINE_NOT_SUPPORTED: Code =
+    Code::azures(400, "AddingOrDeletingNetworkInterfacesOnARunningVirtualMachineNotSupported");
 
 /// Refuses more interfaces than the size of a machine has room for. Of sizes outside the catalogue nobody knows.
 pub(crate) fn check_machine(name: &str, size: &str, count: usize) -> Result<(), Refusal> {
@@ -26,14 +30,10 @@ fn check(size: &str, count: usize, whose: &str, what: &str) -> Result<(), Refusa
     let most = sizes::find(size).map(|size| size.interfaces);
     match most.filter(|most| count as u64 > *most) {
         None => Ok(()),
-        Some(most) => Err(Refusal::network(
-            400,
-            "NetworkInterfaceCountExceeded",
-            format!(
+        Some(most) => Err(NETWORK_INTERFACE_COUNT_EXCEEDED.details(format_args!(
                 "The number of {whose} exceeds the maximum allowed for the virtual machine size {size}. The number of \
                  {what} is {count} and the maximum allowed is {most}."
-            ),
-        )),
+            ))),
     }
 }
 
@@ -56,9 +56,6 @@ pub(crate) fn check_change(machine: &Record, interfaces: &[ResourceId]) -> Resul
         "with a single network interface must be stop-deallocated before it can be updated to have multiple network \
          interfaces and vice-versa."
     };
-    Err(Refusal::new(
-        400,
-        "AddingOrDeletingNetworkInterfacesOnARunningVirtualMachineNotSupported",
-        format!("Virtual machine {} {why}", machine.id),
-    ))
+    Err(ADDING_OR_DELETING_NETWORK_INTERFACES_ON_A_RUNNING_VIRTUAL_MACHINE_NOT_SUPPORTED
+        .says(format_args!("Virtual machine {} {why}", machine.id)))
 }

@@ -1,17 +1,16 @@
 //! What is a machine, and what it is called.
 
 pub(crate) mod data_disk;
-pub(crate) mod disk_references;
 pub(crate) mod fault_domain;
 pub mod guest;
 pub(crate) mod image;
 pub(crate) mod instance_view;
 pub(crate) mod interface_configuration;
 pub(crate) mod interface_count;
+pub(crate) mod members;
 pub(crate) mod network_profile;
 pub(crate) mod os_profile;
 pub mod power;
-pub(crate) mod secret;
 pub(crate) mod spot;
 pub(crate) mod system_disk;
 

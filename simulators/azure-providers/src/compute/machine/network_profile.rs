@@ -1,88 +1,44 @@
 //! Network profiles of scale sets and their instances: the configurations from which NICs are made.
 
 use azure_types::ResourceId;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use azure_engine::document::{
-    Object, fill, into_object, items, name, reference, references, stored_reference, take_properties, text,
-};
-use azure_engine::error::Refusal;
+use azure_engine::document::{fill, items, name, stored_reference, text};
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
+
+const VM_SCALE_SET_IP_CONFIGURATIONS_ON_SAME_NIC_CANNOT_USE_DIFFERENT_SUBNETS: Code =
+    Code::ours(400, "VMScaleSetIpConfigurationsOnSameNicCannotUseDifferentSubnets");
 
 /// What an IP configuration can be a member of.
 const MEMBERSHIPS: [&str; 3] =
     ["applicationSecurityGroups", "loadBalancerBackendAddressPools", "loadBalancerInboundNatPools"];
 
-/// Checks NIC configurations and fills their defaults; references are cut down to ids.
-pub(crate) fn normalise(profile: &mut Object, subject: &ResourceId) -> Result<(), Refusal> {
-    let configurations = match profile.remove("networkInterfaceConfigurations") {
-        None => return Ok(()),
-        Some(Value::Array(configurations)) => configurations,
-        Some(_) => return Err(bad("networkInterfaceConfigurations must be an array", subject)),
-    };
-    let single = configurations.len() == 1;
-    let mut seen = std::collections::HashSet::new();
+/// Checks NIC configurations, whose members are as their table says, and fills what depends on others.
+pub(crate) fn normalise(profile: &mut Value, subject: &ResourceId) -> Result<(), Refusal> {
+    let list = profile.get_mut("networkInterfaceConfigurations").and_then(Value::as_array_mut);
+    let Some(list) = list else { return Ok(()) };
+    let single = list.len() == 1;
     let mut primaries = 0;
-    let mut normal = Vec::with_capacity(configurations.len());
-    for configuration in configurations {
-        let mut configuration = into_object(configuration);
-        let given =
-            configuration.get("name").and_then(Value::as_str).unwrap_or_default().to_ascii_lowercase();
-        if given.is_empty() || !seen.insert(given) {
-            return Err(bad("every network interface configuration needs a name of its own", subject));
-        }
-        let mut properties = take_properties(&mut configuration);
-        properties.remove("provisioningState");
+    for nic in list.iter_mut().filter_map(|nic| nic.get_mut("properties")?.as_object_mut()) {
         if single {
-            fill(&mut properties, "primary", true);
+            fill(nic, "primary", true);
         }
-        primaries += usize::from(properties.get("primary") == Some(&Value::Bool(true)));
-        for member in ["enableAcceleratedNetworking", "disableTcpStateTracking", "enableIPForwarding"] {
-            fill(&mut properties, member, false);
+        primaries += usize::from(nic.get("primary") == Some(&Value::Bool(true)));
+        let ips = nic.get_mut("ipConfigurations").and_then(Value::as_array_mut).into_iter().flatten();
+        for ip in ips.filter_map(|ip| ip.get_mut("properties")?.as_object_mut()) {
+            if !ip.contains_key("subnet") && ip.get("privateIPAddressVersion").is_some_and(|v| v == "IPv4") {
+                return Err(bad("every IP configuration needs a subnet", subject));
+            }
+            ip.retain(|member, list| {
+                !MEMBERSHIPS.contains(&member.as_str()) || list.as_array().is_none_or(|list| !list.is_empty())
+            });
         }
-        let mut dns = properties.remove("dnsSettings").map(into_object).unwrap_or_default();
-        fill(&mut dns, "dnsServers", json!([]));
-        properties.insert("dnsSettings".into(), Value::Object(dns));
-        reference(&mut properties, "networkSecurityGroup")?;
-        let ip_configurations = match properties.remove("ipConfigurations") {
-            Some(Value::Array(list)) if !list.is_empty() => list,
-            _ => return Err(bad("every network interface configuration needs ipConfigurations", subject)),
-        };
-        let list = ip_configurations
-            .into_iter()
-            .map(|configuration| normalise_ip(configuration, subject))
-            .collect::<Result<Vec<_>, _>>()?;
-        properties.insert("ipConfigurations".into(), list.into());
-        configuration.insert("properties".into(), Value::Object(properties));
-        normal.push(Value::Object(configuration));
     }
     if primaries != 1 {
         return Err(bad("exactly one network interface configuration must be primary", subject));
     }
-    profile.insert("networkInterfaceConfigurations".into(), normal.into());
     Ok(())
-}
-
-fn normalise_ip(configuration: Value, subject: &ResourceId) -> Result<Value, Refusal> {
-    let mut configuration = into_object(configuration);
-    if configuration.get("name").and_then(Value::as_str).unwrap_or_default().is_empty() {
-        return Err(bad("every IP configuration needs a name", subject));
-    }
-    let mut properties = take_properties(&mut configuration);
-    fill(&mut properties, "privateIPAddressVersion", "IPv4");
-    let subnet = reference(&mut properties, "subnet")?;
-    let v6 = properties.get("privateIPAddressVersion").and_then(Value::as_str) == Some("IPv6");
-    if subnet.is_none() && !v6 {
-        return Err(bad("every IP configuration needs a subnet", subject));
-    }
-    for member in MEMBERSHIPS {
-        references(&mut properties, member)?;
-        if properties.get(member).is_some_and(|list| list.as_array().is_some_and(Vec::is_empty)) {
-            properties.remove(member);
-        }
-    }
-    configuration.insert("properties".into(), Value::Object(properties));
-    Ok(Value::Object(configuration))
 }
 
 fn bad(why: &str, subject: &ResourceId) -> Refusal {
@@ -109,13 +65,9 @@ pub(crate) fn check(
             crate::network::check_undelegated(azure, subnet, &interface)?;
         }
         if let Some(other) = subnets.iter().find(|other| subnets.first() != Some(*other)) {
-            return Err(Refusal::network(
-                400,
-                "VMScaleSetIpConfigurationsOnSameNicCannotUseDifferentSubnets",
-                format!(
+            return Err(VM_SCALE_SET_IP_CONFIGURATIONS_ON_SAME_NIC_CANNOT_USE_DIFFERENT_SUBNETS.details(format_args!(
                     "IP configurations of network interface {interface} cannot be in different subnets, such as {other}."
-                ),
-            ));
+                )));
         }
         crate::network::check_memberships(azure, &interface, &joined)?;
     }

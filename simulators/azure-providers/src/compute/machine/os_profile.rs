@@ -4,7 +4,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::compute::machine::secret;
 use azure_engine::document::{Object, at, fill, into_object, text};
 use azure_engine::error::Refusal;
 use azure_engine::provider::{Proposal, Source};
@@ -13,58 +12,24 @@ use azure_engine::provider::{Proposal, Source};
 const MAX_CUSTOM_DATA: usize = 87_380;
 
 /// Names that no administrator can have, as published with the member ("Virtual Machines - Create Or Update").
-const RESERVED: [&str; 32] = [
-    "1",
-    "123",
-    "a",
-    "actuser",
-    "adm",
-    "admin",
-    "admin1",
-    "admin2",
-    "administrator",
-    "aspnet",
-    "backup",
-    "console",
-    "david",
-    "guest",
-    "john",
-    "owner",
-    "root",
-    "server",
-    "sql",
-    "support",
-    "support_388945a0",
-    "sys",
-    "test",
-    "test1",
-    "test2",
-    "test3",
-    "user",
-    "user1",
-    "user2",
-    "user3",
-    "user4",
-    "user5",
-];
+const RESERVED: &str = "1 123 a actuser adm admin admin1 admin2 administrator aspnet backup console david guest john owner \
+                        root server sql support support_388945a0 sys test test1 test2 test3 user user1 user2 user3 user4 \
+                        user5";
 
 /// Checks what a client sent, secrets included: none of them is named in a refusal.
 pub(crate) fn check(os: &Object) -> Result<(), Refusal> {
     let admin = os.get("adminUsername").and_then(Value::as_str).unwrap_or_default();
-    if RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(admin)) {
+    if RESERVED.split(' ').any(|reserved| reserved.eq_ignore_ascii_case(admin)) {
         let text = "The Admin Username specified is not allowed.";
         return Err(Refusal::invalid_parameter("adminUsername", text));
     }
-    match os.get("customData").is_none_or(is_custom_data) {
-        true => Ok(()),
-        false => Err(Refusal::invalid_parameter(
-            "customData",
-            format!(
-                "Custom data in OSProfile must be in Base64 encoding and with a maximum length of {MAX_CUSTOM_DATA} \
-                 characters."
-            ),
-        )),
+    if os.get("customData").is_none_or(is_custom_data) {
+        return Ok(());
     }
+    let text = format!(
+        "Custom data in OSProfile must be in Base64 encoding and with a maximum length of {MAX_CUSTOM_DATA} characters."
+    );
+    Err(Refusal::invalid_parameter("customData", text))
 }
 
 fn is_custom_data(given: &Value) -> bool {
@@ -89,16 +54,32 @@ pub(crate) fn normalise(
     }
     let mut os = properties.remove("osProfile").map(into_object).unwrap_or_default();
     check(&os)?;
-    secret::strip_from_system(&mut os);
     fill(&mut os, "computerName", proposal.id.name());
-    fill(&mut os, "secrets", json!([]));
-    fill(&mut os, "allowExtensionOperations", true);
-    fill(&mut os, "requireGuestProvisionSignal", true);
-    let member = if windows { "windowsConfiguration" } else { "linuxConfiguration" };
-    let configuration = os.remove(member).map(into_object).unwrap_or_default();
-    os.insert(member.into(), Value::Object(configured(configuration, windows)));
+    let (member, mut configuration) = fill_system(&mut os, windows);
+    fill(&mut configuration, "enableVMAgentPlatformUpdates", true);
+    let mut patches = configuration.remove("patchSettings").map(into_object).unwrap_or_default();
+    fill(&mut patches, "patchMode", if windows { "AutomaticByOS" } else { "ImageDefault" });
+    fill(&mut patches, "assessmentMode", "ImageDefault");
+    configuration.insert("patchSettings".into(), Value::Object(patches));
+    os.insert(member.into(), Value::Object(configuration));
     properties.insert("osProfile".into(), Value::Object(os));
     Ok(())
+}
+
+/// Fills what is left open of a system, of a machine or of a model; gives what is said of its kind.
+pub(crate) fn fill_system(os: &mut Object, windows: bool) -> (&'static str, Object) {
+    fill(os, "secrets", json!([]));
+    fill(os, "allowExtensionOperations", true);
+    fill(os, "requireGuestProvisionSignal", true);
+    let (member, extra) = if windows {
+        ("windowsConfiguration", ("enableAutomaticUpdates", true))
+    } else {
+        ("linuxConfiguration", ("disablePasswordAuthentication", false))
+    };
+    let mut configuration = os.remove(member).map(into_object).unwrap_or_default();
+    fill(&mut configuration, "provisionVMAgent", true);
+    fill(&mut configuration, extra.0, extra.1);
+    (member, configuration)
 }
 
 /// A system from the marketplace has no administrator yet. Images of one's own may have one.
@@ -109,21 +90,4 @@ fn check_present(proposal: &Proposal<'_>, storage: &Value) -> Result<(), Refusal
     }
     let text = "Required parameter 'osProfile' is missing (null).";
     Err(Refusal::invalid_parameter("osProfile", text))
-}
-
-fn configured(mut configuration: Object, windows: bool) -> Object {
-    fill(&mut configuration, "provisionVMAgent", true);
-    let mut patches = configuration.remove("patchSettings").map(into_object).unwrap_or_default();
-    if windows {
-        fill(&mut configuration, "enableAutomaticUpdates", true);
-        fill(&mut configuration, "enableVMAgentPlatformUpdates", true);
-        fill(&mut patches, "patchMode", "AutomaticByOS");
-    } else {
-        fill(&mut configuration, "disablePasswordAuthentication", false);
-        fill(&mut configuration, "enableVMAgentPlatformUpdates", true);
-        fill(&mut patches, "patchMode", "ImageDefault");
-    }
-    fill(&mut patches, "assessmentMode", "ImageDefault");
-    configuration.insert("patchSettings".into(), Value::Object(patches));
-    configuration
 }

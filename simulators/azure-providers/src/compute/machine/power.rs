@@ -12,12 +12,13 @@ use crate::compute::scale_set::instance_address::is_set;
 use crate::compute::scale_set::members::instances;
 use crate::compute::scale_set::uniform::apply_model;
 use crate::compute::tables::type_names::MACHINE_TYPE;
-use crate::compute::virtual_machine::generalize;
 use azure_engine::document::items;
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::operation::Completion;
-use azure_engine::provider::{Action, AzureState, Record};
+use azure_engine::provider::{Action, AzureState};
 use azure_engine::store::State;
+
+const RESOURCE_NOT_FOUND: Code = Code::azures(404, "ResourceNotFound");
 
 /// An action, with the power state while it runs and after it.
 struct Known {
@@ -28,22 +29,26 @@ struct Known {
     names_instances: bool,
 }
 
+/// What a machine comes to while an action runs on it, and after it.
+const fn to(name: &'static str, during: &'static str, after: &'static str) -> Known {
+    Known { name, during: Some(during), after: Some(after), names_instances: false }
+}
+
+const fn without_power(name: &'static str, names_instances: bool) -> Known {
+    Known { name, during: None, after: None, names_instances }
+}
+
 const ACTIONS: [Known; 10] = [
-    Known { name: "start", during: Some("starting"), after: Some("running"), names_instances: false },
-    Known { name: "powerOff", during: Some("stopping"), after: Some("stopped"), names_instances: false },
-    Known {
-        name: "deallocate",
-        during: Some("deallocating"),
-        after: Some("deallocated"),
-        names_instances: false,
-    },
-    Known { name: "restart", during: Some("starting"), after: Some("running"), names_instances: false },
-    Known { name: "redeploy", during: Some("starting"), after: Some("running"), names_instances: false },
-    Known { name: "reimage", during: Some("starting"), after: Some("running"), names_instances: false },
-    Known { name: "reimageall", during: Some("starting"), after: Some("running"), names_instances: false },
-    Known { name: "reapply", during: None, after: None, names_instances: false },
-    Known { name: "manualupgrade", during: None, after: None, names_instances: true },
-    Known { name: "delete", during: None, after: None, names_instances: true },
+    to("start", "starting", "running"),
+    to("powerOff", "stopping", "stopped"),
+    to("deallocate", "deallocating", "deallocated"),
+    to("restart", "starting", "running"),
+    to("redeploy", "starting", "running"),
+    to("reimage", "starting", "running"),
+    to("reimageall", "starting", "running"),
+    without_power("reapply", false),
+    without_power("manualupgrade", true),
+    without_power("delete", true),
 ];
 
 /// Starts an action on a scale set (some or all of its instances) or on one instance.
@@ -68,7 +73,9 @@ pub(crate) fn begin(
     let targets = if set { named_instances(azure, id, known, body) } else { Ok(vec![id.clone()]) };
     let checked = targets.and_then(|targets| {
         let mut records = targets.iter().filter_map(|target| azure.store.get(target));
-        records.try_for_each(|record| check(azure, record, known.name))?;
+        if known.name == "start" {
+            records.try_for_each(|record| disk_access::check_none_of(azure, record))?;
+        }
         Ok(targets)
     });
     let targets = match checked {
@@ -93,12 +100,6 @@ pub(crate) fn begin(
     }
     let completion = Completion::Action(known.name.into(), json!(targets));
     Some(Ok(Action { completion, answer: None }))
-}
-
-/// Refuses what a machine cannot do now.
-fn check(azure: &AzureState, machine: &Record, action: &str) -> Result<(), Refusal> {
-    generalize::check(machine, action)?;
-    if action == "start" { disk_access::check_none_of(azure, machine) } else { Ok(()) }
 }
 
 fn named_instances(
@@ -164,8 +165,7 @@ pub(crate) fn finish(azure: &mut AzureState, _id: &ResourceId, action: &str, tar
 
 /// Switches a machine at once, as if somebody pulled its plug.
 pub fn set(azure: &mut AzureState, instance: &ResourceId, state: &str) -> Result<(), Refusal> {
-    let missing =
-        || Refusal::new(404, "ResourceNotFound", format!("The Resource '{instance}' was not found."));
+    let missing = || RESOURCE_NOT_FOUND.says(format_args!("The Resource '{instance}' was not found."));
     let record = azure.store.get_mut(instance).ok_or_else(missing)?;
     if is_set(record) || !record.resource_type.name().ends_with("/virtualMachines") {
         let text = format!(

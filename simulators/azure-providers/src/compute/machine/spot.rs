@@ -3,12 +3,18 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
+use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use azure_engine::answer::Answer;
 use azure_engine::document::{Object, at, text};
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::inner_request::PLATFORM;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Record};
+
+const EVICTION_POLICY_CAN_BE_SET_ONLY_ON_AZURE_SPOT_VIRTUAL_MACHINES: Code =
+    Code::azures(400, "EvictionPolicyCanBeSetOnlyOnAzureSpotVirtualMachines");
+const MAX_PRICE_IS_SUPPORTED_ONLY_FOR_AZURE_SPOT_VIRTUAL_MACHINES: Code =
+    Code::azures(400, "MaxPriceIsSupportedOnlyForAzureSpotVirtualMachines");
 
 /// Whether that priority of a machine or a model is the one of spot machines, or what it was called before.
 pub(crate) fn names_spot(priority: Option<&Value>) -> bool {
@@ -24,11 +30,11 @@ pub(crate) fn check_members(profile: &Object) -> Result<(), Refusal> {
     }
     if profile.contains_key("evictionPolicy") {
         let text = "Eviction policy can be set only on Azure Spot Virtual Machines.";
-        return Err(Refusal::new(400, "EvictionPolicyCanBeSetOnlyOnAzureSpotVirtualMachines", text));
+        return Err(EVICTION_POLICY_CAN_BE_SET_ONLY_ON_AZURE_SPOT_VIRTUAL_MACHINES.says(text));
     }
     if profile.get("billingProfile").is_some_and(|profile| profile.get("maxPrice").is_some()) {
         let text = "Max price is supported only for Azure Spot Virtual Machines.";
-        return Err(Refusal::new(400, "MaxPriceIsSupportedOnlyForAzureSpotVirtualMachines", text));
+        return Err(MAX_PRICE_IS_SUPPORTED_ONLY_FOR_AZURE_SPOT_VIRTUAL_MACHINES.says(text));
     }
     Ok(())
 }
@@ -59,14 +65,10 @@ pub(crate) fn deleted_when_evicted(azure: &AzureState, id: &ResourceId) -> Optio
 /// `POST simulateEviction`: the machine goes as it would if its room were needed.
 pub(crate) fn simulate_eviction(azure: &mut AzureState, id: &ResourceId) -> Result<Action, Refusal> {
     let Some(deleted) = deleted_when_evicted(azure, id) else {
-        return Err(Refusal::new(
-            409,
-            "OperationNotAllowed",
-            format!(
-                "Operation 'simulateEviction' is not allowed on VM '{}' since it is not a spot VM.",
-                id.name()
-            ),
-        ));
+        return Err(OPERATION_NOT_ALLOWED.says(format_args!(
+            "Operation 'simulateEviction' is not allowed on VM '{}' since it is not a spot VM.",
+            id.name()
+        )));
     };
     match deleted {
         true => azure.ask(PLATFORM, "DELETE", id, None, Value::Null)?,

@@ -1,16 +1,17 @@
-//! System disks of machines.
+//! System disks of machines and of models.
 
-use crate::compute::disk::sku as disk_sku;
-use azure_engine::document::{Object, integer};
-use azure_engine::error::Refusal;
+use serde_json::Value;
 
-/// Most GiB of a system disk ("Introduction to Azure managed disks", operating system disk).
-const MAX_GIB: i64 = 4_095;
+use crate::compute::machine::image;
+use crate::compute::machine::image::Image;
+use azure_engine::document::{Object, fill};
 
-/// A system disk has a size that there is.
-pub(crate) fn check_size(disk: &Object) -> Result<(), Refusal> {
-    match integer(disk, "diskSizeGB")? {
-        Some(gib) => disk_sku::check_size("osDisk.diskSizeGB", gib, MAX_GIB),
-        None => Ok(()),
+/// Fills in what the image says of the system disk; says which image that is.
+pub(crate) fn fill_by_image(storage: &mut Object) -> Image {
+    let image = image::of(&Value::Object(storage.clone()));
+    if let Some(Value::Object(disk)) = storage.get_mut("osDisk") {
+        fill(disk, "osType", if image.windows { "Windows" } else { "Linux" });
+        fill(disk, "diskSizeGB", if image.windows { 127 } else { 30 });
     }
+    image
 }

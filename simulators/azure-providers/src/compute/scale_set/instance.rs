@@ -13,14 +13,16 @@ use crate::compute::scale_set::flexible;
 use crate::compute::scale_set::instance_address::{address, ip_configuration_id, set_of};
 use crate::compute::scale_set::instance_public_ip;
 use crate::compute::scale_set::network_interface;
-use crate::compute::scale_set::uniform;
 use crate::compute::scale_set::uniform::{allocate, disk_prefix, follows};
+use crate::compute::scale_set::{model, uniform};
+use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::INSTANCE_TYPE;
 use azure_engine::document::{
     Object, at, drop_nulls, into_object, items, merge, name, stored_reference, take_properties, text,
 };
 use azure_engine::error::Refusal;
+use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
 use azure_engine::options::Options;
 use azure_engine::provider::{Action, AzureState, Expand, Listing, Proposal, Protocol, Record, ResourceType};
@@ -44,12 +46,17 @@ const PROTOCOL: Protocol = Protocol {
         "simulateEviction",
         "attachDetachDataDisks",
     ],
+    puts_merge: false,
     ..protocol(INSTANCE_TYPE, "Virtual Machine Scale Set VM Instance")
 };
 
 impl ResourceType for Instances {
     fn protocol(&self) -> &'static Protocol {
         &PROTOCOL
+    }
+
+    fn members(&self) -> &'static [Member] {
+        &model::INSTANCE
     }
 
     fn gather<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
@@ -95,14 +102,10 @@ impl ResourceType for Instances {
         let Some(old) = proposal.old else { return Err(not_active(id)) };
         if old.state == State::Deleting {
             let set = id.parent().map(|set| set.name().to_owned()).unwrap_or_default();
-            return Err(Refusal::new(
-                409,
-                "OperationNotAllowed",
-                format!(
+            return Err(OPERATION_NOT_ALLOWED.says(format_args!(
                     "'Put on Virtual Machine Scale Set VM Instance' is not allowed on Virtual Machine Scale Set '{set}' \
                      since it is marked for deletion."
-                ),
-            ));
+                )));
         }
         // Recorded: tags sent with an instance do not come back, they are the set's.
         proposal.body.retain(|member, _| matches!(member.as_str(), "properties" | "identity"));
@@ -129,10 +132,8 @@ impl ResourceType for Instances {
         drop_nulls(&mut whole);
         let mut body = into_object(whole);
         let mut properties = take_properties(&mut body);
-        let mut profile =
-            properties.remove("networkProfileConfiguration").map(into_object).unwrap_or_default();
+        let mut profile = properties.remove("networkProfileConfiguration").unwrap_or_default();
         network_profile::normalise(&mut profile, id)?;
-        let profile = Value::Object(profile);
         network_profile::check(azure, &profile, |nic| id.child("networkInterfaces", nic))?;
         properties.insert("networkProfileConfiguration".into(), profile);
         let mut storage = properties.remove("storageProfile").map(into_object).unwrap_or_default();

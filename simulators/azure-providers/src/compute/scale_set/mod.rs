@@ -9,8 +9,8 @@ pub(crate) mod instance;
 pub(crate) mod instance_address;
 mod instance_public_ip;
 pub(crate) mod members;
+mod model;
 mod network_interface;
-mod rolling_upgrade;
 pub(crate) mod uniform;
 
 use std::collections::BTreeMap;
@@ -22,36 +22,24 @@ use self::flexible_member::{check_member, check_profile};
 use self::members::instances;
 use self::uniform::apply_model;
 use crate::compute::disk::sku::usual_disk;
-use crate::compute::machine::data_disk;
-use crate::compute::machine::instance_view;
-use crate::compute::machine::interface_configuration;
-use crate::compute::machine::interface_count;
-use crate::compute::machine::network_profile;
-use crate::compute::machine::os_profile;
-use crate::compute::machine::power;
-use crate::compute::machine::secret;
-use crate::compute::machine::spot;
-use crate::compute::machine::system_disk;
-use crate::compute::shared::catalogue;
-use crate::compute::shared::quota;
-use crate::compute::shared::update::updated;
-use crate::compute::shared::zones;
+use crate::compute::machine::{
+    data_disk, instance_view, interface_configuration, interface_count, network_profile, os_profile, power,
+    spot, system_disk,
+};
 use crate::compute::shared::zones::Span;
+use crate::compute::shared::{catalogue, quota, zones};
 use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::{INSTANCE_TYPE, SET_TYPE};
-use azure_engine::document::{
-    Object, at, fill, integer, into_object, items, stored_reference, strip, take_properties, text,
-};
+use crate::compute::tables::words::missing;
+use azure_engine::document::{Object, at, fill, into_object, stored_reference, take_properties, text};
 use azure_engine::error::Refusal;
+use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Expand, Proposal, Protocol, Record, ResourceType};
 use azure_engine::reference::{Reference, Role};
 use azure_engine::store::State;
 
 pub(crate) struct ScaleSets;
-
-/// Most fault domains of any region.
-const MAX_FAULT_DOMAINS: i64 = 5;
 
 const PROTOCOL: Protocol = Protocol {
     actions: &[
@@ -65,9 +53,6 @@ const PROTOCOL: Protocol = Protocol {
         "reimageAll",
         "manualUpgrade",
         "delete",
-        "osRollingUpgrade",
-        "extensionRollingUpgrade",
-        "rollingUpgrades/cancel",
     ],
     ..protocol(SET_TYPE, "VirtualMachineScaleSet")
 };
@@ -77,71 +62,50 @@ impl ResourceType for ScaleSets {
         &PROTOCOL
     }
 
+    fn members(&self) -> &'static [Member] {
+        &model::MEMBERS
+    }
+
+    fn envelope(&self) -> &'static [Member] {
+        &model::ENVELOPE
+    }
+
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
-        let mut body = updated(&mut proposal);
+        let mut body = std::mem::take(&mut proposal.body);
         zones::check(azure, id, Span::Many, &mut body)?;
         proposal.old.map_or(Ok(()), |old| zones::check_kept(old, &body))?;
-        let capacity = sku(azure, id, &mut body)?;
-        check_size(azure, &proposal, &body, capacity)?;
         let mut properties = take_properties(&mut body);
-        strip(&mut properties, &["provisioningState", "timeCreated", "uniqueId"]);
+        let flexible = properties.get("orchestrationMode").is_some_and(|mode| mode == "Flexible");
+        let mut profile = properties.remove("virtualMachineProfile");
+        let priority = profile.as_ref().and_then(|profile| profile.get("priority"));
+        // A flexible set without a model is filled with machines that name it, of whatever size.
+        if !body.contains_key("sku") && !(flexible && profile.is_none()) {
+            return Err(missing("sku.name"));
+        }
+        let capacity = capacity_of(azure, id, &body)?;
+        check_size(azure, &proposal, &body, spot::names_spot(priority), capacity)?;
         let unique = proposal.old_member("properties/uniqueId").cloned();
         let unique = unique
             .unwrap_or_else(|| azure.seed.guid("scale set", id.as_str(), azure.store.incarnation(id)).into());
         properties.insert("uniqueId".into(), unique);
-        let mode = properties.get("orchestrationMode").and_then(Value::as_str).unwrap_or("Uniform");
-        let Some(mode) = ["Uniform", "Flexible"].into_iter().find(|known| known.eq_ignore_ascii_case(mode))
-        else {
-            return Err(Refusal::invalid_parameter(
-                "orchestrationMode",
-                format!(
-                    "The value '{mode}' of parameter 'orchestrationMode' is not allowed. Allowed values are 'Uniform,Flexible'."
-                ),
-            ));
-        };
-        if proposal.old_member("properties/orchestrationMode").is_some_and(|before| before != mode) {
-            return Err(Refusal::new(
-                409,
-                "PropertyChangeNotAllowed",
-                "Changing property 'orchestrationMode' is not allowed.",
-            )
-            .at("orchestrationMode"));
-        }
-        let flexible = mode == "Flexible";
-        properties.insert("orchestrationMode".into(), mode.into());
-        let zoned = body.get("zones").is_some();
         fill(&mut properties, "singlePlacementGroup", !flexible);
         if !flexible {
             fill(&mut properties, "overprovision", true);
             fill(&mut properties, "doNotRunExtensionsOnOverprovisionedVMs", false);
         }
-        check_capacity(azure, id, &properties, capacity)?;
-        fill(&mut properties, "platformFaultDomainCount", if zoned || flexible { 1 } else { 5 });
-        let domains = integer(&properties, "platformFaultDomainCount")?.unwrap_or_default();
-        if !(1..=MAX_FAULT_DOMAINS).contains(&domains) {
-            return Err(Refusal::invalid_parameter(
-                "platformFaultDomainCount",
-                format!(
-                    "The specified fault domain count {domains} must fall in the range 1 to {MAX_FAULT_DOMAINS}."
-                ),
-            ));
-        }
-        upgrade_policy(id, &mut properties)?;
-        scale_in_policy(id, &properties)?;
-        // A flexible set without a model is filled with machines that name it.
-        if flexible && !properties.contains_key("virtualMachineProfile") {
+        check_capacity(azure, id, &properties, profile.as_ref(), capacity)?;
+        let spread = body.contains_key("zones") || flexible;
+        fill(&mut properties, "platformFaultDomainCount", if spread { 1 } else { 5 });
+        if flexible && profile.is_none() {
             body.insert("properties".into(), Value::Object(properties));
             return Ok(Value::Object(body));
         }
-        let mut profile = properties.remove("virtualMachineProfile").map(into_object).unwrap_or_default();
+        let mut profile = profile.take().map(into_object).unwrap_or_default();
         if flexible {
             check_profile(id, &profile)?;
         }
-        virtual_machine_profile(id, &body, &mut profile, &proposal)?;
-        if !azure.outside.listens {
-            secret::conceal(&mut profile);
-        }
+        virtual_machine_profile(id, &body, &mut profile)?;
         properties.insert("virtualMachineProfile".into(), Value::Object(profile));
         body.insert("properties".into(), Value::Object(properties));
         let body = Value::Object(body);
@@ -205,7 +169,6 @@ impl ResourceType for ScaleSets {
     ) {
         match completion {
             Completion::Action(action, targets) if !failed => power::finish(azure, id, action, targets),
-            Completion::Step(step) => return rolling_upgrade::step(azure, id, step, failed),
             _ => {}
         }
         // What the operation brought about in instances ends with it.
@@ -225,9 +188,6 @@ impl ResourceType for ScaleSets {
                 _ => {}
             }
         }
-        if *completion == Completion::Write && !failed {
-            rolling_upgrade::follow_model(azure, id);
-        }
     }
 
     fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
@@ -242,7 +202,6 @@ impl ResourceType for ScaleSets {
         properties.insert("timeCreated".into(), created.as_str().into());
         if let Some(profile) = properties.get_mut("virtualMachineProfile").and_then(Value::as_object_mut) {
             profile.insert("timeCreated".into(), created.into());
-            secret::conceal(profile);
         }
     }
 
@@ -259,11 +218,6 @@ impl ResourceType for ScaleSets {
                     .flat_map(|instance| network_interface::all(azure, instance))
                     .collect();
                 Some(Ok(json!({ "value": all })))
-            }
-            [view, which]
-                if view.eq_ignore_ascii_case("rollingUpgrades") && which.eq_ignore_ascii_case("latest") =>
-            {
-                Some(rolling_upgrade::latest(record))
             }
             [view] if view.eq_ignore_ascii_case("skus") => Some(Ok(catalogue::of_set(record))),
             [view, ..] if view.eq_ignore_ascii_case("extensions") => extension::view(azure, record, below),
@@ -286,39 +240,20 @@ impl ResourceType for ScaleSets {
         action: &str,
         body: &Value,
     ) -> Option<Result<Action, Refusal>> {
-        rolling_upgrade::begin(azure, id, action).or_else(|| power::begin(azure, id, action, body))
+        power::begin(azure, id, action, body)
     }
 }
 
-/// Checks the sku; gives the capacity.
-fn sku(azure: &AzureState, id: &ResourceId, body: &mut Object) -> Result<i64, Refusal> {
-    // A flexible set without a model is filled with machines of whatever size.
-    let profile = body.get("properties").and_then(|properties| properties.get("virtualMachineProfile"));
-    let mode = body.get("properties").and_then(|properties| text(properties, "orchestrationMode"));
-    let flexible = mode.is_some_and(|mode| mode.eq_ignore_ascii_case("Flexible"));
-    if flexible && profile.is_none() && !body.contains_key("sku") {
-        return Ok(0);
-    }
-    let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
-    if sku.get("name").and_then(Value::as_str).unwrap_or_default().is_empty() {
-        return Err(Refusal::invalid_parameter(
-            "sku.name",
-            format!("Required parameter 'sku.name' is missing for {id}."),
-        ));
-    }
-    fill(&mut sku, "tier", "Standard");
-    fill(&mut sku, "capacity", 0);
-    let capacity = integer(&sku, "capacity")?.unwrap_or_default();
+/// How many machines are asked for.
+fn capacity_of(azure: &AzureState, id: &ResourceId, body: &Object) -> Result<i64, Refusal> {
+    let capacity =
+        body.get("sku").and_then(|sku| sku.get("capacity")).and_then(Value::as_i64).unwrap_or_default();
     let most = i64::try_from(azure.limit("compute.instancesPerScaleSet")).unwrap_or(i64::MAX);
-    if !(0..=most).contains(&capacity) {
-        return Err(Refusal::invalid_parameter(
-            "sku.capacity",
-            format!("The capacity {capacity} of {id} is outside the range 0 to {most}."),
-        ));
+    if (0..=most).contains(&capacity) {
+        return Ok(capacity);
     }
-    sku.insert("capacity".into(), capacity.into());
-    body.insert("sku".into(), Value::Object(sku));
-    Ok(capacity)
+    let text = format!("The capacity {capacity} of {id} is outside the range 0 to {most}.");
+    Err(Refusal::invalid_parameter("sku.capacity", text))
 }
 
 /// A set in one placement group, and a set of a custom image, hold fewer machines than others.
@@ -326,14 +261,13 @@ fn check_capacity(
     azure: &AzureState,
     id: &ResourceId,
     properties: &Object,
+    profile: Option<&Value>,
     capacity: i64,
 ) -> Result<(), Refusal> {
     let capacity = u64::try_from(capacity).unwrap_or_default();
     let one_group = properties.get("singlePlacementGroup") == Some(&Value::Bool(true));
-    let image = properties
-        .get("virtualMachineProfile")
-        .and_then(|profile| text(profile, "storageProfile/imageReference/id"))
-        .map(str::to_ascii_lowercase);
+    let image = profile.and_then(|profile| text(profile, "storageProfile/imageReference/id"));
+    let image = image.map(str::to_ascii_lowercase);
     // Images of a gallery are not bounded so.
     let custom = image.is_some_and(|image| image.contains("/images/") && !image.contains("/galleries/"));
     for (applies, limit, what) in [
@@ -358,6 +292,7 @@ fn check_size(
     azure: &AzureState,
     proposal: &Proposal<'_>,
     body: &Object,
+    is_spot: bool,
     capacity: i64,
 ) -> Result<(), Refusal> {
     let size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
@@ -373,121 +308,36 @@ fn check_size(
     // The machines of a flexible set count by themselves.
     let flexible = proposal.old.is_some_and(flexible::is_flexible);
     let count = if flexible { count.saturating_sub(before) } else { count };
-    let profile = body.get("properties").and_then(|properties| properties.get("virtualMachineProfile"));
-    let is_spot = spot::names_spot(profile.and_then(|profile| profile.get("priority")));
     quota::check(azure, proposal.id, location, size, count, is_spot)
 }
 
-fn scale_in_policy(id: &ResourceId, properties: &Object) -> Result<(), Refusal> {
-    let Some(policy) = properties.get("scaleInPolicy") else { return Ok(()) };
-    let unknown = items(policy, "rules")
-        .iter()
-        .find(|rule| !["Default", "OldestVM", "NewestVM"].iter().any(|known| *rule == known));
-    match unknown {
-        None => Ok(()),
-        Some(rule) => Err(Refusal::invalid_parameter(
-            "scaleInPolicy.rules",
-            format!("{id}: {rule} is no scale-in rule. Allowed values are 'Default,OldestVM,NewestVM'."),
-        )),
-    }
-}
-
-fn upgrade_policy(id: &ResourceId, properties: &mut Object) -> Result<(), Refusal> {
-    let mut policy = properties.remove("upgradePolicy").map(into_object).unwrap_or_default();
-    let mode = policy.get("mode").and_then(Value::as_str).unwrap_or("Manual");
-    let Some(mode) =
-        ["Manual", "Automatic", "Rolling"].into_iter().find(|known| known.eq_ignore_ascii_case(mode))
-    else {
-        return Err(Refusal::invalid_parameter(
-            "upgradePolicy.mode",
-            format!("{id}: '{mode}' is no upgrade mode."),
-        ));
-    };
-    policy.insert("mode".into(), mode.into());
-    if let Some(Value::Object(automatic)) = policy.get_mut("automaticOSUpgradePolicy") {
-        for member in ["enableAutomaticOSUpgrade", "useRollingUpgradePolicy", "disableAutomaticRollback"] {
-            fill(automatic, member, false);
-        }
-    }
-    rolling_upgrade::normalise(&mut policy)?;
-    properties.insert("upgradePolicy".into(), Value::Object(policy));
-    Ok(())
-}
-
-fn virtual_machine_profile(
-    id: &ResourceId,
-    body: &Object,
-    profile: &mut Object,
-    proposal: &Proposal<'_>,
-) -> Result<(), Refusal> {
-    profile.remove("timeCreated");
+fn virtual_machine_profile(id: &ResourceId, body: &Object, profile: &mut Object) -> Result<(), Refusal> {
+    let size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
     spot::check_members(profile)?;
     let mut storage = profile.remove("storageProfile").map(into_object).unwrap_or_default();
-    let windows = storage_profile(body, &mut storage)?;
+    let windows = system_disk::fill_by_image(&mut storage).windows;
+    let managed = storage.get_mut("osDisk").and_then(|disk| disk.get_mut("managedDisk")?.as_object_mut());
+    if let Some(managed) = managed.filter(|managed| managed.is_empty()) {
+        managed.insert("storageAccountType".into(), usual_disk(size).into());
+    }
+    if storage.contains_key("dataDisks") {
+        data_disk::normalise_model(size, &mut storage)?;
+    }
     profile.insert("storageProfile".into(), Value::Object(storage));
 
     let mut os = profile.remove("osProfile").map(into_object).unwrap_or_default();
     os_profile::check(&os)?;
-    secret::strip_from_system(&mut os);
     let default_prefix: String = id.name().to_ascii_lowercase().chars().take(9).collect();
     fill(&mut os, "computerNamePrefix", default_prefix);
-    let old_prefix = proposal.old_member("properties/virtualMachineProfile/osProfile/computerNamePrefix");
-    if old_prefix.is_some_and(|old| Some(old) != os.get("computerNamePrefix")) {
-        return Err(Refusal::new(
-            409,
-            "PropertyChangeNotAllowed",
-            "Changing property 'osProfile.computerNamePrefix' is not allowed.",
-        )
-        .at("osProfile.computerNamePrefix"));
-    }
-    fill(&mut os, "secrets", json!([]));
-    fill(&mut os, "allowExtensionOperations", true);
-    fill(&mut os, "requireGuestProvisionSignal", true);
-    let (member, extra) = if windows {
-        ("windowsConfiguration", ("enableAutomaticUpdates", true))
-    } else {
-        ("linuxConfiguration", ("disablePasswordAuthentication", false))
-    };
-    let mut configuration = os.remove(member).map(into_object).unwrap_or_default();
-    fill(&mut configuration, "provisionVMAgent", true);
-    fill(&mut configuration, extra.0, extra.1);
+    let (member, configuration) = os_profile::fill_system(&mut os, windows);
     os.insert(member.into(), Value::Object(configuration));
     profile.insert("osProfile".into(), Value::Object(os));
 
-    let mut network = profile.remove("networkProfile").map(into_object).unwrap_or_default();
-    azure_engine::document::reference(&mut network, "healthProbe")?;
+    let mut network = profile.remove("networkProfile").unwrap_or_default();
     network_profile::normalise(&mut network, id)?;
-    let network = Value::Object(network);
-    let size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
     interface_count::check_model(size, &network)?;
     profile.insert("networkProfile".into(), network);
     Ok(())
-}
-
-/// Checks the disks and fills that of the operating system; says whether the system is Windows.
-fn storage_profile(body: &Object, storage: &mut Object) -> Result<bool, Refusal> {
-    let size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
-    let given = storage.get("osDisk").and_then(|disk| text(disk, "osType")).map(str::to_owned);
-    let publisher =
-        storage.get("imageReference").and_then(|image| text(image, "publisher")).unwrap_or_default();
-    let windows = match given {
-        Some(given) => given.eq_ignore_ascii_case("Windows"),
-        None => publisher.to_ascii_lowercase().contains("windows"),
-    };
-    let mut disk = storage.remove("osDisk").map(into_object).unwrap_or_default();
-    fill(&mut disk, "osType", if windows { "Windows" } else { "Linux" });
-    fill(&mut disk, "createOption", "FromImage");
-    fill(&mut disk, "caching", "None");
-    fill(&mut disk, "diskSizeGB", if windows { 127 } else { 30 });
-    system_disk::check_size(&disk)?;
-    if disk.get("managedDisk").is_none() {
-        disk.insert("managedDisk".into(), json!({ "storageAccountType": usual_disk(size) }));
-    }
-    storage.insert("osDisk".into(), Value::Object(disk));
-    if storage.contains_key("dataDisks") {
-        data_disk::normalise_model(size, storage)?;
-    }
-    Ok(windows)
 }
 
 /// The subnets must have room for the machines that the capacity adds.

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::compute::scale_set::instance_address::{address, ip_configuration_id};
 use crate::compute::scale_set::instance_public_ip;
+use crate::compute::tables::codes::NOT_FOUND;
 use azure_engine::document::{at, items, name};
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
@@ -82,9 +83,8 @@ pub(crate) fn view(azure: &AzureState, record: &Record, below: &[&str]) -> Optio
     }
     let list = |value: Vec<Value>| Some(Ok(json!({ "value": value })));
     let Some((wanted, rest)) = rest.split_first() else { return list(all(azure, record)) };
-    let missing = |what: &str| {
-        Some(Err(Refusal::network(404, "NotFound", format!("Resource {}/{what} not found.", record.id))))
-    };
+    let missing =
+        |what: &str| Some(Err(NOT_FOUND.details(format_args!("Resource {}/{what} not found.", record.id))));
     let Some(nic) = configurations(record).iter().find(|nic| is(name(nic), wanted)) else {
         return missing(&format!("networkInterfaces/{wanted}"));
     };

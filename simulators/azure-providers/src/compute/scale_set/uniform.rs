@@ -68,6 +68,7 @@ pub(crate) fn disk_prefix(instance: &ResourceId) -> String {
 pub(crate) fn copy_model(azure: &AzureState, set: &ResourceId, model: &Value, record: &mut Record) {
     let profile = |member: &str| at(model, &format!("properties/virtualMachineProfile/{member}")).cloned();
     let mut os = profile("osProfile").map(into_object).unwrap_or_default();
+    // What the first start is told stays with the model: there may be thousands of instances.
     strip(&mut os, &["computerNamePrefix", "customData"]);
     if let Some(computer) = record.hidden.get("computerName") {
         os.insert("computerName".into(), computer.clone());
@@ -126,11 +127,6 @@ pub(crate) fn follows(record: &Record, set: &Record) -> bool {
         at(&set.body, "properties/virtualMachineProfile/networkProfile/networkInterfaceConfigurations");
     at(&record.body, "properties/networkProfileConfiguration/networkInterfaceConfigurations") == model
         && record.hidden.get("model") == set.hidden.get("model")
-}
-
-/// The same for an instance whose set is not at hand.
-pub(crate) fn is_latest(azure: &AzureState, record: &Record) -> bool {
-    set_of(azure, &record.id).is_none_or(|set| follows(record, set))
 }
 
 /// Brings an instance to the latest model.

@@ -6,9 +6,11 @@ use serde_json::{Value, json};
 use crate::compute::disk::sku::{SKUS, largest};
 use crate::compute::tables::sizes::{SIZES, Size, cores};
 use azure_engine::document::{items, text};
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::location::normal_location;
 use azure_engine::provider::{AzureState, Call, Record};
+
+const SKU_NOT_AVAILABLE: Code = Code::azures(409, "SkuNotAvailable");
 
 /// `$filter=location eq '{location}'` is the one filter that the catalogue takes.
 ///
@@ -160,15 +162,11 @@ pub(crate) fn check_available(
     if !hit {
         return Ok(());
     }
-    Err(Refusal::new(
-        409,
-        "SkuNotAvailable",
-        format!(
+    Err(SKU_NOT_AVAILABLE.says(format_args!(
             "The requested VM size for resource '{id}' is currently not available in location '{location}' zones '{}' for \
              this subscription: {size}. Please try another size or deploy to a different location or different zones.",
             zones.join(",")
-        ),
-    ))
+        )))
 }
 
 pub(crate) fn as_vm_size(size: &Size) -> Value {

@@ -3,5 +3,4 @@
 pub(crate) mod calls;
 pub(crate) mod catalogue;
 pub(crate) mod quota;
-pub(crate) mod update;
 pub(crate) mod zones;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::compute::disk::quota as disk_quota;
 use crate::compute::machine::spot;
+use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::sizes::{SIZES, cores, family};
 use azure_engine::document::text;
 use azure_engine::error::Refusal;
@@ -70,16 +71,12 @@ pub(crate) fn check(
     };
     match quotas.iter().find(|(_, used, most)| used.saturating_add(wanted) > *most) {
         None => Ok(()),
-        Some((called, used, most)) => Err(Refusal::new(
-            409,
-            "OperationNotAllowed",
-            format!(
+        Some((called, used, most)) => Err(OPERATION_NOT_ALLOWED.says(format_args!(
                 "Operation could not be completed as it results in exceeding approved {called} quota. Additional \
                  details - Deployment Model: Resource Manager, Location: {location}, Current Limit: {most}, Current \
                  Usage: {used}, Additional Required: {wanted}, (Minimum) New Limit Required: {}.",
                 used.saturating_add(wanted)
-            ),
-        )),
+            ))),
     }
 }
 

@@ -4,9 +4,16 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use crate::compute::shared::catalogue;
+use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
+use crate::compute::tables::words::fixed;
 use azure_engine::document::{Object, items};
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
+
+const LOCATION_NOT_SUPPORT_AVAILABILITY_ZONES: Code =
+    Code::azures(400, "LocationNotSupportAvailabilityZones");
+const INVALID_AVAILABILITY_ZONE: Code = Code::ours(400, "InvalidAvailabilityZone");
+const RESOURCE_TYPE_NOT_SUPPORT_MULTI_ZONES: Code = Code::ours(400, "ResourceTypeNotSupportMultiZones");
 
 /// How many zones a type can be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,37 +43,27 @@ pub(crate) fn check(
     let known = catalogue::zones(azure, location);
     let named = format!("{}/{}", id.resource_type(), id.name());
     if known.is_empty() {
-        return Err(Refusal::new(
-            400,
-            "LocationNotSupportAvailabilityZones",
-            format!("The resource '{named}' does not support availability zones at location '{location}'."),
-        ));
+        return Err(LOCATION_NOT_SUPPORT_AVAILABILITY_ZONES.says(format_args!(
+            "The resource '{named}' does not support availability zones at location '{location}'."
+        )));
     }
     let is_known = |zone: &Value| known.iter().any(|known| zone == known);
     let given = zones.iter().map(|zone| zone.as_str().map_or_else(|| zone.to_string(), str::to_owned));
     let given = given.collect::<Vec<_>>().join(",");
     if !zones.iter().all(is_known) {
-        return Err(Refusal::new(
-            400,
-            "InvalidAvailabilityZone",
-            format!(
-                "The zone(s) '{given}' for resource '{named}' is not supported. The supported zones for location \
+        return Err(INVALID_AVAILABILITY_ZONE.says(format_args!(
+            "The zone(s) '{given}' for resource '{named}' is not supported. The supported zones for location \
                  '{location}' are '{}'",
-                known.join(",")
-            ),
-        ));
+            known.join(",")
+        )));
     }
     if span == Span::One && zones.len() > 1 {
         let kind = id.resource_type();
         let kind = kind.split_once('/').map_or(kind.as_str(), |(_, kind)| kind);
-        return Err(Refusal::new(
-            400,
-            "ResourceTypeNotSupportMultiZones",
-            format!(
-                "The resource type '{kind}' does not support multiple availability zones. The provided zones are \
+        return Err(RESOURCE_TYPE_NOT_SUPPORT_MULTI_ZONES.says(format_args!(
+            "The resource type '{kind}' does not support multiple availability zones. The provided zones are \
                  '{given}'. Please provide a single availability zone."
-            ),
-        ));
+        )));
     }
     Ok(())
 }
@@ -76,18 +73,14 @@ pub(crate) fn check_kept(old: &Record, body: &Object) -> Result<(), Refusal> {
     let zones = body.get("zones").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
     match items(&old.body, "zones").iter().all(|zone| zones.contains(zone)) {
         true => Ok(()),
-        false => Err(fixed()),
+        false => Err(fixed("zones")),
     }
 }
 
 /// Where disks and machines are stays.
 pub(crate) fn check_same(old: &Record, body: &Object) -> Result<(), Refusal> {
     let zones = body.get("zones").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
-    if items(&old.body, "zones") == zones { Ok(()) } else { Err(fixed()) }
-}
-
-fn fixed() -> Refusal {
-    Refusal::new(409, "PropertyChangeNotAllowed", "Changing property 'zones' is not allowed.").at("zones")
+    if items(&old.body, "zones") == zones { Ok(()) } else { Err(fixed("zones")) }
 }
 
 /// Disks that are kept in all zones are in none of them.
@@ -95,11 +88,8 @@ pub(crate) fn check_kind(sku: &str, body: &Object) -> Result<(), Refusal> {
     if !is_redundant(sku) || !body.contains_key("zones") {
         return Ok(());
     }
-    Err(Refusal::new(
-        409,
-        "OperationNotAllowed",
-        format!("A disk with sku '{sku}' cannot be created in an availability zone."),
-    ))
+    Err(OPERATION_NOT_ALLOWED
+        .says(format_args!("A disk with sku '{sku}' cannot be created in an availability zone.")))
 }
 
 /// Whether a kind of disk is kept in all zones, so that machines of every zone can have it.

@@ -1,9 +1,12 @@
 //! Compute's limits and name rules, as published ("Virtual machine limits - Azure Resource Manager",
 //! "Naming rules and restrictions for Azure resources").
 
-use azure_engine::error::Refusal;
+use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
+use azure_engine::error::{Code, Refusal};
 use azure_engine::limits::{Counts, Excess, Limit};
 use azure_engine::names::{NameRule, ordinary};
+
+const QUOTA_EXCEEDED: Code = Code::azures(409, "QuotaExceeded");
 
 macro_rules! per_region {
     ($name:literal, $value:literal, $of:literal, $called:literal) => {
@@ -54,26 +57,20 @@ pub(crate) static UNLIMITED: &[&str] =
 fn too_many_users(excess: &Excess<'_>) -> Refusal {
     let Excess { id, called, most, .. } = excess;
     let (noun, name) = (id.type_and_name_pairs().last().map_or("", |pair| pair.0), id.name());
-    Refusal::new(
-        409,
-        "OperationNotAllowed",
-        format!("The maximum number of {called} of '{name}' ({noun}) is {most}. It has been reached."),
-    )
+    OPERATION_NOT_ALLOWED.says(format_args!(
+        "The maximum number of {called} of '{name}' ({noun}) is {most}. It has been reached."
+    ))
 }
 
 /// Compute's words for every quota.
 pub(crate) fn quota(excess: &Excess<'_>) -> Refusal {
     let Excess { called, region, most, wanted, .. } = excess;
-    Refusal::new(
-        409,
-        "QuotaExceeded",
-        format!(
+    QUOTA_EXCEEDED.says(format_args!(
             "Operation could not be completed as it results in exceeding approved {called} quota. Additional details - \
              Deployment Model: Resource Manager, Location: {region}, Current Limit: {most}, Current Usage: {}, Additional \
              Required: 1, (Minimum) New Limit Required: {wanted}.",
             wanted.saturating_sub(1)
-        ),
-    )
+        ))
 }
 
 pub(crate) static NAMES: &[NameRule] = &[

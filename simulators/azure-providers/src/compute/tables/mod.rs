@@ -1,10 +1,10 @@
 //! The provider's tables: budgets, latencies, limits, names, versions, sizes, and how requests are answered.
 
 pub(crate) mod budgets;
+pub(crate) mod codes;
 pub(crate) mod joins;
 pub(crate) mod latencies;
 pub(crate) mod limits;
-pub(crate) mod members;
 pub(crate) mod protocol;
 pub(crate) mod sizes;
 pub(crate) mod type_names;

@@ -18,6 +18,7 @@ pub(crate) const fn protocol(resource_type: &'static str, noun: &'static str) ->
         etagged: true,
         etag_on_writes: true,
         first_state: State::Creating,
+        puts_merge: true,
         readiness: Readiness::UnderWay,
         polling: Polling { key: KeyForm::Guid, urls: UrlForm::Monitor, times: true, ..usual.polling },
         ..usual

@@ -1,7 +1,12 @@
 //! Refusals that any resource may get, as Compute words them.
 
+use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use azure_engine::error::{Code, Refusal, UNREADABLE};
 use azure_engine::words::{NotAllowed, OutOfRange, Words};
+
+const OPERATION_PREEMPTED: Code = Code::azures(409, "OperationPreempted");
+const PRECONDITION_FAILED: Code = Code::azures(412, "PreconditionFailed");
+const CONFLICT: Code = Code::azures(409, "Conflict");
 
 const FIXED: Code = Code::azures(409, "PropertyChangeNotAllowed");
 
@@ -9,28 +14,26 @@ const FIXED: Code = Code::azures(409, "PropertyChangeNotAllowed");
 pub(crate) static WORDS: Words = Words {
     superseded: |_, _, _| {
         let text = "Operation execution has been preempted by a more recent operation.";
-        Refusal::new(409, "OperationPreempted", text)
+        OPERATION_PREEMPTED.says(text)
     },
     mismatch: |given, current, _| {
         let text =
             format!("Etag provided in if-match header {given} does not match etag {current} of resource.");
-        Refusal::new(412, "PreconditionFailed", text)
+        PRECONDITION_FAILED.says(text)
     },
     going: |blocked| {
         let (noun, name) = (blocked.noun, blocked.id.name());
         let text = format!("'Put on {noun}' is not allowed on '{name}' since it is marked for deletion.");
-        Refusal::new(409, "OperationNotAllowed", text)
+        OPERATION_NOT_ALLOWED.says(text)
     },
     busy: |_| {
         let text = "The request failed due to conflict with a concurrent request. To resolve it, please refer to \
                     https://aka.ms/activitylog to get more details on the conflicting requests.";
-        Refusal::new(409, "Conflict", text)
+        CONFLICT.says(text)
     },
     out_of_range: |wrong| {
         let OutOfRange { member, value, least, most, .. } = wrong;
-        let text =
-            format!("The specified {member} {value} is out of range. It must be between {least} and {most}.");
-        Refusal::invalid_parameter(member, text)
+        out_of_range(member, *value, *least, *most)
     },
     not_allowed: |wrong| {
         let NotAllowed { member, value, allowed, .. } = wrong;
@@ -72,4 +75,11 @@ fn unreadable(mut refusal: Refusal) -> Refusal {
     }
     refusal.code = "BadRequest".into();
     refusal
+}
+
+/// A number is none that there is.
+pub(crate) fn out_of_range(member: &str, value: i64, least: i64, most: i64) -> Refusal {
+    let range = format!("The value must be between {least} and {most}, inclusive.");
+    let text = format!("The value {value} of parameter '{member}' is out of range. {range}");
+    Refusal::invalid_parameter(member, text)
 }

@@ -4,9 +4,9 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::compute::machine::guest;
+use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::EXTENSION_TYPE;
-use azure_engine::code::Code;
 use azure_engine::document::{Object, at, text};
 use azure_engine::error::Refusal;
 use azure_engine::member_table::Holds::{Anything, Derived, Flag, Text, Texts};
@@ -16,8 +16,12 @@ use azure_engine::store::State;
 
 pub(crate) struct Extensions;
 
-const PROTOCOL: Protocol =
-    Protocol { etagged: false, etag_on_writes: false, ..protocol(EXTENSION_TYPE, "VMExtension") };
+const PROTOCOL: Protocol = Protocol {
+    etagged: false,
+    etag_on_writes: false,
+    puts_merge: false,
+    ..protocol(EXTENSION_TYPE, "VMExtension")
+};
 
 static MEMBERS: [Member; 13] = [
     Member::new("publisher", Text).required(),
@@ -34,8 +38,6 @@ static MEMBERS: [Member; 13] = [
     Member::new("provisioningState", Derived),
     Member::new("instanceView", Derived),
 ];
-
-const NOT_ALLOWED: Code = Code::azures(409, "OperationNotAllowed");
 
 /// What the guest said of it, among what is hidden.
 const MESSAGE: &str = "message";
@@ -54,15 +56,14 @@ impl ResourceType for Extensions {
         if let Some(machine) = machine {
             if at(&machine.body, "properties/osProfile/allowExtensionOperations") == Some(&Value::Bool(false))
             {
-                return Err(NOT_ALLOWED.says(
+                return Err(OPERATION_NOT_ALLOWED.says(
                     "This operation cannot be performed when extension operations are disallowed. To allow, please \
                      ensure VM Agent is installed on the VM and the osProfile.allowExtensionOperations property is true.",
                 ));
             }
             if machine.hidden.get("power").is_some_and(|power| power != "running") {
-                return Err(
-                    NOT_ALLOWED.says("Cannot modify extensions in the VM when the VM is not running.")
-                );
+                return Err(OPERATION_NOT_ALLOWED
+                    .says("Cannot modify extensions in the VM when the VM is not running."));
             }
         }
         Ok(Value::Object(proposal.body))

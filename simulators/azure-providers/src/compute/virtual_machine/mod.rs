@@ -1,7 +1,6 @@
 //! Virtual machines (Azure REST reference, "Virtual Machines").
 
 pub(crate) mod extension;
-pub(crate) mod generalize;
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -10,33 +9,23 @@ use crate::compute::disk::creation as disk_creation;
 use crate::compute::disk::creation::check_name_free;
 use crate::compute::disk::sku::usual_disk;
 use crate::compute::machine;
-use crate::compute::machine::data_disk;
-use crate::compute::machine::disk_references::references;
-use crate::compute::machine::fault_domain;
-use crate::compute::machine::guest;
-use crate::compute::machine::image;
-use crate::compute::machine::instance_view;
-use crate::compute::machine::interface_configuration;
 use crate::compute::machine::interface_configuration::Interfaces;
-use crate::compute::machine::interface_count;
-use crate::compute::machine::network_profile;
-use crate::compute::machine::os_profile;
-use crate::compute::machine::power;
-use crate::compute::machine::secret;
-use crate::compute::machine::spot;
-use crate::compute::machine::system_disk;
-use crate::compute::scale_set::flexible;
-use crate::compute::shared::catalogue;
-use crate::compute::shared::quota;
-use crate::compute::shared::update::updated;
-use crate::compute::shared::zones;
+use crate::compute::machine::{
+    data_disk, fault_domain, guest, instance_view, interface_configuration, interface_count, members,
+    network_profile, os_profile, power, spot, system_disk,
+};
+use crate::compute::scale_set::{capacity, flexible};
 use crate::compute::shared::zones::Span;
+use crate::compute::shared::{catalogue, quota, zones};
+use crate::compute::tables::codes::{BAD_REQUEST, OPERATION_NOT_ALLOWED};
 use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::MACHINE_TYPE;
+use crate::compute::tables::words::missing;
 use azure_engine::document::{
-    Object, at, fill, into_object, items, reference, stored_reference, strip, take_properties, text,
+    Object, at, fill, into_object, items, stored_reference, strip, take_properties, text,
 };
-use azure_engine::error::Refusal;
+use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::{Member, pointers};
 use azure_engine::operation::Completion;
 use azure_engine::options::Options;
 use azure_engine::provider::{
@@ -44,8 +33,11 @@ use azure_engine::provider::{
 };
 use azure_engine::reference::Reference;
 
-/// What the service says about a machine.
-const DERIVED: [&str; 5] = ["provisioningState", "timeCreated", "vmId", "instanceView", "resources"];
+const AZURE_SPOT_VM_NOT_SUPPORTED_IN_AVAILABILITY_SET: Code =
+    Code::azures(400, "AzureSpotVMNotSupportedInAvailabilitySet");
+const NIC_IN_USE: Code = Code::azures(400, "NicInUse");
+const VIRTUAL_MACHINE_MUST_HAVE_ONE_NETWORK_INTERFACE_AS_PRIMARY: Code =
+    Code::ours(400, "VirtualMachineMustHaveOneNetworkInterfaceAsPrimary");
 
 pub(crate) struct VirtualMachines;
 
@@ -58,7 +50,6 @@ const PROTOCOL: Protocol = Protocol {
         "redeploy",
         "reimage",
         "reapply",
-        "generalize",
         "simulateEviction",
         "attachDetachDataDisks",
     ],
@@ -70,21 +61,22 @@ impl ResourceType for VirtualMachines {
         &PROTOCOL
     }
 
+    fn members(&self) -> &'static [Member] {
+        &members::MACHINE
+    }
+
     fn page_size(&self, options: &Options, _listing: &Listing<'_>) -> usize {
         options.page_size
     }
 
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
-        let mut body = updated(&mut proposal);
+        let mut body = std::mem::take(&mut proposal.body);
         zones::check(azure, id, Span::One, &mut body)?;
+        proposal.old.map_or(Ok(()), |old| zones::check_same(old, &body))?;
         let mut properties = take_properties(&mut body);
-        strip(&mut properties, &DERIVED);
-        let size =
-            text(&Value::Object(properties.clone()), "hardwareProfile/vmSize").unwrap_or_default().to_owned();
-        if size.is_empty() {
-            return Err(missing("hardwareProfile.vmSize"));
-        }
+        let hardware = properties.get("hardwareProfile");
+        let size = hardware.and_then(|hardware| text(hardware, "vmSize")).unwrap_or_default().to_owned();
         let location = body.get("location").and_then(Value::as_str).unwrap_or_default();
         let zones = body.get("zones").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
         let before = proposal.old_member("properties/hardwareProfile/vmSize").and_then(Value::as_str);
@@ -95,9 +87,6 @@ impl ResourceType for VirtualMachines {
             if proposal.source != Source::Service {
                 quota::check(azure, id, location, &size, 1, is_spot)?;
             }
-        }
-        for member in ["availabilitySet", "virtualMachineScaleSet", "proximityPlacementGroup"] {
-            reference(&mut properties, member)?;
         }
         check_scale_set(azure, &proposal, &properties, zones)?;
         check_availability_set(azure, &properties, zones)?;
@@ -115,35 +104,18 @@ impl ResourceType for VirtualMachines {
         data_disk::normalise(azure, &machine, &mut storage)?;
         properties.insert("storageProfile".into(), Value::Object(storage));
         os_profile::normalise(&proposal, windows, &mut properties)?;
-        if !azure.outside.listens {
-            secret::conceal(&mut properties);
-        }
         network_profile(azure, &proposal, body.get("location"), &size, &mut properties)?;
         body.insert("properties".into(), Value::Object(properties));
-        let body = Value::Object(body);
-        if let Some(old) = proposal.old {
-            check_fixed(&old.body, &body)?;
-        }
-        Ok(body)
+        Ok(Value::Object(body))
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {
-        let of = |path: &str| stored_reference(&record.body, path);
-        let nics = items(&record.body, "properties/networkProfile/networkInterfaces")
-            .iter()
-            .filter_map(|nic| stored_reference(nic, "id"));
-        let sets = [of("properties/availabilitySet/id"), of("properties/virtualMachineScaleSet/id")];
-        let storage = at(&record.body, "properties/storageProfile");
-        let profile = at(&record.body, "properties/networkProfile");
-        nics.chain(sets.into_iter().flatten())
-            .map(|to| Reference::uses(&record.id, to))
-            .chain(storage.into_iter().flat_map(|storage| references(&record.id, storage)))
-            .chain(
-                profile
-                    .into_iter()
-                    .flat_map(|profile| interface_configuration::references(&record.id, profile)),
-            )
-            .collect()
+        let mut all = pointers(&members::MACHINE, &record.id, &record.body);
+        // What configurations of interfaces point at is the interfaces' to use.
+        all.retain(|reference| reference.from == record.id);
+        let profile = at(&record.body, "properties/networkProfile").into_iter();
+        all.extend(profile.flat_map(|profile| interface_configuration::references(&record.id, profile)));
+        all
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
@@ -183,7 +155,7 @@ impl ResourceType for VirtualMachines {
             .get(id)
             .and_then(|record| stored_reference(&record.body, "properties/virtualMachineScaleSet/id"));
         if let Some(set) = set {
-            crate::compute::scale_set::capacity::lower(azure, &set, 1);
+            capacity::lower(azure, &set, 1);
         }
     }
 
@@ -229,7 +201,6 @@ impl ResourceType for VirtualMachines {
         let subject = format!("{}#{}", record.id, record.incarnation);
         properties.insert("vmId".into(), azure.seed.guid("vm", &subject, 0).into());
         properties.insert("timeCreated".into(), record.created.to_string().into());
-        secret::conceal(properties);
         if let Some(storage) = properties.get_mut("storageProfile") {
             data_disk::present(azure, storage);
         }
@@ -282,48 +253,7 @@ impl ResourceType for VirtualMachines {
         if action.eq_ignore_ascii_case(data_disk::CHANGE) {
             return Some(data_disk::change(azure, &Self, id, body));
         }
-        if action.eq_ignore_ascii_case("generalize") {
-            return Some(generalize::begin(azure, id));
-        }
         power::begin(azure, id, action, body)
-    }
-}
-
-fn missing(parameter: &str) -> Refusal {
-    Refusal::invalid_parameter(parameter, format!("Required parameter '{parameter}' is missing (null)."))
-}
-
-/// What a machine keeps for life: path in the document, and how errors call it.
-const FIXED: [(&str, &str); 9] = [
-    ("zones", "zones"),
-    ("properties/availabilitySet/id", "availabilitySet.id"),
-    ("properties/virtualMachineScaleSet/id", "virtualMachineScaleSet.id"),
-    ("properties/proximityPlacementGroup/id", "proximityPlacementGroup.id"),
-    ("properties/osProfile/computerName", "osProfile.computerName"),
-    ("properties/osProfile/adminUsername", "osProfile.adminUsername"),
-    ("properties/storageProfile/imageReference", "imageReference"),
-    ("properties/storageProfile/osDisk/name", "osDisk.name"),
-    ("properties/storageProfile/osDisk/osType", "osDisk.osType"),
-];
-
-/// Refuses to change what is fixed.
-fn check_fixed(old: &Value, new: &Value) -> Result<(), Refusal> {
-    let same = |one: Option<&Value>, other: Option<&Value>| match (one, other) {
-        (Some(Value::String(one)), Some(Value::String(other))) => one.eq_ignore_ascii_case(other),
-        _ => one == other,
-    };
-    // An empty list says as much as none.
-    let said = |document, path| {
-        at(document, path).filter(|value: &&Value| !value.as_array().is_some_and(Vec::is_empty))
-    };
-    match FIXED.into_iter().find(|(path, _)| !same(said(old, path), said(new, path))) {
-        None => Ok(()),
-        Some((_, called)) => Err(Refusal::new(
-            409,
-            "PropertyChangeNotAllowed",
-            format!("Changing property '{called}' is not allowed."),
-        )
-        .at(called)),
     }
 }
 
@@ -357,27 +287,17 @@ fn check_availability_set(azure: &AzureState, properties: &Object, zones: &[Valu
     let set = properties.get("availabilitySet").and_then(|set| stored_reference(set, "id"));
     let Some(set) = set else { return Ok(()) };
     if spot::names_spot(properties.get("priority")) {
-        return Err(Refusal::new(
-            400,
-            "AzureSpotVMNotSupportedInAvailabilitySet",
-            format!("Azure Spot Virtual Machine is not supported in Availability Set. It is to be in {set}."),
-        ));
+        return Err(AZURE_SPOT_VM_NOT_SUPPORTED_IN_AVAILABILITY_SET.says(format_args!(
+            "Azure Spot Virtual Machine is not supported in Availability Set. It is to be in {set}."
+        )));
     }
     if !zones.is_empty() {
-        return Err(Refusal::new(
-            400,
-            "BadRequest",
-            "Virtual Machine cannot be created because both Availability Zone and Availability Set were specified. \
-             Deploying an Availability Set to an Availability Zone isn't supported.",
-        ));
+        return Err(BAD_REQUEST.says("Virtual Machine cannot be created because both Availability Zone and Availability Set were specified. \
+             Deploying an Availability Set to an Availability Zone isn't supported."));
     }
     let kind = azure.store.get(&set).and_then(|set| at(&set.body, "sku/name")?.as_str());
     if kind == Some("Classic") {
-        return Err(Refusal::new(
-            409,
-            "OperationNotAllowed",
-            format!("A VM with managed disks cannot be added to Availability Set '{}', whose sku is not 'Aligned'.", set.name()),
-        )
+        return Err(OPERATION_NOT_ALLOWED.says(format_args!("A VM with managed disks cannot be added to Availability Set '{}', whose sku is not 'Aligned'.", set.name()))
         .at("availabilitySet"));
     }
     Ok(())
@@ -391,27 +311,23 @@ fn system_disk(
     storage: &mut Object,
 ) -> Result<bool, Refusal> {
     let id = proposal.id;
-    let mut system = storage.remove("osDisk").map(into_object).unwrap_or_default();
-    let attached = system.get("createOption").is_some_and(|option| option == "Attach");
+    let attached = storage
+        .get("osDisk")
+        .and_then(|disk| text(disk, "createOption"))
+        .is_some_and(|option| option == "Attach");
     if storage.get("imageReference").is_none() && !attached {
         return Err(missing("storageProfile.imageReference"));
     }
-    storage.insert("osDisk".into(), Value::Object(system.clone()));
-    let image = image::of(&Value::Object(storage.clone()));
+    let image = system_disk::fill_by_image(storage);
+    let mut system = storage.remove("osDisk").map(into_object).unwrap_or_default();
     if let Some(reference) = storage.get_mut("imageReference").and_then(Value::as_object_mut) {
         reference.insert("exactVersion".into(), image.exact.into());
     }
     let unique = azure.seed.guid("os disk", id.as_str(), azure.store.incarnation(id)).replace('-', "");
-    fill(&mut system, "osType", if image.windows { "Windows" } else { "Linux" });
     fill(&mut system, "name", format!("{}_OsDisk_1_{unique}", id.name()));
-    fill(&mut system, "createOption", "FromImage");
     if proposal.old.is_none() && !attached {
         check_name_free(azure, id, system.get("name"), "osDisk.name")?;
     }
-    fill(&mut system, "caching", "ReadWrite");
-    fill(&mut system, "deleteOption", "Detach");
-    fill(&mut system, "diskSizeGB", if image.windows { 127 } else { 30 });
-    system_disk::check_size(&system)?;
     let mut managed = system.remove("managedDisk").map(into_object).unwrap_or_default();
     if let Some(kind) = data_disk::kind_of(azure, &managed) {
         managed.insert("storageAccountType".into(), kind.into());
@@ -465,20 +381,23 @@ fn network_profile(
     properties: &mut Object,
 ) -> Result<(), Refusal> {
     let id = proposal.id;
-    let mut profile = properties.remove("networkProfile").map(into_object).unwrap_or_default();
+    let mut profile = properties.remove("networkProfile").unwrap_or_default();
     match proposal.old {
         None => {
             network_profile::normalise(&mut profile, id)?;
-            let whole = Value::Object(profile.clone());
-            interface_configuration::check_version(id, Some(&whole))?;
+            interface_configuration::check_version(id, Some(&profile))?;
             let location = location.and_then(Value::as_str).unwrap_or_default();
-            new_interfaces(azure, id, &whole, location).check(azure)?;
+            new_interfaces(azure, id, &profile, location).check(azure)?;
         }
         // They were made with the machine, and are resources of their own since.
-        Some(_) => strip(&mut profile, &["networkInterfaceConfigurations", "networkApiVersion"]),
+        Some(_) => {
+            if let Some(profile) = profile.as_object_mut() {
+                strip(profile, &["networkInterfaceConfigurations", "networkApiVersion"]);
+            }
+        }
     }
-    let nics = interfaces(&mut profile)?;
-    let made = profile.get("networkInterfaceConfigurations").and_then(Value::as_array).map_or(0, Vec::len);
+    let nics = interfaces(&mut profile);
+    let made = items(&profile, "networkInterfaceConfigurations").len();
     if nics.len() + made == 0 {
         return Err(missing("networkProfile"));
     }
@@ -494,28 +413,23 @@ fn network_profile(
         }
         let user = azure.store.referrers(nic).find(|user| user.from != *id);
         if let Some(user) = user {
-            return Err(Refusal::network(
-                400,
-                "NicInUse",
-                format!("Network Interface {nic} is used by existing resource {}.", user.from),
-            ));
+            return Err(NIC_IN_USE.details(format_args!(
+                "Network Interface {nic} is used by existing resource {}.",
+                user.from
+            )));
         }
     }
-    let list = profile
-        .get("networkInterfaces")
-        .map_or(&[] as &[Value], |list| list.as_array().map_or(&[] as &[Value], Vec::as_slice));
-    let primaries =
-        list.iter().filter(|nic| at(nic, "properties/primary") == Some(&Value::Bool(true))).count();
-    let primaries = primaries + made.min(1);
+    let is_primary = |nic: &&Value| at(nic, "properties/primary") == Some(&Value::Bool(true));
+    let primaries = items(&profile, "networkInterfaces").iter().filter(is_primary).count() + made.min(1);
     if primaries > 1 || (primaries == 0 && nics.len() > 1) {
-        return Err(Refusal::new(
-            400,
-            "VirtualMachineMustHaveOneNetworkInterfaceAsPrimary",
-            format!("Virtual machine {} must have one network interface set as the primary.", id.name()),
-        )
-        .at("networkProfile"));
+        return Err(VIRTUAL_MACHINE_MUST_HAVE_ONE_NETWORK_INTERFACE_AS_PRIMARY
+            .says(format_args!(
+                "Virtual machine {} must have one network interface set as the primary.",
+                id.name()
+            ))
+            .at("networkProfile"));
     }
-    properties.insert("networkProfile".into(), Value::Object(profile));
+    properties.insert("networkProfile".into(), profile);
     Ok(())
 }
 
@@ -549,23 +463,17 @@ fn create_interfaces(azure: &mut AzureState, id: &ResourceId) {
 }
 
 /// Cuts the entries of `networkInterfaces` down to what Azure keeps: the id and their few properties.
-fn interfaces(profile: &mut Object) -> Result<Vec<ResourceId>, Refusal> {
-    let mut ids = Vec::new();
-    for entry in profile.get_mut("networkInterfaces").and_then(Value::as_array_mut).into_iter().flatten() {
-        let kept = entry.get("properties").cloned();
-        let mut holder = Object::new();
-        holder.insert("networkInterfaces".into(), std::mem::take(entry));
-        let Some(id) = reference(&mut holder, "networkInterfaces")? else {
-            return Err(missing("networkProfile.networkInterfaces.id"));
-        };
+fn interfaces(profile: &mut Value) -> Vec<ResourceId> {
+    let entries = profile.get_mut("networkInterfaces").and_then(Value::as_array_mut).into_iter().flatten();
+    let cut = |entry: &mut Value| {
+        let id = stored_reference(entry, "id")?;
+        let mut kept = entry.get("properties").cloned().map(into_object).unwrap_or_default();
+        kept.retain(|member, _| matches!(member.as_str(), "primary" | "deleteOption"));
         *entry = json!({ "id": id });
-        if let Some(Value::Object(mut kept)) = kept {
-            kept.retain(|member, _| matches!(member.as_str(), "primary" | "deleteOption"));
-            if !kept.is_empty() {
-                entry["properties"] = Value::Object(kept);
-            }
+        if !kept.is_empty() {
+            entry["properties"] = Value::Object(kept);
         }
-        ids.push(id);
-    }
-    Ok(ids)
+        Some(id)
+    };
+    entries.filter_map(cut).collect()
 }

@@ -1,0 +1,94 @@
+//! What the members of disks and snapshots hold.
+
+use azure_engine::member_table::Holds::{Derived, Flag, Number, Object, Text, Word};
+use azure_engine::member_table::{Holds, Member};
+
+use crate::compute::disk::sku::{MAX_GIB, SKUS};
+
+/// A number that the type itself looks at.
+const ANY: Holds = Number(i64::MIN, i64::MAX);
+
+const ACCESS: Holds = Word(&["AllowAll", "AllowPrivate", "DenyAll"], false);
+const PUBLIC: Holds = Word(&["Enabled", "Disabled"], false);
+
+static DISK_SKU: [Member; 2] = [Member::new("name", Word(&SKUS, false)), Member::new("tier", Derived)];
+static SNAPSHOT_SKU: [Member; 2] =
+    [Member::new("name", Text).or_text("Standard_LRS"), Member::new("tier", Derived)];
+
+pub(crate) static DISK_ENVELOPE: [Member; 1] = [Member::new("sku", Object(&DISK_SKU))];
+pub(crate) static SNAPSHOT_ENVELOPE: [Member; 1] = [Member::new("sku", Object(&SNAPSHOT_SKU)).or_empty()];
+
+/// How something comes to be, which can be in some ways.
+const fn creation(option: &'static str, options: &'static [&'static str]) -> [Member; 8] {
+    [
+        Member::new("createOption", Word(options, false)).required().called(option),
+        Member::new("instantAccessDurationMinutes", ANY),
+        Member::new("logicalSectorSize", ANY),
+        Member::new("performancePlus", Flag),
+        Member::new("sourceResourceId", Text),
+        Member::new("sourceUri", Text),
+        Member::new("storageAccountId", Text),
+        Member::new("uploadSizeBytes", ANY),
+    ]
+}
+
+static DISK_CREATION: [Member; 8] = creation(
+    "disk.creationData.createOption",
+    &[
+        "Empty",
+        "Attach",
+        "FromImage",
+        "Import",
+        "ImportSecure",
+        "Copy",
+        "CopyStart",
+        "Restore",
+        "Upload",
+        "UploadPreparedSecure",
+    ],
+);
+static SNAPSHOT_CREATION: [Member; 8] =
+    creation("snapshot.creationData.createOption", &["Copy", "CopyStart", "Import", "Empty"]);
+
+/// Azure REST reference, "Disks".
+pub(crate) static DISK: [Member; 20] = [
+    Member::new("burstingEnabled", Flag),
+    Member::new("creationData", Object(&DISK_CREATION)).required().called("disk.creationData"),
+    Member::new("diskAccessId", Text),
+    Member::new("diskIOPSReadWrite", ANY),
+    Member::new("diskMBpsReadWrite", ANY),
+    Member::new("diskSizeBytes", Derived),
+    Member::new("diskSizeGB", Number(1, MAX_GIB)).called("disk.diskSizeGB"),
+    Member::new("diskState", Derived),
+    Member::new("lastOwnershipUpdateTime", Derived),
+    Member::new("maxShares", ANY),
+    Member::new("networkAccessPolicy", ACCESS),
+    Member::new("optimizedForFrequentAttach", Flag),
+    Member::new("osTypeInUse", Derived),
+    Member::new("provisioningState", Derived),
+    Member::new("publicNetworkAccess", PUBLIC),
+    Member::new("shareInfo", Derived),
+    Member::new("supportsHibernation", Flag),
+    Member::new("tier", Text),
+    Member::new("timeCreated", Derived),
+    Member::new("uniqueId", Derived),
+];
+
+/// Azure REST reference, "Snapshots".
+pub(crate) static SNAPSHOT: [Member; 15] = [
+    Member::new("completionPercent", Derived),
+    Member::new("copyCompletionError", Derived),
+    Member::new("creationData", Object(&SNAPSHOT_CREATION)).required().called("snapshot.creationData"),
+    Member::new("diskAccessId", Text),
+    Member::new("diskSizeBytes", Derived),
+    Member::new("diskSizeGB", Number(1, MAX_GIB)).called("snapshot.diskSizeGB"),
+    Member::new("diskState", Derived),
+    Member::new("incremental", Flag).or_flag(false),
+    Member::new("incrementalSnapshotFamilyId", Derived),
+    Member::new("networkAccessPolicy", ACCESS),
+    Member::new("provisioningState", Derived),
+    Member::new("publicNetworkAccess", PUBLIC),
+    Member::new("snapshotAccessState", Derived),
+    Member::new("timeCreated", Derived),
+    Member::new("uniqueId", Derived),
+];
