@@ -80,7 +80,8 @@ impl ResourceType for ScaleSets {
         let mut profile = properties.remove("virtualMachineProfile");
         let priority = profile.as_ref().and_then(|profile| profile.get("priority"));
         // A flexible set without a model is filled with machines that name it, of whatever size.
-        if !body.contains_key("sku") && !(flexible && profile.is_none()) {
+        let may_lack_sku = flexible && profile.is_none();
+        if !may_lack_sku && !body.contains_key("sku") {
             return Err(missing("sku.name"));
         }
         let capacity = capacity_of(azure, id, &body)?;
