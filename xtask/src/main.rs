@@ -5,6 +5,7 @@ mod azure_clients;
 mod e2e;
 mod explore;
 mod fuzz;
+mod manifests;
 mod print;
 mod program;
 mod replay;
@@ -26,6 +27,8 @@ enum Chore {
     Explore(explore::Arguments),
     /// Send hostile requests to the simulated Azure; it must refuse them without falling over.
     Fuzz(fuzz::Arguments),
+    /// Print manifests from the code that they describe: custom resource definitions, into deploy/.
+    Manifests(manifests::Arguments),
     /// Replay recorded conversations with Azure against the simulator; skipped where there are none.
     Replay(replay::Arguments),
     /// Drive the simulated Azure with Azure's SDK for Python, fetched from PyPI.
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Chore::E2e(arguments) => e2e::run(&arguments),
         Chore::Explore(arguments) => explore::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
+        Chore::Manifests(arguments) => manifests::run(&arguments),
         Chore::Replay(arguments) => replay::run(&arguments),
         Chore::Sdk(arguments) => azure_clients::SDK.prove(&arguments),
         Chore::Takeover(arguments) => takeover::run(&arguments),

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 /// Crates that have no runtime, no clock and no I/O.
-const PURE: [&str; 6] = ["azure-types", "cloud", "cloud-config", "k8s", "machine", "planner"];
+const PURE: [&str; 7] = ["azure-types", "capz-api", "cloud", "cloud-config", "k8s", "machine", "planner"];
 /// The simulators and what tests are made of.
 const WITNESSES: [&str; 11] = [
     "azure-engine",

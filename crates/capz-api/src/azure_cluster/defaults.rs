@@ -1,0 +1,149 @@
+//! What an AzureCluster is that did not say all of it. Applied at every write, so that it must leave what it has made as it is.
+
+use super::subnet_defaults::{self, fill, is, is_ipv6};
+use super::{AzureBastion, AzureClusterSpec, NetworkSpec};
+use crate::context::Gates;
+use crate::network::{BackendPool, FrontendIp, LoadBalancer, PUBLIC, PublicIp, STANDARD, Subnet, roles};
+
+pub(crate) const DEFAULT_ENVIRONMENT: &str = "AzurePublicCloud";
+pub(crate) const DEFAULT_NETWORK_CIDR: &str = "10.0.0.0/8";
+/// The last range of the network that Azure Bastion fits into.
+pub(crate) const DEFAULT_BASTION_CIDR: &str = "10.255.255.224/27";
+/// The name that Azure wants (Azure, "Azure Bastion configuration settings").
+const BASTION_SUBNET: &str = "AzureBastionSubnet";
+/// Azure's own default.
+pub(crate) const IDLE_TIMEOUT_MINUTES: i32 = 4;
+/// An address in the control plane's usual range that Azure has not kept for itself.
+const INTERNAL_ADDRESS: &str = "10.0.0.100";
+
+/// Completes the AzureCluster called `name`.
+pub fn set_defaults(name: &str, spec: &mut AzureClusterSpec, gates: Gates) {
+    fill(&mut spec.azure_environment, DEFAULT_ENVIRONMENT.to_owned());
+    fill(&mut spec.resource_group, name.to_owned());
+    let group = spec.resource_group.clone().unwrap_or_default();
+    let control_plane_enabled = spec.control_plane_enabled.unwrap_or(true);
+    if let Some(bastion) = spec.bastion_spec.as_mut().and_then(|bastion| bastion.azure_bastion.as_mut()) {
+        set_bastion(bastion, name);
+    }
+    let network = spec.network_spec.get_or_insert_default();
+    set_network(network, name, &group);
+    subnet_defaults::set(network, name, control_plane_enabled);
+    for rule in network.subnets.iter_mut().flatten().filter_map(|subnet| subnet.security_group.as_mut()) {
+        for rule in rule.security_rules.iter_mut().flatten() {
+            fill(&mut rule.direction, "Inbound".to_owned());
+        }
+    }
+    if control_plane_enabled {
+        set_api_server(network.api_server_lb.get_or_insert_default(), name, gates);
+    } else {
+        network.api_server_lb = None;
+    }
+    let public = network.api_server_lb.as_ref().is_some_and(|balancer| !balancer.is_internal());
+    if network.node_outbound_lb.is_none() && public && has_ipv6(network.subnets.as_deref()) {
+        network.node_outbound_lb = Some(LoadBalancer::default());
+    }
+    if let Some(balancer) = &mut network.node_outbound_lb {
+        set_outbound(balancer, name, &format!("pip-{name}-node-outbound"), None);
+    }
+    if let Some(balancer) = &mut network.control_plane_outbound_lb {
+        let balancer_name = format!("{name}-outbound-lb");
+        let pool = format!("{balancer_name}-outboundBackendPool");
+        set_outbound(balancer, &balancer_name, &format!("pip-{name}-controlplane-outbound"), Some(pool));
+    }
+}
+
+/// Whether a subnet with workers has a range of IPv6: these have no NAT gateway.
+pub(crate) fn has_ipv6(subnets: Option<&[Subnet]>) -> bool {
+    subnets
+        .into_iter()
+        .flatten()
+        .any(|subnet| (is(subnet, roles::NODE) || is(subnet, roles::CLUSTER)) && is_ipv6(subnet))
+}
+
+fn set_network(network: &mut NetworkSpec, name: &str, group: &str) {
+    let vnet = network.vnet.get_or_insert_default();
+    fill(&mut vnet.resource_group, group.to_owned());
+    fill(&mut vnet.name, format!("{name}-vnet"));
+    if vnet.cidr_blocks.as_ref().is_none_or(Vec::is_empty) {
+        vnet.cidr_blocks = Some(vec![DEFAULT_NETWORK_CIDR.to_owned()]);
+    }
+    for peering in vnet.peerings.iter_mut().flatten() {
+        fill(&mut peering.resource_group, group.to_owned());
+    }
+}
+
+fn set_bastion(bastion: &mut AzureBastion, name: &str) {
+    fill(&mut bastion.name, format!("{name}-azure-bastion"));
+    let subnet = bastion.subnet.get_or_insert_default();
+    fill(&mut subnet.name, BASTION_SUBNET.to_owned());
+    if subnet.cidr_blocks.as_ref().is_none_or(Vec::is_empty) {
+        subnet.cidr_blocks = Some(vec![DEFAULT_BASTION_CIDR.to_owned()]);
+    }
+    fill(&mut subnet.role, roles::BASTION.to_owned());
+    fill(&mut bastion.public_ip.get_or_insert_default().name, format!("{name}-azure-bastion-pip"));
+}
+
+fn set_api_server(balancer: &mut LoadBalancer, name: &str, gates: Gates) {
+    fill(&mut balancer.kind, PUBLIC.to_owned());
+    fill(&mut balancer.sku, STANDARD.to_owned());
+    balancer.idle_timeout_in_minutes.get_or_insert(IDLE_TIMEOUT_MINUTES);
+    if balancer.kind.as_deref() == Some(PUBLIC) {
+        fill(&mut balancer.name, format!("{name}-public-lb"));
+        let frontends = balancer.frontend_ips.get_or_insert_default();
+        let frontend = format!("{}-frontEnd", balancer.name.as_deref().unwrap_or_default());
+        if frontends.is_empty() {
+            frontends.push(public_frontend(&frontend, format!("pip-{name}-apiserver")));
+        }
+        if gates.api_server_ilb && !frontends.iter().any(has_private_address) {
+            frontends.push(private_frontend(format!("{frontend}-internal-ip")));
+        }
+    } else if balancer.is_internal() {
+        fill(&mut balancer.name, format!("{name}-internal-lb"));
+        let frontends = balancer.frontend_ips.get_or_insert_default();
+        if frontends.is_empty() {
+            frontends
+                .push(private_frontend(format!("{}-frontEnd", balancer.name.as_deref().unwrap_or_default())));
+        }
+    }
+    let pool = format!("{}-backendPool", balancer.name.as_deref().unwrap_or_default());
+    fill(&mut balancer.backend_pool.get_or_insert_with(BackendPool::default).name, pool);
+}
+
+/// A load balancer for what goes out: its frontends follow from how many there shall be.
+fn set_outbound(balancer: &mut LoadBalancer, name: &str, address: &str, pool: Option<String>) {
+    balancer.kind = Some(PUBLIC.to_owned());
+    balancer.sku = Some(STANDARD.to_owned());
+    balancer.idle_timeout_in_minutes.get_or_insert(IDLE_TIMEOUT_MINUTES);
+    fill(&mut balancer.name, name.to_owned());
+    let name = balancer.name.clone().unwrap_or_default();
+    let count = *balancer.frontend_ips_count.get_or_insert(1);
+    let frontend = format!("{name}-frontEnd");
+    balancer.frontend_ips = match count {
+        ..=0 => None,
+        1 => Some(vec![public_frontend(&frontend, address.to_owned())]),
+        // What is too many is refused; it need not be made first.
+        count => Some(
+            (1..=count.min(1_000))
+                .map(|number| public_frontend(&format!("{frontend}-{number}"), format!("{address}-{number}")))
+                .collect(),
+        ),
+    };
+    let pool = pool.unwrap_or_else(|| format!("{name}-outboundBackendPool"));
+    fill(&mut balancer.backend_pool.get_or_insert_with(BackendPool::default).name, pool);
+}
+
+fn public_frontend(name: &str, address: String) -> FrontendIp {
+    FrontendIp {
+        name: Some(name.to_owned()),
+        public_ip: Some(PublicIp { name: Some(address), ..PublicIp::default() }),
+        ..FrontendIp::default()
+    }
+}
+
+fn private_frontend(name: String) -> FrontendIp {
+    FrontendIp { name: Some(name), private_ip: Some(INTERNAL_ADDRESS.to_owned()), ..FrontendIp::default() }
+}
+
+fn has_private_address(frontend: &FrontendIp) -> bool {
+    frontend.private_ip.as_deref().is_some_and(|address| !address.is_empty())
+}

@@ -1,0 +1,161 @@
+//! What of an AzureCluster cannot be changed.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::AzureClusterSpec;
+use super::defaults::{DEFAULT_ENVIRONMENT, has_ipv6};
+use crate::field_error::{FieldErrors, Path};
+use crate::immutable::{Fixed, Rule, at, check as check_rules, check_member};
+use crate::network::{LoadBalancer, Subnet};
+
+/// The tag of what the controller has made for a cluster begins like this; its value is `owned`.
+const OWNERSHIP_TAG: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_";
+
+const RULES: [Rule; 9] = [
+    ("spec.resourceGroup", Fixed::Always),
+    ("spec.subscriptionID", Fixed::Always),
+    ("spec.location", Fixed::Always),
+    ("spec.controlPlaneEndpoint.host", Fixed::OnceSet),
+    ("spec.controlPlaneEndpoint.port", Fixed::OnceSet),
+    ("spec.networkSpec.privateDNSZoneName", Fixed::Always),
+    ("spec.networkSpec.privateDNSZoneResourceGroup", Fixed::Always),
+    ("spec.networkSpec.privateDNSZone", Fixed::Always),
+    ("spec.networkSpec.controlPlaneOutboundLB", Fixed::Always),
+];
+
+/// Of the API server's load balancer.
+const API_SERVER: [Rule; 4] = [
+    ("spec.networkSpec.apiServerLB.name", Fixed::OnceSet),
+    ("spec.networkSpec.apiServerLB.sku", Fixed::OnceSet),
+    ("spec.networkSpec.apiServerLB.type", Fixed::OnceSet),
+    ("spec.networkSpec.apiServerLB.idleTimeoutInMinutes", Fixed::OnceSet),
+];
+
+/// Of the load balancer for what workers with IPv6 send out.
+const NODE_OUTBOUND: [Rule; 5] = [
+    ("spec.networkSpec.nodeOutboundLB.id", Fixed::OnceSet),
+    ("spec.networkSpec.nodeOutboundLB.name", Fixed::OnceSet),
+    ("spec.networkSpec.nodeOutboundLB.sku", Fixed::OnceSet),
+    ("spec.networkSpec.nodeOutboundLB.type", Fixed::OnceSet),
+    ("spec.networkSpec.nodeOutboundLB.idleTimeoutInMinutes", Fixed::OnceSet),
+];
+
+/// Compares what it shall be with what it was.
+pub(super) fn check(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
+    let (new_value, old_value) = (json!({ "spec": new }), json!({ "spec": old }));
+    check_rules(&RULES, &old_value, &new_value, errors);
+    check_environment(new, old, errors);
+    if let Some(bastion) = at(&old_value, "spec.bastionSpec.azureBastion")
+        && Some(bastion) != at(&new_value, "spec.bastionSpec.azureBastion")
+    {
+        errors.invalid(
+            &Path::new("spec.bastionSpec.azureBastion"),
+            at(&new_value, "spec.bastionSpec.azureBastion").cloned().unwrap_or_default(),
+            "azure bastion cannot be removed from a cluster, nor changed",
+        );
+    }
+    check_zones(new, old, errors);
+    check_subnets(new, old, errors);
+    check_rules(&API_SERVER, &old_value, &new_value, errors);
+    check_private_address(new, old, errors);
+    if has_ipv6(old.network_spec.as_ref().and_then(|network| network.subnets.as_deref())) {
+        check_rules(&NODE_OUTBOUND, &old_value, &new_value, errors);
+        check_frontends(&old_value, &new_value, errors);
+    }
+}
+
+/// No environment means the public cloud.
+fn check_environment(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
+    let of = |spec: &AzureClusterSpec| {
+        let environment = spec.azure_environment.clone().unwrap_or_default();
+        if environment.is_empty() { DEFAULT_ENVIRONMENT.to_owned() } else { environment }
+    };
+    if of(new) != of(old) {
+        errors.invalid(&Path::new("spec.azureEnvironment"), of(new), "field is immutable");
+    }
+}
+
+type BalancerOf = fn(&AzureClusterSpec) -> Option<&LoadBalancer>;
+
+const BALANCERS: [(&str, BalancerOf); 3] = [
+    ("apiServerLB", |spec| spec.network_spec.as_ref()?.api_server_lb.as_ref()),
+    ("nodeOutboundLB", |spec| spec.network_spec.as_ref()?.node_outbound_lb.as_ref()),
+    ("controlPlaneOutboundLB", |spec| spec.network_spec.as_ref()?.control_plane_outbound_lb.as_ref()),
+];
+
+/// Azure fixes the zones of a frontend; their order says nothing.
+fn check_zones(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
+    for (member, balancer_of) in BALANCERS {
+        let (Some(old), Some(new)) = (balancer_of(old), balancer_of(new)) else { continue };
+        let zones = |balancer: &LoadBalancer| -> Value {
+            let sorted: BTreeSet<&String> = balancer.availability_zones.iter().flatten().collect();
+            json!(sorted)
+        };
+        let path = Path::new(&format!("spec.networkSpec.{member}.availabilityZones"));
+        let (old, new) = (zones(old), zones(new));
+        check_member(
+            &path,
+            Fixed::Always,
+            (!crate::immutable::is_empty(&old)).then_some(&old),
+            (!crate::immutable::is_empty(&new)).then_some(&new),
+            errors,
+        );
+    }
+}
+
+/// Subnets are matched by their names.
+fn check_subnets(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
+    let managed =
+        old.network_spec.as_ref().and_then(|network| network.vnet.as_ref()?.tags.as_ref()).is_some_and(
+            |tags| tags.iter().any(|(key, value)| key.starts_with(OWNERSHIP_TAG) && value == "owned"),
+        );
+    let subnets_of = |spec: &'_ AzureClusterSpec| -> Vec<Subnet> {
+        spec.network_spec.as_ref().and_then(|network| network.subnets.clone()).unwrap_or_default()
+    };
+    let before = subnets_of(old);
+    for (index, subnet) in subnets_of(new).iter().enumerate() {
+        let Some(before) = before.iter().find(|before| before.name == subnet.name) else { continue };
+        let path = Path::new("spec.networkSpec.subnets").index(index);
+        let (before, now) = (json!(before), json!(subnet));
+        let mut check = |member: &str, fixed: Fixed| {
+            check_member(&path.child(member), fixed, at(&before, member), at(&now, member), errors);
+        };
+        if managed {
+            check("cidrBlocks", Fixed::Always);
+        }
+        check("routeTable.name", Fixed::OnceSet);
+        check("natGateway.name", Fixed::OnceSet);
+        check("securityGroup.name", Fixed::Always);
+    }
+}
+
+/// The private address of the API server cannot move.
+fn check_private_address(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
+    let address_of = |spec: &AzureClusterSpec| -> Option<String> {
+        let frontends = spec.network_spec.as_ref()?.api_server_lb.as_ref()?.frontend_ips.as_ref()?;
+        frontends
+            .iter()
+            .find_map(|frontend| frontend.private_ip.clone())
+            .filter(|address| !address.is_empty())
+    };
+    if let Some(before) = address_of(old) {
+        let now = address_of(new);
+        if now.as_ref() != Some(&before) {
+            errors.forbidden(
+                &Path::new("spec.networkSpec.apiServerLB.frontendIPs[0].privateIP"),
+                format_args!("API Server load balancer private IP should not be modified after AzureCluster creation: it is {before}"),
+            );
+        }
+    }
+}
+
+/// Frontends change with their number alone.
+fn check_frontends(old: &Value, new: &Value, errors: &mut FieldErrors) {
+    let count = "spec.networkSpec.nodeOutboundLB.frontendIPsCount";
+    let frontends = "spec.networkSpec.nodeOutboundLB.frontendIPs";
+    if at(old, count) == at(new, count) {
+        check_member(&Path::new(frontends), Fixed::OnceSet, at(old, frontends), at(new, frontends), errors);
+    }
+}

@@ -1,0 +1,144 @@
+//! AzureCluster: the network of a cluster, and where its API server answers.
+
+mod defaults;
+mod immutable;
+mod subnet_defaults;
+mod template;
+mod validation;
+
+use std::collections::BTreeMap;
+
+use crate::cloud_provider::CloudProviderConfigOverrides;
+use crate::common::{ApiEndpoint, Condition, ExtendedLocation, FailureDomain, Future, ObjectReference, Tags};
+use crate::network::{LoadBalancer, PublicIp, Subnet, VirtualNetwork};
+use crate::object::object;
+
+pub use defaults::set_defaults;
+pub use validation::validate;
+
+pub use template::{
+    AzureBastionClass, AzureClusterClassSpec, AzureClusterTemplateResource, AzureClusterTemplateSpec,
+    BastionClass, NetworkClass, set_template_defaults, validate_template,
+};
+
+object! {
+    /// What a cluster's network on Azure shall be.
+    AzureClusterSpec {
+        /// Tags of everything that is made for the cluster, beside those that are always set.
+        additional_tags: Tags,
+        /// The cloud: AzurePublicCloud, AzureChinaCloud or AzureUSGovernmentCloud.
+        azure_environment: String,
+        /// How people reach machines that have no public address.
+        bastion_spec: BastionSpec,
+        /// What the cloud provider's configuration on the machines (azure.json) says beside the usual.
+        cloud_provider_config_overrides: CloudProviderConfigOverrides,
+        /// Whether the control plane's machines are on this network. If it is false, the control plane is elsewhere: its
+        /// address must be set in controlPlaneEndpoint.
+        #[schemars(extend("default" = true))]
+        control_plane_enabled: bool,
+        /// Where the API server answers. Set by the controller unless it is given.
+        control_plane_endpoint: ApiEndpoint,
+        /// A zone at the edge of the network. Needs the gate EdgeZone.
+        extended_location: ExtendedLocation,
+        /// Availability zones, to keep control plane machines out of some of them. The zones that exist are found out.
+        failure_domains: BTreeMap<String, FailureDomain>,
+        /// The AzureClusterIdentity with which the cluster's resources are made.
+        identity_ref: ObjectReference,
+        /// The region.
+        #[schemars(required)]
+        location: String,
+        /// The network.
+        network_spec: NetworkSpec,
+        /// The resource group; the cluster's name if it is not set.
+        resource_group: String,
+        /// The subscription; the controller's own if it is not set.
+        #[serde(rename = "subscriptionID")]
+        subscription_id: String,
+    }
+}
+
+object! {
+    /// The network of a cluster.
+    NetworkSpec {
+        /// Further ports of the API server's load balancer.
+        #[serde(rename = "additionalAPIServerLBPorts")]
+        additional_api_server_lb_ports: Vec<LoadBalancerPort>,
+        /// The load balancer of the API server.
+        #[serde(rename = "apiServerLB")]
+        api_server_lb: LoadBalancer,
+        /// The load balancer for what control plane machines send out, where the API server's is internal.
+        #[serde(rename = "controlPlaneOutboundLB")]
+        control_plane_outbound_lb: LoadBalancer,
+        /// The load balancer for what workers send out, where their subnets have no NAT gateway.
+        #[serde(rename = "nodeOutboundLB")]
+        node_outbound_lb: LoadBalancer,
+        /// Whether the zone with the private name of an internal API server is managed: System or None.
+        #[serde(rename = "privateDNSZone")]
+        #[schemars(extend("enum" = ["System", "None"]))]
+        private_dns_zone: String,
+        /// The zone with the private name of an internal API server.
+        #[serde(rename = "privateDNSZoneName")]
+        private_dns_zone_name: String,
+        /// The resource group of that zone; that of the cluster if it is not set.
+        #[serde(rename = "privateDNSZoneResourceGroup")]
+        private_dns_zone_resource_group: String,
+        /// The subnets.
+        #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+        subnets: Vec<Subnet>,
+        /// The virtual network.
+        vnet: VirtualNetwork,
+    }
+}
+
+object! {
+    /// A port of a load balancer that leads to the same port of the machines.
+    LoadBalancerPort {
+        /// The name of the rule.
+        #[schemars(required)]
+        name: String,
+        /// The port.
+        #[schemars(required)]
+        port: i32,
+    }
+}
+
+object! {
+    /// How people reach machines that have no public address.
+    BastionSpec {
+        /// Azure Bastion.
+        azure_bastion: AzureBastion,
+    }
+}
+
+object! {
+    /// Azure Bastion.
+    AzureBastion {
+        /// Whether native clients may tunnel. Needs the SKU Standard.
+        #[schemars(extend("default" = false))]
+        enable_tunneling: bool,
+        /// The name of the bastion.
+        name: String,
+        /// The public address of the bastion.
+        #[serde(rename = "publicIP")]
+        public_ip: PublicIp,
+        /// Basic or Standard.
+        #[schemars(extend("default" = "Basic", "enum" = ["Basic", "Standard"]))]
+        sku: String,
+        /// The subnet of the bastion.
+        subnet: Subnet,
+    }
+}
+
+object! {
+    /// What a cluster's network on Azure is.
+    AzureClusterStatus {
+        /// What is known of the parts of the network.
+        conditions: Vec<Condition>,
+        /// The availability zones of the region.
+        failure_domains: BTreeMap<String, FailureDomain>,
+        /// Operations of Azure that had not ended when the cluster was last looked at.
+        long_running_operation_states: Vec<Future>,
+        /// Whether the network is ready for machines.
+        ready: bool,
+    }
+}

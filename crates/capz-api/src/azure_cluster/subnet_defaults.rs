@@ -1,0 +1,155 @@
+//! Subnets of a cluster that did not say all of it: names, ranges, security groups, route tables, NAT gateways.
+
+use ipnet::IpNet;
+
+use super::NetworkSpec;
+use crate::network::{NatGateway, PublicIp, RouteTable, SecurityGroup, Subnet, roles};
+
+/// The range of a subnet with the control plane in it.
+pub(crate) const CONTROL_PLANE_CIDR: &str = "10.0.0.0/16";
+
+/// The range of the subnet for workers with this number, counted from 1.
+pub(crate) fn node_cidr(number: usize) -> String {
+    format!("10.{number}.0.0/16")
+}
+
+/// What the parts of a subnet are called.
+struct Names {
+    subnet: String,
+    security_group: String,
+    route_table: Option<String>,
+    nat_gateway: Option<String>,
+}
+
+/// Completes the subnets of the cluster `name`.
+pub(super) fn set(network: &mut NetworkSpec, name: &str, control_plane_enabled: bool) {
+    let subnets = network.subnets.get_or_insert_default();
+    if let Some(subnet) = subnets.iter_mut().find(|subnet| is(subnet, roles::CLUSTER)) {
+        let names = Names {
+            subnet: format!("{name}-subnet"),
+            security_group: format!("{name}-nsg"),
+            route_table: Some(format!("{name}-routetable")),
+            nat_gateway: Some(format!("{name}-natgw")),
+        };
+        complete(subnet, names, CONTROL_PLANE_CIDR);
+    }
+    let has_cluster = subnets.iter().any(|subnet| is(subnet, roles::CLUSTER));
+    if control_plane_enabled {
+        add_control_plane(subnets, name, has_cluster);
+    }
+    add_nodes(subnets, name, has_cluster);
+    if control_plane_enabled {
+        share_route_table(subnets);
+    }
+    // An empty list would be sent where none was.
+    if subnets.is_empty() {
+        network.subnets = None;
+    }
+}
+
+fn add_control_plane(subnets: &mut Vec<Subnet>, name: &str, has_cluster: bool) {
+    let found = subnets.iter().position(|subnet| is(subnet, roles::CONTROL_PLANE));
+    if found.is_none() && has_cluster {
+        return;
+    }
+    let names = Names {
+        subnet: format!("{name}-controlplane-subnet"),
+        security_group: format!("{name}-controlplane-nsg"),
+        route_table: None,
+        nat_gateway: None,
+    };
+    match found.and_then(|index| subnets.get_mut(index)) {
+        Some(subnet) => complete(subnet, names, CONTROL_PLANE_CIDR),
+        None => {
+            let mut subnet = of_role(roles::CONTROL_PLANE);
+            complete(&mut subnet, names, CONTROL_PLANE_CIDR);
+            subnets.push(subnet);
+        }
+    }
+}
+
+fn add_nodes(subnets: &mut Vec<Subnet>, name: &str, has_cluster: bool) {
+    let names = |subnet: String, nat_gateway: String| Names {
+        subnet,
+        security_group: format!("{name}-node-nsg"),
+        route_table: Some(format!("{name}-node-routetable")),
+        nat_gateway: Some(nat_gateway),
+    };
+    let mut number = 0;
+    for subnet in subnets.iter_mut().filter(|subnet| is(subnet, roles::NODE)) {
+        number += 1;
+        let names = names(format!("{name}-node-subnet-{number}"), format!("{name}-node-natgw-{number}"));
+        complete(subnet, names, &node_cidr(number));
+    }
+    if number == 0 && !has_cluster {
+        let mut subnet = of_role(roles::NODE);
+        complete(
+            &mut subnet,
+            names(format!("{name}-node-subnet"), format!("{name}-node-natgw")),
+            &node_cidr(1),
+        );
+        subnets.push(subnet);
+    }
+}
+
+/// The control plane takes the route table of the workers.
+fn share_route_table(subnets: &mut [Subnet]) {
+    let table = subnets
+        .iter()
+        .filter(|subnet| is(subnet, roles::NODE) || is(subnet, roles::CLUSTER))
+        .find_map(|subnet| subnet.route_table.as_ref()?.name.clone())
+        .filter(|name| !name.is_empty());
+    let Some(table) = table else { return };
+    for subnet in subnets.iter_mut().filter(|subnet| is(subnet, roles::CONTROL_PLANE)) {
+        fill(&mut subnet.route_table.get_or_insert_default().name, table.clone());
+    }
+}
+
+fn complete(subnet: &mut Subnet, names: Names, cidr: &str) {
+    fill(&mut subnet.name, names.subnet);
+    if subnet.cidr_blocks.as_ref().is_none_or(Vec::is_empty) {
+        subnet.cidr_blocks = Some(vec![cidr.to_owned()]);
+    }
+    fill(&mut subnet.security_group.get_or_insert_with(SecurityGroup::default).name, names.security_group);
+    if let Some(name) = names.route_table {
+        fill(&mut subnet.route_table.get_or_insert_with(RouteTable::default).name, name);
+    }
+    if let Some(name) = names.nat_gateway {
+        add_nat_gateway(subnet, name);
+    }
+}
+
+/// A subnet that exists keeps the way out that it has; workers with IPv6 go out by a load balancer.
+fn add_nat_gateway(subnet: &mut Subnet, name: String) {
+    let exists = subnet.id.as_deref().is_some_and(|id| !id.is_empty());
+    let ipv6 = is_ipv6(subnet);
+    if exists || (ipv6 && !is(subnet, roles::CLUSTER)) {
+        return;
+    }
+    let gateway = subnet.nat_gateway.get_or_insert_with(NatGateway::default);
+    fill(&mut gateway.name, name);
+    if !ipv6 {
+        let address = format!("pip-{}", gateway.name.as_deref().unwrap_or_default());
+        fill(&mut gateway.ip.get_or_insert_with(PublicIp::default).name, address);
+    }
+}
+
+/// Whether one of the subnet's ranges is of IPv6.
+pub(super) fn is_ipv6(subnet: &Subnet) -> bool {
+    subnet.cidr_blocks.iter().flatten().any(|range| matches!(range.parse(), Ok(IpNet::V6(_))))
+}
+
+pub(super) fn is(subnet: &Subnet, role: &str) -> bool {
+    subnet.role.as_deref() == Some(role)
+}
+
+fn of_role(role: &str) -> Subnet {
+    Subnet { role: Some(role.to_owned()), ..Subnet::default() }
+}
+
+/// Sets what is empty.
+pub(super) fn fill(member: &mut Option<String>, value: String) {
+    if member.as_deref().unwrap_or_default().is_empty() {
+        *member = Some(value);
+    }
+}

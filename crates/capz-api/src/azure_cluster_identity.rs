@@ -1,0 +1,194 @@
+//! AzureClusterIdentity: with whose rights a cluster's resources are made, and which namespaces may use it.
+
+use std::collections::BTreeMap;
+
+use crate::common::{Condition, LabelRequirement, LabelSelector, SecretReference};
+use crate::field_error::{FieldErrors, Path};
+use crate::immutable::{Fixed, Rule, check as check_rules};
+use crate::object::object;
+
+object! {
+    /// With whose rights a cluster's resources are made.
+    AzureClusterIdentitySpec {
+        /// The namespaces whose clusters may use the identity. Without it none may; an empty one lets all.
+        allowed_namespaces: AllowedNamespaces,
+        /// The file with the certificate, for ServicePrincipalCertificate; it comes before clientSecret.
+        cert_path: String,
+        /// The client id (application id).
+        #[serde(rename = "clientID")]
+        #[schemars(required)]
+        client_id: String,
+        /// The Secret with the client secret, or with the certificate.
+        client_secret: SecretReference,
+        /// The id of the identity, for UserAssignedMSI. Deprecated.
+        #[serde(rename = "resourceID")]
+        resource_id: String,
+        /// The tenant.
+        #[serde(rename = "tenantID")]
+        #[schemars(required)]
+        tenant_id: String,
+        /// What proves the identity.
+        #[serde(rename = "type")]
+        #[schemars(required, extend("enum" = [
+            "ServicePrincipal", "UserAssignedMSI", "ManualServicePrincipal", "ServicePrincipalCertificate",
+            "WorkloadIdentity", "UserAssignedIdentityCredential"
+        ]))]
+        kind: String,
+        /// The cloud of the credentials at userAssignedIdentityCredentialsPath: public, china or usgovernment.
+        user_assigned_identity_credentials_cloud_type: String,
+        /// The file with credentials, for UserAssignedIdentityCredential.
+        user_assigned_identity_credentials_path: String,
+    }
+}
+
+object! {
+    /// Namespaces, by name or by label.
+    AllowedNamespaces {
+        /// Names of namespaces.
+        list: Vec<String>,
+        /// Labels of namespaces.
+        selector: LabelSelector,
+    }
+}
+
+object! {
+    /// What is known of an identity.
+    AzureClusterIdentityStatus {
+        /// What is known of it.
+        conditions: Vec<Condition>,
+    }
+}
+
+const RULES: [Rule; 1] = [("spec.type", Fixed::Always)];
+
+/// What is wrong with an identity, where `old` is what it was.
+pub fn validate(new: &AzureClusterIdentitySpec, old: Option<&AzureClusterIdentitySpec>) -> FieldErrors {
+    let mut errors = FieldErrors::default();
+    let path = Path::new("spec");
+    let kind = new.kind.as_deref().unwrap_or_default();
+    for (member, value, wanted) in [
+        ("resourceID", &new.resource_id, "UserAssignedMSI"),
+        (
+            "userAssignedIdentityCredentialsPath",
+            &new.user_assigned_identity_credentials_path,
+            "UserAssignedIdentityCredential",
+        ),
+        (
+            "userAssignedIdentityCredentialsCloudType",
+            &new.user_assigned_identity_credentials_cloud_type,
+            "UserAssignedIdentityCredential",
+        ),
+    ] {
+        if value.as_deref().is_some_and(|value| !value.is_empty()) && kind != wanted {
+            errors.forbidden(
+                &path.child(member),
+                format_args!("it is only for identities of the type {wanted}; this one is {kind}"),
+            );
+        }
+    }
+    if let Some(old) = old {
+        check_rules(
+            &RULES,
+            &serde_json::json!({ "spec": old }),
+            &serde_json::json!({ "spec": new }),
+            &mut errors,
+        );
+    }
+    errors
+}
+
+/// Whether clusters of a namespace may use an identity.
+pub fn is_allowed(
+    allowed: Option<&AllowedNamespaces>,
+    namespace: &str,
+    labels: Option<&BTreeMap<String, String>>,
+) -> bool {
+    let Some(allowed) = allowed else { return false };
+    if allowed.list.is_none() && allowed.selector.is_none() {
+        return true;
+    }
+    if allowed.list.iter().flatten().any(|name| name == namespace) {
+        return true;
+    }
+    let Some(selector) = &allowed.selector else { return false };
+    let none = BTreeMap::new();
+    is_selected(selector, labels.unwrap_or(&none))
+}
+
+/// A selector without a requirement selects nothing here, unlike elsewhere in Kubernetes: nobody has to fear that an
+/// unfinished one opens the identity to all.
+fn is_selected(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
+    let wanted = selector.match_labels.iter().flatten();
+    let requirements = selector.match_expressions.as_deref().unwrap_or_default();
+    if wanted.clone().next().is_none() && requirements.is_empty() {
+        return false;
+    }
+    wanted.clone().all(|(key, value)| labels.get(key) == Some(value))
+        && requirements.iter().all(|requirement| holds(requirement, labels))
+}
+
+/// Whether a requirement holds; one that nobody understands does not.
+fn holds(requirement: &LabelRequirement, labels: &BTreeMap<String, String>) -> bool {
+    let Some(key) = &requirement.key else { return false };
+    let values = requirement.values.as_deref().unwrap_or_default();
+    let value = labels.get(key);
+    match requirement.operator.as_deref() {
+        Some("In") => value.is_some_and(|value| values.contains(value)),
+        Some("NotIn") => value.is_none_or(|value| !values.contains(value)),
+        Some("Exists") => value.is_some(),
+        Some("DoesNotExist") => value.is_none(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{AllowedNamespaces, AzureClusterIdentitySpec, is_allowed, validate};
+
+    /// CAPZ-157: who may use an identity.
+    #[test]
+    fn namespaces_are_allowed_by_name_or_label() {
+        let labels = [("team".to_owned(), "a".to_owned())].into();
+        for (allowed, expected) in [
+            (json!(null), false),
+            (json!({}), true),
+            (json!({ "list": ["a"] }), true),
+            (json!({ "list": ["b"] }), false),
+            (json!({ "list": ["b"], "selector": {} }), false),
+            (json!({ "selector": { "matchLabels": { "team": "a" } } }), true),
+            (json!({ "selector": { "matchLabels": { "team": "b" } } }), false),
+            (
+                json!({ "list": ["b"], "selector": { "matchExpressions": [{ "key": "team", "operator": "Exists" }] } }),
+                true,
+            ),
+            (
+                json!({ "selector": { "matchExpressions": [{ "key": "team", "operator": "NotIn", "values": ["a"] }] } }),
+                false,
+            ),
+            (json!({ "selector": { "matchExpressions": [{ "key": "team", "operator": "Likes" }] } }), false),
+        ] {
+            let parsed: Option<AllowedNamespaces> = serde_json::from_value(allowed.clone()).unwrap();
+            assert_eq!(is_allowed(parsed.as_ref(), "a", Some(&labels)), expected, "{allowed}");
+        }
+    }
+
+    /// CAPZ-158: members of one type alone, and a type that stays.
+    #[test]
+    fn members_fit_the_type_which_stays() {
+        let spec = |value| serde_json::from_value::<AzureClusterIdentitySpec>(value).unwrap();
+        let principal = spec(json!({ "type": "ServicePrincipal", "resourceID": "x" }));
+        assert_eq!(
+            validate(&principal, None).message(),
+            "spec.resourceID: Forbidden: it is only for identities of the type UserAssignedMSI; this one is ServicePrincipal"
+        );
+        let msi = spec(json!({ "type": "UserAssignedMSI", "resourceID": "x" }));
+        assert!(validate(&msi, None).is_empty());
+        assert!(
+            validate(&msi, Some(&principal))
+                .message()
+                .starts_with("spec.type: Invalid value: \"UserAssignedMSI\"")
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! AzureMachinePoolMachine: an instance of a scale set.
+
+use crate::common::{Condition, Future, ObjectReference};
+use crate::field_error::{FieldErrors, Path};
+use crate::object::object;
+
+object! {
+    /// Which instance of a scale set it is.
+    AzureMachinePoolMachineSpec {
+        /// The instance's id in the scale set.
+        #[serde(rename = "instanceID")]
+        instance_id: String,
+        /// The id of the instance, with azure:// before it.
+        #[serde(rename = "providerID")]
+        #[schemars(required)]
+        provider_id: String,
+    }
+}
+
+object! {
+    /// What an instance of a scale set is.
+    AzureMachinePoolMachineStatus {
+        /// What is known of the instance.
+        conditions: Vec<Condition>,
+        /// What is wrong with the instance for good, in words.
+        failure_message: String,
+        /// What is wrong with the instance for good, in one word.
+        failure_reason: String,
+        /// The name of the instance.
+        instance_name: String,
+        /// Whether the instance is as the scale set says now.
+        latest_model_applied: bool,
+        /// Operations of Azure that had not ended when the instance was last looked at.
+        long_running_operation_states: Vec<Future>,
+        /// The node of the instance.
+        node_ref: ObjectReference,
+        /// The state of the instance in Azure.
+        provisioning_state: String,
+        /// Whether the instance's node is ready.
+        ready: bool,
+        /// The version of Kubernetes of the instance's node.
+        version: String,
+    }
+}
+
+/// What is wrong with an instance, where `old` is what it was: it stays the instance that it is.
+pub fn validate_instance(
+    new: &AzureMachinePoolMachineSpec,
+    old: Option<&AzureMachinePoolMachineSpec>,
+) -> FieldErrors {
+    let mut errors = FieldErrors::default();
+    let before = old.and_then(|old| old.provider_id.as_deref()).unwrap_or_default();
+    let now = new.provider_id.as_deref().unwrap_or_default();
+    if !before.is_empty() && before != now {
+        errors.invalid(&Path::new("spec.providerID"), now, "providerID is immutable");
+    }
+    errors
+}

@@ -1,0 +1,248 @@
+//! What several kinds hold: references, conditions, endpoints, operations that are under way.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::object::object;
+
+/// Tags of Azure resources by key.
+pub type Tags = BTreeMap<String, String>;
+
+object! {
+    /// An address at which an API server answers.
+    ApiEndpoint {
+        /// The host name or address.
+        #[schemars(length(max = 512))]
+        host: String,
+        /// The port.
+        port: i32,
+    }
+}
+
+object! {
+    /// A reference to another object.
+    ObjectReference {
+        /// The API version of the object.
+        api_version: String,
+        /// A member inside the object.
+        field_path: String,
+        /// The kind of the object.
+        kind: String,
+        /// The name of the object.
+        name: String,
+        /// The namespace of the object.
+        namespace: String,
+        /// The resource version at which the object was seen.
+        resource_version: String,
+        /// The UID of the object.
+        uid: String,
+    }
+}
+
+object! {
+    /// A reference to a Secret.
+    SecretReference {
+        /// The name of the Secret.
+        name: String,
+        /// The namespace of the Secret.
+        namespace: String,
+    }
+}
+
+object! {
+    /// What is known of one aspect of an object.
+    Condition {
+        /// The time at which the status last changed.
+        #[schemars(required, extend("format" = "date-time"))]
+        last_transition_time: String,
+        /// A message for people about the last change.
+        #[schemars(length(min = 1, max = 10240))]
+        message: String,
+        /// Why the status last changed, in one word.
+        #[schemars(length(min = 1, max = 256))]
+        reason: String,
+        /// How bad it is that the status is False: Error, Warning or Info.
+        #[schemars(length(max = 32))]
+        severity: String,
+        /// True, False or Unknown.
+        #[schemars(required)]
+        status: String,
+        /// The aspect.
+        #[serde(rename = "type")]
+        #[schemars(required, length(min = 1, max = 256))]
+        condition: String,
+    }
+}
+
+object! {
+    /// A long-running operation of Azure that had not ended when the object was last looked at. Whoever looks next goes on
+    /// with it.
+    Future {
+        /// What it takes to ask for the operation again, in URL-safe base64.
+        #[schemars(required)]
+        data: String,
+        /// The name of the resource.
+        #[schemars(required)]
+        name: String,
+        /// The resource group of the resource.
+        resource_group: String,
+        /// The kind of resource.
+        #[schemars(required)]
+        service_name: String,
+        /// PUT, PATCH or DELETE.
+        #[serde(rename = "type")]
+        #[schemars(required)]
+        operation: String,
+    }
+}
+
+object! {
+    /// A failure domain: an availability zone of the region.
+    FailureDomain {
+        /// Further facts about the failure domain.
+        attributes: BTreeMap<String, String>,
+        /// Whether control plane machines may be placed in it.
+        control_plane: bool,
+    }
+}
+
+object! {
+    /// A zone at the edge of the network that belongs to a region.
+    ExtendedLocation {
+        /// The name of the zone.
+        #[schemars(required)]
+        name: String,
+        /// The type of the zone.
+        #[serde(rename = "type")]
+        #[schemars(required, extend("enum" = ["EdgeZone"]))]
+        kind: String,
+    }
+}
+
+object! {
+    /// A query over labels. All of its parts must hold.
+    LabelSelector {
+        /// Requirements on labels.
+        #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+        match_expressions: Vec<LabelRequirement>,
+        /// Labels that must have just these values.
+        match_labels: BTreeMap<String, String>,
+    }
+}
+
+object! {
+    /// A requirement on one label.
+    LabelRequirement {
+        /// The key of the label.
+        #[schemars(required)]
+        key: String,
+        /// In, NotIn, Exists or DoesNotExist.
+        #[schemars(required)]
+        operator: String,
+        /// The values for In and NotIn.
+        #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+        values: Vec<String>,
+    }
+}
+
+object! {
+    /// Labels and annotations of what is made from a template.
+    TemplateMetadata {
+        /// Annotations.
+        annotations: BTreeMap<String, String>,
+        /// Labels.
+        labels: BTreeMap<String, String>,
+    }
+}
+
+/// A quantity as Kubernetes writes it: a number, or a text such as `500m` or `8Gi`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Quantity(pub Value);
+
+impl Quantity {
+    /// As a number, if it is a plain one.
+    pub fn as_f64(&self) -> Option<f64> {
+        match &self.0 {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+}
+
+impl JsonSchema for Quantity {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Quantity".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [{ "type": "integer" }, { "type": "string" }],
+            "pattern": r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$",
+            "x-kubernetes-int-or-string": true
+        })
+    }
+}
+
+/// A number, or a text with a share in percent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum IntOrPercent {
+    /// How many.
+    Number(i32),
+    /// A share such as `20%`.
+    Share(String),
+}
+
+impl IntOrPercent {
+    /// How many that is of `whole`, rounded up or down; `None` where the text is no share.
+    pub fn of(&self, whole: u32, round_up: bool) -> Option<u32> {
+        match self {
+            Self::Number(number) => u32::try_from(*number).ok(),
+            Self::Share(text) => {
+                let share: u64 = text.strip_suffix('%')?.parse().ok()?;
+                let product = share.checked_mul(u64::from(whole))?;
+                u32::try_from(if round_up { product.div_ceil(100) } else { product / 100 }).ok()
+            }
+        }
+    }
+}
+
+impl JsonSchema for IntOrPercent {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "IntOrPercent".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [{ "type": "integer" }, { "type": "string" }],
+            "x-kubernetes-int-or-string": true
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::IntOrPercent;
+
+    /// CAPZ-136: shares of replicas.
+    #[test]
+    fn shares_are_rounded_as_asked() {
+        let share = |text: &str| IntOrPercent::Share(text.into());
+        for (value, whole, round_up, expected) in [
+            (IntOrPercent::Number(2), 20, true, Some(2)),
+            (share("20%"), 20, true, Some(4)),
+            (share("20%"), 21, true, Some(5)),
+            (share("20%"), 21, false, Some(4)),
+            (share("0%"), 21, true, Some(0)),
+            (share("a fifth"), 21, true, None),
+            (IntOrPercent::Number(-1), 21, true, None),
+        ] {
+            assert_eq!(value.of(whole, round_up), expected, "{value:?} of {whole}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The kinds: names, columns, and the types that their schemas are printed from.
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Value, json};
+
+use crate::azure_cluster::{AzureClusterSpec, AzureClusterStatus, AzureClusterTemplateSpec};
+use crate::azure_cluster_identity::{AzureClusterIdentitySpec, AzureClusterIdentityStatus};
+use crate::azure_machine::{
+    AzureMachineSpec, AzureMachineStatus, AzureMachineTemplateSpec, AzureMachineTemplateStatus,
+};
+use crate::azure_machine_pool::{
+    AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus, AzureMachinePoolSpec, AzureMachinePoolStatus,
+};
+
+/// The group of all kinds.
+pub const GROUP: &str = "infrastructure.cluster.x-k8s.io";
+/// The version that is served and stored.
+pub const VERSION: &str = "v1beta1";
+
+/// A kind.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// Its name.
+    pub name: &'static str,
+    /// What one object is, in a sentence.
+    pub description: &'static str,
+    /// Its short name, if it has one.
+    pub short: Option<&'static str>,
+    /// What `kubectl get` shows.
+    pub columns: &'static [Column],
+    /// Whether a webhook refuses an object with a text alone (403), as clients of this kind know it, and not with causes.
+    pub refused_by_text: bool,
+    pub(super) spec: fn(&mut SchemaGenerator) -> Value,
+    pub(super) status: Option<fn(&mut SchemaGenerator) -> Value>,
+}
+
+impl Kind {
+    /// Its name in paths.
+    pub fn plural(&self) -> String {
+        let name = self.name.to_lowercase();
+        match name.strip_suffix('y') {
+            Some(stem) => format!("{stem}ies"),
+            None => format!("{name}s"),
+        }
+    }
+}
+
+/// A column of `kubectl get`.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    name: &'static str,
+    path: &'static str,
+    kind: &'static str,
+    /// Whether it is shown with `-o wide` alone.
+    wide: bool,
+}
+
+impl Column {
+    const fn new(name: &'static str, path: &'static str) -> Self {
+        Self { name, path, kind: "string", wide: false }
+    }
+
+    const fn wide(name: &'static str, path: &'static str) -> Self {
+        Self { name, path, kind: "string", wide: true }
+    }
+
+    const fn age() -> Self {
+        Self { name: "Age", path: ".metadata.creationTimestamp", kind: "date", wide: false }
+    }
+
+    pub(super) fn value(&self) -> Value {
+        let mut column = json!({ "name": self.name, "jsonPath": self.path, "type": self.kind });
+        if self.wide {
+            column["priority"] = json!(1);
+        }
+        column
+    }
+}
+
+const CLUSTER: &str = r".metadata.labels.cluster\.x-k8s\.io/cluster-name";
+const READY: &str = ".status.conditions[?(@.type=='Ready')].status";
+const REASON: &str = ".status.conditions[?(@.type=='Ready')].reason";
+const SEVERITY: &str = ".status.conditions[?(@.type=='Ready')].severity";
+const MESSAGE: &str = ".status.conditions[?(@.type=='Ready')].message";
+const PROVIDER_ID: &str = ".spec.providerID";
+const STATE: &str = ".status.provisioningState";
+
+fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
+    generator.subschema_for::<T>().to_value()
+}
+
+/// All kinds.
+pub static KINDS: [Kind; 7] = [
+    Kind {
+        name: "AzureCluster",
+        description: "AzureCluster is the network of a cluster on Azure, and where its API server answers.",
+        short: None,
+        columns: &[
+            Column::new("Cluster", CLUSTER),
+            Column::new("Ready", READY),
+            Column::new("Reason", REASON),
+            Column::wide("Message", MESSAGE),
+            Column::wide("Resource Group", ".spec.resourceGroup"),
+            Column::wide("SubscriptionID", ".spec.subscriptionID"),
+            Column::wide("Location", ".spec.location"),
+            Column::wide("Endpoint", ".spec.controlPlaneEndpoint.host"),
+            Column::age(),
+        ],
+        refused_by_text: false,
+        spec: schema_of::<AzureClusterSpec>,
+        status: Some(schema_of::<AzureClusterStatus>),
+    },
+    Kind {
+        name: "AzureClusterTemplate",
+        description: "AzureClusterTemplate is what the AzureClusters of a ClusterClass are made from.",
+        short: None,
+        columns: &[],
+        refused_by_text: false,
+        spec: schema_of::<AzureClusterTemplateSpec>,
+        status: None,
+    },
+    Kind {
+        name: "AzureClusterIdentity",
+        description: "AzureClusterIdentity is with whose rights clusters' resources are made, and who may use them.",
+        short: None,
+        columns: &[Column::new("Type", ".spec.type"), Column::age()],
+        refused_by_text: false,
+        spec: schema_of::<AzureClusterIdentitySpec>,
+        status: Some(schema_of::<AzureClusterIdentityStatus>),
+    },
+    Kind {
+        name: "AzureMachine",
+        description: "AzureMachine is a virtual machine on Azure.",
+        short: None,
+        columns: &[
+            Column::wide("Cluster", CLUSTER),
+            Column::new("Ready", READY),
+            Column::new("Severity", SEVERITY),
+            Column::new("Reason", REASON),
+            Column::wide("Message", MESSAGE),
+            Column::new("State", ".status.vmState"),
+            Column::wide("Machine", ".metadata.ownerReferences[?(@.kind==\"Machine\")].name"),
+            Column::wide("VM ID", PROVIDER_ID),
+            Column::wide("VM Size", ".spec.vmSize"),
+            Column::age(),
+        ],
+        refused_by_text: false,
+        spec: schema_of::<AzureMachineSpec>,
+        status: Some(schema_of::<AzureMachineStatus>),
+    },
+    Kind {
+        name: "AzureMachineTemplate",
+        description: "AzureMachineTemplate is what AzureMachines are made from.",
+        short: None,
+        columns: &[],
+        refused_by_text: false,
+        spec: schema_of::<AzureMachineTemplateSpec>,
+        status: Some(schema_of::<AzureMachineTemplateStatus>),
+    },
+    Kind {
+        name: "AzureMachinePool",
+        description: "AzureMachinePool is a scale set of virtual machines on Azure.",
+        short: Some("amp"),
+        columns: &[
+            Column::new("Replicas", ".status.replicas"),
+            Column::new("Ready", ".status.ready"),
+            Column::new("State", STATE),
+            Column::wide("Cluster", CLUSTER),
+            Column::wide("MachinePool", ".metadata.ownerReferences[?(@.kind==\"MachinePool\")].name"),
+            Column::wide("VMSS ID", PROVIDER_ID),
+            Column::wide("VM Size", ".spec.template.vmSize"),
+            Column::age(),
+        ],
+        refused_by_text: true,
+        spec: schema_of::<AzureMachinePoolSpec>,
+        status: Some(schema_of::<AzureMachinePoolStatus>),
+    },
+    Kind {
+        name: "AzureMachinePoolMachine",
+        description: "AzureMachinePoolMachine is an instance of a scale set on Azure.",
+        short: Some("ampm"),
+        columns: &[
+            Column::new("Version", ".status.version"),
+            Column::new("Ready", ".status.ready"),
+            Column::new("State", STATE),
+            Column::wide("Cluster", CLUSTER),
+            Column::wide("VMSS VM ID", PROVIDER_ID),
+            Column::age(),
+        ],
+        refused_by_text: true,
+        spec: schema_of::<AzureMachinePoolMachineSpec>,
+        status: Some(schema_of::<AzureMachinePoolMachineStatus>),
+    },
+];

@@ -1,0 +1,87 @@
+//! A structural schema from a type: what `schemars` prints, in the form that Kubernetes takes.
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use super::Kind;
+
+/// The schema of a kind's objects.
+pub(super) fn of(kind: &Kind) -> Value {
+    let mut generator =
+        SchemaSettings::openapi3().with(|settings| settings.inline_subschemas = true).into_generator();
+    let mut properties = Map::new();
+    properties.insert(
+        "apiVersion".to_owned(),
+        json!({ "type": "string", "description": "The version of the API that the object is written in." }),
+    );
+    properties
+        .insert("kind".to_owned(), json!({ "type": "string", "description": "The kind of the object." }));
+    properties.insert("metadata".to_owned(), json!({ "type": "object" }));
+    for (member, schema) in [("spec", Some(kind.spec)), ("status", kind.status)] {
+        let Some(schema) = schema else { continue };
+        let mut schema = schema(&mut generator);
+        make_structural(&mut schema);
+        properties.insert(member.to_owned(), schema);
+    }
+    json!({ "type": "object", "description": kind.description, "properties": properties })
+}
+
+/// Kubernetes has no lists of types. Every member of ours is optional in Rust, so that `schemars` lets it be `null`, but for
+/// those that are marked `required`: these are what the object must have.
+fn make_structural(schema: &mut Value) {
+    let Some(members) = schema.as_object_mut() else { return };
+    members.remove("title");
+    if let Some(Value::String(text)) = members.get_mut("description") {
+        *text = text.replace('\n', " ");
+    }
+    let mut required = Vec::new();
+    if let Some(Value::Object(properties)) = members.get_mut("properties") {
+        for (name, property) in properties.iter_mut() {
+            if !take_null(property) {
+                required.push(name.clone());
+            }
+            make_structural(property);
+        }
+    }
+    if !required.is_empty() {
+        required.sort();
+        members.insert("required".to_owned(), required.into());
+    }
+    for member in ["items", "additionalProperties"] {
+        if let Some(schema) = members.get_mut(member) {
+            make_structural(schema);
+        }
+    }
+}
+
+/// Takes away that a value may be `null`, and says whether it might.
+fn take_null(schema: &mut Value) -> bool {
+    let Some(members) = schema.as_object_mut() else { return false };
+    if let Some(Value::Array(types)) = members.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            members.insert("type".to_owned(), only);
+        }
+        return true;
+    }
+    if members.remove("nullable").is_some() {
+        return true;
+    }
+    let null = json!({ "type": "null" });
+    match members.get_mut("anyOf") {
+        Some(Value::Array(choices)) if choices.contains(&null) => {
+            choices.retain(|choice| *choice != null);
+            // What is left is one schema, which takes its place beside the description.
+            if let [Value::Object(only)] = choices.as_slice() {
+                let only = only.clone();
+                members.remove("anyOf");
+                for (member, value) in only {
+                    members.entry(member).or_insert(value);
+                }
+            }
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,107 @@
+//! Members that cannot be changed: a table a kind, and one comparison.
+
+use serde_json::Value;
+
+use crate::field_error::{FieldErrors, Path};
+
+/// Until when a member can be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fixed {
+    /// From the beginning: also absence stays.
+    Always,
+    /// Once it is set.
+    OnceSet,
+    /// It may be taken away, nothing else.
+    OnlyCleared,
+}
+
+/// A member and until when it can be changed.
+pub type Rule = (&'static str, Fixed);
+
+/// Compares members of two objects. Rules name members by their path with dots; what is empty (no text, no entries,
+/// `false`, `null`) counts as absent, as it does for clients written in Go.
+pub fn check(rules: &[Rule], old: &Value, new: &Value, errors: &mut FieldErrors) {
+    for (path, fixed) in rules {
+        check_member(&Path::new(path), *fixed, at(old, path), at(new, path), errors);
+    }
+}
+
+/// Compares one member.
+pub fn check_member(
+    path: &Path,
+    fixed: Fixed,
+    old: Option<&Value>,
+    new: Option<&Value>,
+    errors: &mut FieldErrors,
+) {
+    if old == new {
+        return;
+    }
+    let shown = new.cloned().unwrap_or_default();
+    match (old, new, fixed) {
+        (None, None, _) | (None, _, Fixed::OnceSet) | (Some(_), None, Fixed::OnlyCleared) => {}
+        (Some(_), None, _) => errors.invalid(
+            path,
+            shown,
+            "field is immutable, unable to set an empty value if it was already set",
+        ),
+        (None, Some(_), _) => errors.invalid(
+            path,
+            shown,
+            "field is immutable, unable to assign a value if it was already empty",
+        ),
+        (Some(_), Some(_), _) => errors.invalid(path, shown, "field is immutable"),
+    }
+}
+
+/// The member at a path with dots, unless it is empty.
+pub fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    let value = path.split('.').try_fold(object, |value, member| value.get(member))?;
+    (!is_empty(value)).then_some(value)
+}
+
+/// Whether Go's clients would not send it.
+pub fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(entries) => entries.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(true) | Value::Number(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Fixed, check};
+    use crate::field_error::FieldErrors;
+
+    #[test]
+    fn a_member_stays_as_its_rule_says() {
+        let (none, a, b) = (json!({}), json!({ "spec": { "x": "a" } }), json!({ "spec": { "x": "b" } }));
+        let empty = json!({ "spec": { "x": "" } });
+        for (fixed, old, new, expected) in [
+            (Fixed::Always, &a, &a, None),
+            (Fixed::Always, &none, &empty, None),
+            (Fixed::Always, &a, &b, Some("spec.x: Invalid value: \"b\": field is immutable")),
+            (Fixed::Always, &a, &none, Some("unable to set an empty value")),
+            (Fixed::Always, &none, &a, Some("unable to assign a value")),
+            (Fixed::OnceSet, &none, &a, None),
+            (Fixed::OnceSet, &a, &b, Some("field is immutable")),
+            (Fixed::OnceSet, &a, &none, Some("unable to set an empty value")),
+            (Fixed::OnlyCleared, &a, &none, None),
+            (Fixed::OnlyCleared, &none, &a, Some("unable to assign a value")),
+        ] {
+            let mut errors = FieldErrors::default();
+            check(&[("spec.x", fixed)], old, new, &mut errors);
+            match expected {
+                None => assert!(errors.is_empty(), "{fixed:?} {old} {new}: {}", errors.message()),
+                Some(words) => {
+                    assert!(errors.message().contains(words), "{fixed:?} {old} {new}: {}", errors.message())
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The kinds of `infrastructure.cluster.x-k8s.io` for clusters on Azure: what their objects hold, what they are by default,
+//! what they must hold to, and their custom resource definitions. All of it is functions of values: no client, no clock.
+//!
+//! ```text
+//!  object as sent ──set_defaults(new, Context)──▶ object as stored ──validate(new, old, Context)──▶ FieldErrors
+//!        ▲                                                                                            │
+//!   webhooks, tests, `cerulean plan`                                            Status with causes ◀──┘
+//! ```
+//!
+//! Members that a type does not name survive, at every level, so that a newer or older manager beside this one loses nothing.
+
+pub mod admission;
+pub mod azure_cluster;
+pub mod azure_cluster_identity;
+pub mod azure_machine;
+pub mod azure_machine_pool;
+mod cloud_provider;
+mod common;
+mod context;
+pub mod crd;
+mod field_error;
+mod immutable;
+pub mod machine;
+mod names;
+pub mod network;
+mod object;
+
+pub use cloud_provider::{BackOff, CloudProviderConfigOverrides, RateLimit, RateLimitConfig};
+pub use common::{
+    ApiEndpoint, Condition, ExtendedLocation, FailureDomain, Future, IntOrPercent, LabelRequirement,
+    LabelSelector, ObjectReference, Quantity, SecretReference, Tags, TemplateMetadata,
+};
+pub use context::{Context, Gates, Lookup, Random};
+pub use field_error::{FieldError, FieldErrors, Path, Reason};

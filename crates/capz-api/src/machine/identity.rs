@@ -1,0 +1,136 @@
+//! The identity that a machine has in Azure.
+
+use azure_types::ResourceId;
+use serde_json::json;
+
+use crate::field_error::{FieldErrors, Path};
+use crate::names;
+use crate::object::object;
+
+/// Kinds of identities.
+pub mod kinds {
+    /// No identity.
+    pub const NONE: &str = "None";
+    /// One that comes and goes with the machine.
+    pub const SYSTEM_ASSIGNED: &str = "SystemAssigned";
+    /// Some that exist by themselves.
+    pub const USER_ASSIGNED: &str = "UserAssigned";
+}
+
+/// The role Contributor (Azure, "Azure built-in roles").
+const CONTRIBUTOR: &str = "b24988ac-6180-42a0-ab88-20f7382dd24c";
+
+object! {
+    /// An identity that exists by itself.
+    UserAssignedIdentity {
+        /// The id of the identity, with or without azure:// before it.
+        #[serde(rename = "providerID")]
+        #[schemars(required)]
+        provider_id: String,
+    }
+}
+
+object! {
+    /// The role of an identity that comes and goes with the machine.
+    SystemAssignedRole {
+        /// The id of the role's definition.
+        #[serde(rename = "definitionID")]
+        definition_id: String,
+        /// The name of the role assignment, a GUID.
+        name: String,
+        /// Where the role holds: the id of a subscription, a resource group or a resource.
+        scope: String,
+    }
+}
+
+/// Contributor of a subscription, where nothing else was said.
+pub(crate) fn contributor(role: &mut SystemAssignedRole, subscription: &str) {
+    let missing = |text: &Option<String>| text.as_deref().unwrap_or_default().is_empty();
+    if missing(&role.scope) {
+        role.scope = Some(format!("/subscriptions/{subscription}/"));
+    }
+    if missing(&role.definition_id) {
+        role.definition_id = Some(format!(
+            "/subscriptions/{subscription}/providers/Microsoft.Authorization/roleDefinitions/{CONTRIBUTOR}"
+        ));
+    }
+}
+
+/// Identities that exist by themselves are named where, and only where, the machine has such.
+pub(crate) fn check_user_assigned(
+    kind: Option<&str>,
+    identities: Option<&[UserAssignedIdentity]>,
+    path: &Path,
+    errors: &mut FieldErrors,
+) {
+    let identities = identities.unwrap_or_default();
+    let wanted = kind == Some(kinds::USER_ASSIGNED);
+    if wanted && identities.is_empty() {
+        errors.required(path, "must be specified for the 'UserAssigned' identity type");
+    }
+    if !wanted && !identities.is_empty() {
+        errors.invalid(
+            path,
+            json!(identities),
+            "userAssignedIdentities needs the identity type 'UserAssigned'",
+        );
+    }
+    for (index, identity) in identities.iter().enumerate() {
+        let id = identity.provider_id.as_deref().unwrap_or_default();
+        let plain = id.strip_prefix("azure://").unwrap_or(id);
+        let path = path.index(index).child("providerID");
+        match ResourceId::parse(plain) {
+            Ok(id) if id.resource_type().eq_ignore_ascii_case("Microsoft.ManagedIdentity/userAssignedIdentities") => {}
+            _ => errors.invalid(
+                &path,
+                id,
+                "must be the id of a user-assigned identity: /subscriptions/ID/resourceGroups/NAME/providers/Microsoft.ManagedIdentity/userAssignedIdentities/NAME",
+            ),
+        }
+    }
+}
+
+/// The role of an identity that comes and goes with the machine: whole, and only where there is such an identity.
+/// `old_name` is the member that the role's name was in formerly.
+pub(crate) fn check_role(
+    kind: Option<&str>,
+    role: Option<&SystemAssignedRole>,
+    old_name: Option<&str>,
+    path: &Path,
+    errors: &mut FieldErrors,
+) {
+    let old_name = old_name.unwrap_or_default();
+    let name = role.and_then(|role| role.name.as_deref()).unwrap_or_default();
+    let system = kind == Some(kinds::SYSTEM_ASSIGNED);
+    if !old_name.is_empty() && !name.is_empty() {
+        errors.invalid(
+            &path.child("roleAssignmentName"),
+            old_name,
+            "cannot set both roleAssignmentName and systemAssignedIdentityRole.name: use the latter",
+        );
+    }
+    let path = path.child("systemAssignedIdentityRole");
+    match role {
+        Some(role) if system => {
+            for (member, value) in [("definitionID", &role.definition_id), ("scope", &role.scope)] {
+                if value.as_deref().unwrap_or_default().is_empty() {
+                    errors.required(&path.child(member), "the role of a system-assigned identity needs it");
+                }
+            }
+        }
+        Some(_) => {
+            errors.forbidden(&path, "only a machine with the identity type 'SystemAssigned' has such a role")
+        }
+        None => {}
+    }
+    let name_path = path.child("name");
+    if system && !names::is_guid(name) {
+        errors.invalid(&name_path, name, "the name of a role assignment must be a valid GUID");
+    }
+    if !system && !name.is_empty() {
+        errors.forbidden(
+            &name_path,
+            "only a machine with the identity type 'SystemAssigned' has a role assignment",
+        );
+    }
+}

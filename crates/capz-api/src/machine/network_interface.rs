@@ -1,0 +1,81 @@
+//! Network interfaces of a machine.
+
+use serde_json::json;
+
+use crate::field_error::{FieldErrors, Path};
+use crate::object::object;
+
+object! {
+    /// A network interface.
+    NetworkInterface {
+        /// Whether packets go past the host's switch. Where it is not set it follows from the machine's size.
+        accelerated_networking: bool,
+        /// How many private addresses the interface has.
+        #[serde(rename = "privateIPConfigs")]
+        private_ip_configs: i32,
+        /// The subnet of the interface.
+        subnet_name: String,
+    }
+}
+
+/// One interface, where none was named, from the members that came before `networkInterfaces`; one address each.
+pub(crate) fn set_default(
+    interfaces: &mut Option<Vec<NetworkInterface>>,
+    subnet_name: &mut Option<String>,
+    accelerated_networking: &mut Option<bool>,
+) {
+    let named = interfaces.as_ref().is_some_and(|interfaces| !interfaces.is_empty());
+    let formerly =
+        subnet_name.as_ref().is_some_and(|name| !name.is_empty()) || accelerated_networking.is_some();
+    // Both at once is wrong, and is shown as it is.
+    if named && formerly {
+        return;
+    }
+    if !named {
+        *interfaces = Some(vec![NetworkInterface {
+            subnet_name: subnet_name.take().filter(|name| !name.is_empty()),
+            accelerated_networking: accelerated_networking.take(),
+            ..NetworkInterface::default()
+        }]);
+    }
+    for interface in interfaces.iter_mut().flatten() {
+        if interface.private_ip_configs.unwrap_or_default() == 0 {
+            interface.private_ip_configs = Some(1);
+        }
+    }
+}
+
+/// Interfaces are not named in both ways, and each has an address. `path` is that of the machine.
+pub(crate) fn check(
+    interfaces: Option<&[NetworkInterface]>,
+    subnet_name: Option<&str>,
+    accelerated_networking: Option<bool>,
+    path: &Path,
+    errors: &mut FieldErrors,
+) {
+    let interfaces = interfaces.unwrap_or_default();
+    if !interfaces.is_empty() && !subnet_name.unwrap_or_default().is_empty() {
+        errors.invalid(
+            &path.child("networkInterfaces"),
+            json!(interfaces),
+            "cannot set both networkInterfaces and machine subnetName: name the subnet in the interface",
+        );
+    }
+    if !interfaces.is_empty() && accelerated_networking.is_some() {
+        errors.invalid(
+            &path.child("networkInterfaces"),
+            json!(interfaces),
+            "cannot set both networkInterfaces and machine acceleratedNetworking: set it in the interface",
+        );
+    }
+    for (index, interface) in interfaces.iter().enumerate() {
+        let count = interface.private_ip_configs.unwrap_or_default();
+        if count < 1 {
+            errors.invalid(
+                &path.child("networkInterfaces").index(index).child("privateIPConfigs"),
+                count,
+                "networkInterface privateIPConfigs must be set to a minimum value of 1",
+            );
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The key with which people sign in to a machine.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::field_error::{FieldErrors, Path};
+
+/// Names that a key's blob begins with (RFC 4253 section 6.6, RFC 5656, RFC 8709, and OpenSSH's for security keys).
+const ALGORITHMS: [&str; 8] = [
+    "ssh-rsa",
+    "ssh-dss",
+    "ssh-ed25519",
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+    "sk-ssh-ed25519@openssh.com",
+    "sk-ecdsa-sha2-nistp256@openssh.com",
+];
+
+/// The member holds a line of `authorized_keys` in base64.
+pub(crate) fn check(key: Option<&str>, path: &Path, errors: &mut FieldErrors) {
+    let key = key.unwrap_or_default();
+    let Ok(line) = STANDARD.decode(key) else {
+        errors.invalid(path, key, "the SSH public key is not properly base64 encoded");
+        return;
+    };
+    if !String::from_utf8(line).is_ok_and(|line| is_authorized_key(&line)) {
+        errors.invalid(
+            path,
+            key,
+            "the SSH public key is not valid: it must be a line such as 'ssh-rsa AAAA… name', in base64",
+        );
+    }
+}
+
+/// Whether one of the lines names an algorithm and a key of just that algorithm; options may stand before, a comment behind.
+fn is_authorized_key(text: &str) -> bool {
+    text.lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.windows(2).any(|pair| {
+            let [algorithm, key] = pair else { return false };
+            ALGORITHMS.contains(algorithm)
+                && STANDARD.decode(key).is_ok_and(|blob| is_key_of(&blob, algorithm))
+        })
+    })
+}
+
+/// A key begins with the length of its algorithm's name, and the name.
+fn is_key_of(blob: &[u8], algorithm: &str) -> bool {
+    let Some((length, rest)) = blob.split_first_chunk::<4>() else { return false };
+    let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+    rest.get(..length) == Some(algorithm.as_bytes()) && rest.len() > length
+}

@@ -1,0 +1,109 @@
+//! Load balancers of a cluster: for the API server, and for what machines send out.
+
+use serde_json::json;
+
+use super::PublicIp;
+use crate::field_error::{FieldErrors, Path};
+use crate::object::object;
+
+/// The type of a load balancer with public addresses.
+pub const PUBLIC: &str = "Public";
+/// The type of a load balancer with addresses of the network.
+pub const INTERNAL: &str = "Internal";
+/// The only SKU.
+pub const STANDARD: &str = "Standard";
+/// How many public addresses a load balancer for outbound traffic may have (a limit of Azure's).
+pub const MAX_OUTBOUND_IPS: i32 = 16;
+
+object! {
+    /// A load balancer.
+    LoadBalancer {
+        /// The availability zones of the load balancer; all zones of the region if there are none. With a public address
+        /// they are the zones of that address.
+        #[schemars(
+            length(max = 3),
+            extend("x-kubernetes-list-type" = "set", "items" = { "type": "string", "enum": ["1", "2", "3"] })
+        )]
+        availability_zones: Vec<String>,
+        /// The backend pool.
+        backend_pool: BackendPool,
+        /// The frontends.
+        #[serde(rename = "frontendIPs")]
+        frontend_ips: Vec<FrontendIp>,
+        /// How many frontends with public addresses there are. The names are made from the load balancer's.
+        #[serde(rename = "frontendIPsCount")]
+        frontend_ips_count: i32,
+        /// The id of the load balancer in Azure. Set by the controller.
+        id: String,
+        /// After how many minutes an idle TCP connection ends, from 4 to 30.
+        idle_timeout_in_minutes: i32,
+        /// The name of the load balancer.
+        name: String,
+        /// The SKU. Only Standard is supported.
+        sku: String,
+        /// Public or Internal.
+        #[serde(rename = "type")]
+        kind: String,
+    }
+}
+
+object! {
+    /// A load balancer in a template.
+    LoadBalancerClass {
+        /// After how many minutes an idle TCP connection ends, from 4 to 30.
+        idle_timeout_in_minutes: i32,
+        /// The SKU. Only Standard is supported.
+        sku: String,
+        /// Public or Internal.
+        #[serde(rename = "type")]
+        kind: String,
+    }
+}
+
+object! {
+    /// A frontend of a load balancer.
+    FrontendIp {
+        /// The name of the frontend.
+        #[schemars(required, length(min = 1))]
+        name: String,
+        /// The private address of the frontend.
+        #[serde(rename = "privateIP")]
+        private_ip: String,
+        /// The public address of the frontend.
+        #[serde(rename = "publicIP")]
+        public_ip: PublicIp,
+    }
+}
+
+object! {
+    /// The backend pool of a load balancer.
+    BackendPool {
+        /// The name of the pool.
+        name: String,
+    }
+}
+
+impl LoadBalancer {
+    /// Whether its addresses are the network's.
+    pub fn is_internal(&self) -> bool {
+        self.kind.as_deref() == Some(INTERNAL)
+    }
+
+    /// Whether its addresses are public.
+    pub fn is_public(&self) -> bool {
+        self.kind.as_deref() == Some(PUBLIC)
+    }
+}
+
+/// The idle timeout must be one that Azure takes.
+pub(crate) fn check_idle_timeout(minutes: Option<i32>, path: &Path, errors: &mut FieldErrors) {
+    if let Some(minutes) = minutes
+        && !(4..=30).contains(&minutes)
+    {
+        errors.invalid(
+            &path.child("idleTimeoutInMinutes"),
+            json!(minutes),
+            "Node outbound idle timeout should be between 4 and 30 minutes",
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! Network security groups.
+
+use crate::common::Tags;
+use crate::field_error::{FieldErrors, Path};
+use crate::object::object;
+
+object! {
+    /// A network security group.
+    SecurityGroup {
+        /// The id of the group in Azure. Set by the controller.
+        id: String,
+        /// The name of the group.
+        #[schemars(required)]
+        name: String,
+        /// Rules of the group.
+        #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+        security_rules: Vec<SecurityRule>,
+        /// Tags of the group.
+        tags: Tags,
+    }
+}
+
+object! {
+    /// A network security group in a template: it has no name of its own.
+    SecurityGroupClass {
+        /// Rules of the group.
+        #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+        security_rules: Vec<SecurityRule>,
+        /// Tags of the group.
+        tags: Tags,
+    }
+}
+
+object! {
+    /// A rule of a network security group.
+    SecurityRule {
+        /// Whether traffic is allowed or denied: Allow or Deny.
+        #[schemars(extend("default" = "Allow", "enum" = ["Allow", "Deny"]))]
+        action: String,
+        /// A description, of at most 140 characters.
+        #[schemars(required)]
+        description: String,
+        /// Where traffic goes to: a range in CIDR notation, an address, `*`, or a service tag such as VirtualNetwork.
+        destination: String,
+        /// The ports that traffic goes to: a port, a range, or `*`.
+        destination_ports: String,
+        /// Whether the rule is for traffic that comes in or goes out: Inbound or Outbound.
+        #[schemars(required, extend("enum" = ["Inbound", "Outbound"]))]
+        direction: String,
+        /// The name of the rule, unique within the group.
+        #[schemars(required)]
+        name: String,
+        /// A number from 100 to 4096, unique within the group and direction. Rules with lower numbers are looked at first.
+        priority: i32,
+        /// The protocol: Tcp, Udp, Icmp or `*`.
+        #[schemars(required, extend("enum" = ["Tcp", "Udp", "Icmp", "*"]))]
+        protocol: String,
+        /// Where traffic comes from: a range in CIDR notation, an address, `*`, or a service tag such as Internet.
+        source: String,
+        /// The ports that traffic comes from: a port, a range, or `*`.
+        source_ports: String,
+        /// Several places where traffic comes from. Not together with source.
+        sources: Vec<String>,
+    }
+}
+
+/// What rules must hold to: priorities, and one of `source` and `sources`.
+pub(crate) fn check_rules(rules: Option<&[SecurityRule]>, path: &Path, errors: &mut FieldErrors) {
+    for (index, rule) in rules.into_iter().flatten().enumerate() {
+        let path = path.index(index);
+        if let Some(priority) = rule.priority
+            && !(100..=4096).contains(&priority)
+        {
+            errors.invalid(
+                &path.child("priority"),
+                priority,
+                "security rule priorities should be between 100 and 4096",
+            );
+        }
+        if rule.source.as_deref().is_some_and(|source| !source.is_empty())
+            && let Some(sources) = rule.sources.as_ref().filter(|sources| !sources.is_empty())
+        {
+            errors.invalid(
+                &path.child("sources"),
+                sources.clone(),
+                "security rules cannot have source and sources",
+            );
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Defaults and validation over whole objects, as a webhook gets them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod azure_cluster_defaults;
+mod azure_cluster_validation;
+mod azure_machine;
+mod azure_machine_pool;
+mod definitions;
+
+use capz_api::admission::{Denied, set_defaults, validate};
+use capz_api::crd::fill_defaults;
+use capz_api::{Context, Lookup, Random};
+use serde_json::{Value, json};
+
+/// A line of `authorized_keys` in base64: an algorithm, and a key that begins with its name.
+const SSH_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
+const GUID: &str = "6d4f2b8a-0c1e-4f5a-9b3c-7d8e9f0a1b2c";
+
+struct Fixed;
+
+impl Random for Fixed {
+    fn guid(&mut self) -> String {
+        GUID.to_owned()
+    }
+    fn ssh_public_key(&mut self) -> String {
+        SSH_KEY.to_owned()
+    }
+}
+
+fn context() -> Context {
+    Context { subscription: Lookup::Found("123".to_owned()), ..Context::default() }
+}
+
+/// As the API server gives it to the validating webhook: schema defaults, then the mutating webhook.
+fn admitted(kind: &str, object: Value, context: &Context) -> Value {
+    let mut object = object;
+    fill_defaults(kind, &mut object);
+    set_defaults(kind, object, context, &mut Fixed).unwrap()
+}
+
+/// What is wrong with an object that is made, after its defaults.
+fn refused(kind: &str, object: Value, context: &Context) -> Vec<String> {
+    let object = admitted(kind, object, context);
+    said(validate(kind, &object, None, context))
+}
+
+/// What is wrong with a change, after the defaults of both.
+fn change_refused(kind: &str, old: Value, new: Value, context: &Context) -> Vec<String> {
+    let (old, new) = (admitted(kind, old, context), admitted(kind, new, context));
+    said(validate(kind, &new, Some(&old), context))
+}
+
+fn said(verdict: Result<(), Denied>) -> Vec<String> {
+    match verdict {
+        Ok(()) => Vec::new(),
+        Err(denied) => denied.errors().iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// `base` with members changed; `null` takes a member away. Names are paths with dots, numbers are entries of lists.
+fn with(base: &Value, changes: &[(&str, Value)]) -> Value {
+    let mut object = base.clone();
+    for (path, value) in changes {
+        let (parent, last) = path.rsplit_once('.').unwrap();
+        let mut at = &mut object;
+        for step in parent.split('.') {
+            at = match step.parse::<usize>() {
+                Ok(index) => &mut at[index],
+                Err(_) => {
+                    if at[step].is_null() {
+                        at[step] = json!({});
+                    }
+                    &mut at[step]
+                }
+            };
+        }
+        if value.is_null() {
+            at.as_object_mut().unwrap().remove(last);
+        } else {
+            at[last] = value.clone();
+        }
+    }
+    object
+}
+
+/// Each case: what is changed in `base`, and what the refusal says (nothing where it is taken).
+fn judge(kind: &str, base: &Value, cases: &[(&[(&str, Value)], &str)], context: &Context) {
+    for (changes, expected) in cases {
+        let errors = refused(kind, with(base, changes), context);
+        if expected.is_empty() {
+            assert!(errors.is_empty(), "{changes:?} is taken: {errors:#?}");
+        } else {
+            assert!(
+                errors.iter().any(|error| error.contains(expected)),
+                "{changes:?} is refused with {expected:?}: {errors:#?}"
+            );
+        }
+    }
+}
