@@ -3,6 +3,11 @@
 use azure_engine::document::Object;
 use serde_json::Value;
 
+/// Takes out texts that are empty: the Azure CLI sends them for what it does not choose.
+pub(super) fn drop_empty(object: &mut Object) {
+    object.retain(|_, value| value.as_str() != Some(""));
+}
+
 /// A text; an empty one where it is missing.
 pub(super) fn word<'a>(object: &'a Object, member: &str) -> &'a str {
     object.get(member).and_then(Value::as_str).unwrap_or_default()

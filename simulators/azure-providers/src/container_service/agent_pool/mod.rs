@@ -24,7 +24,7 @@ use super::control_plane::{ControlPlane, control_plane};
 use super::ending::{abort, aborted, fail};
 use super::kubernetes_version::{self, Version};
 use super::protocol::{own_spelling, protocol};
-use super::reading::{number, word};
+use super::reading::{drop_empty, number, word};
 use super::type_names::{POOLS, PROVISION};
 use super::words::NOT_ALLOWED;
 use super::{node_image, scale_set};
@@ -219,6 +219,7 @@ pub(super) fn complete(
     mut new: Object,
 ) -> Result<Object, Refusal> {
     new.remove("name");
+    drop_empty(&mut new);
     normalise(&members::MEMBERS, &Written { id, protocol: &PROTOCOL, old, used: false }, &mut new)?;
     let sent_count = new.contains_key("count");
     keep(old, &mut new);

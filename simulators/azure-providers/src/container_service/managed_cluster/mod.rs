@@ -29,6 +29,7 @@ use super::kubeconfig::{Role, access_profile};
 use super::kubernetes_version::{self, Version};
 use super::node_group::{NodeGroup, usual_name};
 use super::protocol::{own_spelling, protocol};
+use super::reading::drop_empty;
 use super::scale_set;
 use super::type_names::{CLUSTERS, POOLS, PROVISION};
 use crate::resources::delete_group;
@@ -79,6 +80,7 @@ impl ResourceType for ManagedClusters {
         let mut body = std::mem::take(&mut proposal.body);
         let mut properties = take_properties(&mut body);
         let profiles = properties.remove("agentPoolProfiles");
+        drop_empty(&mut properties);
         keep(old, &mut body, &mut properties);
         sku(&mut body)?;
         checks::check_dns(&properties)?;
