@@ -52,7 +52,7 @@ fn routine(azure: &mut AzureState, actor: &Actor, count: u64) {
 /// The resources that an actor looks at, ordered by id.
 fn fitting(azure: &AzureState, actor: &Actor) -> Vec<ResourceId> {
     let all = azure.store.all();
-    all.filter(|record| actor.on.fits(&record.id, record.resource_type.name()))
+    all.filter(|record| actor.on.fits(&record.id, record.resource_type.name()) && !azure.is_given(&record.id))
         .map(|record| record.id.clone())
         .collect()
 }

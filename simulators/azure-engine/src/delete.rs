@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
+use super::action::milliseconds;
 use super::answer::{Answer, Note, OperationLinks};
 use super::document::name;
 use super::error::Refusal;
 use super::journal::differences;
 use super::operation::Completion;
 use super::store::State;
-use super::write::milliseconds;
+use super::write::Writing;
 use crate::execution::{Execution, Started};
 use crate::provider::{AzureState, Expand};
 use crate::request::Conditions;
@@ -111,8 +112,7 @@ impl AzureState {
         if !gone {
             return Ok(Answer::empty(204));
         }
-        let answer =
-            self.write("DELETE", resolved.resource_type, &resolved.id, parent, conditions, execution, None)?;
+        let answer = self.write(&Writing::of("DELETE", resolved, conditions, execution, None), parent)?;
         let operation = answer.operation.map(|links| OperationLinks { result_url: true, ..links });
         Ok(Answer { operation, note: answer.note, ..Answer::empty(202) })
     }

@@ -1,5 +1,6 @@
 //! The part of Resource Manager that is the same for every resource type.
 
+mod action;
 mod actor_actions;
 pub mod actors;
 mod admission;
@@ -31,6 +32,7 @@ pub mod latency;
 mod limit_checks;
 pub mod limits;
 pub mod location;
+mod lookup;
 pub mod make;
 pub mod member_table;
 pub mod names;
@@ -39,6 +41,7 @@ pub mod options;
 pub mod outside;
 pub mod overrides;
 pub mod paging;
+mod precondition;
 mod present;
 mod profiles;
 mod progress;

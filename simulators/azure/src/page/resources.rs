@@ -32,7 +32,7 @@ pub(crate) fn router() -> Router<Azure> {
 
 async fn list(State(azure): State<Azure>) -> Response {
     let listed: Vec<Listed> = azure.change(|state| {
-        let records = state.store.all();
+        let records = state.store.all().filter(|record| !state.is_given(&record.id));
         records
             .map(|record| Listed {
                 id: record.id.clone(),
