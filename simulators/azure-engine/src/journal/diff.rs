@@ -8,7 +8,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::book::{Counts, Journal, JournalEntry, RequestKind};
+use super::book::{Counts, Journal};
+use super::entry::{JournalEntry, RequestKind};
 
 /// How two journals differ. `Display` says it in plain words.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,6 +1,7 @@
 //! A journal as text: one JSON object a line, the same for the same journal, byte for byte.
 
-use super::book::{Counts, Journal, JournalEntry};
+use super::book::{Counts, Journal};
+use super::entry::JournalEntry;
 
 /// A line of an exported journal that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +47,7 @@ impl Journal {
 impl Counts {
     /// Adds one request. Counts are of what clients ask: what actors do is left out.
     pub(super) fn count(&mut self, entry: &JournalEntry) {
-        use crate::journal::RequestKind::{Delete, Poll, Read, Write};
+        use super::entry::RequestKind::{Delete, Poll, Read, Write};
         if entry.principal.is_some() {
             return;
         }

@@ -4,9 +4,13 @@
 
 mod book;
 mod diff;
+mod differences;
+mod entry;
 mod export;
+mod kept;
 
-pub use self::book::{Counts, Journal, JournalEntry, RequestKind};
-pub use self::book::{JournalBook, differences};
+pub use self::book::{Counts, Journal, JournalBook};
 pub use self::diff::{Divergence, JournalDiff, ResourceDiff, diff};
+pub use self::differences::differences;
+pub use self::entry::{JournalEntry, RequestKind};
 pub use self::export::BadLine;
