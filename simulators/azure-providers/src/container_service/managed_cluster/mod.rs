@@ -39,7 +39,7 @@ pub(super) struct ManagedClusters;
 const PROTOCOL: Protocol = Protocol {
     actions: &[
         "abort",
-        "accessProfiles/{role}/listCredential",
+        "accessProfiles/*/listCredential",
         "listClusterAdminCredential",
         "listClusterMonitoringUserCredential",
         "listClusterUserCredential",
