@@ -412,6 +412,29 @@ async fn tokens_are_for_vaults_and_policies_say_what_they_may() {
         ask(&azure, "GET", "guarded.vault.azure.net/secrets", Some(&reader), Value::Null).await.0,
         200
     );
+
+    // A vault that goes by roles looks at policies no more, and at roles where these are enforced.
+    let roles = json!({ "properties": { "enableRbacAuthorization": true } });
+    client.send("PATCH", &path("vaults/guarded"), Some(roles), &headers).await.expect(200);
+    assert_eq!(ask(&azure, "GET", one, Some(&reader), Value::Null).await.0, 200);
+    azure.enforce_authorization(true);
+    let (status, refused, _) = ask(&azure, "GET", one, Some(&reader), Value::Null).await;
+    assert_eq!((status, &refused["error"]["innererror"]["code"]), (403, &json!("ForbiddenByRbac")));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("secrets/getSecret/action"), "{refused}");
+    azure.enforce_authorization(false);
+    let user = "4633458b-17de-408a-b874-0445c86b69e6";
+    let assignment = format!(
+        "{}/providers/Microsoft.KeyVault/vaults/guarded/providers/Microsoft.Authorization/roleAssignments/\
+         11111111-0000-4000-8000-000000000001?api-version=2022-04-01",
+        group_path()
+    );
+    let role =
+        format!("/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{user}");
+    let body = json!({ "properties": { "roleDefinitionId": role, "principalId": OBJECT_ID } });
+    client.send("PUT", &assignment, Some(body), &headers).await.expect(201);
+    azure.enforce_authorization(true);
+    assert_eq!(ask(&azure, "GET", one, Some(&reader), Value::Null).await.0, 200);
+    assert_eq!(ask(&azure, "DELETE", one, Some(&reader), Value::Null).await.0, 403);
 }
 
 #[tokio::test(start_paused = true)]

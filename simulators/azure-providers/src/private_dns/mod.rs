@@ -9,6 +9,7 @@ mod service_zones;
 mod zone;
 mod zone_group;
 
+use azure_engine::join::Join;
 use azure_engine::limits::Limit;
 use azure_engine::names::NameRule;
 use azure_engine::provider::{Provider, ResourceType};
@@ -18,7 +19,7 @@ use self::record_set::RecordSets;
 pub(crate) fn provider() -> Provider {
     let mut types: Vec<&'static dyn ResourceType> = vec![&zone::Zones, &link::Links, &zone_group::ZoneGroups];
     types.extend(zone::RECORD_SETS.iter().map(|record_sets: &RecordSets| record_sets as &dyn ResourceType));
-    Provider { limits: LIMITS, names: &NAMES, ..Provider::new("Microsoft.Network", types) }
+    Provider { limits: LIMITS, names: &NAMES, joins: &JOINS, ..Provider::new("Microsoft.Network", types) }
 }
 
 /// "Azure subscription and service limits, quotas, and constraints", private DNS.
@@ -27,6 +28,20 @@ static LIMITS: &[Limit] = &[
     Limit::of("privateDns.recordsPerRecordSet", 20),
     Limit::of("privateDns.linksPerZone", 1_000),
     Limit::of("privateDns.registrationLinksPerZone", 100),
+];
+
+/// Who links a network or puts names into a zone must be allowed to join it.
+static JOINS: [Join; 2] = [
+    Join {
+        of: "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
+        members: &["virtualNetwork"],
+        action: "Microsoft.Network/virtualNetworks/join/action",
+    },
+    Join {
+        of: "Microsoft.Network/privateEndpoints/privateDnsZoneGroups",
+        members: &["privateDnsZoneId"],
+        action: "Microsoft.Network/privateDnsZones/join/action",
+    },
 ];
 
 static NAMES: [NameRule; 3] = [

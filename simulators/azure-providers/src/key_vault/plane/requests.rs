@@ -34,7 +34,7 @@ pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Resu
         return Err(UNKNOWN.says(format_args!("There is nothing at '{}'.", request.path)));
     };
     let kind = place.kind;
-    let may = |permission: &'static str| check(vault, request.caller, Wish { kind, permission });
+    let may = |permission: &'static str| check(azure, vault, request.caller, Wish { kind, permission });
     let (create, update) = match kind {
         Kind::Secrets => ("set", "set"),
         Kind::Keys => ("create", "update"),
