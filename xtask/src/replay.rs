@@ -14,7 +14,7 @@ use crate::print;
 use crate::program::{Program, build_release, root};
 
 /// Conversations about the types that the simulator serves.
-const CONVERSATIONS: [&str; 25] = [
+const CONVERSATIONS: [&str; 26] = [
     "account",
     "blobcontainer",
     "blobserviceproperties",
@@ -22,6 +22,7 @@ const CONVERSATIONS: [&str; 25] = [
     "fileserviceproperties",
     "fileshare",
     "identity",
+    "ipgroup",
     "loadbalancer",
     "managedcluster",
     "natgateway",

@@ -5,6 +5,7 @@ pub mod authorization;
 pub mod compute;
 pub mod container_service;
 pub mod identity;
+mod ip_groups;
 mod key_vault;
 mod kubernetes_configuration;
 mod network;
@@ -29,5 +30,6 @@ pub fn all() -> Vec<Provider> {
         container_service::provider(),
         kubernetes_configuration::provider(),
         storage::provider(),
+        ip_groups::provider(),
     ]
 }
