@@ -4,6 +4,7 @@
 pub mod authorization;
 pub mod compute;
 pub mod container_service;
+mod ddos_protection;
 pub mod identity;
 mod ip_groups;
 mod key_vault;
@@ -31,5 +32,6 @@ pub fn all() -> Vec<Provider> {
         kubernetes_configuration::provider(),
         storage::provider(),
         ip_groups::provider(),
+        ddos_protection::provider(),
     ]
 }
