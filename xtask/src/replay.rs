@@ -14,7 +14,7 @@ use crate::print;
 use crate::program::{Program, build_release, root};
 
 /// Conversations about the types that the simulator serves.
-const CONVERSATIONS: [&str; 26] = [
+const CONVERSATIONS: [&str; 27] = [
     "account",
     "blobcontainer",
     "blobserviceproperties",
@@ -31,6 +31,7 @@ const CONVERSATIONS: [&str; 26] = [
     "privatelinkservice",
     "privatezone",
     "publicipaddress",
+    "registry",
     "resourcegroup",
     "secret",
     "securitygroup",

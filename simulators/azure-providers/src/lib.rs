@@ -3,6 +3,7 @@
 
 pub mod authorization;
 pub mod compute;
+pub mod container_registry;
 pub mod container_service;
 mod ddos_protection;
 pub mod identity;
@@ -33,5 +34,6 @@ pub fn all() -> Vec<Provider> {
         storage::provider(),
         ip_groups::provider(),
         ddos_protection::provider(),
+        container_registry::provider(),
     ]
 }

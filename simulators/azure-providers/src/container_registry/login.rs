@@ -1,0 +1,54 @@
+//! Who may sign in at a registry, for the service under its own host.
+
+use std::fmt;
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::{credentials, registry};
+use crate::authorization::{Plane, may};
+use azure_engine::provider::AzureState;
+
+/// The action that pulls, which the role AcrPull has.
+const PULL: &str = "Microsoft.ContainerRegistry/registries/pull/read";
+
+/// Who may sign in at one registry.
+pub struct Access {
+    id: ResourceId,
+    /// Whether everybody may pull.
+    pub anonymous: bool,
+    admin: Option<(String, [String; 2])>,
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Passwords are for who asks for them by name.
+        f.debug_struct("Access").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// The registry behind a host, if there is one.
+pub fn access(azure: &AzureState, login_server: &str) -> Option<Access> {
+    let name = login_server.strip_suffix(registry::SUFFIX)?.strip_suffix('.')?;
+    let record = registry::find(azure, name)?;
+    let anonymous =
+        record.body.pointer("/properties/anonymousPullEnabled").and_then(Value::as_bool) == Some(true);
+    let admin = credentials::has_admin(record)
+        .then(|| (record.id.name().to_lowercase(), credentials::passwords(azure, record)));
+    Some(Access { id: record.id.clone(), anonymous, admin })
+}
+
+impl Access {
+    /// Whether a principal, by its object id, may pull.
+    pub fn may_pull(&self, azure: &AzureState, object_id: &str) -> bool {
+        may(azure, object_id, Plane::Control, PULL, &self.id)
+    }
+
+    /// Whether these are the administrator's name and one of the passwords.
+    pub fn is_admin(&self, user: &str, password: &str) -> bool {
+        let known = |(name, passwords): &(String, [String; 2])| {
+            name.eq_ignore_ascii_case(user) && passwords.iter().any(|known| known == password)
+        };
+        self.admin.as_ref().is_some_and(known)
+    }
+}

@@ -1,0 +1,23 @@
+//! `Microsoft.ContainerRegistry`: registries, the passwords of their administrators, and who may pull from them.
+
+mod credentials;
+mod login;
+mod naming;
+mod policies;
+mod registry;
+
+pub use login::{Access, access};
+
+use azure_engine::names::NameRule;
+use azure_engine::provider::Provider;
+
+pub(crate) fn provider() -> Provider {
+    Provider {
+        calls: vec![naming::availability],
+        names: &NAMES,
+        ..Provider::new("Microsoft.ContainerRegistry", vec![&registry::Registries])
+    }
+}
+
+static NAMES: [NameRule; 1] =
+    [NameRule { of: "*", fits: naming::fits, refusal: |_, name| naming::invalid(name) }];

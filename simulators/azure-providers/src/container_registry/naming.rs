@@ -1,0 +1,60 @@
+//! Names of registries: they are hosts, so no two registries of any subscription share one.
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::registry;
+use azure_engine::document::text;
+use azure_engine::error::{Code, Refusal};
+use azure_engine::provider::{AzureState, Call};
+
+const INVALID: Code = Code::ours(400, "InvalidResourceName");
+/// Azure CLI's users quote code and words.
+const IN_USE: Code = Code::azures(409, "AlreadyInUse");
+
+/// Whether a registry may be called so.
+pub(super) fn fits(name: &str) -> bool {
+    (5..=50).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+fn invalid_words(name: &str) -> String {
+    format!(
+        "The registry name '{name}' is invalid: it may have alphanumeric characters only, and must have between 5 and 50 \
+         of them."
+    )
+}
+
+/// The refusal of a name that no registry may have.
+pub(super) fn invalid(name: &str) -> Refusal {
+    INVALID.says(invalid_words(name))
+}
+
+/// Whether a new registry may have the name.
+pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<(), Refusal> {
+    match registry::find(azure, id.name()) {
+        None => Ok(()),
+        Some(_) => Err(IN_USE.says(format_args!(
+            "The registry DNS name {} is already in use.",
+            registry::login_server(id.name())
+        ))),
+    }
+}
+
+/// POST `checkNameAvailability`.
+pub(super) fn availability(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<Value, Refusal>> {
+    match call.segments {
+        [action] if call.method == "POST" && action.eq_ignore_ascii_case("checkNameAvailability") => {}
+        _ => return None,
+    }
+    let name = text(call.body, "name").unwrap_or_default();
+    let taken = registry::find(azure, name).is_some();
+    Some(Ok(match (fits(name), taken) {
+        (false, _) => json!({ "nameAvailable": false, "reason": "Invalid", "message": invalid_words(name) }),
+        (true, true) => json!({
+            "nameAvailable": false,
+            "reason": "AlreadyExists",
+            "message": format!("The registry {name} is already in use."),
+        }),
+        (true, false) => json!({ "nameAvailable": true }),
+    }))
+}

@@ -1,0 +1,194 @@
+//! Registries (Azure REST reference, "Registries").
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use super::policies::{MEMBERS, check};
+use super::{credentials, naming};
+use crate::network::service_connections;
+use azure_engine::answer::{Answer, Note};
+use azure_engine::document::{Object, fill, take_properties, text};
+use azure_engine::error::{Code, Refusal};
+use azure_engine::execution::Execution;
+use azure_engine::member_table::Member;
+use azure_engine::operation::{Completion, OperationStyle, OperationUrls};
+use azure_engine::provider::{
+    Action, AzureState, Expand, KeyForm, Polling, Proposal, Protocol, Record, ResourceType, UrlForm,
+};
+
+pub(super) const RESOURCE_TYPE: &str = "Microsoft.ContainerRegistry/registries";
+
+/// The suffix of registries' hosts.
+pub(super) const SUFFIX: &str = "azurecr.io";
+
+/// Versions that clients of today use, newest first.
+const API_VERSIONS: [&str; 6] =
+    ["2025-04-01", "2023-11-01-preview", "2023-07-01", "2023-01-01-preview", "2022-12-01", "2019-05-01"];
+
+/// The only group that private endpoints connect to, and the zone of its names.
+const LINK_GROUP: &str = "registry";
+const LINK_ZONE: &str = "privatelink.azurecr.io";
+
+const BAD_SKU: Code = Code::ours(400, "InvalidSku");
+const BAD_IMPORT: Code = Code::ours(400, "InvalidImportSource");
+
+pub(super) struct Registries;
+
+const USUAL: Protocol = Protocol::new(RESOURCE_TYPE, "Registry", &API_VERSIONS);
+const PROTOCOL: Protocol = Protocol {
+    // Recorded: there at once, with 200.
+    synchronous: true,
+    synchronous_delete: true,
+    create_status: 200,
+    delete_status: 200,
+    system_data: true,
+    actions: &["importImage", "listCredentials", "regenerateCredential"],
+    polling: Polling { key: KeyForm::Guid, urls: UrlForm::Apart, ..USUAL.polling },
+    ..USUAL
+};
+
+impl ResourceType for Registries {
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
+    }
+
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
+    fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        if proposal.old.is_none() {
+            naming::check_free(azure, proposal.id)?;
+        }
+        let given = proposal.body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
+        let sku =
+            ["Basic", "Standard", "Premium"].into_iter().find(|known| known.eq_ignore_ascii_case(given));
+        let sku = sku.ok_or_else(|| {
+            BAD_SKU
+                .says(format_args!("The SKU '{given}' of a registry is none of Basic, Standard and Premium."))
+        })?;
+        let properties = Value::Object(take_properties(&mut proposal.body));
+        check(sku, &properties)?;
+        let mut body = proposal.body;
+        body.retain(|member, _| matches!(member.as_str(), "location" | "tags" | "identity"));
+        body.insert("sku".into(), json!({ "name": sku, "tier": sku }));
+        body.insert("properties".into(), properties);
+        Ok(Value::Object(body))
+    }
+
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+        fill(document, "tags", json!({}));
+        let connections = service_connections::list(azure, &record.id);
+        let location = azure.location(&record.id);
+        let Some(Value::Object(properties)) = document.get_mut("properties") else { return };
+        let created = record.created.to_string();
+        let own_data = properties.get("dataEndpointEnabled").and_then(Value::as_bool) == Some(true);
+        let name = record.id.name().to_lowercase();
+        let hosts = if own_data { vec![format!("{name}.{location}.data.{SUFFIX}")] } else { Vec::new() };
+        properties.insert("dataEndpointHostNames".into(), hosts.into());
+        properties.insert("loginServer".into(), login_server(&name).into());
+        properties.insert(service_connections::COLLECTION.into(), connections.into());
+        if let Some(policies) = properties.get_mut("policies") {
+            for policy in ["retentionPolicy", "softDeletePolicy"] {
+                policies[policy]["lastUpdatedTime"] = created.as_str().into();
+            }
+        }
+        properties.insert("creationDate".into(), created.into());
+    }
+
+    fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
+        match below {
+            [word] if word.eq_ignore_ascii_case("listUsages") => Some(Ok(usages(record))),
+            [word] if word.eq_ignore_ascii_case("privateLinkResources") => Some(Ok(json!({ "value": [{
+                "id": format!("{}/privateLinkResources/{LINK_GROUP}", record.id),
+                "name": LINK_GROUP,
+                "type": format!("{RESOURCE_TYPE}/privateLinkResources"),
+                "properties": {
+                    "groupId": LINK_GROUP,
+                    "requiredMembers": [LINK_GROUP, format!("{LINK_GROUP}_data_{}", azure.location(&record.id))],
+                    "requiredZoneNames": [LINK_ZONE],
+                },
+            }] }))),
+            _ => service_connections::view(azure, &record.id, below),
+        }
+    }
+
+    fn write_view(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        below: &[&str],
+        body: Option<&Value>,
+    ) -> Option<Result<bool, Refusal>> {
+        service_connections::write_view(azure, id, below, body)
+    }
+
+    fn act(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        action: &str,
+        body: &Value,
+    ) -> Option<Result<Action, Refusal>> {
+        let answered = |answer: Value| Action {
+            completion: Completion::Report(Value::Null),
+            answer: Some(Answer::ok(answer)),
+        };
+        match action.to_ascii_lowercase().as_str() {
+            "listcredentials" => {
+                let record = azure.store.get(id)?;
+                Some(credentials::list(azure, record).map(answered))
+            }
+            "regeneratecredential" => Some(credentials::regenerate(azure, id, body).map(answered)),
+            "importimage" => Some(import(azure, id, body)),
+            _ => None,
+        }
+    }
+}
+
+/// The registry of a name, in whatever subscription.
+pub(super) fn find<'a>(azure: &'a AzureState, name: &str) -> Option<&'a Record> {
+    azure.store.of_type(RESOURCE_TYPE).find(|record| record.id.name().eq_ignore_ascii_case(name))
+}
+
+/// The host of a registry.
+pub(super) fn login_server(name: &str) -> String {
+    format!("{}.{SUFFIX}", name.to_ascii_lowercase())
+}
+
+/// What of its size and webhooks a registry uses ("Azure Container Registry SKU features and limits").
+fn usages(record: &Record) -> Value {
+    const GIB: u64 = 1 << 30;
+    let (size, webhooks) = match text(&record.body, "sku/name") {
+        Some("Premium") => (500 * GIB, 500),
+        Some("Standard") => (100 * GIB, 10),
+        _ => (10 * GIB, 2),
+    };
+    json!({ "value": [
+        { "name": "Size", "limit": size, "currentValue": 0, "unit": "Bytes" },
+        { "name": "Webhooks", "limit": webhooks, "currentValue": 0, "unit": "Count" },
+    ] })
+}
+
+/// POST `importImage`: an operation that is followed by `Location` alone (recorded). Nothing is fetched from outside.
+fn import(azure: &mut AzureState, id: &ResourceId, body: &Value) -> Result<Action, Refusal> {
+    if text(body, "source/sourceImage").is_none_or(str::is_empty) {
+        return Err(BAD_IMPORT.says("The source of an import names no image."));
+    }
+    let operation_style = OperationStyle { urls: Some(OperationUrls::Location), ..OperationStyle::default() };
+    let execution = Execution { operation_style, ..Execution::default() };
+    let report = Completion::Report(json!({ "status": "Succeeded" }));
+    let name = "ImportImage".to_owned();
+    let held = azure.store.get(id).and_then(|record| record.operation.clone());
+    let started = azure.start(id, &Registries, "POST", name, report.clone(), &execution);
+    // The registry is not busy with it.
+    if let Some(record) = azure.store.get_mut(id) {
+        record.operation = held;
+    }
+    let links = azure.links(id, &Registries, &started, true);
+    let note = Note { changes: vec!["importImage".into()], operation_ms: None };
+    Ok(Action {
+        completion: report,
+        answer: Some(Answer { operation: Some(links), note, ..Answer::empty(202) }),
+    })
+}
