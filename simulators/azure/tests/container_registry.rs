@@ -156,3 +156,103 @@ async fn an_import_is_followed_by_its_location() {
     assert_eq!(client.wait(&begun).await, json!({ "status": "Succeeded" }));
     client.send("POST", &url, Some(json!({})), &[]).await.refused(400, "InvalidImportSource");
 }
+
+/// The service under the registry's host knows what was made over Resource Manager.
+mod served {
+    use std::sync::Arc;
+
+    use axum::body::Body;
+    use azure_simulator::Azure;
+    use azure_simulator::entra::{Application, Entra, EntraOptions};
+    use azure_simulator::registry::{Registries, Registry};
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use http::Request;
+    use http_body_util::BodyExt as _;
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    const CLIENT_ID: &str = "6c11a2b3-0000-4000-8000-000000000002";
+    const OBJECT_ID: &str = "6c11a2b3-0000-4000-8000-000000000003";
+    const HOST: &str = "shelf1.azurecr.io";
+    const ACR_PULL: &str = "7f951dda-4ed3-4680-a7ca-43fe172d538d";
+
+    async fn ask(azure: &Azure, method: &str, path: &str, authorization: &str, form: &str) -> (u16, Value) {
+        let request = Request::builder().method(method).uri(path).header("host", HOST);
+        let request = request.header("authorization", authorization);
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        let response =
+            azure.router().oneshot(request.body(Body::from(form.to_owned())).unwrap()).await.unwrap();
+        let status = response.status().as_u16();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        (status, serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+
+    #[tokio::test]
+    async fn who_has_the_role_pulls_and_so_does_the_administrator() {
+        let client = with_registry("Shelf1", "Standard", json!({ "adminUserEnabled": true })).await;
+        let azure = client.azure.clone();
+        let entra = Entra::new(EntraOptions::new(azure.options().tenant.clone(), azure.clock())).unwrap();
+        entra.register(Application::new(CLIENT_ID, OBJECT_ID).with_secret("s"));
+        entra.look_up_in(Arc::new(azure.clone()));
+        let registries = Registries::new(entra.clone()).unwrap();
+        let manifest = json!({ "schemaVersion": 2, "layers": [] });
+        registries.add(Registry::new(HOST).with_image("team/app", "v1", &manifest, &[]));
+        registries.serve_those_of(&azure);
+        azure.serve_hosts(registries.hosts());
+
+        let tenant = &azure.options().tenant;
+        let issued =
+            entra.issue(CLIENT_ID, OBJECT_ID, tenant, "https://containerregistry.azure.net").unwrap();
+        let exchange =
+            format!("grant_type=access_token&service={HOST}&access_token={}", issued.token.secret());
+        assert_eq!(ask(&azure, "POST", "/oauth2/exchange", "", &exchange).await.0, 401, "without a role");
+        let registry = path("registries/shelf1").split('?').next().unwrap().to_owned();
+        let role = format!(
+            "/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{ACR_PULL}"
+        );
+        let url = format!(
+            "{registry}/providers/Microsoft.Authorization/roleAssignments/11111111-0000-4000-8000-000000000001\
+             ?api-version=2022-04-01"
+        );
+        let body = json!({ "properties": {
+            "roleDefinitionId": role, "principalId": OBJECT_ID, "principalType": "ServicePrincipal" } });
+        client.send("PUT", &url, Some(body), &[]).await.expect(201);
+        let (status, refresh) = ask(&azure, "POST", "/oauth2/exchange", "", &exchange).await;
+        assert_eq!(status, 200, "{refresh}");
+        let refresh = refresh["refresh_token"].as_str().unwrap().to_owned();
+
+        let credentials =
+            client.send("POST", &super::path("registries/shelf1/listCredentials"), None, &[]).await.body;
+        let password = |at: usize| credentials["passwords"][at]["value"].as_str().unwrap().to_owned();
+        let scope = "repository:team/app:pull";
+        let basic =
+            |user: &str, password: &str| format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
+        let by_query = format!("/oauth2/token?service={HOST}&scope={scope}");
+        let by_refresh = format!("grant_type=refresh_token&refresh_token={refresh}&scope={scope}");
+        for (what, (status, token)) in [
+            ("the role", ask(&azure, "POST", "/oauth2/token", "", &by_refresh).await),
+            ("a password", ask(&azure, "GET", &by_query, &basic("shelf1", &password(0)), "").await),
+            ("the other", ask(&azure, "GET", &by_query, &basic("Shelf1", &password(1)), "").await),
+        ] {
+            assert_eq!(status, 200, "{what}: {token}");
+            let bearer = format!("Bearer {}", token["access_token"].as_str().unwrap());
+            let (status, pulled) = ask(&azure, "GET", "/v2/team/app/manifests/v1", &bearer, "").await;
+            assert_eq!((status, &pulled["schemaVersion"]), (200, &json!(2)), "{what}");
+        }
+        assert_eq!(ask(&azure, "GET", &by_query, &basic("shelf1", "wrong"), "").await.0, 401);
+        client.send("DELETE", &url, None, &[]).await.expect(200);
+        assert_eq!(
+            ask(&azure, "POST", "/oauth2/token", "", &by_refresh).await.0,
+            401,
+            "the role was taken away"
+        );
+        client.send("DELETE", &super::path("registries/shelf1"), None, &[]).await.expect(200);
+        assert_eq!(
+            ask(&azure, "GET", &by_query, &basic("shelf1", &password(0)), "").await.0,
+            401,
+            "no registry"
+        );
+    }
+}

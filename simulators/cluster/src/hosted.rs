@@ -169,7 +169,7 @@ impl HostedCluster {
         let authority = SocketAddr::new(LOOPBACK, ports.authority);
         let login = SignIn::start(&directory, &options, applicant, authority, stop).await?;
         let azure = Azure::new(Options { authority: login.url.clone(), ..options });
-        login.join(&azure, true);
+        login.join(&azure, true)?;
         shape.lay_out(&azure).map_err(|refusal| HostError::LayOut(refusal.to_string()))?;
         let manager = login
             .serve(SocketAddr::new(LOOPBACK, ports.resource_manager), azure.router(), &azure.host_suffixes())

@@ -96,7 +96,7 @@ impl HostedAzure {
             authority: login.url.clone(),
             ..options
         });
-        login.join(&azure, check_tokens);
+        login.join(&azure, check_tokens)?;
         let routes = azure.with_data_planes(azure.router().merge(login.entra.router()));
         let secure = login.serve(address(https_port), routes, &azure.host_suffixes()).await?;
         let tunnels = Tunnels::start_at(address(proxy_port), secure.address(), stop.clone())

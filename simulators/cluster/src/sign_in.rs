@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use azure_simulator::entra::{Application, Clock, Entra, EntraOptions};
+use azure_simulator::registry::Registries;
 use azure_simulator::serve::{self, Router, Server};
 use azure_simulator::{Azure, Options};
 use certificate_authority::CertificateAuthority;
@@ -74,8 +75,8 @@ impl SignIn {
         Ok(Self { entra, secret, url: login.url(), certificates: authority, clock, stop: stop.clone() })
     }
 
-    /// Lets Azure check tokens, and Entra look up identities in it and go by its clock.
-    pub(crate) fn join(&self, azure: &Azure, check_tokens: bool) {
+    /// Lets Azure check tokens, Entra look up identities in it and go by its clock, and both serve Azure's registries.
+    pub(crate) fn join(&self, azure: &Azure, check_tokens: bool) -> Result<(), HostError> {
         // Azure's clock begins when it is first looked at: now.
         let clock = azure.clock();
         clock();
@@ -85,6 +86,10 @@ impl SignIn {
             azure.set_verifier(Arc::new(self.entra.clone()));
         }
         self.entra.look_up_in(Arc::new(azure.clone()));
+        let registries = Registries::new(self.entra.clone()).map_err(certificates)?;
+        registries.serve_those_of(azure);
+        azure.serve_hosts(registries.hosts());
+        Ok(())
     }
 
     /// Serves Resource Manager over HTTPS, also under Azure's own names and those of hosts with these suffixes; tokens for

@@ -2,15 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use http::HeaderMap;
 use http::header::HOST;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 
 use super::image_store::Images;
+use crate::azure::{Azure, Inner};
 use azure_entra::{Entra, KeyError, SigningKey};
+use azure_providers::container_registry::{Access, access};
+
+/// Whom tokens name that were given for the administrator's password; no object id is like this.
+pub(super) const ADMINISTRATOR: &str = "the administrator of the registry";
 
 /// One registry.
 #[derive(Debug, Clone)]
@@ -20,6 +25,8 @@ pub struct Registry {
     pub(super) pullers: BTreeSet<String>,
     pub(super) is_anonymous: bool,
     pub(super) images: Images,
+    /// Who may sign in, where it was made over Resource Manager.
+    pub(super) access: Option<Arc<Access>>,
 }
 
 impl Registry {
@@ -30,6 +37,7 @@ impl Registry {
             pullers: BTreeSet::new(),
             is_anonymous: false,
             images: Images::default(),
+            access: None,
         }
     }
 
@@ -75,6 +83,8 @@ pub(super) struct Shared {
     pub(super) journal: Mutex<VecDeque<RegistryRequest>>,
     /// The statuses of the next answers, instead of what they would be.
     pub(super) faults: Mutex<VecDeque<u16>>,
+    /// Whose registries are served, too.
+    azure: RwLock<Weak<Inner>>,
 }
 
 /// How many requests are remembered: more than any test looks at.
@@ -118,6 +128,7 @@ impl Registries {
             registries: Mutex::default(),
             journal: Mutex::default(),
             faults: Mutex::default(),
+            azure: RwLock::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -137,9 +148,35 @@ impl Registries {
         self.shared.faults.lock().extend(statuses);
     }
 
+    /// Serves the registries of an Azure, too: whoever has the role AcrPull there, or an administrator's password, pulls what
+    /// was added here under the same login server.
+    pub fn serve_those_of(&self, azure: &Azure) {
+        *self.shared.azure.write() = Arc::downgrade(&azure.inner);
+    }
+
+    fn azure(&self) -> Option<Azure> {
+        self.shared.azure.read().upgrade().map(|inner| Azure { inner })
+    }
+
     /// The registry that a request is for.
     pub(super) fn of(&self, headers: &HeaderMap) -> Option<Registry> {
-        self.shared.registries.lock().get(&host(headers)).cloned()
+        let host = host(headers);
+        let added = self.shared.registries.lock().get(&host).cloned();
+        let access = self.azure().and_then(|azure| azure.change(|state| access(state, &host)));
+        let Some(access) = access else { return added };
+        let mut registry = added.unwrap_or_else(|| Registry::new(&host));
+        registry.is_anonymous |= access.anonymous;
+        registry.access = Some(Arc::new(access));
+        Some(registry)
+    }
+
+    /// Whether somebody may pull, by the object id or as the administrator.
+    pub(super) fn may_pull(&self, registry: &Registry, owner: &str) -> bool {
+        if registry.is_anonymous || registry.pullers.contains(&owner.to_ascii_lowercase()) {
+            return true;
+        }
+        let (Some(access), Some(azure)) = (&registry.access, self.azure()) else { return false };
+        owner == ADMINISTRATOR || azure.change(|state| access.may_pull(state, owner))
     }
 }
 

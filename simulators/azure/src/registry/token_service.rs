@@ -14,7 +14,7 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::registries::{Registries, Registry, host};
+use super::registries::{ADMINISTRATOR, Registries, Registry, host};
 use crate::registry::answers::{errors, unauthorized};
 use azure_entra::{Jwt, REGISTRY_AUDIENCE, TokenVerifier as _};
 
@@ -91,7 +91,7 @@ pub(super) async fn exchange(
         Ok(principal) => principal,
         Err(failure) => return unauthorized(&failure.to_string()),
     };
-    if !registry.pullers.contains(&principal.object_id.to_ascii_lowercase()) {
+    if !registries.may_pull(&registry, &principal.object_id) {
         return unauthorized("the principal has no role on this registry");
     }
     let refresh =
@@ -207,6 +207,8 @@ impl Registries {
     fn signed_in(&self, user: &str, password: &str, registry: &Registry) -> Option<String> {
         if user == TOKEN_USER {
             self.owner_of(password, registry)
+        } else if registry.access.as_ref().is_some_and(|access| access.is_admin(user, password)) {
+            Some(ADMINISTRATOR.to_owned())
         } else {
             self.shared.entra.proven_by_secret(user, password)
         }
@@ -214,7 +216,7 @@ impl Registries {
 
     /// An access token for what of these scopes its owner may do; a refusal where that is nothing.
     fn give_access(&self, registry: &Registry, owner: &str, scopes: Vec<String>) -> Response {
-        let may_pull = registry.is_anonymous || registry.pullers.contains(&owner.to_ascii_lowercase());
+        let may_pull = self.may_pull(registry, owner);
         let scopes: Vec<&str> = scopes.iter().flat_map(|scopes| scopes.split_whitespace()).collect();
         let granted = |scope: &&str| {
             let (r#type, rest) = scope.split_once(':')?;
