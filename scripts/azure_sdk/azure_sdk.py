@@ -30,6 +30,8 @@ import refusals  # noqa: F401
 import access  # noqa: F401
 import vaults  # noqa: F401
 import zones  # noqa: F401
+import storage  # noqa: F401
+import registries  # noqa: F401
 import clusters  # noqa: F401
 import the_end  # noqa: F401
 
