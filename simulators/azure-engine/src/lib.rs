@@ -39,6 +39,7 @@ pub mod names;
 pub mod operation;
 pub mod options;
 pub mod outside;
+mod outside_work;
 pub mod overrides;
 pub mod paging;
 mod precondition;

@@ -7,8 +7,6 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::error::Refusal;
-use super::operation::{Completion, Status};
-use super::provider::AzureState;
 
 /// Work that somebody is asked to do.
 #[derive(Debug, Clone)]
@@ -26,86 +24,12 @@ pub struct Asked {
 pub struct Outside {
     /// Whether anybody does such work; otherwise nobody is asked and nothing waits.
     pub listens: bool,
-    asked: u64,
-    queue: Vec<Asked>,
+    pub(super) asked: u64,
+    pub(super) queue: Vec<Asked>,
     /// The latest work on each resource, by its id in lower case.
-    waiting: BTreeMap<String, u64>,
+    pub(super) waiting: BTreeMap<String, u64>,
     /// Why it went wrong, until the operation that it belongs to ends.
-    failures: BTreeMap<String, Refusal>,
+    pub(super) failures: BTreeMap<String, Refusal>,
     /// Operations whose own time is over.
-    held: Vec<String>,
-}
-
-impl AzureState {
-    /// Asks for work on a resource. It takes the place of earlier work.
-    pub fn ask_outside(&mut self, id: &ResourceId, what: Value) {
-        if !self.outside.listens {
-            return;
-        }
-        self.outside.asked += 1;
-        let number = self.outside.asked;
-        self.outside.waiting.insert(id.to_lower(), number);
-        self.outside.failures.remove(&id.to_lower());
-        self.outside.queue.push(Asked { id: id.clone(), number, what });
-        self.revision += 1;
-    }
-
-    /// What is asked for and nobody has begun.
-    pub fn take_asked(&mut self) -> Vec<Asked> {
-        std::mem::take(&mut self.outside.queue)
-    }
-
-    /// Whether work on a resource is not done.
-    pub fn is_waiting(&self, id: &ResourceId) -> bool {
-        self.outside.listens && self.outside.waiting.contains_key(&id.to_lower())
-    }
-
-    /// Takes the answer to what was asked for. What has been asked for anew since is not done by it.
-    pub fn told(&mut self, id: &ResourceId, number: u64, answer: &Value) {
-        let key = id.to_lower();
-        if self.outside.waiting.get(&key) != Some(&number) {
-            return;
-        }
-        self.outside.waiting.remove(&key);
-        self.revision += 1;
-        if let Some(resource_type) = self.store.get(id).map(|record| record.resource_type)
-            && let Some(refusal) = resource_type.told(self, id, answer)
-        {
-            self.outside.failures.insert(key, refusal);
-        }
-        for key in std::mem::take(&mut self.outside.held) {
-            self.finish_unless_held(&key);
-        }
-    }
-
-    /// Ends an operation whose time is over, or lets it wait for what is done outside.
-    pub(super) fn finish_unless_held(&mut self, key: &str) {
-        let (waits, failure) = match self.outside.listens {
-            true => self.outside_of(key),
-            false => (false, None),
-        };
-        if waits {
-            return self.outside.held.push(key.to_owned());
-        }
-        if let Some(refusal) = failure {
-            self.operations.set_ending(key, Status::Failed(refusal));
-        }
-        self.finish(key);
-    }
-
-    /// Whether an operation waits for work outside, and how that failed.
-    fn outside_of(&mut self, key: &str) -> (bool, Option<Refusal>) {
-        let Some(operation) = self.operations.get(key) else { return (false, None) };
-        if operation.completion != Completion::Write || operation.status != Status::InProgress {
-            return (false, None);
-        }
-        let subject = operation.subject.clone();
-        let Some(record) = self.store.get(&subject) else { return (false, None) };
-        let ids = record.resource_type.waits_for(self, &subject);
-        if ids.iter().any(|id| self.is_waiting(id)) {
-            return (true, None);
-        }
-        let failures = ids.iter().filter_map(|id| self.outside.failures.remove(&id.to_lower()));
-        (false, failures.last())
-    }
+    pub(super) held: Vec<String>,
 }

@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::{Fixed, Holds, Member, Otherwise};
+use super::member::{Fixed, Holds, Member, Otherwise};
 use crate::document::{Object, into_object, name, reduce_reference};
 use crate::error::Refusal;
 use crate::protocol::Protocol;

@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::{Holds, Member};
+use super::member::{Holds, Member};
 use crate::document::{Object, name, stored_reference};
 use crate::reference::{Reference, Role};
 
