@@ -10,33 +10,15 @@ use parking_lot::RwLock;
 use uuid::Uuid;
 
 use super::application::Application;
+use super::audience::{MANAGEMENT_AUDIENCES, WELL_KNOWN_RESOURCES};
 use super::claims::{AccessClaims, SeenTokens};
-use super::graph::{self, PrincipalKind, ServicePrincipal};
 use super::jwt::{KeyError, PublicKey, SigningKey};
 use super::requested_claims::RequestedClaims;
+use super::service_principal::{PrincipalKind, ServicePrincipal};
 
 /// The wall clock, given by whoever runs the simulator: tokens carry dates.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// What tokens for container registries are for.
-pub const REGISTRY_AUDIENCE: &str = "https://containerregistry.azure.net";
-/// Resources that service principals of every tenant may ask tokens for, beside Resource Manager.
-const WELL_KNOWN_RESOURCES: [&str; 5] = [
-    graph::AUDIENCE,
-    "https://vault.azure.net",
-    "https://storage.azure.com",
-    REGISTRY_AUDIENCE,
-    "https://management.azure.com",
-];
-/// Audiences of Resource Manager in the public, Chinese and US government clouds.
-const MANAGEMENT_AUDIENCES: [&str; 6] = [
-    "https://management.azure.com",
-    "https://management.core.windows.net",
-    "https://management.chinacloudapi.cn",
-    "https://management.core.chinacloudapi.cn",
-    "https://management.usgovcloudapi.net",
-    "https://management.core.usgovcloudapi.net",
-];
 /// What Entra gives a service principal: a day less a second.
 const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_secs(86_399);
 

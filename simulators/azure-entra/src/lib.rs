@@ -6,6 +6,7 @@
 
 mod application;
 mod assertion;
+mod audience;
 mod claims;
 mod directory;
 mod discovery;
@@ -15,14 +16,14 @@ mod refusal;
 mod requested_claims;
 mod routes;
 mod scheme;
+mod service_principal;
 mod token_endpoint;
 mod verifier;
 
 pub use application::{Application, ClientSecret, FederatedCredential, RegisteredCertificate};
-pub use directory::{
-    AccessToken, ApplicationSource, Clock, Entra, EntraOptions, IssuedToken, REGISTRY_AUDIENCE,
-};
-pub use graph::{PrincipalKind, ServicePrincipal};
+pub use audience::REGISTRY_AUDIENCE;
+pub use directory::{AccessToken, ApplicationSource, Clock, Entra, EntraOptions, IssuedToken};
 pub use jwt::{Jwt, KeyError, PublicKey, SigningKey};
 pub use scheme::Scheme;
+pub use service_principal::{PrincipalKind, ServicePrincipal};
 pub use verifier::{AuthFailure, Principal, TokenVerifier};

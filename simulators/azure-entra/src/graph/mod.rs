@@ -3,7 +3,6 @@
 
 mod answers;
 mod filter;
-mod service_principal;
 
 use axum::Json;
 use axum::Router;
@@ -17,12 +16,11 @@ use std::collections::HashMap;
 
 use self::answers::GraphRefusal;
 use self::filter::Filter;
-pub use self::service_principal::{PrincipalKind, ServicePrincipal};
+use crate::audience::GRAPH_AUDIENCE;
 use crate::directory::Entra;
+use crate::service_principal::ServicePrincipal;
 use crate::verifier::TokenVerifier as _;
 
-/// What tokens for Microsoft Graph are for.
-pub(crate) const AUDIENCE: &str = "https://graph.microsoft.com";
 /// The most ids that `getByIds` takes.
 const MAX_IDS: usize = 1_000;
 
@@ -123,7 +121,7 @@ async fn by_ids(State(entra): State<Entra>, headers: HeaderMap, body: Bytes) -> 
 }
 
 fn context(set: &str) -> String {
-    format!("{AUDIENCE}/v1.0/$metadata#{set}")
+    format!("{GRAPH_AUDIENCE}/v1.0/$metadata#{set}")
 }
 
 impl Entra {
@@ -139,7 +137,7 @@ impl Entra {
             .and_then(|text| text.split_once(' '))
             .filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer"))
             .ok_or_else(GraphRefusal::no_token)?;
-        let is_graph = |audience: &str| audience.trim_end_matches('/').eq_ignore_ascii_case(AUDIENCE);
+        let is_graph = |audience: &str| audience.trim_end_matches('/').eq_ignore_ascii_case(GRAPH_AUDIENCE);
         let caller = self.verify_for(token.trim(), self.now(), &is_graph);
         caller.map(|caller| caller.tenant_id).map_err(|why| GraphRefusal::bad_token(&why))
     }

@@ -30,6 +30,7 @@ pub enum PrincipalKind {
 }
 
 impl ServicePrincipal {
+    /// What Microsoft Graph shows of it.
     pub(super) fn document(&self) -> Value {
         let (kind, others) = match &self.kind {
             PrincipalKind::Application => ("Application", Vec::new()),
