@@ -3,11 +3,10 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::assignment::RoleAssignments;
-use super::definition::{self, RoleDefinitions};
 use super::permission;
+use super::role::{ASSIGNMENT_TYPE, DEFINITION_TYPE, OWNER, definition_of};
 use azure_engine::document::{items, text};
-use azure_engine::provider::{AzureState, Record, ResourceType as _};
+use azure_engine::provider::{AzureState, Record};
 
 /// Which of a role's lists an action is looked for in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,20 +45,13 @@ pub(super) fn roles<'a>(
 ) -> impl Iterator<Item = &'a Record> {
     azure
         .store
-        .of_type(RoleAssignments.name())
+        .of_type(ASSIGNMENT_TYPE)
         .filter(move |record| {
             text(&record.body, "properties/principalId")
                 .is_some_and(|principal| principal.eq_ignore_ascii_case(object_id))
         })
         .filter(move |record| record.id.parent().is_some_and(|assigned| on(&assigned)))
         .filter_map(|record| definition_of(azure, record))
-}
-
-/// The role that an assignment is of.
-pub(super) fn definition_of<'a>(azure: &'a AzureState, assignment: &Record) -> Option<&'a Record> {
-    let named = text(&assignment.body, "properties/roleDefinitionId")?;
-    let subscription = ResourceId::subscription(assignment.id.subscription_id());
-    azure.store.get(&definition::id_in(&subscription, named.rsplit('/').next()?))
 }
 
 /// The permissions that a principal has at a scope; everything where nobody is told apart.
@@ -70,8 +62,8 @@ pub(super) fn permissions_at(azure: &AzureState, object_id: Option<&str>, scope:
             .collect(),
         None => azure
             .store
-            .of_type(RoleDefinitions.name())
-            .filter(|role| role.id.name() == super::built_in::OWNER)
+            .of_type(DEFINITION_TYPE)
+            .filter(|role| role.id.name() == OWNER)
             .take(1)
             .flat_map(|role| items(&role.body, "properties/permissions").iter().cloned())
             .collect(),

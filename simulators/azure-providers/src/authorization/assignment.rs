@@ -3,9 +3,10 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::definition::{self, assignable_at, no_such_role, times, touch};
+use super::changed::{times, touch};
 use super::filter::{self, Term};
 use super::protocol::protocol;
+use super::role::{ASSIGNMENT_TYPE, assignable_at, id_in, no_such_role};
 use crate::identity;
 use azure_engine::document::{Object, into_object, take_properties, text};
 use azure_engine::error::{Code, Refusal};
@@ -14,7 +15,7 @@ use azure_engine::provider::{AzureState, Expand, Listing, Proposal, Protocol, Re
 
 pub(crate) struct RoleAssignments;
 
-const PROTOCOL: Protocol = protocol("Microsoft.Authorization/roleAssignments", "RoleAssignmentProperties");
+const PROTOCOL: Protocol = protocol(ASSIGNMENT_TYPE, "RoleAssignmentProperties");
 
 const MEMBERS: [Member; 12] = [
     Member::new("roleDefinitionId", Holds::Anything),
@@ -140,7 +141,7 @@ pub fn assign(
     let name = azure.seed.guid("role assignment", &format!("{scope} {role} {object_id}"), 0);
     let id = scope.resource("Microsoft.Authorization", "roleAssignments", &name);
     let subscription = ResourceId::subscription(scope.subscription_id());
-    let role = definition::id_in(&subscription, role);
+    let role = id_in(&subscription, role);
     let body = json!({ "properties": {
         "roleDefinitionId": role, "principalId": object_id, "principalType": SERVICE_PRINCIPAL,
     } });
@@ -168,7 +169,7 @@ fn role(azure: &AzureState, properties: &Object, scope: &ResourceId) -> Result<R
     let (Some(name), Some(_)) = (name, kind) else {
         return Err(BAD_FORMAT.says("The request was incorrectly formatted."));
     };
-    let id = definition::id_in(&ResourceId::subscription(scope.subscription_id()), name);
+    let id = id_in(&ResourceId::subscription(scope.subscription_id()), name);
     match azure.store.get(&id).filter(|role| assignable_at(role, scope, false)) {
         Some(role) => Ok(role.id.clone()),
         None => Err(no_such_role(NO_SUCH_ROLE, name)),
@@ -183,7 +184,7 @@ fn check_new(
     role: &ResourceId,
 ) -> Result<(), Refusal> {
     let subscription = ResourceId::subscription(scope.subscription_id());
-    let others = azure.store.of_type_below(RoleAssignments.name(), &subscription);
+    let others = azure.store.of_type_below(ASSIGNMENT_TYPE, &subscription);
     let same = |other: &&&Record| {
         other.id.parent().as_ref() == Some(scope)
             && has(other, "principalId", principal)

@@ -4,11 +4,9 @@ use azure_types::ResourceId;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::definition::{BUILT_IN, RoleDefinitions, id_in};
+use super::definition::RoleDefinitions;
+use super::role::{BUILT_IN, OWNER, id_in};
 use azure_engine::provider::{AzureState, Record};
-
-/// The name of the role that may do everything, access included.
-pub const OWNER: &str = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635";
 
 struct Role {
     guid: &'static str,

@@ -4,9 +4,12 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::assignment::RoleAssignments;
+use super::changed::{times, touch};
 use super::filter::{self, Term};
 use super::protocol::protocol;
+use super::role::{
+    ASSIGNMENT_TYPE, CUSTOM, DEFINITION_TYPE, assignable_at, definition_of, id_in, is_built_in, no_such_role,
+};
 use azure_engine::document::{Object, fill, into_object, items, take_properties, text};
 use azure_engine::error::{Code, Refusal};
 use azure_engine::member_table::{self, Holds, Member, Written};
@@ -17,7 +20,7 @@ pub(crate) struct RoleDefinitions;
 const PROTOCOL: Protocol = Protocol {
     // "Role Definitions - Create Or Update" knows no other status.
     update_status: 201,
-    ..protocol("Microsoft.Authorization/roleDefinitions", "RoleDefinitionProperties")
+    ..protocol(DEFINITION_TYPE, "RoleDefinitionProperties")
 };
 
 const MEMBERS: [Member; 9] = [
@@ -32,10 +35,6 @@ const MEMBERS: [Member; 9] = [
     Member::new("updatedBy", Holds::Derived),
 ];
 
-/// What a role of a subscription's own is.
-pub(super) const CUSTOM: &str = "CustomRole";
-/// What a role of Azure's is.
-pub(super) const BUILT_IN: &str = "BuiltInRole";
 /// The lists of a permission.
 const LISTS: [&str; 4] = ["actions", "notActions", "dataActions", "notDataActions"];
 /// What the names of actions end with.
@@ -93,10 +92,9 @@ impl ResourceType for RoleDefinitions {
         if is_built_in(record) {
             return Err(built_in_fixed(&record.id));
         }
-        let mut assignments = azure.store.of_type(RoleAssignments.name());
-        let assigned = |assignment: &Record| {
-            super::access::definition_of(azure, assignment).is_some_and(|role| role.id == record.id)
-        };
+        let mut assignments = azure.store.of_type(ASSIGNMENT_TYPE);
+        let assigned =
+            |assignment: &Record| definition_of(azure, assignment).is_some_and(|role| role.id == record.id);
         match assignments.any(assigned) {
             true => Err(HAS_ASSIGNMENTS.says("There are existing role assignments referencing role.")),
             false => Ok(()),
@@ -133,60 +131,13 @@ impl ResourceType for RoleDefinitions {
     }
 }
 
-/// Since when a document is as it is, among what is hidden.
-const UPDATED: &str = "updatedOn";
-
-/// Adds when something was made and changed.
-pub(super) fn times(record: &Record, document: &mut Object) {
-    let created = record.created.to_string();
-    let updated = record.hidden.get(UPDATED).and_then(Value::as_str).unwrap_or(&created).to_owned();
-    if let Some(Value::Object(properties)) = document.get_mut("properties") {
-        properties.insert("createdOn".into(), created.into());
-        properties.insert("updatedOn".into(), updated.into());
-    }
-}
-
-/// Notes that a document was changed now.
-pub(super) fn touch(azure: &mut AzureState, id: &ResourceId) {
-    let now = azure.now().to_string();
-    if let Some(record) = azure.store.get_mut(id) {
-        record.hidden.insert(UPDATED.into(), now.into());
-    }
-}
-
-/// The id of a role in a subscription.
-pub(super) fn id_in(subscription: &ResourceId, name: &str) -> ResourceId {
-    subscription.resource("Microsoft.Authorization", "roleDefinitions", name)
-}
-
-/// A role that nobody knows.
-pub(super) fn no_such_role(code: Code, name: &str) -> Refusal {
-    code.says(format_args!(
-        "The specified role definition with ID '{}' does not exist.",
-        name.replace('-', "").to_ascii_lowercase()
-    ))
-}
-
-/// Whether a role can be assigned at a scope, or (`below`) somewhere below it.
-pub(super) fn assignable_at(role: &Record, scope: &ResourceId, below: bool) -> bool {
-    items(&role.body, "properties/assignableScopes").iter().filter_map(Value::as_str).any(|assignable| {
-        assignable == "/"
-            || ResourceId::parse(assignable)
-                .is_ok_and(|assignable| scope.is_within(&assignable) || below && assignable.is_within(scope))
-    })
-}
-
 fn terms<'a>(listing: &Listing<'a>) -> Result<Vec<Term<'a>>, Refusal> {
     let filter = listing.query.get("$filter").map_or("", String::as_str);
     filter::parse(filter, &["roleName", "type"])
 }
 
-fn is_built_in(record: &Record) -> bool {
-    text(&record.body, "properties/type") == Some(BUILT_IN)
-}
-
 fn customs(azure: &AzureState) -> impl Iterator<Item = &Record> {
-    azure.store.of_type(RoleDefinitions.name()).filter(|record| !is_built_in(record))
+    azure.store.of_type(DEFINITION_TYPE).filter(|record| !is_built_in(record))
 }
 
 fn built_in_fixed(id: &ResourceId) -> Refusal {
@@ -204,7 +155,7 @@ fn check_name(azure: &AzureState, id: &ResourceId, name: &str) -> Result<(), Ref
             && tenant(&record.id) == tenant(id)
             && text(&record.body, "properties/roleName").is_some_and(|taken| taken.eq_ignore_ascii_case(name))
     };
-    match azure.store.of_type(RoleDefinitions.name()).find(same) {
+    match azure.store.of_type(DEFINITION_TYPE).find(same) {
         Some(_) => Err(SAME_NAME.says(
             "A custom role with the same name already exists in this directory. Use a different name.",
         )),

@@ -4,6 +4,7 @@
 mod access;
 mod assignment;
 mod built_in;
+mod changed;
 mod definition;
 mod enforcement;
 mod filter;
@@ -12,6 +13,7 @@ mod needed;
 mod permission;
 mod permissions;
 mod protocol;
+mod role;
 
 use azure_engine::error::{Code, Refusal};
 use azure_engine::limits::Limit;
@@ -20,8 +22,8 @@ use azure_engine::provider::Provider;
 
 pub use self::access::{Plane, may};
 pub use self::assignment::assign;
-pub use self::built_in::OWNER;
 pub use self::enforcement::{Asker, check};
+pub use self::role::OWNER;
 
 pub(crate) fn provider() -> Provider {
     Provider {
