@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::compute::machine;
 use crate::compute::scale_set::instance_address::set_of;
-use crate::compute::scale_set::uniform;
+use crate::compute::scale_set::provisioning;
 use crate::compute::tables::type_names::{EXTENSION_TYPE, INSTANCE_TYPE};
 use azure_engine::code::Code;
 use azure_engine::document::{at, items, stored_reference, text};
@@ -110,7 +110,7 @@ pub(crate) fn told(azure: &mut AzureState, id: &ResourceId, answer: &Value) -> O
     record.hidden.entry("power").or_insert_with(|| "running".into());
     if !own {
         match record.resource_type.name() {
-            INSTANCE_TYPE => uniform::settle(azure, id, failure.is_some()),
+            INSTANCE_TYPE => provisioning::settle(azure, id, failure.is_some()),
             _ => machine::settle(azure, id, failure.is_some()),
         }
     }

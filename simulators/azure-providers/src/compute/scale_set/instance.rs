@@ -14,7 +14,7 @@ use crate::compute::scale_set::instance_address::{address, ip_configuration_id, 
 use crate::compute::scale_set::instance_public_ip;
 use crate::compute::scale_set::network_interface;
 use crate::compute::scale_set::uniform::{allocate, disk_prefix, follows};
-use crate::compute::scale_set::{model, uniform};
+use crate::compute::scale_set::{model, provisioning};
 use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::INSTANCE_TYPE;
@@ -201,7 +201,7 @@ impl ResourceType for Instances {
             Completion::Action(action, targets) if !failed => power::finish(azure, id, action, targets),
             Completion::Delete if failed => {}
             Completion::Delete => {}
-            _ => uniform::settle(azure, id, failed),
+            _ => provisioning::settle(azure, id, failed),
         }
     }
 

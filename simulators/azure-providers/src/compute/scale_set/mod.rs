@@ -11,6 +11,7 @@ mod instance_public_ip;
 pub(crate) mod members;
 mod model;
 mod network_interface;
+pub(crate) mod provisioning;
 pub(crate) mod uniform;
 
 use std::collections::BTreeMap;
@@ -185,7 +186,7 @@ impl ResourceType for ScaleSets {
         for (instance, state, failed) in pending {
             match (state, failed) {
                 (State::Deleting, false) => azure.remove(&instance),
-                (State::Creating | State::Updating, _) => uniform::settle(azure, &instance, failed),
+                (State::Creating | State::Updating, _) => provisioning::settle(azure, &instance, failed),
                 _ => {}
             }
         }

@@ -192,22 +192,6 @@ pub(crate) fn allocate(azure: &mut AzureState, id: &ResourceId) {
     azure.changed(id);
 }
 
-/// Ends whatever an instance was in.
-pub(crate) fn settle(azure: &mut AzureState, id: &ResourceId, failed: bool) {
-    let Some(record) = azure.store.get_mut(id).filter(|record| record.state != State::Deleting) else {
-        return;
-    };
-    if failed {
-        record.state = State::Failed;
-    } else {
-        record.state = State::Succeeded;
-        if record.hidden.get("power").is_none() {
-            record.hidden.insert("power".into(), "running".into());
-        }
-    }
-    azure.revision += 1;
-}
-
 #[cfg(test)]
 mod tests {
     use super::computer_number;
