@@ -5,7 +5,7 @@ use std::fmt;
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use super::{credentials, registry};
+use super::{credentials, login_server};
 use crate::authorization::{Plane, may};
 use azure_engine::provider::AzureState;
 
@@ -28,9 +28,9 @@ impl fmt::Debug for Access {
 }
 
 /// The registry behind a host, if there is one.
-pub fn access(azure: &AzureState, login_server: &str) -> Option<Access> {
-    let name = login_server.strip_suffix(registry::SUFFIX)?.strip_suffix('.')?;
-    let record = registry::find(azure, name)?;
+pub fn access(azure: &AzureState, host: &str) -> Option<Access> {
+    let name = host.strip_suffix(login_server::SUFFIX)?.strip_suffix('.')?;
+    let record = login_server::find(azure, name)?;
     let anonymous =
         record.body.pointer("/properties/anonymousPullEnabled").and_then(Value::as_bool) == Some(true);
     let admin = credentials::has_admin(record)

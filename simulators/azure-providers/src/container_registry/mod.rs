@@ -2,6 +2,7 @@
 
 mod credentials;
 mod login;
+mod login_server;
 mod naming;
 mod policies;
 mod registry;

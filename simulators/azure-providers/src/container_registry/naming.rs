@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::registry;
+use super::login_server;
 use azure_engine::document::text;
 use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Call};
@@ -31,12 +31,10 @@ pub(super) fn invalid(name: &str) -> Refusal {
 
 /// Whether a new registry may have the name.
 pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<(), Refusal> {
-    match registry::find(azure, id.name()) {
+    match login_server::find(azure, id.name()) {
         None => Ok(()),
-        Some(_) => Err(IN_USE.says(format_args!(
-            "The registry DNS name {} is already in use.",
-            registry::login_server(id.name())
-        ))),
+        Some(_) => Err(IN_USE
+            .says(format_args!("The registry DNS name {} is already in use.", login_server::of(id.name())))),
     }
 }
 
@@ -47,7 +45,7 @@ pub(super) fn availability(azure: &mut AzureState, call: &Call<'_>) -> Option<Re
         _ => return None,
     }
     let name = text(call.body, "name").unwrap_or_default();
-    let taken = registry::find(azure, name).is_some();
+    let taken = login_server::find(azure, name).is_some();
     Some(Ok(match (fits(name), taken) {
         (false, _) => json!({ "nameAvailable": false, "reason": "Invalid", "message": invalid_words(name) }),
         (true, true) => json!({

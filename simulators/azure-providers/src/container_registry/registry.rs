@@ -3,6 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use super::login_server::{self, RESOURCE_TYPE, SUFFIX};
 use super::policies::{MEMBERS, check};
 use super::{credentials, naming};
 use crate::network::service_connections;
@@ -15,11 +16,6 @@ use azure_engine::operation::{Completion, OperationStyle, OperationUrls};
 use azure_engine::provider::{
     Action, AzureState, Expand, KeyForm, Polling, Proposal, Protocol, Record, ResourceType, UrlForm,
 };
-
-pub(super) const RESOURCE_TYPE: &str = "Microsoft.ContainerRegistry/registries";
-
-/// The suffix of registries' hosts.
-pub(super) const SUFFIX: &str = "azurecr.io";
 
 /// Versions that clients of today use, newest first.
 const API_VERSIONS: [&str; 6] =
@@ -86,7 +82,7 @@ impl ResourceType for Registries {
         let name = record.id.name().to_lowercase();
         let hosts = if own_data { vec![format!("{name}.{location}.data.{SUFFIX}")] } else { Vec::new() };
         properties.insert("dataEndpointHostNames".into(), hosts.into());
-        properties.insert("loginServer".into(), login_server(&name).into());
+        properties.insert("loginServer".into(), login_server::of(&name).into());
         properties.insert(service_connections::COLLECTION.into(), connections.into());
         if let Some(policies) = properties.get_mut("policies") {
             for policy in ["retentionPolicy", "softDeletePolicy"] {
@@ -144,16 +140,6 @@ impl ResourceType for Registries {
             _ => None,
         }
     }
-}
-
-/// The registry of a name, in whatever subscription.
-pub(super) fn find<'a>(azure: &'a AzureState, name: &str) -> Option<&'a Record> {
-    azure.store.of_type(RESOURCE_TYPE).find(|record| record.id.name().eq_ignore_ascii_case(name))
-}
-
-/// The host of a registry.
-pub(super) fn login_server(name: &str) -> String {
-    format!("{}.{SUFFIX}", name.to_ascii_lowercase())
 }
 
 /// What of its size and webhooks a registry uses ("Azure Container Registry SKU features and limits").

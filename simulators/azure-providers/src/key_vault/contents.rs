@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::item::{Content, Deletion, Item, Kind, Said, Version};
-use super::{deleted_vault, vault};
+use super::{host, soft_delete};
 use azure_engine::error::{Code, Extra, Refusal};
 use azure_engine::provider::{AzureState, Timetable};
 
@@ -99,7 +99,7 @@ fn purge_what_is_over(azure: &mut AzureState) {
         contents.look_ahead();
     }
     for name in vaults {
-        deleted_vault::purge(azure, &name);
+        destroy(azure, &name);
     }
 }
 
@@ -134,8 +134,9 @@ pub(super) fn close(azure: &mut AzureState, vault: &str, over: i64) {
     });
 }
 
-/// Nothing of the vault is left.
+/// The end of a deleted vault and of all that it held.
 pub(super) fn destroy(azure: &mut AzureState, vault: &str) {
+    soft_delete::forget(azure, vault);
     change(azure, |contents| {
         contents.vaults.remove(&vault.to_ascii_lowercase());
         contents.look_ahead();
@@ -280,7 +281,7 @@ pub(super) fn update(
 /// Deletes something; it can be recovered while its vault says so.
 pub(super) fn delete(azure: &mut AzureState, vault: &str, kind: Kind, name: &str) -> Result<Item, Refusal> {
     item(azure, vault, kind, name, false)?;
-    let days = vault::find(azure, vault).map_or(90, |record| vault::retention(&record.body));
+    let days = host::find(azure, vault).map_or(90, |record| soft_delete::retention(&record.body));
     let at = now(azure);
     let deletion = Deletion { at, over: at.saturating_add(days * SECONDS_A_DAY) };
     change(azure, |contents| {
@@ -307,7 +308,7 @@ pub(super) fn recover(azure: &mut AzureState, vault: &str, kind: Kind, name: &st
 /// Makes a deletion final.
 pub(super) fn purge(azure: &mut AzureState, vault: &str, kind: Kind, name: &str) -> Result<(), Refusal> {
     item(azure, vault, kind, name, true)?;
-    if vault::find(azure, vault).is_some_and(|record| vault::is_protected(&record.body)) {
+    if host::find(azure, vault).is_some_and(|record| soft_delete::is_protected(&record.body)) {
         return Err(FORBIDDEN.says(
             "Operation \"purge\" is not allowed because purge protection is enabled for this vault. Key Vault service \
              will automatically purge it after the retention period has passed.",

@@ -4,8 +4,9 @@ use azure_types::ResourceId;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
+use super::contents;
 use super::protocol::protocol;
-use super::{contents, vault};
+use super::soft_delete::{self, RESOURCE_TYPE, find};
 use azure_engine::answer::{Answer, Note};
 use azure_engine::document::{Object, text};
 use azure_engine::error::{Code, Refusal};
@@ -16,8 +17,6 @@ use azure_engine::provider::{
     AzureState, Expand, Extension, LiesIn, Pages, Polling, Proposal, Protocol, Record, ResourceType,
 };
 use azure_engine::store::State;
-
-const RESOURCE_TYPE: &str = "Microsoft.KeyVault/deletedVaults";
 
 pub(super) struct DeletedVaults;
 
@@ -71,7 +70,7 @@ impl ResourceType for DeletedVaults {
         failed: bool,
     ) {
         if !failed && matches!(completion, Completion::Action(action, _) if action == PURGE) {
-            purge(azure, id.name());
+            contents::destroy(azure, id.name());
         }
     }
 }
@@ -88,11 +87,6 @@ pub(super) fn absent(name: &str) -> Refusal {
     ABSENT.says(format_args!("The specified deleted vault '{name}' does not exist."))
 }
 
-/// The deleted vault of a name, in whatever subscription.
-pub(super) fn find<'a>(azure: &'a AzureState, name: &str) -> Option<&'a Record> {
-    azure.store.of_type(RESOURCE_TYPE).find(|record| record.id.name().eq_ignore_ascii_case(name))
-}
-
 /// The document that the vault had.
 pub(super) fn kept(deleted: &Record) -> Value {
     deleted.hidden.get(KEPT).cloned().unwrap_or_default()
@@ -101,7 +95,7 @@ pub(super) fn kept(deleted: &Record) -> Value {
 /// A vault is gone: it can be recovered until its time is over.
 pub(super) fn keep(azure: &mut AzureState, vault: &Record) {
     let now = azure.now();
-    let days = SignedDuration::from_hours(24 * vault::retention(&vault.body));
+    let days = SignedDuration::from_hours(24 * soft_delete::retention(&vault.body));
     let over = now.checked_add(days).unwrap_or(now);
     let mut properties = json!({
         "vaultId": vault.id,
@@ -110,7 +104,7 @@ pub(super) fn keep(azure: &mut AzureState, vault: &Record) {
         "deletionDate": now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         "scheduledPurgeDate": over.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
     });
-    if vault::is_protected(&vault.body) {
+    if soft_delete::is_protected(&vault.body) {
         properties["purgeProtectionEnabled"] = true.into();
     }
     let id = ResourceId::subscription(vault.id.subscription_id()).resource(
@@ -122,20 +116,6 @@ pub(super) fn keep(azure: &mut AzureState, vault: &Record) {
     record.hidden.insert(KEPT.into(), vault.body.clone());
     azure.insert(record);
     contents::close(azure, vault.id.name(), over.as_second());
-}
-
-/// A vault of the name is there again: it is deleted no more, and what it held stays.
-pub(super) fn forget(azure: &mut AzureState, name: &str) {
-    let found = find(azure, name).map(|record| record.id.clone());
-    if let Some(id) = found {
-        azure.remove(&id);
-    }
-}
-
-/// The end of a deleted vault and of all that it held.
-pub(super) fn purge(azure: &mut AzureState, name: &str) {
-    forget(azure, name);
-    contents::destroy(azure, name);
 }
 
 /// `locations/{location}/deletedVaults/{name}` and `.../purge`. The location does not matter (recorded): the name is

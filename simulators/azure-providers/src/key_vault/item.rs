@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::vault;
+use super::soft_delete;
 use azure_engine::document::Object;
 use azure_engine::provider::Record;
 
@@ -135,7 +135,7 @@ impl Version {
 
     /// The same with what becomes of it when it is deleted, as the vault's host shows them.
     pub(super) fn attributes_in(&self, vault: &Record) -> Value {
-        let (days, protected) = (vault::retention(&vault.body), vault::is_protected(&vault.body));
+        let (days, protected) = (soft_delete::retention(&vault.body), soft_delete::is_protected(&vault.body));
         // "Deletion recovery level".
         let level = match (days < 90, protected) {
             (false, false) => "Recoverable+Purgeable",

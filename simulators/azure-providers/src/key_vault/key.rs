@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::item::{Content, Item, Kind, Version, said};
-use super::{contents, vault};
+use super::{contents, host};
 use azure_engine::document::{Object, text};
 use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
@@ -110,7 +110,7 @@ fn absent() -> Refusal {
 
 fn shown(vault: &Record, item: &Item, version: &Version, alone: bool) -> Value {
     let Content::Key(key) = &version.content else { return Value::Null };
-    let uri = format!("{}keys/{}", vault::uri(vault), item.name);
+    let uri = format!("{}keys/{}", host::uri(vault), item.name);
     let mut id = vault.id.child("keys", &item.name);
     if alone {
         id = id.child("versions", &version.id);

@@ -4,12 +4,14 @@
 mod access_policy;
 mod contents;
 mod deleted_vault;
+mod host;
 mod item;
 mod key;
 mod naming;
 mod plane;
 mod protocol;
 mod secret;
+mod soft_delete;
 mod vault;
 
 use azure_engine::limits::Limit;

@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use super::{deleted_vault, vault};
+use super::{host, soft_delete};
 use azure_engine::document::text;
 use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Call};
@@ -44,10 +44,10 @@ fn taken_words(name: &str) -> String {
 
 /// Whether a new vault may have the name: nobody else has it, and no deleted one of the subscription.
 pub(super) fn check_free(azure: &AzureState, id: &ResourceId) -> Result<(), Refusal> {
-    if vault::find(azure, id.name()).is_some() {
+    if host::find(azure, id.name()).is_some() {
         return Err(ALREADY_EXISTS.says(taken_words(id.name())));
     }
-    match deleted_vault::find(azure, id.name()) {
+    match soft_delete::find(azure, id.name()) {
         None => Ok(()),
         Some(deleted) if deleted.id.subscription_id().eq_ignore_ascii_case(id.subscription_id()) => {
             Err(DELETED.says(
@@ -66,7 +66,7 @@ pub(super) fn availability(azure: &mut AzureState, call: &Call<'_>) -> Option<Re
         _ => return None,
     }
     let name = text(call.body, "name").unwrap_or_default();
-    let taken = vault::find(azure, name).is_some() || deleted_vault::find(azure, name).is_some();
+    let taken = host::find(azure, name).is_some() || soft_delete::find(azure, name).is_some();
     Some(Ok(match (fits(name), taken) {
         (false, _) => json!({
             "nameAvailable": false, "reason": "AccountNameInvalid", "message": invalid_words(name),

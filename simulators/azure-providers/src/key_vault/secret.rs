@@ -4,7 +4,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::item::{Content, Hidden, Item, Kind, said};
-use super::{contents, vault};
+use super::{contents, host};
 use azure_engine::document::text;
 use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::{AzureState, Record};
@@ -39,7 +39,7 @@ fn absent() -> Refusal {
 fn shown(vault: &Record, item: &Item) -> Option<Value> {
     let version = item.version(None)?;
     let id = vault.id.child("secrets", &item.name);
-    let uri = format!("{}secrets/{}", vault::uri(vault), item.name);
+    let uri = format!("{}secrets/{}", host::uri(vault), item.name);
     let mut document = json!({
         "id": id,
         "name": item.name,

@@ -3,8 +3,9 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use super::host::{self, RESOURCE_TYPE};
 use super::protocol::protocol;
-use super::{access_policy, contents, deleted_vault, key, naming, secret};
+use super::{access_policy, contents, deleted_vault, key, naming, secret, soft_delete};
 use crate::network::service_connections;
 use azure_engine::document::{Object, fill, into_object, items, take_properties, text};
 use azure_engine::error::{Code, Refusal};
@@ -12,11 +13,6 @@ use azure_engine::member_table::Holds::{Anything, Derived, Flag, Number, Word};
 use azure_engine::member_table::Member;
 use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
 use azure_engine::store::State;
-
-pub(super) const RESOURCE_TYPE: &str = "Microsoft.KeyVault/vaults";
-
-/// The suffix of vaults' hosts.
-pub(super) const SUFFIX: &str = "vault.azure.net";
 
 /// The only group that private endpoints connect to, and the zone of its names.
 const LINK_GROUP: &str = "vault";
@@ -58,7 +54,7 @@ impl ResourceType for Vaults {
         let recovers = text_of(&properties, "createMode").eq_ignore_ascii_case("recover");
         match (proposal.old, recovers) {
             (None, true) => {
-                let deleted = deleted_vault::find(azure, proposal.id.name())
+                let deleted = soft_delete::find(azure, proposal.id.name())
                     .filter(|deleted| deleted.id.subscription_id() == proposal.id.subscription_id())
                     .ok_or_else(|| deleted_vault::absent(proposal.id.name()))?;
                 return Ok(deleted_vault::kept(deleted));
@@ -94,7 +90,7 @@ impl ResourceType for Vaults {
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
         if old.is_none() {
-            deleted_vault::forget(azure, id.name());
+            soft_delete::forget(azure, id.name());
             contents::open(azure, id.name());
         }
     }
@@ -106,7 +102,7 @@ impl ResourceType for Vaults {
     fn accepted(&self, _azure: &AzureState, record: &Record, document: &mut Object) {
         // Recorded: the first answer has the host without a path.
         if let Some(Value::Object(properties)) = document.get_mut("properties") {
-            properties.insert("vaultUri".into(), format!("https://{}", host(record.id.name())).into());
+            properties.insert("vaultUri".into(), format!("https://{}", host::of(record.id.name())).into());
         }
     }
 
@@ -114,7 +110,7 @@ impl ResourceType for Vaults {
         fill(document, "tags", json!({}));
         let connections = service_connections::list(azure, &record.id);
         let Some(Value::Object(properties)) = document.get_mut("properties") else { return };
-        properties.insert("vaultUri".into(), uri(record).into());
+        properties.insert("vaultUri".into(), host::uri(record).into());
         if record.state == State::Creating {
             properties.insert("provisioningState".into(), "RegisteringDns".into());
         }
@@ -161,30 +157,6 @@ impl ResourceType for Vaults {
             _ => service_connections::write_view(azure, id, below, body),
         }
     }
-}
-
-/// The vault of a name, in whatever subscription.
-pub(super) fn find<'a>(azure: &'a AzureState, name: &str) -> Option<&'a Record> {
-    azure.store.of_type(RESOURCE_TYPE).find(|record| record.id.name().eq_ignore_ascii_case(name))
-}
-
-fn host(name: &str) -> String {
-    format!("{}.{SUFFIX}", name.to_ascii_lowercase())
-}
-
-/// Where a vault's secrets are asked for.
-pub(super) fn uri(vault: &Record) -> String {
-    format!("https://{}/", host(vault.id.name()))
-}
-
-/// Whether nothing in it can be purged before its time.
-pub(super) fn is_protected(vault: &Value) -> bool {
-    vault.pointer("/properties/enablePurgeProtection").and_then(Value::as_bool) == Some(true)
-}
-
-/// How many days what was deleted can be recovered.
-pub(super) fn retention(vault: &Value) -> i64 {
-    vault.pointer("/properties/softDeleteRetentionInDays").and_then(Value::as_i64).unwrap_or(90)
 }
 
 fn text_of<'a>(properties: &'a Object, member: &str) -> &'a str {

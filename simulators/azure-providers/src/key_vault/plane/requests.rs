@@ -10,11 +10,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::super::item::{Item, Kind, said};
-use super::super::{contents, key, secret, vault};
+use super::super::{contents, host, key, secret};
 use super::access::{Wish, check};
-use super::{Place, body, shown};
+use super::place::Place;
+use super::shown;
 
-pub(super) const BAD: Code = Code::azures(400, "BadParameter");
+const BAD: Code = Code::azures(400, "BadParameter");
 const NOT_FOUND: Code = Code::ours(404, "VaultNotFound");
 const UNKNOWN: Code = Code::ours(404, "NotFound");
 const FORBIDDEN: Code = Code::azures(403, "Forbidden");
@@ -25,7 +26,7 @@ const MAX_RESULTS: usize = 25;
 
 /// Does what a request asks for.
 pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Result<DataAnswer, Refusal> {
-    let vault = vault::find(azure, request.account)
+    let vault = host::find(azure, request.account)
         .ok_or_else(|| NOT_FOUND.says(format_args!("There is no vault '{}'.", request.account)))?;
     if request.query.get("api-version").is_none_or(String::is_empty) {
         return Err(BAD.says("api-version must be specified"));
@@ -122,9 +123,18 @@ pub(super) fn perform(azure: &mut AzureState, request: &DataRequest<'_>) -> Resu
     }
 }
 
+/// The body of a request; nothing for one without.
+fn body(request: &DataRequest<'_>) -> Result<Value, Refusal> {
+    if request.body.is_empty() {
+        return Ok(Value::Null);
+    }
+    // The reason would repeat a part of the secret.
+    serde_json::from_slice(request.body).map_err(|_| BAD.says("The request body is no JSON document."))
+}
+
 /// The vault, which is there.
 fn again<'a>(azure: &'a AzureState, name: &str) -> Result<&'a Record, Refusal> {
-    vault::find(azure, name).ok_or_else(|| NOT_FOUND.says(format_args!("There is no vault '{name}'.")))
+    host::find(azure, name).ok_or_else(|| NOT_FOUND.says(format_args!("There is no vault '{name}'.")))
 }
 
 fn written(

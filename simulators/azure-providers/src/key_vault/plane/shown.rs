@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::super::host;
 use super::super::item::{Content, Item, Kind, Version};
-use super::super::vault;
 use azure_engine::provider::Record;
 
 /// The id of something in a vault, of one version where it is named.
 fn id(vault: &Record, collection: &str, name: &str, version: Option<&str>) -> String {
     let version = version.map_or_else(String::new, |version| format!("/{version}"));
-    format!("{}{collection}/{name}{version}", vault::uri(vault))
+    format!("{}{collection}/{name}{version}", host::uri(vault))
 }
 
 /// A version with its content.

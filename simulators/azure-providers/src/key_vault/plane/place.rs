@@ -1,0 +1,48 @@
+//! What the path of a request is about.
+
+use azure_engine::data_plane::{DataRequest, DataSubject};
+use azure_engine::provider::AzureState;
+
+use super::super::host;
+use super::super::item::Kind;
+
+/// What a path is about: a kind, whether of what was deleted, and what stands behind.
+pub(super) struct Place<'a> {
+    pub(super) kind: Kind,
+    pub(super) deleted: bool,
+    pub(super) rest: Vec<&'a str>,
+}
+
+impl<'a> Place<'a> {
+    /// Reads a path. Names in it have no characters that are percent-encoded. Clients name the latest version by an
+    /// empty segment at the end.
+    pub(super) fn parse(path: &'a str) -> Option<Self> {
+        let mut segments = path.split('/').filter(|segment| !segment.is_empty());
+        let (kind, deleted) = match segments.next()?.to_ascii_lowercase().as_str() {
+            "secrets" => (Kind::Secrets, false),
+            "deletedsecrets" => (Kind::Secrets, true),
+            "keys" => (Kind::Keys, false),
+            "deletedkeys" => (Kind::Keys, true),
+            _ => return None,
+        };
+        Some(Self { kind, deleted, rest: segments.collect() })
+    }
+}
+
+/// Which resource a request is about, and whether it lists.
+pub(super) fn locate(azure: &AzureState, request: &DataRequest<'_>) -> DataSubject {
+    let place = Place::parse(request.path);
+    let below = place.as_ref().map_or(String::new(), |place| format!("/{}", place.kind.collection()));
+    let vault = host::find(azure, request.account);
+    let resource = vault.map(|vault| match &place {
+        Some(Place { kind, rest, .. }) if !rest.is_empty() => {
+            vault.id.child(kind.collection(), rest.first().unwrap_or(&""))
+        }
+        _ => vault.id.clone(),
+    });
+    DataSubject {
+        resource_type: format!("{}{below}", host::RESOURCE_TYPE),
+        resource,
+        list: place.is_some_and(|place| place.rest.is_empty() || place.rest.last() == Some(&"versions")),
+    }
+}
