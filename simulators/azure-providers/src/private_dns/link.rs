@@ -4,8 +4,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use super::names::spelled;
-use super::protocol::{operation_name, protocol};
-use super::zone;
+use super::protocol::{ZONES, operation_name, protocol};
 use azure_engine::document::{Object, fill, stored_reference, take_properties};
 use azure_engine::error::{Code, Refusal};
 use azure_engine::member_table::Holds::{Derived, Flag, Names, Word};
@@ -159,5 +158,5 @@ fn check_others(
 
 /// Whether a zone is there.
 pub(super) fn is_zone(azure: &AzureState, id: &ResourceId) -> bool {
-    azure.store.get(id).is_some_and(|record| record.resource_type.name() == zone::RESOURCE_TYPE)
+    azure.store.get(id).is_some_and(|record| record.resource_type.name() == ZONES)
 }

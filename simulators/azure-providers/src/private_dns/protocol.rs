@@ -2,6 +2,9 @@
 
 use azure_engine::provider::{EtagForm, KeyForm, Placement, Polling, Protocol, UrlForm};
 
+/// The type of zones.
+pub(super) const ZONES: &str = "Microsoft.Network/privateDnsZones";
+
 /// Versions that clients of today use, newest first.
 const API_VERSIONS: [&str; 3] = ["2024-06-01", "2020-06-01", "2018-09-01"];
 

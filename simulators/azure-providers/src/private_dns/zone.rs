@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::link;
 use super::names::spelled;
-use super::protocol::{operation_name, private_record_set, protocol};
+use super::protocol::{ZONES, operation_name, private_record_set, protocol};
 use super::record_set::fields::Field::{Host, Ipv4, Ipv6, Number, Texts};
 use super::record_set::{Family, RecordSets, Records, views};
 use azure_engine::document::{Object, take_properties};
@@ -16,14 +16,12 @@ use azure_engine::member_table::Holds::Derived;
 use azure_engine::member_table::Member;
 use azure_engine::provider::{AzureState, EtagForm, Expand, Proposal, Protocol, Record, ResourceType};
 
-pub(super) const RESOURCE_TYPE: &str = "Microsoft.Network/privateDnsZones";
-
 /// ARM's own code for what others lie in.
 const NESTED: Code = Code::azures(409, "CannotDeleteResource");
 
 pub(super) struct Zones;
 
-const PROTOCOL: Protocol = protocol(RESOURCE_TYPE, "PrivateDnsZone", EtagForm::Guid);
+const PROTOCOL: Protocol = protocol(ZONES, "PrivateDnsZone", EtagForm::Guid);
 
 static MEMBERS: [Member; 8] = [
     Member::new("internalId", Derived),
@@ -38,7 +36,7 @@ static MEMBERS: [Member; 8] = [
 
 /// What records of private zones are like.
 static FAMILY: Family = Family {
-    zone: RESOURCE_TYPE,
+    zone: ZONES,
     ttl: "ttl",
     record_sets: "privateDns.recordSetsPerZone",
     records: "privateDns.recordsPerRecordSet",
