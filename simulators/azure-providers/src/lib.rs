@@ -11,8 +11,10 @@ mod ip_groups;
 mod key_vault;
 mod kubernetes_configuration;
 mod network;
+mod plain;
 mod private_dns;
 mod public_dns;
+mod resource_health;
 pub mod resources;
 mod storage;
 
@@ -26,6 +28,7 @@ pub fn all() -> Vec<Provider> {
         compute::provider(),
         identity::provider(),
         authorization::provider(),
+        resource_health::provider(),
         key_vault::provider(),
         private_dns::provider(),
         public_dns::provider(),

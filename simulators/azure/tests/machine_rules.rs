@@ -332,7 +332,9 @@ async fn systems_are_told_what_they_need_and_nothing_odd() {
     let refused = client.put(&id, bare.clone()).await.refused(400, "InvalidParameter");
     assert_eq!(refused.body["error"]["message"], "Required parameter 'osProfile' is missing (null).");
     // An image of one's own may have its administrator already.
-    bare["properties"]["storageProfile"]["imageReference"] = json!({ "id": compute_id("images/own") });
+    let own = compute_id("images/own");
+    bare["properties"]["storageProfile"]["imageReference"] = json!({ "id": own });
+    client.create(&own, json!({ "location": "eastus", "properties": {} })).await;
     client.create(&id, bare).await;
     let available = compute_id("availabilitySets/set");
     client

@@ -3,6 +3,7 @@
 mod availability_set;
 mod disk;
 pub mod machine;
+mod plain_types;
 mod platform;
 mod scale_set;
 mod shared;
@@ -37,6 +38,16 @@ pub(crate) fn provider() -> Provider {
                 &scale_set::instance::Instances,
                 &virtual_machine::VirtualMachines,
                 &virtual_machine::extension::Extensions,
+                &plain_types::IMAGES,
+                &plain_types::GALLERIES,
+                &plain_types::GALLERY_IMAGES,
+                &plain_types::GALLERY_IMAGE_VERSIONS,
+                &plain_types::PLACEMENT_GROUPS,
+                &plain_types::ENCRYPTION_SETS,
+                &plain_types::RESERVATION_GROUPS,
+                &plain_types::RESERVATIONS,
+                &plain_types::HOST_GROUPS,
+                &plain_types::HOSTS,
                 &availability_set::AvailabilitySets,
                 &disk::Disks,
                 &snapshot::Snapshots,

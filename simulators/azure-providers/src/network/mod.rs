@@ -1,6 +1,7 @@
 //! The resource provider `Microsoft.Network`.
 
 mod application_security_group;
+mod bastion_host;
 mod interface;
 mod load_balancer;
 mod locations;
@@ -45,6 +46,7 @@ pub(crate) fn provider() -> Provider {
                 &public_ip::prefix::PublicIpPrefixes,
                 &private_link::service::PrivateLinkServices,
                 &private_link::endpoint::PrivateEndpoints,
+                &bastion_host::BASTION_HOSTS,
             ],
         )
     }

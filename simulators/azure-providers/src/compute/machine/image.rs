@@ -4,7 +4,38 @@
 
 use serde_json::Value;
 
+use azure_engine::code::Code;
 use azure_engine::document::text;
+use azure_engine::error::Refusal;
+use azure_engine::provider::AzureState;
+use azure_types::ResourceId;
+
+const GALLERY_IMAGE_NOT_FOUND: Code = Code::azures(404, "GalleryImageNotFound");
+const IMAGE_NOT_FOUND: Code = Code::ours(404, "ImageNotFound");
+
+/// An image that is named by an id must be there: one of the group's, or one in a gallery. Those of the marketplace and of
+/// community galleries are taken as they are named.
+pub(crate) fn check(azure: &AzureState, storage: &Value, location: &str) -> Result<(), Refusal> {
+    let Some(id) = text(storage, "imageReference/id").and_then(|id| ResourceId::parse(id).ok()) else {
+        return Ok(());
+    };
+    // `latest` is any version of the image.
+    let wanted = match id.parent() {
+        Some(image) if id.name().eq_ignore_ascii_case("latest") => image,
+        _ => id.clone(),
+    };
+    let gallery = id.resource_type().to_ascii_lowercase().contains("/galleries/");
+    if azure.store.get(&wanted).is_some() || azure.subscription(id.subscription_id()).is_none() {
+        return Ok(());
+    }
+    Err(match gallery {
+        true => GALLERY_IMAGE_NOT_FOUND.says(format_args!(
+            "The gallery image {id} is not available in {location} region. Please contact image owner to replicate to \
+             this region, or change your requested region."
+        )),
+        false => IMAGE_NOT_FOUND.says(format_args!("The Image '{id}' cannot be found in '{location}' region.")),
+    })
+}
 
 /// What an image holds.
 pub(crate) struct Image {

@@ -163,10 +163,14 @@ static NETWORK: [Member; 3] = [
 
 static HARDWARE: [Member; 1] = [Member::new("vmSize", Text).required()];
 
+static RESERVATION: [Member; 1] =
+    [Member::new("capacityReservationGroup", Uses("capacityReservationGroups"))];
+
 /// A machine.
-pub(crate) static MACHINE: [Member; 15] = [
+pub(crate) static MACHINE: [Member; 16] = [
     Member::new("hardwareProfile", Object(&HARDWARE)).or_empty(),
     Member::new("availabilitySet", Uses("availabilitySets")).fixed().called("availabilitySet.id"),
+    Member::new("capacityReservation", Object(&RESERVATION)),
     Member::new("instanceView", Derived),
     Member::new("licenseType", Text),
     Member::new("networkProfile", Object(&NETWORK)).or_empty(),
@@ -174,7 +178,7 @@ pub(crate) static MACHINE: [Member; 15] = [
     Member::new("platformFaultDomain", Number(-1, i64::MAX)),
     Member::new("priority", Text),
     Member::new("provisioningState", Derived),
-    Member::new("proximityPlacementGroup", Names("proximityPlacementGroups"))
+    Member::new("proximityPlacementGroup", Uses("proximityPlacementGroups"))
         .fixed()
         .called("proximityPlacementGroup.id"),
     Member::new("resources", Derived),

@@ -24,8 +24,8 @@ use self::members::instances;
 use self::uniform::apply_model;
 use crate::compute::disk::sku::usual_disk;
 use crate::compute::machine::{
-    data_disk, instance_view, interface_configuration, interface_count, network_profile, os_profile, power,
-    spot, system_disk,
+    data_disk, image, instance_view, interface_configuration, interface_count, network_profile, os_profile,
+    power, spot, system_disk,
 };
 use crate::compute::shared::zones::Span;
 use crate::compute::shared::{catalogue, quota, zones};
@@ -108,6 +108,12 @@ impl ResourceType for ScaleSets {
             check_profile(id, &profile)?;
         }
         virtual_machine_profile(id, &body, &mut profile)?;
+        if let Some(storage) = profile.get("storageProfile")
+            && proposal.old_member("properties/virtualMachineProfile/storageProfile/imageReference")
+                != storage.get("imageReference")
+        {
+            image::check(azure, storage, body.get("location").and_then(Value::as_str).unwrap_or_default())?;
+        }
         properties.insert("virtualMachineProfile".into(), Value::Object(profile));
         body.insert("properties".into(), Value::Object(properties));
         let body = Value::Object(body);

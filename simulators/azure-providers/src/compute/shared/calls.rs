@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::compute::shared::catalogue;
+use crate::compute::shared::publishers;
 use crate::compute::shared::quota;
 use crate::compute::tables::sizes::SIZES;
 use crate::compute::tables::type_names::{MACHINE_TYPE, SET_TYPE};
@@ -18,6 +19,12 @@ pub(crate) fn answer(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<V
     }
     match call.segments {
         [skus] if skus.eq_ignore_ascii_case("skus") => Some(catalogue::catalogue(azure, call)),
+        [locations, location, rest @ ..]
+            if locations.eq_ignore_ascii_case("locations")
+                && rest.first().is_some_and(|first| first.eq_ignore_ascii_case("publishers")) =>
+        {
+            publishers::answer(call.subscription, &normal_location(location), rest)
+        }
         [locations, location, what] if locations.eq_ignore_ascii_case("locations") => {
             let location = normal_location(location);
             match what.to_ascii_lowercase().as_str() {

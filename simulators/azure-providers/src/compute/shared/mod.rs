@@ -2,5 +2,6 @@
 
 pub(crate) mod calls;
 pub(crate) mod catalogue;
+pub(crate) mod publishers;
 pub(crate) mod quota;
 pub(crate) mod zones;

@@ -11,7 +11,7 @@ use crate::compute::disk::sku::usual_disk;
 use crate::compute::machine;
 use crate::compute::machine::interface_configuration::Interfaces;
 use crate::compute::machine::{
-    data_disk, fault_domain, guest, instance_view, interface_configuration, interface_count, members,
+    data_disk, fault_domain, guest, image, instance_view, interface_configuration, interface_count, members,
     network_profile, os_profile, power, spot, system_disk,
 };
 use crate::compute::scale_set::{capacity, flexible};
@@ -93,6 +93,9 @@ impl ResourceType for VirtualMachines {
         spot::check_members(&properties)?;
         let mut storage = properties.remove("storageProfile").map(into_object).unwrap_or_default();
         let windows = system_disk(azure, &proposal, &size, &mut storage)?;
+        if proposal.old.is_none() {
+            image::check(azure, &Value::Object(storage.clone()), location)?;
+        }
         let zone = body.get("zones").and_then(|zones| zones.as_array()?.first()?.as_str()).map(str::to_owned);
         let machine = data_disk::Machine {
             id,

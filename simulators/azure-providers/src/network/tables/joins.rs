@@ -10,7 +10,9 @@ const fn join(of: &'static str, members: &'static [&'static str], action: &'stat
 const INTERFACES: &str = "Microsoft.Network/networkInterfaces*";
 const SUBNETS: &str = "Microsoft.Network/virtualNetworks*";
 
-pub(crate) static JOINS: [Join; 22] = [
+pub(crate) static JOINS: [Join; 24] = [
+    join("Microsoft.Network/bastionHosts", &["subnet"], SUBNET),
+    join("Microsoft.Network/bastionHosts", &["publicIPAddress"], PUBLIC_IP),
     join("Microsoft.Network/loadBalancers*", &["publicIPAddress"], PUBLIC_IP),
     join("Microsoft.Network/loadBalancers*", &["publicIPPrefix"], PUBLIC_IP_PREFIX),
     join("Microsoft.Network/loadBalancers*", &["subnet"], SUBNET),

@@ -1,0 +1,244 @@
+//! Types of Compute that are tables: images, galleries, placement groups, reservations, hosts, encryption sets (Azure REST
+//! reference, "Compute").
+
+use crate::compute::tables::protocol::protocol;
+use crate::plain::Plain;
+use azure_engine::code::Code;
+use azure_engine::member_table::Holds::{
+    Anything, Derived, Flag, Names, Number, Object, Text, Time, Users, Word,
+};
+use azure_engine::member_table::Member;
+use azure_engine::provider::Protocol;
+
+const IN_USE: Code = Code::azures(409, "OperationNotAllowed");
+
+const STATE: Member = Member::new("provisioningState", Derived);
+
+/// Documents about a promise: nothing has to be built.
+const fn promise(resource_type: &'static str, noun: &'static str) -> Protocol {
+    Protocol {
+        etagged: false,
+        etag_on_writes: false,
+        synchronous: true,
+        synchronous_delete: true,
+        delete_status: 200,
+        ..protocol(resource_type, noun)
+    }
+}
+
+const fn built(resource_type: &'static str, noun: &'static str) -> Protocol {
+    Protocol { etagged: false, etag_on_writes: false, ..protocol(resource_type, noun) }
+}
+
+static NONE: [Member; 0] = [];
+
+static SIZED: [Member; 2] =
+    [Member::new("name", Text).required(), Member::new("capacity", Number(0, 1_000)).or(1)];
+
+/// A `sku` that says which size, and how many.
+static SKU: [Member; 1] = [Member::new("sku", Object(&SIZED)).required()];
+
+static IMAGE: [Member; 4] = [
+    STATE,
+    Member::new("sourceVirtualMachine", Names("virtualMachines")),
+    Member::new("storageProfile", Anything),
+    Member::new("hyperVGeneration", Word(&["V1", "V2"], true)),
+];
+
+pub(super) static IMAGES: Plain = Plain {
+    protocol: &built("Microsoft.Compute/images", "Image"),
+    members: &IMAGE,
+    envelope: &NONE,
+    children: None,
+};
+
+static GALLERY: [Member; 6] = [
+    STATE,
+    Member::new("description", Text),
+    Member::new("identifier", Derived),
+    Member::new("sharingProfile", Anything),
+    Member::new("softDeletePolicy", Anything),
+    Member::new("sharingStatus", Derived),
+];
+
+pub(super) static GALLERIES: Plain = Plain {
+    protocol: &built("Microsoft.Compute/galleries", "Gallery"),
+    members: &GALLERY,
+    envelope: &NONE,
+    children: Some(("images", None)),
+};
+
+static IDENTIFIER: [Member; 3] = [
+    Member::new("publisher", Text).required(),
+    Member::new("offer", Text).required(),
+    Member::new("sku", Text).required(),
+];
+
+static GALLERY_IMAGE: [Member; 14] = [
+    STATE,
+    Member::new("identifier", Object(&IDENTIFIER)).required().fixed(),
+    Member::new("osType", Word(&["Linux", "Windows"], false)).required().fixed(),
+    Member::new("osState", Word(&["Generalized", "Specialized"], true)).fixed(),
+    Member::new("hyperVGeneration", Word(&["V1", "V2"], true)).fixed(),
+    Member::new("architecture", Word(&["x64", "Arm64"], true)).fixed(),
+    Member::new("description", Text),
+    Member::new("eula", Text),
+    Member::new("privacyStatementUri", Text),
+    Member::new("releaseNoteUri", Text),
+    Member::new("endOfLifeDate", Time),
+    Member::new("features", Anything),
+    Member::new("recommended", Anything),
+    Member::new("purchasePlan", Anything),
+];
+
+pub(super) static GALLERY_IMAGES: Plain = Plain {
+    protocol: &built("Microsoft.Compute/galleries/images", "GalleryImage"),
+    members: &GALLERY_IMAGE,
+    envelope: &NONE,
+    children: Some(("versions", None)),
+};
+
+static GALLERY_IMAGE_VERSION: [Member; 5] = [
+    STATE,
+    Member::new("publishingProfile", Anything),
+    Member::new("storageProfile", Anything).required(),
+    Member::new("safetyProfile", Anything),
+    Member::new("replicationStatus", Derived),
+];
+
+pub(super) static GALLERY_IMAGE_VERSIONS: Plain = Plain {
+    protocol: &built("Microsoft.Compute/galleries/images/versions", "GalleryImageVersion"),
+    members: &GALLERY_IMAGE_VERSION,
+    envelope: &NONE,
+    children: None,
+};
+
+static PLACEMENT_GROUP: [Member; 6] = [
+    STATE,
+    Member::new("proximityPlacementGroupType", Word(&["Standard", "Ultra"], true)).fixed(),
+    Member::new("intent", Anything),
+    Member::new("virtualMachines", Users("virtualMachines")),
+    Member::new("virtualMachineScaleSets", Users("virtualMachineScaleSets")),
+    Member::new("availabilitySets", Users("availabilitySets")),
+];
+
+pub(super) static PLACEMENT_GROUPS: Plain = Plain {
+    protocol: &Protocol {
+        shows_state: false,
+        in_use: Some(|id, users| {
+            IN_USE.says(format_args!(
+                "Proximity Placement Group '{}' cannot be deleted. Before deleting a Proximity Placement Group please \
+                 ensure that it does not contain any Virtual Machine or Availability set; it contains {}.",
+                id.name(),
+                users.first().map(|user| user.as_str()).unwrap_or_default()
+            ))
+        }),
+        ..promise("Microsoft.Compute/proximityPlacementGroups", "ProximityPlacementGroup")
+    },
+    members: &PLACEMENT_GROUP,
+    envelope: &NONE,
+    children: None,
+};
+
+static ENCRYPTION_SET: [Member; 9] = [
+    STATE,
+    Member::new("activeKey", Anything),
+    Member::new(
+        "encryptionType",
+        Word(
+            &[
+                "EncryptionAtRestWithCustomerKey",
+                "EncryptionAtRestWithPlatformAndCustomerKeys",
+                "ConfidentialVmEncryptedWithCustomerKey",
+            ],
+            true,
+        ),
+    )
+    .fixed(),
+    Member::new("rotationToLatestKeyVersionEnabled", Flag),
+    Member::new("federatedClientId", Text),
+    Member::new("previousKeys", Derived),
+    Member::new("lastKeyRotationTimestamp", Derived),
+    Member::new("autoKeyRotationError", Derived),
+    Member::new("disks", Users("disks")),
+];
+
+pub(super) static ENCRYPTION_SETS: Plain = Plain {
+    protocol: &built("Microsoft.Compute/diskEncryptionSets", "DiskEncryptionSet"),
+    members: &ENCRYPTION_SET,
+    envelope: &NONE,
+    children: None,
+};
+
+static RESERVATION_GROUP: [Member; 4] = [
+    Member::new("sharingProfile", Anything),
+    Member::new("capacityReservations", Derived),
+    Member::new("virtualMachinesAssociated", Users("virtualMachines")),
+    Member::new("instanceView", Derived),
+];
+
+pub(super) static RESERVATION_GROUPS: Plain = Plain {
+    protocol: &Protocol {
+        shows_state: false,
+        ..promise("Microsoft.Compute/capacityReservationGroups", "CapacityReservationGroup")
+    },
+    members: &RESERVATION_GROUP,
+    envelope: &NONE,
+    children: Some(("capacityReservations", Some("capacityReservations"))),
+};
+
+static RESERVATION: [Member; 6] = [
+    STATE,
+    Member::new("reservationId", Derived),
+    Member::new("provisioningTime", Derived),
+    Member::new("timeCreated", Derived),
+    Member::new("virtualMachinesAssociated", Derived),
+    Member::new("instanceView", Derived),
+];
+
+pub(super) static RESERVATIONS: Plain = Plain {
+    protocol: &built(
+        "Microsoft.Compute/capacityReservationGroups/capacityReservations",
+        "CapacityReservation",
+    ),
+    members: &RESERVATION,
+    envelope: &SKU,
+    children: None,
+};
+
+static HOST_GROUP: [Member; 5] = [
+    Member::new("platformFaultDomainCount", Number(1, 5)).required().fixed(),
+    Member::new("supportAutomaticPlacement", Flag),
+    Member::new("additionalCapabilities", Anything),
+    Member::new("hosts", Derived),
+    Member::new("instanceView", Derived),
+];
+
+pub(super) static HOST_GROUPS: Plain = Plain {
+    protocol: &Protocol {
+        shows_state: false,
+        ..promise("Microsoft.Compute/hostGroups", "DedicatedHostGroup")
+    },
+    members: &HOST_GROUP,
+    envelope: &NONE,
+    children: Some(("hosts", Some("hosts"))),
+};
+
+static HOST: [Member; 9] = [
+    STATE,
+    Member::new("platformFaultDomain", Number(0, 4)).fixed(),
+    Member::new("autoReplaceOnFailure", Flag).or_flag(true),
+    Member::new("licenseType", Word(&["None", "Windows_Server_Hybrid", "Windows_Server_Perpetual"], false)),
+    Member::new("hostId", Derived),
+    Member::new("provisioningTime", Derived),
+    Member::new("timeCreated", Derived),
+    Member::new("virtualMachines", Derived),
+    Member::new("instanceView", Derived),
+];
+
+pub(super) static HOSTS: Plain = Plain {
+    protocol: &built("Microsoft.Compute/hostGroups/hosts", "DedicatedHost"),
+    members: &HOST,
+    envelope: &SKU,
+    children: None,
+};

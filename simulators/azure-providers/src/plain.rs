@@ -1,0 +1,69 @@
+//! Types about which there is nothing special: a protocol and tables.
+
+use serde_json::{Value, json};
+
+use azure_engine::code::Code;
+use azure_engine::document::Object;
+use azure_engine::error::Refusal;
+use azure_engine::member_table::Member;
+use azure_engine::provider::{AzureState, Expand, Proposal, Protocol, Record, ResourceType};
+
+/// One of them.
+pub(crate) struct Plain {
+    /// How requests about it are answered.
+    pub(crate) protocol: &'static Protocol,
+    /// What its `properties` hold.
+    pub(crate) members: &'static [Member],
+    /// What stands beside them.
+    pub(crate) envelope: &'static [Member],
+    /// Its children, by the last segment of their type: it cannot be deleted before them. A member may list them.
+    pub(crate) children: Option<(&'static str, Option<&'static str>)>,
+}
+
+const NESTED: Code = Code::azures(409, "CannotDeleteResource");
+
+impl Plain {
+    fn nested<'a>(&self, azure: &'a AzureState, record: &Record) -> Vec<&'a Record> {
+        let Some((segment, _)) = self.children else { return Vec::new() };
+        azure.store.of_type_below(&format!("{}/{segment}", self.protocol.resource_type), &record.id)
+    }
+}
+
+impl ResourceType for Plain {
+    fn protocol(&self) -> &'static Protocol {
+        self.protocol
+    }
+
+    fn members(&self) -> &'static [Member] {
+        self.members
+    }
+
+    fn envelope(&self) -> &'static [Member] {
+        self.envelope
+    }
+
+    fn write(&self, _azure: &AzureState, proposal: Proposal<'_>) -> Result<Value, Refusal> {
+        Ok(Value::Object(proposal.body))
+    }
+
+    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
+        match self.nested(azure, record).first() {
+            None => Ok(()),
+            Some(child) => Err(NESTED.says(format_args!(
+                "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '{}'. \
+                 Please delete all nested resources before deleting this resource.",
+                child.id
+            ))),
+        }
+    }
+
+    fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
+        let Some((_, Some(member))) = self.children else { return };
+        let listed: Vec<Value> =
+            self.nested(azure, record).into_iter().map(|child| json!({ "id": child.id })).collect();
+        if let (false, Some(Value::Object(properties))) = (listed.is_empty(), document.get_mut("properties"))
+        {
+            properties.insert(member.into(), listed.into());
+        }
+    }
+}
