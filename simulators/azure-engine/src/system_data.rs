@@ -7,8 +7,8 @@ use super::execution::Execution;
 /// The member of documents, and of what the service keeps.
 pub(super) const MEMBER: &str = "systemData";
 
-/// Whom it names where nobody judges tokens: the word that recordings have in place of people's addresses.
-const ANYBODY: &str = "{EMAIL}";
+/// Whom it names where nobody judges tokens: a person at a domain that belongs to nobody.
+const ANYBODY: &str = "somebody@example.com";
 
 /// What it says after a write.
 pub(super) fn written(old: Option<&Value>, execution: &Execution, time: &str) -> Value {
