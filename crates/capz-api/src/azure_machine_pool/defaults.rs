@@ -1,9 +1,9 @@
 //! What an AzureMachinePool is that did not say all of it.
 
 use super::AzureMachinePoolSpec;
-use crate::context::{Context, Lookup, Random};
-use crate::field_error::{FieldErrors, Path};
-use crate::machine::{contributor, default_diagnostics, default_interfaces, identity_kinds};
+use crate::context::{Context, Random};
+use crate::field_error::FieldErrors;
+use crate::machine::{default_diagnostics, default_interfaces, default_role};
 
 /// Completes a pool.
 ///
@@ -32,33 +32,11 @@ pub fn set_defaults(
     if empty(&disk.caching_type) {
         disk.caching_type = Some("None".to_owned());
     }
-    if spec.identity.as_deref() != Some(identity_kinds::SYSTEM_ASSIGNED) {
-        return Ok(());
-    }
-    let formerly = spec.role_assignment_name.take().filter(|name| !name.is_empty());
-    let role = spec.system_assigned_identity_role.get_or_insert_default();
-    if role.name.as_deref().is_some_and(|name| !name.is_empty()) {
-        // Both at once is wrong, and is shown as it is.
-        spec.role_assignment_name = formerly;
-        return Ok(());
-    }
-    role.name = Some(formerly.unwrap_or_else(|| random.guid()));
-    if !empty(&role.scope) && !empty(&role.definition_id) {
-        return Ok(());
-    }
-    match &context.subscription {
-        Lookup::Found(subscription) => {
-            contributor(role, subscription);
-            Ok(())
-        }
-        Lookup::NotNeeded => Ok(()),
-        Lookup::Failed(reason) => {
-            let mut errors = FieldErrors::default();
-            errors.required(
-                &Path::new("spec.systemAssignedIdentityRole.scope"),
-                format_args!("the subscription of the pool's cluster could not be found out: {reason}"),
-            );
-            Err(errors)
-        }
-    }
+    default_role(
+        spec.identity.as_deref(),
+        &mut spec.system_assigned_identity_role,
+        &mut spec.role_assignment_name,
+        context,
+        random,
+    )
 }

@@ -3,6 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::json;
 
+use crate::context::{Context, Lookup, Random};
 use crate::field_error::{FieldErrors, Path};
 use crate::names;
 use crate::object::object;
@@ -43,16 +44,54 @@ object! {
     }
 }
 
-/// Contributor of a subscription, where nothing else was said.
-pub(crate) fn contributor(role: &mut SystemAssignedRole, subscription: &str) {
-    let missing = |text: &Option<String>| text.as_deref().unwrap_or_default().is_empty();
-    if missing(&role.scope) {
-        role.scope = Some(format!("/subscriptions/{subscription}/"));
+/// Gives an identity that comes and goes with the machine its role: Contributor of the cluster's subscription, where nothing
+/// else was said. `former_name` is the member that the role's name was in formerly.
+///
+/// # Errors
+/// The subscription is needed and could not be found out.
+pub(crate) fn default_role(
+    kind: Option<&str>,
+    role: &mut Option<SystemAssignedRole>,
+    former_name: &mut Option<String>,
+    context: &Context,
+    random: &mut dyn Random,
+) -> Result<(), FieldErrors> {
+    if kind != Some(kinds::SYSTEM_ASSIGNED) {
+        return Ok(());
     }
-    if missing(&role.definition_id) {
-        role.definition_id = Some(format!(
-            "/subscriptions/{subscription}/providers/Microsoft.Authorization/roleDefinitions/{CONTRIBUTOR}"
-        ));
+    let is_set = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
+    let role = role.get_or_insert_default();
+    // Both names at once are wrong, and are shown as they are.
+    if is_set(&role.name) && is_set(former_name) {
+        return Ok(());
+    }
+    if !is_set(&role.name) {
+        role.name = Some(former_name.take().filter(|name| !name.is_empty()).unwrap_or_else(|| random.guid()));
+    }
+    if is_set(&role.scope) && is_set(&role.definition_id) {
+        return Ok(());
+    }
+    match &context.subscription {
+        Lookup::NotNeeded => Ok(()),
+        Lookup::Found(subscription) => {
+            if !is_set(&role.scope) {
+                role.scope = Some(format!("/subscriptions/{subscription}/"));
+            }
+            if !is_set(&role.definition_id) {
+                role.definition_id = Some(format!(
+                    "/subscriptions/{subscription}/providers/Microsoft.Authorization/roleDefinitions/{CONTRIBUTOR}"
+                ));
+            }
+            Ok(())
+        }
+        Lookup::Failed(reason) => {
+            let mut errors = FieldErrors::default();
+            errors.required(
+                &Path::new("spec.systemAssignedIdentityRole.scope"),
+                format_args!("the subscription of the machine's cluster could not be found out: {reason}"),
+            );
+            Err(errors)
+        }
     }
 }
 
