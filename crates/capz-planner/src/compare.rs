@@ -1,0 +1,243 @@
+//! One comparison for all kinds: what is wanted must be contained in what Azure holds. What is not wanted is not ours:
+//! members, tags and named items that somebody else put there stay.
+//!
+//! * Objects are compared member by member, lists of named items by name, other lists as sets.
+//! * Ids, locations and words compare without regard to case, since Azure changes it.
+//! * What else is special about a member is a [`Rule`] of its kind.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::goal::Withdrawn;
+use crate::kind::{Kind, Rule};
+
+/// One difference.
+#[derive(Clone, PartialEq)]
+pub struct Change {
+    /// Where, as people would write it: `securityRules[allow_ssh].priority`.
+    pub at: String,
+    /// What Azure holds; absent if nothing.
+    pub from: Option<Value>,
+    /// What is wanted; absent if it goes.
+    pub to: Option<Value>,
+    /// Whether nobody may see the values.
+    pub secret: bool,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = &self.at;
+        match (&self.from, &self.to) {
+            _ if self.secret => write!(f, "{at} differs"),
+            (None, Some(to)) => write!(f, "{at} is missing: {}", short(to)),
+            (Some(from), None) => write!(f, "{at} is wanted no longer: {}", short(from)),
+            (Some(from), Some(to)) => write!(f, "{at}: {} becomes {}", short(from), short(to)),
+            (None, None) => f.write_str(at),
+        }
+    }
+}
+
+impl fmt::Debug for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A value in a sentence: whole if it is short, what it is if not.
+fn short(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Object(members) => match members.get("name").and_then(Value::as_str) {
+            Some(name) => name.to_owned(),
+            None => format!("{} members", members.len()),
+        },
+        other => {
+            let text = other.to_string();
+            if text.chars().count() > 60 {
+                format!("{}…", text.chars().take(60).collect::<String>())
+            } else {
+                text
+            }
+        }
+    }
+}
+
+/// Brings what Azure holds to hold what is wanted, too. Gives the document to write and what changes in it; no change:
+/// nothing is to be written.
+pub fn merge(kind: &Kind, wanted: &Value, held: &Value, withdrawn: &[Withdrawn]) -> (Value, Vec<Change>) {
+    let mut merged = held.clone();
+    let mut merger = Merger { kind, changes: Vec::new() };
+    merger.value(&mut Vec::new(), "", wanted, &mut merged);
+    for gone in withdrawn {
+        merger.withdraw(gone, &mut merged);
+    }
+    (merged, merger.changes)
+}
+
+struct Merger<'a> {
+    kind: &'a Kind,
+    changes: Vec<Change>,
+}
+
+impl Merger<'_> {
+    fn change(&mut self, segments: &[&str], at: &str, from: Option<Value>, to: Option<Value>) {
+        let secret = self.kind.is_secret(segments);
+        self.changes.push(Change { at: at.to_owned(), from, to, secret });
+    }
+
+    fn value<'w>(&mut self, segments: &mut Vec<&'w str>, at: &str, wanted: &'w Value, held: &mut Value) {
+        let rule = self.kind.rule(segments);
+        match (wanted, &mut *held) {
+            _ if rule == Some(Rule::AtCreation) => return,
+            (Value::Object(wanted), Value::Object(held)) => return self.members(segments, at, wanted, held),
+            (Value::Array(wanted), Value::Array(held)) if rule != Some(Rule::Whole) => {
+                segments.push("*");
+                for item in wanted {
+                    self.item(segments, at, item, held, rule == Some(Rule::AddOnly));
+                }
+                segments.pop();
+                return;
+            }
+            _ => {}
+        }
+        let same = match (wanted, &*held) {
+            (Value::Array(wanted), Value::Array(held)) => {
+                wanted.len() == held.len()
+                    && wanted.iter().all(|item| held.iter().any(|other| is_contained(item, other)))
+            }
+            _ => is_same(wanted, held),
+        };
+        if !same {
+            self.change(segments, at, Some(held.clone()), Some(wanted.clone()));
+            *held = wanted.clone();
+        }
+    }
+
+    fn members<'w>(
+        &mut self,
+        segments: &mut Vec<&'w str>,
+        at: &str,
+        wanted: &'w Map<String, Value>,
+        held: &mut Map<String, Value>,
+    ) {
+        for (name, wanted) in wanted {
+            let at = match at {
+                // What people know is what `properties` holds.
+                "" if name == "properties" => String::new(),
+                "" => name.clone(),
+                at => format!("{at}.{name}"),
+            };
+            segments.push(name);
+            // Tags' keys have no case, and Azure keeps the one that it knows.
+            let known = held.keys().find(|key| key.eq_ignore_ascii_case(name)).cloned();
+            match known.and_then(|key| held.get_mut(&key)) {
+                Some(held) if !held.is_null() => self.value(segments, &at, wanted, held),
+                _ if is_empty(wanted) || self.kind.rule(segments) == Some(Rule::AtCreation) => {}
+                _ => {
+                    self.change(segments, &at, None, Some(wanted.clone()));
+                    held.insert(name.clone(), wanted.clone());
+                }
+            }
+            segments.pop();
+        }
+    }
+
+    fn item<'w>(
+        &mut self,
+        segments: &mut Vec<&'w str>,
+        at: &str,
+        wanted: &'w Value,
+        held: &mut Vec<Value>,
+        add_only: bool,
+    ) {
+        let key = key_of(wanted);
+        let at = match key {
+            Some(key) => format!("{at}[{}]", key.rsplit('/').next().unwrap_or(key)),
+            None => format!("{at}[]"),
+        };
+        let found = match key {
+            Some(key) => {
+                held.iter_mut().find(|item| key_of(item).is_some_and(|it| it.eq_ignore_ascii_case(key)))
+            }
+            None => held.iter_mut().find(|item| is_contained(wanted, item)),
+        };
+        match found {
+            Some(_) if add_only => {}
+            Some(held) => self.value(segments, &at, wanted, held),
+            None => {
+                self.change(segments, &at, None, Some(wanted.clone()));
+                held.push(wanted.clone());
+            }
+        }
+    }
+
+    fn withdraw(&mut self, gone: &Withdrawn, document: &mut Value) {
+        match gone {
+            Withdrawn::Tag(key) => {
+                let Some(tags) = document.get_mut("tags").and_then(Value::as_object_mut) else { return };
+                let Some(known) = tags.keys().find(|known| known.eq_ignore_ascii_case(key)).cloned() else {
+                    return;
+                };
+                let from = tags.remove(&known);
+                self.change(&["tags"], &format!("tags.{known}"), from, None);
+            }
+            Withdrawn::Item { list, name } => {
+                let Some(items) = document.pointer_mut(&format!("/{list}")).and_then(Value::as_array_mut)
+                else {
+                    return;
+                };
+                let Some(at) = items
+                    .iter()
+                    .position(|item| key_of(item).is_some_and(|key| key.eq_ignore_ascii_case(name)))
+                else {
+                    return;
+                };
+                let from = items.remove(at);
+                let list = list.strip_prefix("properties/").unwrap_or(list);
+                self.change(&[], &format!("{list}[{name}]"), Some(from), None);
+            }
+        }
+    }
+}
+
+/// What tells an item of a list from the others: its name, else its id.
+fn key_of(item: &Value) -> Option<&str> {
+    item.get("name").or_else(|| item.get("id")).and_then(Value::as_str)
+}
+
+/// Whether a value says nothing: Azure leaves such members out.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.values().all(is_empty),
+        _ => false,
+    }
+}
+
+fn is_same(wanted: &Value, held: &Value) -> bool {
+    match (wanted, held) {
+        (Value::String(wanted), Value::String(held)) => wanted.eq_ignore_ascii_case(held),
+        // Locations come as `eastus` and as `East US`, numbers as numbers and as texts.
+        (Value::Number(wanted), Value::String(held)) => wanted.to_string() == *held,
+        (Value::String(wanted), Value::Number(held)) => *wanted == held.to_string(),
+        _ => wanted == held,
+    }
+}
+
+/// Whether `held` has all that `wanted` says.
+fn is_contained(wanted: &Value, held: &Value) -> bool {
+    match (wanted, held) {
+        (Value::Object(wanted), Value::Object(held)) => wanted.iter().all(|(name, value)| {
+            match held.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)) {
+                Some((_, held)) => is_contained(value, held),
+                None => is_empty(value),
+            }
+        }),
+        (Value::Array(wanted), Value::Array(held)) => {
+            wanted.iter().all(|item| held.iter().any(|other| is_contained(item, other)))
+        }
+        _ => is_same(wanted, held),
+    }
+}

@@ -1,0 +1,156 @@
+//! Conditions: what goals and where they stand say about an object. Source: spec/capz/self-managed.md, section 2.
+
+use capz_api::Condition;
+
+use crate::plan::{Action, Plan, State};
+use crate::service::Service;
+
+/// How bad it is that something is not so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// It takes its time.
+    Info,
+    /// Somebody should look at it.
+    Warning,
+    /// It will not become so without somebody.
+    Error,
+}
+
+impl Severity {
+    /// As conditions write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "Info",
+            Self::Warning => "Warning",
+            Self::Error => "Error",
+        }
+    }
+
+    fn of(text: Option<&str>) -> Self {
+        match text {
+            Some("Error") => Self::Error,
+            Some("Warning") => Self::Warning,
+            _ => Self::Info,
+        }
+    }
+}
+
+/// A condition that holds.
+pub fn holds(condition: &str) -> Condition {
+    Condition { condition: Some(condition.to_owned()), status: Some("True".into()), ..Condition::default() }
+}
+
+/// A condition that does not hold.
+pub fn fails(condition: &str, reason: &str, severity: Severity, message: impl Into<String>) -> Condition {
+    let message = message.into();
+    Condition {
+        condition: Some(condition.to_owned()),
+        status: Some("False".into()),
+        reason: Some(reason.to_owned()),
+        severity: Some(severity.as_str().to_owned()),
+        message: Some(message).filter(|message| !message.is_empty()),
+        ..Condition::default()
+    }
+}
+
+/// What a plan says of the services. A service of which nothing has begun says nothing.
+pub fn project(services: &[&'static Service], plan: &Plan) -> Vec<Condition> {
+    services.iter().filter_map(|service| of_service(service, plan)).collect()
+}
+
+fn of_service(service: &'static Service, plan: &Plan) -> Option<Condition> {
+    let condition = service.condition?;
+    let name = service.name;
+    let states: Vec<(bool, &State)> = plan
+        .items
+        .iter()
+        .filter(|(goal, _)| goal.service == service)
+        .map(|(goal, state)| (goal.wanted, state))
+        .collect();
+    if states.is_empty() {
+        return service.true_without_goals.then(|| holds(condition));
+    }
+    let failed = states.iter().find_map(|(_, state)| match state {
+        State::Refused(action, words) => Some((*action, words.clone())),
+        State::Missing => Some((Action::Create, "a resource that is not ours does not exist".to_owned())),
+        _ => None,
+    });
+    if let Some((action, words)) = failed {
+        return Some(match action {
+            Action::Delete => fails(
+                condition,
+                "DeletionFailed",
+                Severity::Error,
+                format!("{name} failed to delete. err: {words}"),
+            ),
+            _ => fails(
+                condition,
+                "Failed",
+                Severity::Error,
+                format!("{name} failed to create or update. err: {words}"),
+            ),
+        });
+    }
+    if states.iter().all(|(_, state)| state.is_there()) {
+        return Some(if states.iter().any(|(wanted, _)| *wanted) {
+            holds(condition)
+        } else {
+            fails(condition, "Deleted", Severity::Info, format!("{name} successfully deleted"))
+        });
+    }
+    let begun = |state: &State| matches!(state, State::Running(_) | State::Now(_));
+    let deleting = states.iter().any(|(wanted, state)| !wanted && begun(state));
+    let making = states.iter().any(|(wanted, state)| *wanted && begun(state));
+    match (making, deleting) {
+        (true, _) => {
+            Some(fails(condition, "Creating", Severity::Info, format!("{name} creating or updating")))
+        }
+        (false, true) => Some(fails(condition, "Deleting", Severity::Info, format!("{name} deleting"))),
+        (false, false) => None,
+    }
+}
+
+/// Sets a condition; `now` is the time that it bears if it says something else than before.
+pub fn set(conditions: &mut Vec<Condition>, mut new: Condition, now: &str) {
+    let same = |a: &Condition, b: &Condition| {
+        (&a.status, &a.reason, &a.severity, &a.message) == (&b.status, &b.reason, &b.severity, &b.message)
+    };
+    match conditions.iter_mut().find(|known| known.condition == new.condition) {
+        Some(known) if same(known, &new) => {}
+        Some(known) => {
+            new.last_transition_time = Some(now.to_owned());
+            *known = new;
+        }
+        None => {
+            new.last_transition_time = Some(now.to_owned());
+            conditions.push(new);
+        }
+    }
+    // Ready comes first, the others by name.
+    conditions.sort_by_key(|condition| {
+        let name = condition.condition.clone().unwrap_or_default();
+        (name != READY, name)
+    });
+}
+
+/// The condition that sums all others up.
+pub const READY: &str = "Ready";
+
+/// What the conditions of an object say together: the worst that does not hold, or that all of them hold. Without any, nothing.
+pub fn summary(conditions: &[Condition]) -> Option<Condition> {
+    let others = || conditions.iter().filter(|condition| condition.condition.as_deref() != Some(READY));
+    let failing = others().filter(|condition| condition.status.as_deref() != Some("True"));
+    let mut worst: Option<&Condition> = None;
+    for condition in failing {
+        let severity = Severity::of(condition.severity.as_deref());
+        if worst.is_none_or(|worst| severity > Severity::of(worst.severity.as_deref())) {
+            worst = Some(condition);
+        }
+    }
+    match worst {
+        Some(worst) => {
+            Some(Condition { condition: Some(READY.into()), last_transition_time: None, ..worst.clone() })
+        }
+        None => others().next().map(|_| holds(READY)),
+    }
+}

@@ -1,0 +1,151 @@
+//! Goals: what is wanted of one resource.
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use crate::kind::Kind;
+use crate::service::Service;
+
+/// The rule by which a resource that exists is ours. What is not ours is read, and never written nor deleted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ownership {
+    /// It carries the cluster's tag.
+    Tagged,
+    /// It is ours if that other one is. Where that one is somebody else's, a resource that is missing is made all the same
+    /// if `made_for_others` says so (a subnet in a network that was there before), and then is theirs.
+    With {
+        /// The other resource.
+        other: ResourceId,
+        /// Whether it is made in the other's realm, too.
+        made_for_others: bool,
+    },
+    /// What has this id is ours: its name is made by us, inside what is ours.
+    ByName,
+    /// It is somebody else's, and only read.
+    Foreign,
+}
+
+/// How long a document is held to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Upkeep {
+    /// Whenever it is looked at: what differs is written.
+    Always,
+    /// When it is made. Afterwards it is left as it is, unless Azure failed to make it.
+    Once,
+}
+
+/// What was applied by us before and is wanted no longer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Withdrawn {
+    /// An item of a list, by its name. The list is named by its path, such as `properties/securityRules`.
+    Item {
+        /// The list.
+        list: &'static str,
+        /// The item.
+        name: String,
+    },
+    /// A tag.
+    Tag(String),
+}
+
+/// What is wanted of one resource.
+#[derive(Clone, PartialEq)]
+pub struct Goal {
+    /// The resource.
+    pub id: ResourceId,
+    /// Which part of the object's status tells of it.
+    pub service: &'static Service,
+    /// What its document must hold.
+    pub document: Value,
+    /// Whether it is wanted. What is not wanted, and ours, goes.
+    pub wanted: bool,
+    /// Whether it is ours.
+    pub ownership: Ownership,
+    /// How long its document is held to.
+    pub upkeep: Upkeep,
+    /// What was applied before and is to go.
+    pub withdrawn: Vec<Withdrawn>,
+    /// Resources that must be there before, although no id in the document says so.
+    pub after: Vec<ResourceId>,
+    /// A list in its document: while there is something in it, somebody uses the resource, and it is not deleted.
+    pub kept_while_used: Option<&'static str>,
+    /// Whether it is deleted without waiting for what runs on it.
+    pub forced: bool,
+}
+
+impl Goal {
+    /// A goal with this document, held to always, ours by its tag.
+    pub fn new(id: ResourceId, service: &'static Service, document: Value) -> Self {
+        Self {
+            id,
+            service,
+            document,
+            wanted: true,
+            ownership: Ownership::Tagged,
+            upkeep: Upkeep::Always,
+            withdrawn: Vec::new(),
+            after: Vec::new(),
+            kept_while_used: None,
+            forced: false,
+        }
+    }
+
+    /// A resource that is to go, if it is ours.
+    pub fn gone(id: ResourceId, service: &'static Service) -> Self {
+        Self { wanted: false, ..Self::new(id, service, Value::Null) }
+    }
+
+    /// A resource of somebody else's that must be there.
+    pub fn foreign(id: ResourceId, service: &'static Service) -> Self {
+        Self { ownership: Ownership::Foreign, ..Self::new(id, service, Value::Null) }
+    }
+
+    /// The same, with another rule of ownership.
+    pub fn owned(self, ownership: Ownership) -> Self {
+        Self { ownership, ..self }
+    }
+
+    /// The same, held to only when it is made.
+    pub fn once(self) -> Self {
+        Self { upkeep: Upkeep::Once, ..self }
+    }
+
+    /// The same, after these.
+    pub fn after(mut self, others: impl IntoIterator<Item = ResourceId>) -> Self {
+        self.after.extend(others);
+        self
+    }
+
+    /// The same, but it is to go, as all of an object goes in the end. What its document speaks of stays until it is gone.
+    pub fn ended(self) -> Self {
+        Self { wanted: false, ..self }
+    }
+
+    /// The same, without what was applied before.
+    pub fn without(mut self, withdrawn: impl IntoIterator<Item = Withdrawn>) -> Self {
+        self.withdrawn.extend(withdrawn);
+        self
+    }
+
+    /// The kind of the resource.
+    pub fn kind(&self) -> &'static Kind {
+        Kind::of(&self.id)
+    }
+
+    /// The resource as people call it: `load balancer my-cluster-public-lb`.
+    pub fn name_for_people(&self) -> String {
+        crate::plan_text::describe(&self.id)
+    }
+}
+
+/// Documents hold bootstrap data and passwords: a goal in a log says what it is about, and not what it holds.
+impl std::fmt::Debug for Goal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Goal")
+            .field("id", &self.id)
+            .field("wanted", &self.wanted)
+            .field("ownership", &self.ownership)
+            .field("upkeep", &self.upkeep)
+            .finish_non_exhaustive()
+    }
+}

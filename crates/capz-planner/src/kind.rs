@@ -1,0 +1,282 @@
+//! The kinds of Azure resources that goals are about: the version of Azure's API that is spoken, how they are read, what
+//! people call them, and what of their documents is not compared as it stands.
+
+use azure_types::ResourceId;
+
+/// How resources of a kind are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadBy {
+    /// One list of the resource group shows all of them.
+    GroupList,
+    /// They stand inside their parent's document, in this member of its properties.
+    Parent(&'static str),
+    /// One by one.
+    Id,
+}
+
+/// How a member is treated that is not simply compared. Members are named by their path in the document, `*` for any
+/// item of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// It counts when the resource is made, and never again: Azure does not show it, or it must not change.
+    AtCreation,
+    /// Items are added where their name is missing, and left alone where it is there.
+    AddOnly,
+    /// A list in which each item counts as a whole, in any order.
+    Whole,
+}
+
+/// A kind of resource.
+#[derive(Debug)]
+pub struct Kind {
+    /// The type, as in ids.
+    pub resource_type: &'static str,
+    /// The version of Azure's API that documents are written in.
+    pub api_version: &'static str,
+    /// What people call it.
+    pub noun: &'static str,
+    /// How it is read.
+    pub read_by: ReadBy,
+    /// Whether a write may be made conditional on the version that was seen.
+    pub conditional: bool,
+    /// Members that are not simply compared.
+    pub rules: &'static [(&'static str, Rule)],
+    /// Members that nobody may see in a plan.
+    pub secret: &'static [&'static str],
+}
+
+const NETWORK: &str = "2025-05-01";
+const COMPUTE: &str = "2025-04-01";
+const PRIVATE_DNS: &str = "2024-06-01";
+
+const PLAIN: Kind = Kind {
+    resource_type: "",
+    api_version: NETWORK,
+    noun: "",
+    read_by: ReadBy::GroupList,
+    conditional: false,
+    rules: &[],
+    secret: &[],
+};
+
+/// Members of a machine that carry secrets, below the machine's own properties or a set's profile.
+const MACHINE_SECRETS: [&str; 2] = ["properties/osProfile/adminPassword", "properties/osProfile/customData"];
+const SET_SECRETS: [&str; 4] = [
+    "properties/virtualMachineProfile/osProfile/adminPassword",
+    "properties/virtualMachineProfile/osProfile/customData",
+    "properties/virtualMachineProfile/extensionProfile/extensions/*/properties/protectedSettings",
+    "properties/virtualMachineProfile/extensionProfile/extensions/*/properties/settings",
+];
+const EXTENSION_SECRETS: [&str; 2] = ["properties/protectedSettings", "properties/settings"];
+
+/// All kinds. Sources: spec/capz/self-managed.md, 4.6, 6.4 and 8.4.
+pub static KINDS: [Kind; 22] = [
+    Kind {
+        resource_type: "Microsoft.Resources/resourceGroups",
+        api_version: "2021-04-01",
+        noun: "resource group",
+        read_by: ReadBy::Id,
+        rules: &[("location", Rule::AtCreation)],
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Network/virtualNetworks",
+        noun: "virtual network",
+        conditional: true,
+        // Tags are written once: whoever takes ours away has taken the network over.
+        rules: &[("tags", Rule::AtCreation), ("location", Rule::AtCreation)],
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Network/virtualNetworks/subnets",
+        noun: "subnet",
+        read_by: ReadBy::Parent("subnets"),
+        conditional: true,
+        rules: &[("properties/addressPrefixes", Rule::Whole), ("properties/serviceEndpoints", Rule::Whole)],
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Network/virtualNetworks/virtualNetworkPeerings",
+        noun: "peering",
+        read_by: ReadBy::Parent("virtualNetworkPeerings"),
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Network/networkSecurityGroups",
+        noun: "security group",
+        conditional: true,
+        rules: &[("location", Rule::AtCreation), ("tags", Rule::AtCreation)],
+        ..PLAIN
+    },
+    Kind { resource_type: "Microsoft.Network/routeTables", noun: "route table", ..PLAIN },
+    Kind { resource_type: "Microsoft.Network/publicIPAddresses", noun: "public IP", ..PLAIN },
+    Kind {
+        resource_type: "Microsoft.Network/natGateways",
+        noun: "NAT gateway",
+        rules: &[("location", Rule::AtCreation), ("zones", Rule::AtCreation)],
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Network/loadBalancers",
+        noun: "load balancer",
+        conditional: true,
+        rules: &[
+            ("location", Rule::AtCreation),
+            ("tags", Rule::AtCreation),
+            ("properties/frontendIPConfigurations", Rule::AddOnly),
+            ("properties/backendAddressPools", Rule::AddOnly),
+            ("properties/outboundRules", Rule::AddOnly),
+        ],
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Network/loadBalancers/inboundNatRules",
+        noun: "inbound NAT rule",
+        read_by: ReadBy::Parent("inboundNatRules"),
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Network/privateEndpoints",
+        noun: "private endpoint",
+        rules: &[("location", Rule::AtCreation)],
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Network/bastionHosts",
+        noun: "bastion host",
+        rules: &[("location", Rule::AtCreation)],
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Network/privateDnsZones",
+        api_version: PRIVATE_DNS,
+        noun: "private DNS zone",
+        read_by: ReadBy::Id,
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
+        api_version: PRIVATE_DNS,
+        noun: "link of a private DNS zone",
+        read_by: ReadBy::Id,
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Network/privateDnsZones/A",
+        api_version: PRIVATE_DNS,
+        noun: "DNS record",
+        read_by: ReadBy::Id,
+        rules: &[("properties/aRecords", Rule::Whole)],
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Network/privateDnsZones/AAAA",
+        api_version: PRIVATE_DNS,
+        noun: "DNS record",
+        read_by: ReadBy::Id,
+        rules: &[("properties/aaaaRecords", Rule::Whole)],
+        ..PLAIN
+    },
+    Kind { resource_type: "Microsoft.Network/networkInterfaces", noun: "network interface", ..PLAIN },
+    Kind {
+        resource_type: "Microsoft.Compute/availabilitySets",
+        api_version: COMPUTE,
+        noun: "availability set",
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Compute/virtualMachines",
+        api_version: COMPUTE,
+        noun: "virtual machine",
+        secret: &MACHINE_SECRETS,
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Compute/virtualMachines/extensions",
+        api_version: COMPUTE,
+        noun: "extension",
+        read_by: ReadBy::Id,
+        secret: &EXTENSION_SECRETS,
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Compute/virtualMachineScaleSets",
+        api_version: COMPUTE,
+        noun: "scale set",
+        read_by: ReadBy::Id,
+        conditional: true,
+        secret: &SET_SECRETS,
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Authorization/roleAssignments",
+        api_version: "2022-04-01",
+        noun: "role assignment",
+        read_by: ReadBy::Id,
+        ..PLAIN
+    },
+];
+
+/// A disk: it is made with its machine, and deleted after it.
+pub static DISK: Kind =
+    Kind { resource_type: "Microsoft.Compute/disks", api_version: "2025-01-02", noun: "disk", ..PLAIN };
+
+/// What stands for a type that no row names: read one by one, compared as it stands.
+static UNKNOWN: Kind = Kind { noun: "resource", read_by: ReadBy::Id, ..PLAIN };
+
+impl Kind {
+    /// The kind of the resource with this id.
+    pub fn of(id: &ResourceId) -> &'static Self {
+        let resource_type = id.resource_type();
+        KINDS
+            .iter()
+            .chain([&DISK])
+            .find(|kind| kind.resource_type.eq_ignore_ascii_case(&resource_type))
+            .unwrap_or(&UNKNOWN)
+    }
+
+    /// The rule for the member at this path; `segments` are names of members, and `*` for items of lists.
+    pub(crate) fn rule(&self, segments: &[&str]) -> Option<Rule> {
+        self.rules
+            .iter()
+            .find(|(path, _)| path.split('/').eq(segments.iter().copied()))
+            .map(|(_, rule)| *rule)
+    }
+
+    /// Whether nobody may see the member at this path.
+    pub(crate) fn is_secret(&self, segments: &[&str]) -> bool {
+        self.secret.iter().any(|path| {
+            let mut mine = segments.iter();
+            path.split('/').all(|segment| mine.next() == Some(&segment))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_found_by_id_in_any_case() {
+        for (id, noun) in [
+            ("/subscriptions/s/resourceGroups/g", "resource group"),
+            (
+                "/subscriptions/s/resourcegroups/g/providers/microsoft.network/VIRTUALNETWORKS/v",
+                "virtual network",
+            ),
+            (
+                "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/n",
+                "subnet",
+            ),
+            (
+                "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/privateDnsZones/z/A/apiserver",
+                "DNS record",
+            ),
+            ("/subscriptions/s/providers/Microsoft.Authorization/roleAssignments/r", "role assignment"),
+            ("/subscriptions/s/resourceGroups/g/providers/Microsoft.Else/things/t", "resource"),
+        ] {
+            let id = ResourceId::parse(id).unwrap();
+            assert_eq!(Kind::of(&id).noun, noun, "{id}");
+        }
+    }
+}

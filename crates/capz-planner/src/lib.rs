@@ -1,0 +1,32 @@
+//! From what a cluster on Azure declares, and what Azure holds, to the next steps and to conditions. Everything here is a
+//! function of values: no client, no clock, no randomness.
+//!
+//! ```text
+//!  AzureCluster, AzureMachine, …  ──▶ goals ──┐
+//!                                             ├──▶ plan: what may be written now, what waits for what ──▶ conditions
+//!  documents that Azure answered  ──▶ observed┘
+//! ```
+//!
+//! * A [`Goal`] is a resource's id, the document that is wanted, and the rule that says whether the resource is ours.
+//! * Order is not written down anywhere: a goal comes after those whose ids stand in its document ([`references`]).
+//! * One comparison serves all kinds ([`compare`]): what is wanted must be contained in what Azure holds. What else is
+//!   there belongs to somebody else and stays.
+//! * What is special about a kind of resource is a row of the table in [`kind`].
+
+pub mod compare;
+pub mod condition;
+pub mod goal;
+pub mod kind;
+pub mod observed;
+pub mod plan;
+mod plan_text;
+pub mod references;
+pub mod scope;
+pub mod service;
+pub mod tags;
+
+pub use compare::Change;
+pub use goal::{Goal, Ownership, Upkeep, Withdrawn};
+pub use observed::{Observed, Reading, Seen};
+pub use plan::{Action, Plan, State, Step};
+pub use scope::Scope;

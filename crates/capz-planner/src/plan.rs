@@ -1,0 +1,378 @@
+//! What may be done now, and what waits for what.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use crate::compare::{self, Change};
+use crate::goal::{Goal, Ownership, Upkeep};
+use crate::kind::{Kind, ReadBy};
+use crate::observed::{Observed, Seen};
+use crate::references::ids_in;
+use crate::tags;
+
+/// What a step does to its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Action {
+    /// The target does not exist and is made.
+    Create,
+    /// The target exists and is written.
+    Update,
+    /// The target is deleted.
+    Delete,
+}
+
+/// One call to Azure.
+#[derive(Clone, PartialEq)]
+pub struct Step {
+    /// What happens.
+    pub action: Action,
+    /// To what.
+    pub target: ResourceId,
+    /// The version that the step was planned against, for `If-Match`.
+    pub if_match: Option<String>,
+    /// What is written; Null for deletions.
+    pub document: Value,
+    /// What changes, and why.
+    pub changes: Vec<Change>,
+    /// Whether a deletion does not wait for what runs on the target.
+    pub forced: bool,
+}
+
+/// Documents hold bootstrap data: a step in a log says what it does, and not what it writes.
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Step")
+            .field("action", &self.action)
+            .field("target", &self.target)
+            .field("changes", &self.changes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a goal stands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    /// It is as wanted.
+    Reached,
+    /// It is somebody else's and is used as it is, or left alone.
+    Foreign,
+    /// It is somebody else's, and does not exist.
+    Missing,
+    /// This can be done now.
+    Now(Step),
+    /// These come first.
+    Waits(Vec<ResourceId>),
+    /// Azure is at work on it.
+    Running(Action),
+    /// Azure refused what was wanted last, in these words.
+    Refused(Action, String),
+    /// Nobody knows what Azure holds.
+    Unknown,
+}
+
+impl State {
+    /// Whether others may build on it.
+    pub fn is_there(&self) -> bool {
+        matches!(self, Self::Reached | Self::Foreign)
+    }
+}
+
+/// What goals are judged by.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// The name of the Cluster, which is in the tag of what is ours.
+    pub cluster: &'a str,
+    /// What Azure was seen to hold.
+    pub observed: &'a Observed,
+    /// What Azure is at work on for us.
+    pub running: &'a BTreeMap<ResourceId, Action>,
+    /// What Azure refused since the goals last changed, and its words.
+    pub refused: &'a BTreeMap<ResourceId, String>,
+}
+
+/// Where all goals stand, in the order in which they were given.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Plan {
+    /// Goals and where they stand.
+    pub items: Vec<(Goal, State)>,
+}
+
+impl Plan {
+    /// What can be done now, side by side.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.items.iter().filter_map(|(_, state)| match state {
+            State::Now(step) => Some(step),
+            _ => None,
+        })
+    }
+
+    /// Whether everything is as wanted.
+    pub fn is_reached(&self) -> bool {
+        self.items.iter().all(|(_, state)| state.is_there())
+    }
+
+    /// Where the goal for this resource stands.
+    pub fn state_of(&self, id: &ResourceId) -> Option<&State> {
+        self.items.iter().find(|(goal, _)| goal.id == *id).map(|(_, state)| state)
+    }
+}
+
+/// Judges goals.
+pub fn plan(goals: Vec<Goal>, facts: Facts<'_>) -> Plan {
+    let judge = Judge::new(&goals, facts);
+    let states = judge.all();
+    Plan { items: goals.into_iter().zip(states).collect() }
+}
+
+/// Whether a resource is the cluster's, as far as is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Ours,
+    Theirs,
+    Unknown,
+}
+
+struct Judge<'a> {
+    goals: &'a [Goal],
+    facts: Facts<'a>,
+    /// For each goal the goals whose resources its document speaks of, or in which it lies.
+    needs: Vec<Vec<usize>>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(goals: &'a [Goal], facts: Facts<'a>) -> Self {
+        let needs = goals
+            .iter()
+            .enumerate()
+            .map(|(index, goal)| {
+                let mut ids = ids_in(&goal.document);
+                ids.extend(goal.after.iter().cloned());
+                // What Azure holds refers to others, too: what they are is not taken away under it.
+                if let Seen::Present(held) = facts.observed.see(&goal.id)
+                    && !goal.wanted
+                {
+                    ids.extend(ids_in(held));
+                }
+                let mut needs: Vec<usize> = ids.iter().filter_map(|id| nearest(goals, id, index)).collect();
+                needs.extend(
+                    (0..goals.len()).filter(|other| *other != index && goal.id.is_within(&goals[*other].id)),
+                );
+                needs.sort_unstable();
+                needs.dedup();
+                needs
+            })
+            .collect();
+        Self { goals, facts, needs }
+    }
+
+    fn all(&self) -> Vec<State> {
+        let mut states: Vec<State> = (0..self.goals.len()).map(|index| self.alone(index)).collect();
+        // What a goal needs, or what still needs one that is to go, comes first.
+        let there: Vec<bool> = states.iter().map(State::is_there).collect();
+        let mut busy: Vec<ResourceId> = self.facts.running.keys().filter_map(shared_document).collect();
+        for (index, state) in states.iter_mut().enumerate() {
+            let State::Now(step) = &*state else { continue };
+            let goal = &self.goals[index];
+            let mut first: Vec<ResourceId> = if goal.wanted {
+                self.needs[index]
+                    .iter()
+                    // What is to go is not waited for: whoever stops speaking of it lets it go.
+                    .filter(|need| self.goals[**need].wanted && !there[**need])
+                    .map(|need| self.goals[*need].id.clone())
+                    .collect()
+            } else {
+                self.users(index)
+                    .filter(|user| !there[*user])
+                    .map(|user| self.goals[user].id.clone())
+                    .collect()
+            };
+            // Resources that share a document are written one after the other.
+            if first.is_empty()
+                && let Some(document) = shared_document(&step.target)
+            {
+                if busy.contains(&document) {
+                    first.push(document);
+                } else {
+                    busy.push(document);
+                }
+            }
+            if !first.is_empty() {
+                *state = State::Waits(first);
+            }
+        }
+        states
+    }
+
+    /// Goals whose resources still speak of this one, or lie in it.
+    fn users(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..self.goals.len()).filter(move |user| {
+            *user != index && (self.needs[*user].contains(&index) || self.holds_reference(*user, index))
+        })
+    }
+
+    /// Whether what Azure holds of `user` speaks of `index`, although it is wanted otherwise.
+    fn holds_reference(&self, user: usize, index: usize) -> bool {
+        let Seen::Present(held) = self.facts.observed.see(&self.goals[user].id) else { return false };
+        self.goals[user].wanted && ids_in(held).iter().any(|id| id.is_within(&self.goals[index].id))
+    }
+
+    /// Where a goal stands, whatever it needs.
+    fn alone(&self, index: usize) -> State {
+        let goal = &self.goals[index];
+        if let Some(action) = self.facts.running.get(&goal.id) {
+            return State::Running(*action);
+        }
+        let whose = self.whose(goal);
+        if let Some(words) = self.facts.refused.get(&goal.id) {
+            let action = match (goal.wanted, self.facts.observed.see(&goal.id)) {
+                (false, _) => Action::Delete,
+                (true, Seen::Present(_)) => Action::Update,
+                (true, _) => Action::Create,
+            };
+            return State::Refused(action, words.clone());
+        }
+        match (self.facts.observed.see(&goal.id), whose, goal.wanted) {
+            (Seen::Unknown, ..) => State::Unknown,
+            (Seen::Absent, _, false) => State::Reached,
+            (Seen::Absent, Whose::Unknown, true) => State::Unknown,
+            (Seen::Absent, Whose::Theirs, true) => match goal.ownership {
+                Ownership::Foreign => State::Missing,
+                Ownership::With { made_for_others: false, .. } => State::Foreign,
+                _ => self.create(goal),
+            },
+            (Seen::Absent, Whose::Ours, true) => self.create(goal),
+            (Seen::Present(_), Whose::Theirs, _) => State::Foreign,
+            (Seen::Present(_), Whose::Unknown, _) => State::Unknown,
+            (Seen::Present(held), Whose::Ours, wanted) => match (working_on(held), wanted) {
+                (Some(action), _) => State::Running(action),
+                (None, true) => self.update(goal, held),
+                (None, false) => self.delete(goal, held),
+            },
+        }
+    }
+
+    fn whose(&self, goal: &Goal) -> Whose {
+        match &goal.ownership {
+            Ownership::ByName => Whose::Ours,
+            Ownership::Foreign => Whose::Theirs,
+            Ownership::Tagged => match self.facts.observed.see(&goal.id) {
+                Seen::Present(held) if tags::are_ours(held, self.facts.cluster) => Whose::Ours,
+                Seen::Present(_) => Whose::Theirs,
+                // What is made now is ours.
+                Seen::Absent => Whose::Ours,
+                Seen::Unknown => Whose::Unknown,
+            },
+            Ownership::With { other, .. } => {
+                match self.goals.iter().find(|goal| goal.id == *other && goal.ownership != Ownership::ByName)
+                {
+                    Some(other) if !matches!(&other.ownership, Ownership::With { other, .. } if *other == goal.id) => {
+                        self.whose(other)
+                    }
+                    Some(_) => Whose::Unknown,
+                    None => match self.facts.observed.see(other) {
+                        Seen::Present(held) if tags::are_ours(held, self.facts.cluster) => Whose::Ours,
+                        Seen::Present(_) => Whose::Theirs,
+                        Seen::Absent => Whose::Theirs,
+                        Seen::Unknown => Whose::Unknown,
+                    },
+                }
+            }
+        }
+    }
+
+    fn create(&self, goal: &Goal) -> State {
+        State::Now(Step {
+            action: Action::Create,
+            target: goal.id.clone(),
+            if_match: None,
+            document: goal.document.clone(),
+            changes: Vec::new(),
+            forced: false,
+        })
+    }
+
+    fn update(&self, goal: &Goal, held: &Value) -> State {
+        let kind = Kind::of(&goal.id);
+        let failed = provisioning_state(held).is_some_and(|state| state.eq_ignore_ascii_case("Failed"));
+        if goal.upkeep == Upkeep::Once && !failed {
+            return State::Reached;
+        }
+        let (mut document, mut changes) = compare::merge(kind, &goal.document, held, &goal.withdrawn);
+        if changes.is_empty() && !failed {
+            return State::Reached;
+        }
+        if failed {
+            changes.push(Change {
+                at: "provisioningState".into(),
+                from: Some(Value::from("Failed")),
+                to: Some(Value::from("Succeeded")),
+                secret: false,
+            });
+        }
+        if goal.upkeep == Upkeep::Once {
+            document = goal.document.clone();
+        }
+        State::Now(Step {
+            action: Action::Update,
+            target: goal.id.clone(),
+            if_match: kind.conditional.then(|| held["etag"].as_str().map(str::to_owned)).flatten(),
+            document,
+            changes,
+            forced: false,
+        })
+    }
+
+    fn delete(&self, goal: &Goal, held: &Value) -> State {
+        let used = goal.kept_while_used.and_then(|list| held.pointer(list)).and_then(Value::as_array);
+        if used.is_some_and(|users| !users.is_empty()) {
+            return State::Foreign;
+        }
+        State::Now(Step {
+            action: Action::Delete,
+            target: goal.id.clone(),
+            if_match: None,
+            document: Value::Null,
+            changes: Vec::new(),
+            forced: goal.forced,
+        })
+    }
+}
+
+/// The goal that is about the resource with this id, or about that in which it lies: the nearest of them.
+fn nearest(goals: &[Goal], id: &ResourceId, index: usize) -> Option<usize> {
+    let found = (0..goals.len())
+        .filter(|other| id.is_within(&goals[*other].id))
+        .max_by_key(|other| goals[*other].id.as_str().len())?;
+    (found != index && !goals[index].id.is_within(&goals[found].id)).then_some(found)
+}
+
+/// The resource in whose document this one stands: Azure carries out one write to it at a time.
+fn shared_document(id: &ResourceId) -> Option<ResourceId> {
+    match (Kind::of(id).read_by, id.parent()) {
+        (ReadBy::Parent(_), Some(parent)) => Some(parent),
+        (_, _) if KIND_WITH_CHILDREN.iter().any(|kind| kind.eq_ignore_ascii_case(&id.resource_type())) => {
+            Some(id.clone())
+        }
+        _ => None,
+    }
+}
+
+/// Kinds in whose documents others stand.
+const KIND_WITH_CHILDREN: [&str; 2] =
+    ["Microsoft.Network/virtualNetworks", "Microsoft.Network/loadBalancers"];
+
+fn provisioning_state(document: &Value) -> Option<&str> {
+    document["properties"]["provisioningState"].as_str()
+}
+
+/// What Azure is doing to a resource, as its document says.
+fn working_on(document: &Value) -> Option<Action> {
+    let state = provisioning_state(document)?;
+    [("Creating", Action::Create), ("Updating", Action::Update), ("Deleting", Action::Delete)]
+        .into_iter()
+        .find(|(word, _)| word.eq_ignore_ascii_case(state))
+        .map(|(_, action)| action)
+}

@@ -1,0 +1,67 @@
+//! Plans as text, for people who know Terraform's.
+
+use std::fmt;
+
+use azure_types::ResourceId;
+
+use crate::kind::Kind;
+use crate::plan::{Action, Plan, State};
+
+/// A resource as people call it: `subnet my-cluster-vnet/my-cluster-node-subnet`.
+pub(crate) fn describe(id: &ResourceId) -> String {
+    let kind = Kind::of(id);
+    let names: Vec<&str> = match id.type_and_name_pairs() {
+        pairs if pairs.is_empty() => vec![id.name()],
+        pairs => pairs.iter().map(|(_, name)| *name).collect(),
+    };
+    format!("{} {}", kind.noun, names.join("/"))
+}
+
+impl fmt::Display for Plan {
+    /// A line for each goal that is not reached, with what changes below it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_reached() {
+            return f.write_str("No changes: Azure is as declared.\n");
+        }
+        let mut counts = [0usize; 3];
+        for (goal, state) in &self.items {
+            let name = describe(&goal.id);
+            let count = |counts: &mut [usize; 3], action: Action| counts[action as usize] += 1;
+            match state {
+                State::Reached | State::Foreign => continue,
+                State::Now(step) => {
+                    count(&mut counts, step.action);
+                    writeln!(f, "  {} {name}", sign(step.action))?;
+                    for change in &step.changes {
+                        writeln!(f, "      {change}")?;
+                    }
+                }
+                State::Waits(first) => {
+                    let action = if goal.wanted { Action::Create } else { Action::Delete };
+                    count(&mut counts, action);
+                    let names: Vec<String> = first.iter().map(describe).collect();
+                    writeln!(f, "  {} {name}\n      after {}", sign(action), names.join(", "))?;
+                }
+                State::Running(_) => writeln!(f, "  … {name}: Azure is at work on it")?,
+                State::Refused(_, words) => writeln!(f, "  ! {name}: {words}")?,
+                State::Missing => {
+                    writeln!(
+                        f,
+                        "  ! {name} does not exist, and is not for us to make: create it, or name another"
+                    )?;
+                }
+                State::Unknown => writeln!(f, "  ? {name}: it is not known what Azure holds")?,
+            }
+        }
+        let [create, update, delete] = counts;
+        writeln!(f, "Plan: {create} to create, {update} to change, {delete} to delete.")
+    }
+}
+
+fn sign(action: Action) -> char {
+    match action {
+        Action::Create => '+',
+        Action::Update => '~',
+        Action::Delete => '-',
+    }
+}

@@ -1,0 +1,184 @@
+//! What all goals of a cluster share: where its resources are, and what they are called.
+
+use azure_types::ResourceId;
+use capz_api::azure_cluster::AzureClusterSpec;
+use capz_api::network::{LoadBalancer, Subnet, roles};
+use capz_api::{Gates, Tags};
+use serde_json::{Value, json};
+
+use crate::tags;
+
+/// The port at which an API server answers where nobody says otherwise.
+pub const API_SERVER_PORT: i32 = 6443;
+
+/// A cluster: its AzureCluster after defaulting, and what was found out beside it.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope<'a> {
+    /// The name of the Cluster: what is ours has it in a tag.
+    pub cluster: &'a str,
+    /// The name of the AzureCluster.
+    pub name: &'a str,
+    /// Its specification.
+    pub spec: &'a AzureClusterSpec,
+    /// The subscription that is in effect.
+    pub subscription: &'a str,
+    /// `clusterNetwork.apiServerPort` of the Cluster.
+    pub api_server_port: Option<i32>,
+    /// The zones of its region, by `status.failureDomains`.
+    pub zones: &'a [String],
+    /// Where public names of the cloud end, such as `cloudapp.azure.com`.
+    pub dns_suffix: &'a str,
+    /// The feature gates.
+    pub gates: Gates,
+}
+
+impl<'a> Scope<'a> {
+    /// The region.
+    pub fn location(&self) -> &'a str {
+        self.spec.location.as_deref().unwrap_or_default()
+    }
+
+    /// The resource group of the cluster.
+    pub fn group(&self) -> ResourceId {
+        ResourceId::group(self.subscription, self.group_name())
+    }
+
+    /// Its name.
+    pub fn group_name(&self) -> &'a str {
+        self.spec.resource_group.as_deref().unwrap_or(self.name)
+    }
+
+    /// The name of the resource group of the network, its security groups and route tables.
+    pub fn network_group_name(&self) -> &'a str {
+        let network = self.spec.network_spec.as_ref();
+        network
+            .and_then(|network| network.vnet.as_ref()?.resource_group.as_deref())
+            .filter(|group| !group.is_empty())
+            .unwrap_or_else(|| self.group_name())
+    }
+
+    /// The resource group of the network.
+    pub fn network_group(&self) -> ResourceId {
+        ResourceId::group(self.subscription, self.network_group_name())
+    }
+
+    /// The name of the network.
+    pub fn network_name(&self) -> &'a str {
+        let network = self.spec.network_spec.as_ref();
+        network.and_then(|network| network.vnet.as_ref()?.name.as_deref()).unwrap_or_default()
+    }
+
+    /// The network.
+    pub fn network(&self) -> ResourceId {
+        self.network_group().resource("Microsoft.Network", "virtualNetworks", self.network_name())
+    }
+
+    /// A subnet of the network.
+    pub fn subnet(&self, name: &str) -> ResourceId {
+        self.network().child("subnets", name)
+    }
+
+    /// A resource of Microsoft.Network in the cluster's group.
+    pub fn in_group(&self, kind: &str, name: &str) -> ResourceId {
+        self.group().resource("Microsoft.Network", kind, name)
+    }
+
+    /// A resource of Microsoft.Network in the network's group.
+    pub fn in_network_group(&self, kind: &str, name: &str) -> ResourceId {
+        self.network_group().resource("Microsoft.Network", kind, name)
+    }
+
+    /// A public IP of the cluster.
+    pub fn public_ip(&self, name: &str) -> ResourceId {
+        self.in_group("publicIPAddresses", name)
+    }
+
+    /// The subnets that were declared.
+    pub fn subnets(&self) -> &'a [Subnet] {
+        let network = self.spec.network_spec.as_ref();
+        network.and_then(|network| network.subnets.as_deref()).unwrap_or_default()
+    }
+
+    /// Subnets in which machines of this role may be: those of the role, else those for all roles.
+    pub fn subnets_for(&self, role: &str) -> Vec<&'a Subnet> {
+        let of = |role: &str| -> Vec<&'a Subnet> {
+            self.subnets().iter().filter(|subnet| subnet.role.as_deref() == Some(role)).collect()
+        };
+        let own = of(role);
+        if own.is_empty() { of(roles::CLUSTER) } else { own }
+    }
+
+    /// Whether the control plane runs on machines of this cluster.
+    pub fn has_control_plane(&self) -> bool {
+        self.spec.control_plane_enabled != Some(false)
+    }
+
+    /// The load balancer of the API server, if the cluster has one.
+    pub fn api_server_balancer(&self) -> Option<&'a LoadBalancer> {
+        let network = self.spec.network_spec.as_ref()?;
+        network.api_server_lb.as_ref().filter(|_| self.has_control_plane())
+    }
+
+    /// The load balancer through which nodes speak to the world.
+    pub fn node_outbound_balancer(&self) -> Option<&'a LoadBalancer> {
+        self.spec.network_spec.as_ref()?.node_outbound_lb.as_ref()
+    }
+
+    /// The load balancer through which a private control plane speaks to the world.
+    pub fn control_plane_outbound_balancer(&self) -> Option<&'a LoadBalancer> {
+        let network = self.spec.network_spec.as_ref()?;
+        network.control_plane_outbound_lb.as_ref().filter(|_| {
+            self.has_control_plane() && self.api_server_balancer().is_some_and(LoadBalancer::is_internal)
+        })
+    }
+
+    /// Whether the API server has an internal load balancer beside the public one.
+    pub fn has_internal_twin(&self) -> bool {
+        self.gates.api_server_ilb
+            && self.api_server_balancer().is_some_and(|balancer| !balancer.is_internal())
+    }
+
+    /// The port at which API servers listen.
+    pub fn port(&self) -> i32 {
+        self.api_server_port.filter(|port| *port != 0).unwrap_or(API_SERVER_PORT)
+    }
+
+    /// A load balancer of the cluster.
+    pub fn balancer(&self, name: &str) -> ResourceId {
+        self.in_group("loadBalancers", name)
+    }
+
+    /// A backend pool of a load balancer of the cluster.
+    pub fn pool(&self, balancer: &str, pool: &str) -> ResourceId {
+        self.balancer(balancer).child("backendAddressPools", pool)
+    }
+
+    /// Tags of a resource: what the cluster declares, whose it is, its role and its name.
+    pub fn tags(&self, role: Option<&str>, name: Option<&str>) -> Tags {
+        let none = Tags::new();
+        tags::build(self.cluster, self.spec.additional_tags.as_ref().unwrap_or(&none), role, name)
+    }
+
+    /// Tags of a resource that nobody's additional tags reach: whose it is, its role and its name.
+    pub fn plain_tags(&self, role: Option<&str>, name: Option<&str>) -> Tags {
+        tags::build(self.cluster, &Tags::new(), role, name)
+    }
+
+    /// The edge zone of the cluster, as documents hold it.
+    pub fn extended_location(&self) -> Option<Value> {
+        let edge = self.spec.extended_location.as_ref()?;
+        Some(json!({ "name": edge.name, "type": edge.kind }))
+    }
+
+    /// Whether the cluster, or what it names, is on IPv6, too.
+    pub fn has_ipv6(&self) -> bool {
+        let vnet = self.spec.network_spec.as_ref().and_then(|network| network.vnet.as_ref());
+        vnet.and_then(|vnet| vnet.cidr_blocks.as_ref())
+            .is_some_and(|blocks| blocks.iter().any(|it| it.contains(':')))
+    }
+}
+
+/// `{"id": …}`, as documents refer to resources.
+pub fn reference(id: &ResourceId) -> Value {
+    json!({ "id": id.as_str() })
+}

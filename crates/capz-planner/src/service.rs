@@ -1,0 +1,99 @@
+//! Services: the parts into which the status of an object is divided. Each has the name under which its operations are kept
+//! in `status.longRunningOperationStates`, and the condition that tells of it. Source: spec/capz/self-managed.md, 4.2, 6.2.
+
+/// A part of an object's status.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Service {
+    /// The name in operations and in conditions' messages.
+    pub name: &'static str,
+    /// The condition that tells of it; none where others speak for it.
+    pub condition: Option<&'static str>,
+    /// Whether its condition is True even where the object wants nothing of it.
+    pub true_without_goals: bool,
+}
+
+macro_rules! services {
+    ($($(#[$doc:meta])* $id:ident = $name:literal, $condition:expr, $always:literal;)*) => {
+        $($(#[$doc])* pub static $id: Service =
+            Service { name: $name, condition: $condition, true_without_goals: $always };)*
+    };
+}
+
+services! {
+    /// Resource groups.
+    GROUP = "group", Some("ResourceGroupReady"), true;
+    /// The virtual network.
+    VIRTUAL_NETWORK = "virtualnetworks", Some("VNetReady"), true;
+    /// Security groups.
+    SECURITY_GROUPS = "securitygroups", Some("SecurityGroupsReady"), false;
+    /// Route tables.
+    ROUTE_TABLES = "routetables", Some("RouteTablesReady"), false;
+    /// Public IPs.
+    PUBLIC_IPS = "publicips", Some("PublicIPsReady"), false;
+    /// NAT gateways.
+    NAT_GATEWAYS = "natgateways", Some("NATGatewaysReady"), true;
+    /// Subnets.
+    SUBNETS = "subnets", Some("SubnetsReady"), true;
+    /// Peerings with other networks.
+    PEERINGS = "vnetpeerings", Some("VnetPeeringReady"), false;
+    /// Load balancers.
+    LOAD_BALANCERS = "loadbalancers", Some("LoadBalancersReady"), false;
+    /// The private DNS zone.
+    DNS_ZONE = "privatedns", Some("PrivateDNSZoneReady"), false;
+    /// Links of networks to the private DNS zone.
+    DNS_LINKS = "privatednslinks", Some("PrivateDNSLinkReady"), false;
+    /// The record of the API server.
+    DNS_RECORD = "privatednsrecords", Some("PrivateDNSRecordReady"), false;
+    /// Private endpoints.
+    PRIVATE_ENDPOINTS = "privateendpoints", Some("PrivateEndpointsReady"), true;
+    /// The bastion host.
+    BASTION = "bastionhosts", Some("BastionHostReady"), true;
+    /// Inbound NAT rules of machines.
+    INBOUND_NAT_RULES = "inboundnatrules", Some("InboundNATRulesReady"), false;
+    /// Network interfaces.
+    INTERFACES = "interfaces", Some("NetworkInterfacesReady"), false;
+    /// Availability sets.
+    AVAILABILITY_SET = "availabilitysets", Some("AvailabilitySetReady"), false;
+    /// Disks.
+    DISKS = "disks", Some("DisksReady"), false;
+    /// The machine.
+    VIRTUAL_MACHINE = "virtualmachine", Some("VMRunning"), false;
+    /// Role assignments.
+    ROLE_ASSIGNMENTS = "roleassignments", None, false;
+    /// Extensions of the machine, the one that watches over its start among them.
+    EXTENSIONS = "vmextensions", Some("BootstrapSucceeded"), false;
+    /// The scale set.
+    SCALE_SET = "scalesets", Some("BootstrapSucceeded"), false;
+    /// An instance of a scale set.
+    SCALE_SET_INSTANCE = "scalesetvms", None, false;
+}
+
+/// The services of an AzureCluster, in the order in which its conditions are written.
+pub static CLUSTER: [&Service; 14] = [
+    &GROUP,
+    &VIRTUAL_NETWORK,
+    &SECURITY_GROUPS,
+    &ROUTE_TABLES,
+    &PUBLIC_IPS,
+    &NAT_GATEWAYS,
+    &SUBNETS,
+    &PEERINGS,
+    &LOAD_BALANCERS,
+    &DNS_ZONE,
+    &DNS_LINKS,
+    &DNS_RECORD,
+    &PRIVATE_ENDPOINTS,
+    &BASTION,
+];
+
+/// The services of an AzureMachine, in the order in which its conditions are written.
+pub static MACHINE: [&Service; 8] = [
+    &PUBLIC_IPS,
+    &INBOUND_NAT_RULES,
+    &INTERFACES,
+    &AVAILABILITY_SET,
+    &DISKS,
+    &VIRTUAL_MACHINE,
+    &ROLE_ASSIGNMENTS,
+    &EXTENSIONS,
+];
