@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::azure_machine_pool as pool;
 use crate::context::{Context, Random};
-use crate::crd;
+use crate::crd::{GROUP, Kind, MANAGED_KINDS};
+use crate::deprecated;
 use crate::field_error::FieldErrors;
+use crate::webhooks::{Task, Webhook};
 use crate::{azure_cluster as cluster, azure_cluster_identity as identity, azure_machine as machine};
 
 /// Why an object is not taken.
@@ -16,6 +18,9 @@ pub enum Denied {
     /// There is no such kind.
     #[error("there is no kind {0:?} in infrastructure.cluster.x-k8s.io/v1beta1")]
     UnknownKind(String),
+    /// The kind is one for clusters that Azure manages.
+    #[error("{0} is for clusters that Azure manages (AKS), which are not served yet")]
+    NotServed(String),
     /// The object cannot be read.
     #[error("the specification cannot be read: {0}")]
     Unreadable(String),
@@ -32,13 +37,104 @@ impl Denied {
     pub fn errors(&self) -> &[crate::FieldError] {
         match self {
             Self::Invalid(errors) | Self::Forbidden(errors) => &errors.0,
-            Self::UnknownKind(_) | Self::Unreadable(_) => &[],
+            Self::UnknownKind(_) | Self::NotServed(_) | Self::Unreadable(_) => &[],
         }
+    }
+
+    /// The refusal of the object `name` of a kind, as a Status of Kubernetes.
+    pub fn status(&self, kind: &str, name: &str) -> Value {
+        let (code, reason, message) = match self {
+            Self::Invalid(errors) => {
+                (422, "Invalid", format!("{kind}.{GROUP} \"{name}\" is invalid: {}", errors.message()))
+            }
+            Self::Forbidden(_) => (403, "Forbidden", self.to_string()),
+            Self::UnknownKind(_) | Self::NotServed(_) | Self::Unreadable(_) => {
+                (400, "BadRequest", self.to_string())
+            }
+        };
+        let mut status = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": message,
+            "reason": reason,
+            "code": code,
+        });
+        if let Self::Invalid(errors) = self {
+            let causes: Vec<Value> = errors.0.iter().map(cause).collect();
+            status["details"] = json!({ "name": name, "group": GROUP, "kind": kind, "causes": causes });
+        }
+        status
     }
 }
 
+fn cause(error: &crate::FieldError) -> Value {
+    json!({ "reason": error.cause(), "message": error.body(), "field": error.path.to_string() })
+}
+
+/// An object that is taken.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Admitted {
+    /// The object, completed where the webhook completes objects.
+    pub object: Value,
+    /// What whoever sent it should know.
+    pub warnings: Vec<String>,
+}
+
+/// What a webhook says to an object that is made, or changed where `old` is what it was. What [`Context`] must hold says
+/// [`needs`].
+///
+/// # Errors
+/// The object is refused.
+pub fn review(
+    webhook: &Webhook,
+    new: Value,
+    old: Option<&Value>,
+    context: &Context,
+    random: &mut dyn Random,
+) -> Result<Admitted, Denied> {
+    // Whoever changes an object has been told before.
+    let warnings = if old.is_none() { deprecated::warnings(webhook, &new) } else { Vec::new() };
+    let object = match webhook.task {
+        Task::Default => set_defaults(webhook.kind, new, context, random)?,
+        Task::Validate => {
+            validate(webhook.kind, &new, old, context)?;
+            new
+        }
+    };
+    Ok(Admitted { object, warnings })
+}
+
+/// What must be looked up before an object can be judged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// [`Context::subscription`]: the object gets the role of an identity of its own.
+    pub subscription: bool,
+    /// [`Context::pool_version`]: the object is a flexible scale set.
+    pub pool_version: bool,
+}
+
+/// What must be looked up before an object of a kind can be judged. Most need nothing.
+pub fn needs(kind: &str, object: &Value) -> Needs {
+    let spec = &object["spec"];
+    let is_machine = matches!(kind, "AzureMachine" | "AzureMachinePool");
+    let has_role = ["scope", "definitionID"].iter().all(|member| {
+        spec["systemAssignedIdentityRole"][member].as_str().is_some_and(|text| !text.is_empty())
+    });
+    Needs {
+        subscription: is_machine && spec["identity"] == "SystemAssigned" && !has_role,
+        pool_version: kind == "AzureMachinePool" && spec["orchestrationMode"] == "Flexible",
+    }
+}
+
+/// Whether a request only tries a topology: a dry run, of an object that Cluster API has marked so.
+pub fn is_topology_dry_run(dry_run: bool, object: &Value) -> bool {
+    dry_run && object["metadata"]["annotations"].get("topology.cluster.x-k8s.io/dry-run").is_some()
+}
+
 /// The object with everything that it did not say. The API server has filled in the schema's defaults before it asks a
-/// webhook; who calls without one calls [`crd::fill_defaults`] first.
+/// webhook; who calls without one calls [`fill_defaults`](crate::crd::fill_defaults) first.
 ///
 /// # Errors
 /// The object is of no kind of ours, cannot be read, or needs what could not be found out.
@@ -65,9 +161,17 @@ pub fn set_defaults(
         })?,
         "AzureMachinePool" => change(&mut object, |spec| pool::set_defaults(spec, context, random))?,
         "AzureClusterIdentity" | "AzureMachinePoolMachine" => {}
-        other => return Err(Denied::UnknownKind(other.to_owned())),
+        other => return Err(not_ours(other)),
     }
     Ok(object)
+}
+
+fn not_ours(kind: &str) -> Denied {
+    if MANAGED_KINDS.contains(&kind) {
+        Denied::NotServed(kind.to_owned())
+    } else {
+        Denied::UnknownKind(kind.to_owned())
+    }
 }
 
 fn change<T: DeserializeOwned + Serialize>(
@@ -101,12 +205,12 @@ pub fn validate(kind: &str, new: &Value, old: Option<&Value>, context: &Context)
         "AzureMachineTemplate" => judge(new, old, |new, old| machine::validate_template(new, old, context))?,
         "AzureMachinePool" => judge(new, old, |new, old| pool::validate(new, old, context))?,
         "AzureMachinePoolMachine" => judge(new, old, pool::validate_instance)?,
-        other => return Err(Denied::UnknownKind(other.to_owned())),
+        other => return Err(not_ours(other)),
     };
     if errors.is_empty() {
         return Ok(());
     }
-    let text_alone = crd::KINDS.iter().any(|known| known.name == kind && known.refused_by_text);
+    let text_alone = Kind::named(kind).is_some_and(|kind| kind.refused_by_text);
     Err(if text_alone { Denied::Forbidden(errors) } else { Denied::Invalid(errors) })
 }
 

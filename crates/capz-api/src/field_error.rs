@@ -76,19 +76,23 @@ impl FieldError {
             Reason::NotSupported(_) => "FieldValueNotSupported",
         }
     }
+
+    /// What is wrong, without the place, as a Status' cause says it beside the place.
+    pub fn body(&self) -> String {
+        let said = match &self.reason {
+            Reason::Required => "Required value".to_owned(),
+            Reason::Invalid(value) => format!("Invalid value: {value}"),
+            Reason::Duplicate(value) => format!("Duplicate value: {value}"),
+            Reason::Forbidden => "Forbidden".to_owned(),
+            Reason::NotSupported(value) => format!("Unsupported value: {value}"),
+        };
+        if self.detail.is_empty() { said } else { format!("{said}: {}", self.detail) }
+    }
 }
 
 impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, reason, detail } = self;
-        match reason {
-            Reason::Required => write!(f, "{path}: Required value")?,
-            Reason::Invalid(value) => write!(f, "{path}: Invalid value: {value}")?,
-            Reason::Duplicate(value) => write!(f, "{path}: Duplicate value: {value}")?,
-            Reason::Forbidden => write!(f, "{path}: Forbidden")?,
-            Reason::NotSupported(value) => write!(f, "{path}: Unsupported value: {value}")?,
-        }
-        if detail.is_empty() { Ok(()) } else { write!(f, ": {detail}") }
+        write!(f, "{}: {}", self.path, self.body())
     }
 }
 

@@ -18,12 +18,14 @@ mod cloud_provider;
 mod common;
 mod context;
 pub mod crd;
+mod deprecated;
 mod field_error;
 mod immutable;
 pub mod machine;
 mod names;
 pub mod network;
 mod object;
+pub mod webhooks;
 
 pub use cloud_provider::{BackOff, CloudProviderConfigOverrides, RateLimit, RateLimitConfig};
 pub use common::{

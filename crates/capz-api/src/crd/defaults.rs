@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::{KINDS, definition};
+use super::{Kind, definition};
 
 /// Fills in what the schema of a kind says of members that are missing. Members are filled in only where the object around
 /// them is there.
 pub fn fill_defaults(kind: &str, object: &mut Value) {
-    let Some(kind) = KINDS.iter().find(|known| known.name == kind) else { return };
+    let Some(kind) = Kind::named(kind) else { return };
     let definition = definition(kind);
     fill(&definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"], object);
 }

@@ -35,6 +35,11 @@ pub struct Kind {
 }
 
 impl Kind {
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        KINDS.iter().find(|kind| kind.name == name)
+    }
+
     /// Its name in paths.
     pub fn plural(&self) -> String {
         let name = self.name.to_lowercase();
@@ -89,7 +94,24 @@ fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     generator.subschema_for::<T>().to_value()
 }
 
-/// All kinds.
+/// Kinds of the group for clusters that Azure manages (AKS). They have their place here, and are not served yet: there are no
+/// definitions of them, no webhooks and no controllers, so that nothing takes an object that nobody looks after.
+pub const MANAGED_KINDS: [&str; 12] = [
+    "AzureManagedCluster",
+    "AzureManagedClusterTemplate",
+    "AzureManagedControlPlane",
+    "AzureManagedControlPlaneTemplate",
+    "AzureManagedMachinePool",
+    "AzureManagedMachinePoolTemplate",
+    "AzureASOManagedCluster",
+    "AzureASOManagedClusterTemplate",
+    "AzureASOManagedControlPlane",
+    "AzureASOManagedControlPlaneTemplate",
+    "AzureASOManagedMachinePool",
+    "AzureASOManagedMachinePoolTemplate",
+];
+
+/// All kinds that are served.
 pub static KINDS: [Kind; 7] = [
     Kind {
         name: "AzureCluster",

@@ -7,7 +7,7 @@ mod schema;
 use serde_json::{Value, json};
 
 pub use defaults::fill_defaults;
-pub use kinds::{Column, GROUP, KINDS, Kind, VERSION};
+pub use kinds::{Column, GROUP, KINDS, Kind, MANAGED_KINDS, VERSION};
 
 /// The definition of a kind, as it is applied.
 pub fn definition(kind: &Kind) -> Value {

@@ -6,6 +6,7 @@ mod azure_cluster_validation;
 mod azure_machine;
 mod azure_machine_pool;
 mod definitions;
+mod webhooks;
 
 use capz_api::admission::{Denied, set_defaults, validate};
 use capz_api::crd::fill_defaults;

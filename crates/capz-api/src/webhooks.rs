@@ -1,0 +1,122 @@
+//! The webhooks of the kinds: which there are, where they are served, and how they are registered.
+
+use serde_json::{Value, json};
+
+use crate::crd::{GROUP, Kind, VERSION};
+
+/// What a webhook does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// It completes an object.
+    Default,
+    /// It takes an object or refuses it.
+    Validate,
+}
+
+/// A webhook of a kind. All of them are asked about objects that are made or changed.
+#[derive(Debug, Clone, Copy)]
+pub struct Webhook {
+    /// The kind.
+    pub kind: &'static str,
+    /// What the webhook does.
+    pub task: Task,
+    /// Whether the registration says that requests in another version of the API count, which is what Kubernetes supposes,
+    /// too. Manifests that people compare stay the same by it.
+    equivalent: bool,
+}
+
+impl Webhook {
+    const fn new(task: Task, kind: &'static str, equivalent: bool) -> Self {
+        Self { kind, task, equivalent }
+    }
+
+    /// Where it is served.
+    pub fn path(&self) -> String {
+        let verb = match self.task {
+            Task::Default => "mutate",
+            Task::Validate => "validate",
+        };
+        format!("/{verb}-{}-{VERSION}-{}", GROUP.replace('.', "-"), self.kind.to_lowercase())
+    }
+
+    /// What it is called in refusals.
+    pub fn name(&self) -> String {
+        let kind = self.kind.to_lowercase();
+        match self.task {
+            Task::Default => format!("default.{kind}.{GROUP}"),
+            // This one got its name before there was a rule.
+            Task::Validate if self.kind == "AzureMachinePoolMachine" => format!("{kind}.kb.io"),
+            Task::Validate => format!("validation.{kind}.{GROUP}"),
+        }
+    }
+
+    /// The webhook that is served at a path.
+    pub fn at(path: &str) -> Option<&'static Self> {
+        WEBHOOKS.iter().find(|webhook| webhook.path() == path)
+    }
+
+    fn registered(&self) -> Value {
+        let mut webhook = json!({
+            "name": self.name(),
+            "admissionReviewVersions": ["v1", "v1beta1"],
+            "clientConfig": {
+                "service": { "namespace": NAMESPACE, "name": SERVICE, "path": self.path() }
+            },
+            "failurePolicy": "Fail",
+            "rules": [{
+                "apiGroups": [GROUP],
+                "apiVersions": [VERSION],
+                "operations": ["CREATE", "UPDATE"],
+                "resources": [Kind::named(self.kind).map(Kind::plural)],
+            }],
+            "sideEffects": "None",
+        });
+        if self.equivalent {
+            webhook["matchPolicy"] = json!("Equivalent");
+        }
+        webhook
+    }
+}
+
+/// All webhooks, in the order in which they are registered.
+pub static WEBHOOKS: [Webhook; 12] = [
+    Webhook::new(Task::Default, "AzureCluster", true),
+    Webhook::new(Task::Default, "AzureClusterTemplate", true),
+    Webhook::new(Task::Default, "AzureMachine", true),
+    Webhook::new(Task::Default, "AzureMachinePool", false),
+    Webhook::new(Task::Default, "AzureMachineTemplate", true),
+    Webhook::new(Task::Validate, "AzureMachinePoolMachine", false),
+    Webhook::new(Task::Validate, "AzureCluster", true),
+    Webhook::new(Task::Validate, "AzureClusterIdentity", true),
+    Webhook::new(Task::Validate, "AzureClusterTemplate", true),
+    Webhook::new(Task::Validate, "AzureMachine", true),
+    Webhook::new(Task::Validate, "AzureMachinePool", false),
+    Webhook::new(Task::Validate, "AzureMachineTemplate", true),
+];
+
+/// The namespace of the manager.
+const NAMESPACE: &str = "capz-system";
+/// The Service in front of the manager's webhook server.
+const SERVICE: &str = "capz-webhook-service";
+/// The cert-manager Certificate whose authority the API server shall trust.
+const CERTIFICATE: &str = "capz-serving-cert";
+
+/// The registration of all webhooks with this task, as it is applied.
+pub fn registration(task: Task) -> Value {
+    let (kind, name) = match task {
+        Task::Default => ("MutatingWebhookConfiguration", "capz-mutating-webhook-configuration"),
+        Task::Validate => ("ValidatingWebhookConfiguration", "capz-validating-webhook-configuration"),
+    };
+    let webhooks: Vec<Value> =
+        WEBHOOKS.iter().filter(|webhook| webhook.task == task).map(Webhook::registered).collect();
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {
+            "name": name,
+            "labels": { "cluster.x-k8s.io/provider": "infrastructure-azure" },
+            "annotations": { "cert-manager.io/inject-ca-from": format!("{NAMESPACE}/{CERTIFICATE}") },
+        },
+        "webhooks": webhooks,
+    })
+}

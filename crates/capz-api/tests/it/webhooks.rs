@@ -1,0 +1,157 @@
+//! Webhooks: where they are, how they are registered, and what they say.
+
+use capz_api::admission::{Needs, is_topology_dry_run, needs, review};
+use capz_api::crd::{KINDS, MANAGED_KINDS};
+use capz_api::webhooks::{Task, WEBHOOKS, Webhook, registration};
+use capz_api::{Context, Lookup};
+use serde_json::{Value, json};
+
+use super::{Fixed, SSH_KEY};
+
+const MUTATE: &str = "/mutate-infrastructure-cluster-x-k8s-io-v1beta1-";
+const VALIDATE: &str = "/validate-infrastructure-cluster-x-k8s-io-v1beta1-";
+
+fn ask(path: &str, object: Value, old: Option<&Value>) -> Result<capz_api::admission::Admitted, Value> {
+    let webhook = Webhook::at(path).unwrap();
+    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    review(webhook, object, old, &Context::default(), &mut Fixed)
+        .map_err(|denied| denied.status(webhook.kind, &name))
+}
+
+#[test]
+fn paths_and_names_are_those_that_registrations_know() {
+    let found: Vec<(String, String)> =
+        WEBHOOKS.iter().map(|webhook| (webhook.name(), webhook.path())).collect();
+    let group = "infrastructure.cluster.x-k8s.io";
+    for (name, path) in [
+        (format!("default.azurecluster.{group}"), format!("{MUTATE}azurecluster")),
+        (format!("default.azuremachinetemplate.{group}"), format!("{MUTATE}azuremachinetemplate")),
+        (format!("validation.azureclusteridentity.{group}"), format!("{VALIDATE}azureclusteridentity")),
+        ("azuremachinepoolmachine.kb.io".to_owned(), format!("{VALIDATE}azuremachinepoolmachine")),
+    ] {
+        assert!(found.contains(&(name.clone(), path)), "{name}: {found:#?}");
+    }
+    // Every kind is validated; those that need nothing else are not completed.
+    for kind in &KINDS {
+        let has = |task| WEBHOOKS.iter().any(|webhook| webhook.kind == kind.name && webhook.task == task);
+        assert!(has(Task::Validate), "{}", kind.name);
+        let whole = ["AzureClusterIdentity", "AzureMachinePoolMachine"].contains(&kind.name);
+        assert_eq!(has(Task::Default), !whole, "{}", kind.name);
+    }
+}
+
+#[test]
+fn registrations_fail_closed_and_take_both_reviews() {
+    for (task, count) in [(Task::Default, 5), (Task::Validate, 7)] {
+        let registration = registration(task);
+        let webhooks = registration["webhooks"].as_array().unwrap();
+        assert_eq!(webhooks.len(), count);
+        for webhook in webhooks {
+            assert_eq!(webhook["failurePolicy"], "Fail");
+            assert_eq!(webhook["sideEffects"], "None");
+            assert_eq!(webhook["admissionReviewVersions"], json!(["v1", "v1beta1"]));
+            assert_eq!(webhook["rules"][0]["operations"], json!(["CREATE", "UPDATE"]));
+            let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap();
+            let served = Webhook::at(path).unwrap();
+            assert_eq!((served.task, json!(served.name())), (task, webhook["name"].clone()));
+            // Pools and their instances leave the policy to Kubernetes.
+            let said = !served.kind.starts_with("AzureMachinePool");
+            assert_eq!(webhook.get("matchPolicy").is_some(), said, "{webhook}");
+        }
+    }
+    assert!(Webhook::at("/convert").is_none(), "there is one version alone");
+}
+
+#[test]
+fn a_refusal_names_each_place() {
+    let object = json!({ "metadata": { "name": "c-1" }, "spec": { "location": "eastus" } });
+    let object = ask(&format!("{MUTATE}azurecluster"), object, None).unwrap().object;
+    let status = ask(&format!("{VALIDATE}azurecluster"), object, None).unwrap_err();
+    assert_eq!((&status["code"], &status["reason"]), (&json!(422), &json!("Invalid")));
+    let message = status["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("AzureCluster.infrastructure.cluster.x-k8s.io \"c-1\" is invalid: spec.identityRef: Required value: "),
+        "{message}"
+    );
+    let cause = &status["details"]["causes"][0];
+    assert_eq!(
+        (&cause["field"], &cause["reason"]),
+        (&json!("spec.identityRef"), &json!("FieldValueRequired"))
+    );
+    assert!(cause["message"].as_str().unwrap().starts_with("Required value: "), "{cause}");
+}
+
+#[test]
+fn pools_are_refused_by_a_text_and_unreadable_objects_as_bad_requests() {
+    let pool = |timeout: Value| {
+        json!({ "metadata": { "name": "p" }, "spec": { "location": "l",
+        "template": { "sshPublicKey": SSH_KEY, "terminateNotificationTimeout": timeout } } })
+    };
+    let path = format!("{VALIDATE}azuremachinepool");
+    let status = ask(&path, pool(json!(4)), None).unwrap_err();
+    assert_eq!((&status["code"], &status["reason"]), (&json!(403), &json!("Forbidden")));
+    assert!(status.get("details").is_none(), "{status}");
+    let status = ask(&path, pool(json!("soon")), None).unwrap_err();
+    assert_eq!((&status["code"], &status["reason"]), (&json!(400), &json!("BadRequest")));
+}
+
+#[test]
+fn deprecated_members_are_told_once() {
+    let machine = json!({ "metadata": { "name": "m" }, "spec": {
+        "vmSize": "s", "osDisk": {}, "sshPublicKey": SSH_KEY, "subnetName": "a", "acceleratedNetworking": false } });
+    let completed = ask(&format!("{MUTATE}azuremachine"), machine.clone(), None).unwrap();
+    assert_eq!(
+        completed.warnings,
+        [
+            "spec.acceleratedNetworking is deprecated: use networkInterfaces",
+            "spec.subnetName is deprecated: use networkInterfaces"
+        ]
+    );
+    let changed = ask(&format!("{MUTATE}azuremachine"), machine.clone(), Some(&machine)).unwrap();
+    assert!(changed.warnings.is_empty());
+}
+
+/// Kinds of managed clusters have their place: they are known, and refused in words.
+#[test]
+fn kinds_of_managed_clusters_are_known_and_not_served() {
+    for kind in MANAGED_KINDS {
+        let said = capz_api::admission::validate(kind, &json!({}), None, &Context::default()).unwrap_err();
+        assert_eq!(
+            said.to_string(),
+            format!("{kind} is for clusters that Azure manages (AKS), which are not served yet")
+        );
+        assert!(WEBHOOKS.iter().all(|webhook| webhook.kind != kind));
+    }
+    let unknown = capz_api::admission::validate("AzureMoon", &json!({}), None, &Context::default());
+    assert!(unknown.unwrap_err().to_string().starts_with("there is no kind \"AzureMoon\""));
+}
+
+#[test]
+fn what_is_needed_is_looked_up_and_nothing_else() {
+    let system = json!({ "spec": { "identity": "SystemAssigned" } });
+    let whole = json!({ "spec": { "identity": "SystemAssigned",
+        "systemAssignedIdentityRole": { "scope": "/subscriptions/1", "definitionID": "/subscriptions/1/x" } } });
+    let flexible = json!({ "spec": { "orchestrationMode": "Flexible" } });
+    let subscription = Needs { subscription: true, pool_version: false };
+    for (kind, object, expected) in [
+        ("AzureMachine", &system, subscription),
+        ("AzureMachinePool", &system, subscription),
+        ("AzureMachineTemplate", &system, Needs::default()),
+        ("AzureMachine", &whole, Needs::default()),
+        ("AzureMachinePool", &flexible, Needs { subscription: false, pool_version: true }),
+        ("AzureMachine", &flexible, Needs::default()),
+    ] {
+        assert_eq!(needs(kind, object), expected, "{kind} {object}");
+    }
+    let context = Context { subscription: Lookup::Failed("no Cluster".to_owned()), ..Context::default() };
+    let webhook = Webhook::at(&format!("{MUTATE}azuremachine")).unwrap();
+    assert!(review(webhook, system, None, &context, &mut Fixed).is_err());
+}
+
+#[test]
+fn a_topology_is_tried_in_a_dry_run_of_a_marked_object() {
+    let marked = json!({ "metadata": { "annotations": { "topology.cluster.x-k8s.io/dry-run": "" } } });
+    assert!(is_topology_dry_run(true, &marked));
+    assert!(!is_topology_dry_run(false, &marked));
+    assert!(!is_topology_dry_run(true, &json!({ "metadata": {} })));
+}
