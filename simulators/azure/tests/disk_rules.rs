@@ -331,7 +331,7 @@ async fn each_kind_has_its_quota() {
         ("compute.snapshotsPerRegionAndKind".to_owned(), 1),
     ]);
     let client = Client::with_group(Options { limits, ..Options::default() }).await;
-    let full = |name: &'static str| Some((409, "QuotaExceeded", name));
+    let full = |name: &'static str| Some((409, "OperationNotAllowed", name));
     for (name, sku, expected) in [
         ("a", "Standard_LRS", None),
         ("b", "Standard_LRS", None),

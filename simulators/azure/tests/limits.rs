@@ -60,7 +60,7 @@ async fn a_region_holds_so_many_resources_of_a_type() {
     let subnet = client.network("10.1.0.0/16").await;
     client.put(&compute_id("virtualMachineScaleSets/a"), scale_set(0, &subnet, &[])).await.expect(201);
     let refused = client.put(&compute_id("virtualMachineScaleSets/b"), scale_set(0, &subnet, &[])).await;
-    let refused = refused.refused(409, "QuotaExceeded");
+    let refused = refused.refused(409, "OperationNotAllowed");
     let message = refused.message();
     assert!(message.contains("Location: eastus, Current Limit: 1, Current Usage: 1"), "{message}");
 }

@@ -87,7 +87,7 @@ async fn cores_are_counted_and_limited() {
     );
     assert_eq!(usage(&usages, "standardDSv3Family")["currentValue"], 6);
     let refused = client.put(&set, scale_set(5, &subnet, &[])).await.refused(409, "OperationNotAllowed");
-    assert!(refused.message().contains("standardDSv3Family quota"), "{}", refused.message());
+    assert!(refused.message().contains("standardDSv3Family Cores quota"), "{}", refused.message());
     client.create(&set, scale_set(4, &subnet, &[])).await;
     let other = compute_id("virtualMachineScaleSets/other");
     let mut body = scale_set(1, &subnet, &[]);

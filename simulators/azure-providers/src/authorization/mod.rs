@@ -4,6 +4,7 @@
 mod access;
 mod assignment;
 mod built_in;
+mod built_in_role;
 mod changed;
 mod definition;
 mod enforcement;
@@ -14,6 +15,8 @@ mod permission;
 mod permissions;
 mod protocol;
 mod role;
+mod roles_of_data;
+mod roles_of_resources;
 
 use azure_engine::error::{Code, Refusal};
 use azure_engine::limits::Limit;

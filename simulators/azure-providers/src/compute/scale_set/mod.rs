@@ -312,7 +312,7 @@ fn check_size(
     }
     let location = body.get("location").and_then(Value::as_str).unwrap_or_default();
     let zones = body.get("zones").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
-    catalogue::check_available(azure, proposal.id, size, location, zones)?;
+    catalogue::check_available(azure, size, location, zones)?;
     // The machines of a flexible set count by themselves.
     let flexible = proposal.old.is_some_and(flexible::is_flexible);
     let count = if flexible { count.saturating_sub(before) } else { count };

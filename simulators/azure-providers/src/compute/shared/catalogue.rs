@@ -1,6 +1,5 @@
 //! The catalogue of sizes and kinds of disks: `skus`, `vmSizes`, and what is not to be had.
 
-use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::compute::disk::sku::{SKUS, largest};
@@ -147,10 +146,9 @@ fn restricted<'a>(azure: &'a AzureState, size: &str) -> Option<&'a Vec<String>> 
     found.map(|(_, zones)| zones)
 }
 
-/// Refuses a size that is not to be had where it is wanted.
+/// Refuses a size that is not to be had where it is wanted, in the words of Azure-Samples/azuresandbox#70.
 pub(crate) fn check_available(
     azure: &AzureState,
-    id: &ResourceId,
     size: &str,
     location: &str,
     wanted_zones: &[Value],
@@ -163,9 +161,9 @@ pub(crate) fn check_available(
         return Ok(());
     }
     Err(SKU_NOT_AVAILABLE.says(format_args!(
-            "The requested VM size for resource '{id}' is currently not available in location '{location}' zones '{}' for \
-             this subscription: {size}. Please try another size or deploy to a different location or different zones.",
-            zones.join(",")
+            "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: {size}' is currently not \
+             available in location '{location}'. Please try another size or deploy to a different location or different \
+             zone. See https://aka.ms/azureskunotavailable for details."
         )))
 }
 

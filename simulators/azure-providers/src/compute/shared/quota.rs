@@ -61,12 +61,13 @@ pub(crate) fn check(
             }
         }
     }
+    let of_family = format!("{kind} Cores");
     let quotas: &[(&str, u64, u64)] = if is_spot {
-        &[("Total Regional Spot Cores", used, azure.limit("compute.spotCoresPerRegion"))]
+        &[("LowPriorityCores", used, azure.limit("compute.spotCoresPerRegion"))]
     } else {
         &[
             ("Total Regional Cores", used, azure.limit("compute.coresPerRegion")),
-            (kind.as_str(), used_by_family, azure.limit("compute.coresPerFamily")),
+            (of_family.as_str(), used_by_family, azure.limit("compute.coresPerFamily")),
         ]
     };
     match quotas.iter().find(|(_, used, most)| used.saturating_add(wanted) > *most) {

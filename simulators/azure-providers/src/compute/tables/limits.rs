@@ -2,11 +2,9 @@
 //! "Naming rules and restrictions for Azure resources").
 
 use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
-use azure_engine::error::{Code, Refusal};
+use azure_engine::error::Refusal;
 use azure_engine::limits::{Counts, Excess, Limit};
 use azure_engine::names::{NameRule, ordinary};
-
-const QUOTA_EXCEEDED: Code = Code::azures(409, "QuotaExceeded");
 
 macro_rules! per_region {
     ($name:literal, $value:literal, $of:literal, $called:literal) => {
@@ -62,10 +60,11 @@ fn too_many_users(excess: &Excess<'_>) -> Refusal {
     ))
 }
 
-/// Compute's words for every quota.
+/// Compute's words for every quota. Reports show them with this code for cores (Azure/karpenter-provider-azure#192);
+/// `QuotaExceeded` is what the validation of a template says.
 pub(crate) fn quota(excess: &Excess<'_>) -> Refusal {
     let Excess { called, region, most, wanted, .. } = excess;
-    QUOTA_EXCEEDED.says(format_args!(
+    OPERATION_NOT_ALLOWED.says(format_args!(
             "Operation could not be completed as it results in exceeding approved {called} quota. Additional details - \
              Deployment Model: Resource Manager, Location: {region}, Current Limit: {most}, Current Usage: {}, Additional \
              Required: 1, (Minimum) New Limit Required: {wanted}.",

@@ -81,7 +81,7 @@ impl ResourceType for VirtualMachines {
         let zones = body.get("zones").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
         let before = proposal.old_member("properties/hardwareProfile/vmSize").and_then(Value::as_str);
         if before != Some(size.as_str()) {
-            catalogue::check_available(azure, id, &size, location, zones)?;
+            catalogue::check_available(azure, &size, location, zones)?;
             let is_spot = spot::names_spot(properties.get("priority"));
             // Who makes a machine for a set has counted it.
             if proposal.source != Source::Service {
@@ -290,9 +290,8 @@ fn check_availability_set(azure: &AzureState, properties: &Object, zones: &[Valu
     let set = properties.get("availabilitySet").and_then(|set| stored_reference(set, "id"));
     let Some(set) = set else { return Ok(()) };
     if spot::names_spot(properties.get("priority")) {
-        return Err(AZURE_SPOT_VM_NOT_SUPPORTED_IN_AVAILABILITY_SET.says(format_args!(
-            "Azure Spot Virtual Machine is not supported in Availability Set. It is to be in {set}."
-        )));
+        return Err(AZURE_SPOT_VM_NOT_SUPPORTED_IN_AVAILABILITY_SET
+            .says("Azure Spot Virtual Machine is not supported in Availability Set."));
     }
     if !zones.is_empty() {
         return Err(BAD_REQUEST.says("Virtual Machine cannot be created because both Availability Zone and Availability Set were specified. \
@@ -417,7 +416,8 @@ fn network_profile(
         let user = azure.store.referrers(nic).find(|user| user.from != *id);
         if let Some(user) = user {
             return Err(NIC_IN_USE.details(format_args!(
-                "Network Interface {nic} is used by existing resource {}.",
+                "Network Interface {nic} is used by existing resource {}. In order to delete the network interface, it must be \
+                 dissociated from the resource. To learn more, see aka.ms/deletenic.",
                 user.from
             )));
         }

@@ -122,7 +122,7 @@ impl ResourceType for NetworkInterfaces {
             None => Ok(()),
             Some(owner) => Err(IN_USE.details(format_args!(
                     "Network Interface {} is used by existing resource {owner}. In order to delete the network interface, \
-                     it must be dissociated from the resource.",
+                     it must be dissociated from the resource. To learn more, see aka.ms/deletenic.",
                     record.id
                 ))),
         }
