@@ -124,7 +124,7 @@ impl Merger<'_> {
         for (name, wanted) in wanted {
             let at = match at {
                 // What people know is what `properties` holds.
-                "" if name == "properties" => String::new(),
+                at if name == "properties" => at.to_owned(),
                 "" => name.clone(),
                 at => format!("{at}.{name}"),
             };

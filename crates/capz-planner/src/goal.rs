@@ -11,14 +11,11 @@ use crate::service::Service;
 pub enum Ownership {
     /// It carries the cluster's tag.
     Tagged,
-    /// It is ours if that other one is. Where that one is somebody else's, a resource that is missing is made all the same
-    /// if `made_for_others` says so (a subnet in a network that was there before), and then is theirs.
-    With {
-        /// The other resource.
-        other: ResourceId,
-        /// Whether it is made in the other's realm, too.
-        made_for_others: bool,
-    },
+    /// It carries the cluster's tag; and while it is missing it is made only if that other one is not somebody else's.
+    TaggedWith(ResourceId),
+    /// It has no tags: it is ours if that other one is, in which it lies. In somebody else's it is made where it is missing,
+    /// and theirs from then on.
+    Inside(ResourceId),
     /// What has this id is ours: its name is made by us, inside what is ours.
     ByName,
     /// It is somebody else's, and only read.

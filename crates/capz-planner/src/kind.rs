@@ -235,6 +235,17 @@ impl Kind {
             .unwrap_or(&UNKNOWN)
     }
 
+    /// The members of its properties in which other resources stand.
+    pub(crate) fn children(&self) -> impl Iterator<Item = &'static str> + '_ {
+        KINDS.iter().filter_map(|kind| match kind.read_by {
+            ReadBy::Parent(member) => {
+                let (parent, _) = kind.resource_type.rsplit_once('/')?;
+                (parent == self.resource_type).then_some(member)
+            }
+            _ => None,
+        })
+    }
+
     /// The rule for the member at this path; `segments` are names of members, and `*` for items of lists.
     pub(crate) fn rule(&self, segments: &[&str]) -> Option<Rule> {
         self.rules

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use crate::goal::Goal;
+use crate::goal::{Goal, Ownership};
 use crate::kind::{Kind, ReadBy};
 
 /// One look at one resource.
@@ -149,7 +149,7 @@ pub fn readings<'a>(goals: impl IntoIterator<Item = &'a Goal>) -> BTreeSet<Readi
     let mut readings = BTreeSet::new();
     for goal in goals {
         read(&goal.id, &mut readings);
-        if let crate::goal::Ownership::With { other, .. } = &goal.ownership {
+        if let Ownership::TaggedWith(other) | Ownership::Inside(other) = &goal.ownership {
             read(other, &mut readings);
         }
     }

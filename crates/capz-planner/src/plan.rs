@@ -10,7 +10,7 @@ use crate::compare::{self, Change};
 use crate::goal::{Goal, Ownership, Upkeep};
 use crate::kind::{Kind, ReadBy};
 use crate::observed::{Observed, Seen};
-use crate::references::ids_in;
+use crate::references::{ids_in, own_ids_in};
 use crate::tags;
 
 /// What a step does to its target.
@@ -154,7 +154,7 @@ impl<'a> Judge<'a> {
                 if let Seen::Present(held) = facts.observed.see(&goal.id)
                     && !goal.wanted
                 {
-                    ids.extend(ids_in(held));
+                    ids.extend(own_ids_in(goal.kind(), held));
                 }
                 let mut needs: Vec<usize> = ids.iter().filter_map(|id| nearest(goals, id, index)).collect();
                 needs.extend(
@@ -216,7 +216,8 @@ impl<'a> Judge<'a> {
     /// Whether what Azure holds of `user` speaks of `index`, although it is wanted otherwise.
     fn holds_reference(&self, user: usize, index: usize) -> bool {
         let Seen::Present(held) = self.facts.observed.see(&self.goals[user].id) else { return false };
-        self.goals[user].wanted && ids_in(held).iter().any(|id| id.is_within(&self.goals[index].id))
+        let kind = self.goals[user].kind();
+        self.goals[user].wanted && own_ids_in(kind, held).iter().any(|id| id.is_within(&self.goals[index].id))
     }
 
     /// Where a goal stands, whatever it needs.
@@ -240,7 +241,7 @@ impl<'a> Judge<'a> {
             (Seen::Absent, Whose::Unknown, true) => State::Unknown,
             (Seen::Absent, Whose::Theirs, true) => match goal.ownership {
                 Ownership::Foreign => State::Missing,
-                Ownership::With { made_for_others: false, .. } => State::Foreign,
+                Ownership::TaggedWith(_) => State::Foreign,
                 _ => self.create(goal),
             },
             (Seen::Absent, Whose::Ours, true) => self.create(goal),
@@ -258,29 +259,26 @@ impl<'a> Judge<'a> {
         match &goal.ownership {
             Ownership::ByName => Whose::Ours,
             Ownership::Foreign => Whose::Theirs,
-            Ownership::Tagged => match self.facts.observed.see(&goal.id) {
-                Seen::Present(held) if tags::are_ours(held, self.facts.cluster) => Whose::Ours,
-                Seen::Present(_) => Whose::Theirs,
-                // What is made now is ours.
-                Seen::Absent => Whose::Ours,
-                Seen::Unknown => Whose::Unknown,
-            },
-            Ownership::With { other, .. } => {
-                match self.goals.iter().find(|goal| goal.id == *other && goal.ownership != Ownership::ByName)
-                {
-                    Some(other) if !matches!(&other.ownership, Ownership::With { other, .. } if *other == goal.id) => {
-                        self.whose(other)
-                    }
-                    Some(_) => Whose::Unknown,
-                    None => match self.facts.observed.see(other) {
-                        Seen::Present(held) if tags::are_ours(held, self.facts.cluster) => Whose::Ours,
-                        Seen::Present(_) => Whose::Theirs,
-                        Seen::Absent => Whose::Theirs,
-                        Seen::Unknown => Whose::Unknown,
-                    },
-                }
-            }
+            Ownership::Tagged => self.by_tag(&goal.id).unwrap_or(Whose::Ours),
+            Ownership::TaggedWith(other) => self.by_tag(&goal.id).unwrap_or_else(|| self.whose_is(other)),
+            Ownership::Inside(other) => self.whose_is(other),
         }
+    }
+
+    /// Whose a resource with tags is; `None` where there is none. What is made now is ours.
+    fn by_tag(&self, id: &ResourceId) -> Option<Whose> {
+        match self.facts.observed.see(id) {
+            Seen::Present(held) if tags::are_ours(held, self.facts.cluster) => Some(Whose::Ours),
+            Seen::Present(_) => Some(Whose::Theirs),
+            Seen::Absent => None,
+            Seen::Unknown => Some(Whose::Unknown),
+        }
+    }
+
+    /// Whose a resource is that others go by: it has tags. Where it is missing and no goal makes it, it is nobody's.
+    fn whose_is(&self, id: &ResourceId) -> Whose {
+        let made = self.goals.iter().any(|goal| goal.id == *id && goal.wanted);
+        self.by_tag(id).unwrap_or(if made { Whose::Ours } else { Whose::Theirs })
     }
 
     fn create(&self, goal: &Goal) -> State {
@@ -346,23 +344,18 @@ fn nearest(goals: &[Goal], id: &ResourceId, index: usize) -> Option<usize> {
     let found = (0..goals.len())
         .filter(|other| id.is_within(&goals[*other].id))
         .max_by_key(|other| goals[*other].id.as_str().len())?;
-    (found != index && !goals[index].id.is_within(&goals[found].id)).then_some(found)
+    // What lies in each other is no reference.
+    let (one, other) = (&goals[index].id, &goals[found].id);
+    (found != index && !one.is_within(other) && !other.is_within(one)).then_some(found)
 }
 
 /// The resource in whose document this one stands: Azure carries out one write to it at a time.
 fn shared_document(id: &ResourceId) -> Option<ResourceId> {
     match (Kind::of(id).read_by, id.parent()) {
         (ReadBy::Parent(_), Some(parent)) => Some(parent),
-        (_, _) if KIND_WITH_CHILDREN.iter().any(|kind| kind.eq_ignore_ascii_case(&id.resource_type())) => {
-            Some(id.clone())
-        }
-        _ => None,
+        _ => Kind::of(id).children().next().map(|_| id.clone()),
     }
 }
-
-/// Kinds in whose documents others stand.
-const KIND_WITH_CHILDREN: [&str; 2] =
-    ["Microsoft.Network/virtualNetworks", "Microsoft.Network/loadBalancers"];
 
 fn provisioning_state(document: &Value) -> Option<&str> {
     document["properties"]["provisioningState"].as_str()

@@ -3,11 +3,24 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
+use crate::kind::Kind;
+
 /// All ids of resources that stand in the document, anywhere.
 pub fn ids_in(document: &Value) -> Vec<ResourceId> {
     let mut ids = Vec::new();
     collect(document, &mut ids);
     ids
+}
+
+/// The ids that a document speaks of itself: without what other resources that stand in it speak of.
+pub fn own_ids_in(kind: &Kind, document: &Value) -> Vec<ResourceId> {
+    let mut document = document.clone();
+    if let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) {
+        for member in kind.children() {
+            properties.remove(member);
+        }
+    }
+    ids_in(&document)
 }
 
 fn collect(value: &Value, ids: &mut Vec<ResourceId>) {

@@ -1,0 +1,45 @@
+//! Where the API server of a cluster answers.
+
+use capz_api::ApiEndpoint;
+
+use crate::scope::Scope;
+
+/// What is known of the endpoint.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Endpoint {
+    /// It is this.
+    Known(ApiEndpoint),
+    /// The control plane is somebody else's, who has not said this yet: `host` or `port`.
+    Awaited(&'static str),
+}
+
+/// The endpoint: what is declared stays; what is not is the public name of the load balancer, or the name in the private zone.
+pub fn endpoint(scope: Scope<'_>) -> Endpoint {
+    let declared = scope.spec.control_plane_endpoint.clone().unwrap_or_default();
+    let host = declared.host.clone().filter(|host| !host.is_empty());
+    let port = declared.port.filter(|port| *port != 0);
+    if !scope.has_control_plane() {
+        return match (host, port) {
+            (None, _) => Endpoint::Awaited("host"),
+            (_, None) => Endpoint::Awaited("port"),
+            _ => Endpoint::Known(declared),
+        };
+    }
+    let found = || match scope.api_server_balancer() {
+        Some(balancer) if !balancer.is_internal() => balancer
+            .frontend_ips
+            .iter()
+            .flatten()
+            .find_map(|frontend| frontend.public_ip.as_ref()?.dns_name.clone()),
+        Some(_) => Some(format!("{}.{}", super::private_dns::RECORD, super::private_dns::zone_name(scope))),
+        None => None,
+    };
+    match host.or_else(found) {
+        Some(host) => Endpoint::Known(ApiEndpoint {
+            host: Some(host),
+            port: Some(port.unwrap_or_else(|| scope.port())),
+            ..declared
+        }),
+        None => Endpoint::Awaited("host"),
+    }
+}

@@ -1,0 +1,92 @@
+//! From an AzureCluster to goals: a function for each kind of resource, none of which knows the others' order.
+//! Source: spec/capz/self-managed.md, section 4.
+
+mod bastion;
+mod completion;
+mod dns_name;
+mod endpoint;
+mod group;
+mod load_balancer;
+mod memory;
+mod nat_gateway;
+mod network;
+mod private_dns;
+mod private_endpoint;
+mod public_ip;
+mod read_back;
+mod route_table;
+mod security_group;
+
+pub use completion::complete;
+pub use dns_name::{api_server_name, dns_suffix};
+pub use endpoint::{Endpoint, endpoint};
+pub use load_balancer::{internal_pool_name, pool_name};
+pub use memory::{GROUP_TAGS, Memory, SECURITY_RULES, SUBNETS};
+pub use read_back::read_back;
+
+use crate::goal::Goal;
+use crate::observed::{Observed, Seen};
+use crate::scope::Scope;
+use crate::tags;
+
+/// What the cluster wants, and what it wants no longer. `memory` is what was applied before.
+pub fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
+    let mut goals = group::goals(scope, memory);
+    goals.extend(network::goals(scope, memory));
+    goals.extend(security_group::goals(scope, memory));
+    goals.extend(route_table::goals(scope));
+    goals.extend(public_ip::goals(scope));
+    goals.extend(nat_gateway::goals(scope, memory));
+    goals.extend(load_balancer::goals(scope));
+    goals.extend(private_dns::goals(scope));
+    goals.extend(private_endpoint::goals(scope));
+    goals.extend(bastion::goals(scope));
+    goals
+}
+
+/// How a cluster ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Its resource groups are ours and go with all that is in them.
+    WholeGroups,
+    /// Its resources go one by one; the group stays if it is somebody else's.
+    OneByOne,
+    /// It is not known whose the groups are.
+    Unknown,
+}
+
+/// How the cluster ends: with its groups only if the Cluster itself is deleted and all of them are ours.
+pub fn end(scope: Scope<'_>, cluster_is_deleted: bool, observed: &Observed) -> End {
+    if !cluster_is_deleted {
+        return End::OneByOne;
+    }
+    let mut end = End::WholeGroups;
+    for group in group::ids(scope) {
+        match observed.see(&group) {
+            Seen::Present(held) if tags::are_ours(held, scope.cluster) => {}
+            Seen::Absent => {}
+            Seen::Present(_) => return End::OneByOne,
+            Seen::Unknown => end = End::Unknown,
+        }
+    }
+    end
+}
+
+/// What is to go when the cluster ends like this.
+pub fn ends(scope: Scope<'_>, memory: &Memory, end: End) -> Vec<Goal> {
+    match end {
+        End::Unknown => Vec::new(),
+        // The other networks would keep peerings that lead nowhere.
+        End::WholeGroups => {
+            let mut goals = network::peerings(scope);
+            goals.extend(group::goals(scope, memory));
+            goals.into_iter().map(Goal::ended).collect()
+        }
+        // A record goes with its zone, and stays in somebody else's.
+        End::OneByOne => goals(scope, memory)
+            .into_iter()
+            .filter(|goal| *goal.service != crate::service::DNS_RECORD)
+            .map(Goal::ended)
+            .collect(),
+    }
+}

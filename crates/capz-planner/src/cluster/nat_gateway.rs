@@ -1,0 +1,53 @@
+//! NAT gateways of subnets for nodes.
+
+use capz_api::network::{NatGateway, Subnet, roles};
+use serde_json::json;
+
+use super::memory::Memory;
+use crate::goal::Goal;
+use crate::scope::{Scope, reference};
+use crate::service;
+
+/// The NAT gateway of a subnet: only where nodes are.
+pub(super) fn of(subnet: &Subnet) -> Option<&NatGateway> {
+    let has_nodes = matches!(subnet.role.as_deref(), Some(roles::NODE | roles::CLUSTER));
+    let named = |gateway: &&NatGateway| gateway.name.as_deref().is_some_and(|name| !name.is_empty());
+    subnet.nat_gateway.as_ref().filter(named).filter(|_| has_nodes)
+}
+
+/// Subnets and their NAT gateways.
+pub(super) fn declared(scope: Scope<'_>) -> impl Iterator<Item = (&Subnet, &NatGateway)> {
+    scope.subnets().iter().filter_map(|subnet| Some((subnet, of(subnet)?)))
+}
+
+pub(super) fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
+    let mut goals: Vec<Goal> = Vec::new();
+    for (_, gateway) in declared(scope) {
+        let name = gateway.name.as_deref().unwrap_or_default();
+        let id = scope.in_group("natGateways", name);
+        // Several subnets may name one gateway.
+        if goals.iter().any(|goal| goal.id == id) {
+            continue;
+        }
+        let ip = gateway.ip.as_ref().and_then(|ip| ip.name.as_deref()).unwrap_or_default();
+        let mut document = json!({
+            "location": scope.location(),
+            "sku": { "name": "Standard" },
+            "tags": scope.tags(None, Some(name)),
+            "properties": { "publicIpAddresses": [reference(&scope.public_ip(ip))] },
+        });
+        if let Some(zones) = gateway.zones.as_deref().filter(|zones| !zones.is_empty()) {
+            document["zones"] = json!(zones);
+        }
+        goals.push(Goal::new(id, &service::NAT_GATEWAYS, document));
+    }
+    let gone: Vec<Goal> = memory
+        .nat_gateways
+        .iter()
+        .map(|name| scope.in_group("natGateways", name))
+        .filter(|id| !goals.iter().any(|goal| goal.id == *id))
+        .map(|id| Goal::gone(id, &service::NAT_GATEWAYS))
+        .collect();
+    goals.extend(gone);
+    goals
+}

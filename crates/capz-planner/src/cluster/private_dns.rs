@@ -1,0 +1,67 @@
+//! The private DNS zone in which a private API server has its name.
+
+use azure_types::ResourceId;
+use serde_json::json;
+use std::net::IpAddr;
+
+use crate::goal::{Goal, Ownership};
+use crate::scope::{Scope, reference};
+use crate::service;
+
+/// The name of the API server in its zone.
+pub(super) const RECORD: &str = "apiserver";
+const TIME_TO_LIVE: i32 = 300;
+
+/// The name of the zone.
+pub(super) fn zone_name(scope: Scope<'_>) -> String {
+    let network = scope.spec.network_spec.as_ref();
+    network
+        .and_then(|network| network.private_dns_zone_name.clone())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| format!("{}.capz.io", scope.cluster))
+}
+
+pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
+    let Some(network) = scope.spec.network_spec.as_ref() else { return Vec::new() };
+    let Some(balancer) = scope.api_server_balancer().filter(|balancer| balancer.is_internal()) else {
+        return Vec::new();
+    };
+    if network.private_dns_zone.as_deref() == Some("None") {
+        return Vec::new();
+    }
+    let group = network.private_dns_zone_resource_group.as_deref().filter(|group| !group.is_empty());
+    let zone = ResourceId::group(scope.subscription, group.unwrap_or_else(|| scope.group_name())).resource(
+        "Microsoft.Network",
+        "privateDnsZones",
+        &zone_name(scope),
+    );
+    let tags = scope.plain_tags(None, None);
+    let mut goals = vec![
+        Goal::new(zone.clone(), &service::DNS_ZONE, json!({ "location": "global", "tags": tags })).once(),
+    ];
+    let peerings = network.vnet.as_ref().and_then(|vnet| vnet.peerings.as_deref()).unwrap_or_default();
+    let remote = peerings.iter().map(|peering| super::network::remote(scope, peering));
+    for network in std::iter::once(scope.network()).chain(remote) {
+        let id = zone.child("virtualNetworkLinks", &format!("{}-link", network.name()));
+        let document = json!({
+            "location": "global",
+            "tags": tags,
+            "properties": { "virtualNetwork": reference(&network), "registrationEnabled": false },
+        });
+        goals.push(Goal::new(id, &service::DNS_LINKS, document).once());
+    }
+    let address = balancer.frontend_ips.iter().flatten().find_map(|frontend| frontend.private_ip.clone());
+    if let Some(address) = address {
+        let is_ipv6 = address.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6());
+        let (kind, records) = if is_ipv6 {
+            ("AAAA", json!({ "ttl": TIME_TO_LIVE, "aaaaRecords": [{ "ipv6Address": address }] }))
+        } else {
+            ("A", json!({ "ttl": TIME_TO_LIVE, "aRecords": [{ "ipv4Address": address }] }))
+        };
+        let id = zone.child(kind, RECORD);
+        goals.push(
+            Goal::new(id, &service::DNS_RECORD, json!({ "properties": records })).owned(Ownership::ByName),
+        );
+    }
+    goals
+}

@@ -1,0 +1,80 @@
+//! Public IPs: of the API server, of what goes out, of NAT gateways and the bastion host.
+
+use capz_api::network::{LoadBalancer, PublicIp};
+use serde_json::{Map, Value, json};
+
+use crate::goal::Goal;
+use crate::scope::Scope;
+use crate::service;
+
+pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
+    let mut goals: Vec<Goal> = Vec::new();
+    let mut add = |goal: Goal| {
+        if !goals.iter().any(|known| known.id == goal.id) {
+            goals.push(goal);
+        }
+    };
+    let balancers = [
+        scope.api_server_balancer(),
+        scope.control_plane_outbound_balancer(),
+        scope.node_outbound_balancer(),
+    ];
+    for balancer in balancers.into_iter().flatten() {
+        for ip in balancer.frontend_ips.iter().flatten().filter_map(|frontend| frontend.public_ip.as_ref()) {
+            add(goal(scope, ip, zones(scope, balancer), true));
+        }
+    }
+    for (_, gateway) in super::nat_gateway::declared(scope) {
+        if let Some(ip) = &gateway.ip {
+            add(goal(scope, ip, scope.zones, false));
+        }
+    }
+    if let Some(ip) = super::bastion::declared(scope).and_then(|bastion| bastion.public_ip.as_ref()) {
+        add(goal(scope, ip, scope.zones, false));
+    }
+    goals
+}
+
+/// A balancer's own zones, else all of the region.
+fn zones<'a>(scope: Scope<'a>, balancer: &'a LoadBalancer) -> &'a [String] {
+    match balancer.availability_zones.as_deref() {
+        Some(zones) if !zones.is_empty() => zones,
+        _ => scope.zones,
+    }
+}
+
+fn goal(scope: Scope<'_>, ip: &PublicIp, zones: &[String], at_the_edge: bool) -> Goal {
+    let name = ip.name.as_deref().unwrap_or_default();
+    let edge = if at_the_edge { scope.extended_location() } else { None };
+    document(scope, name, ip, zones, edge)
+}
+
+/// The goal for a public IP with this name.
+fn document(scope: Scope<'_>, name: &str, ip: &PublicIp, zones: &[String], edge: Option<Value>) -> Goal {
+    let mut properties = Map::from_iter([
+        ("publicIPAddressVersion".to_owned(), json!("IPv4")),
+        ("publicIPAllocationMethod".to_owned(), json!("Static")),
+    ]);
+    if let Some(dns_name) = ip.dns_name.as_deref().filter(|name| !name.is_empty()) {
+        let label = dns_name.split('.').next().unwrap_or_default();
+        properties.insert("dnsSettings".into(), json!({ "domainNameLabel": label.to_lowercase() }));
+    }
+    let ip_tags: Vec<Value> =
+        ip.ip_tags.iter().flatten().map(|tag| json!({ "ipTagType": tag.kind, "tag": tag.tag })).collect();
+    if !ip_tags.is_empty() {
+        properties.insert("ipTags".into(), json!(ip_tags));
+    }
+    let mut document = json!({
+        "location": scope.location(),
+        "sku": { "name": "Standard" },
+        "tags": scope.tags(None, Some(name)),
+        "properties": properties,
+    });
+    if !zones.is_empty() {
+        document["zones"] = json!(zones);
+    }
+    if let Some(edge) = edge {
+        document["extendedLocation"] = edge;
+    }
+    Goal::new(scope.public_ip(name), &service::PUBLIC_IPS, document).once()
+}

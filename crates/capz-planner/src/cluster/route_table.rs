@@ -1,0 +1,29 @@
+//! Route tables of subnets. What routes are in them is the cloud controller manager's business.
+
+use serde_json::json;
+
+use crate::goal::{Goal, Ownership};
+use crate::scope::Scope;
+use crate::service;
+
+pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
+    let mut goals: Vec<Goal> = Vec::new();
+    for table in scope.subnets().iter().filter_map(|subnet| subnet.route_table.as_ref()) {
+        let Some(name) = table.name.as_deref().filter(|name| !name.is_empty()) else { continue };
+        let id = scope.in_network_group("routeTables", name);
+        if goals.iter().any(|goal| goal.id == id) {
+            continue;
+        }
+        let document = json!({
+            "location": scope.location(),
+            "tags": scope.plain_tags(None, Some(name)),
+            "properties": { "routes": [] },
+        });
+        goals.push(
+            Goal::new(id, &service::ROUTE_TABLES, document)
+                .owned(Ownership::TaggedWith(scope.network()))
+                .once(),
+        );
+    }
+    goals
+}

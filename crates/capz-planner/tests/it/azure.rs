@@ -1,0 +1,126 @@
+//! A small Azure for pure tests: it completes what it is sent, as the real one does, and refuses what refers to nothing. The
+//! whole behaviour is proven in worlds, on the simulated Azure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use azure_types::ResourceId;
+use capz_planner::kind::{Kind, ReadBy};
+use capz_planner::plan::{Facts, plan};
+use capz_planner::{Action, Goal, Observed, Plan, Step};
+use serde_json::{Value, json};
+
+#[derive(Default)]
+pub struct Azure {
+    pub documents: BTreeMap<ResourceId, Value>,
+    /// What was written, in order: by round.
+    pub rounds: Vec<Vec<String>>,
+    versions: u32,
+}
+
+impl Azure {
+    /// What its lists show. Nothing is unknown.
+    pub fn observed(&self, goals: &[Goal]) -> Observed {
+        let mut observed = Observed::default();
+        for reading in capz_planner::observed::readings(goals) {
+            match reading {
+                capz_planner::Reading::List { group, resource_type, .. } => {
+                    let found = self.documents.iter().filter(|(id, _)| {
+                        id.is_within(&group) && id.resource_type().eq_ignore_ascii_case(resource_type)
+                    });
+                    observed.take_list(&group, resource_type, found.map(|(id, _)| self.shown(id)).collect());
+                }
+                capz_planner::Reading::Get { id, .. } => {
+                    observed.take(&id, self.documents.contains_key(&id).then(|| self.shown(&id)));
+                }
+            }
+        }
+        observed
+    }
+
+    /// A document with the children that stand in it.
+    fn shown(&self, id: &ResourceId) -> Value {
+        let mut document = self.documents[id].clone();
+        for (child, held) in &self.documents {
+            if let (ReadBy::Parent(member), Some(parent)) = (Kind::of(child).read_by, child.parent())
+                && parent == *id
+            {
+                let list = &mut document["properties"][member];
+                if list.is_null() {
+                    *list = json!([]);
+                }
+                list.as_array_mut().unwrap().push(held.clone());
+            }
+        }
+        document
+    }
+
+    pub fn plan(&self, cluster: &str, goals: Vec<Goal>) -> Plan {
+        let (observed, running, refused) = (self.observed(&goals), BTreeMap::new(), BTreeMap::new());
+        plan(goals, Facts { cluster, observed: &observed, running: &running, refused: &refused })
+    }
+
+    /// Carries plans out until there is nothing to do, and says how many rounds that took.
+    pub fn settle(&mut self, cluster: &str, goals: &[Goal]) -> Plan {
+        for _ in 0..50 {
+            let plan = self.plan(cluster, goals.to_vec());
+            let steps: Vec<Step> = plan.steps().cloned().collect();
+            if steps.is_empty() {
+                return plan;
+            }
+            self.rounds.push(steps.iter().map(|step| step.target.name().to_owned()).collect());
+            for step in steps {
+                self.carry_out(&step);
+            }
+        }
+        panic!("it does not end: {:?}", self.rounds.last());
+    }
+
+    fn carry_out(&mut self, step: &Step) {
+        let id = &step.target;
+        if step.action == Action::Delete {
+            let users: Vec<_> = self
+                .documents
+                .iter()
+                .filter(|(other, document)| {
+                    !other.is_within(id)
+                        && capz_planner::references::ids_in(document).iter().any(|it| it.is_within(id))
+                })
+                .map(|(other, _)| other.to_string())
+                .collect();
+            assert_eq!(users, Vec::<String>::new(), "{id} is in use");
+            self.documents.retain(|other, _| !other.is_within(id));
+            return;
+        }
+        assert_eq!(step.action == Action::Create, !self.documents.contains_key(id), "{step:?}");
+        for reference in capz_planner::references::ids_in(&step.document) {
+            let exists = |it: &ResourceId| self.documents.contains_key(it) || it.is_within(id);
+            let inside = reference.parent().is_some_and(|parent| self.documents.contains_key(&parent));
+            assert!(exists(&reference) || inside, "{id} refers to {reference}, which does not exist");
+        }
+        self.versions += 1;
+        let mut document = step.document.clone();
+        document["id"] = json!(id.as_str());
+        document["name"] = json!(id.name());
+        document["etag"] = json!(format!("W/\"{}\"", self.versions));
+        document["properties"]["provisioningState"] = json!("Succeeded");
+        // What stands inside is its own resource.
+        if let Some(properties) = document["properties"].as_object_mut() {
+            properties.retain(|member, _| !matches!(member.as_str(), "subnets" | "virtualNetworkPeerings"));
+        }
+        if let Some(location) = document["location"].as_str() {
+            document["location"] = json!(location.to_uppercase());
+        }
+        self.documents.insert(id.clone(), document);
+    }
+
+    /// Puts a resource there that somebody else made.
+    pub fn put(&mut self, id: &ResourceId, mut document: Value) {
+        document["id"] = json!(id.as_str());
+        document["name"] = json!(id.name());
+        self.documents.insert(id.clone(), document);
+    }
+
+    pub fn names(&self) -> BTreeSet<String> {
+        self.documents.keys().map(|id| id.name().to_owned()).collect()
+    }
+}

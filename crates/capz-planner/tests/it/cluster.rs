@@ -1,0 +1,401 @@
+//! Goals of AzureClusters.
+
+use capz_api::azure_cluster::AzureClusterSpec;
+use capz_api::{Context, Gates};
+use capz_planner::cluster::{Endpoint, Memory, complete, endpoint, goals, read_back};
+use capz_planner::{Goal, Scope};
+use serde_json::{Value, json};
+
+use super::azure::Azure;
+
+struct NoRandom;
+impl capz_api::Random for NoRandom {
+    fn guid(&mut self) -> String {
+        "5e5e5e5e-0000-0000-0000-000000000000".into()
+    }
+    fn ssh_public_key(&mut self) -> String {
+        String::new()
+    }
+}
+
+/// A cluster as a controller sees it: after admission, and completed.
+pub struct Cluster {
+    pub spec: AzureClusterSpec,
+    pub zones: Vec<String>,
+    pub port: Option<i32>,
+    pub gates: Gates,
+}
+
+impl Cluster {
+    pub fn new(spec: Value) -> Self {
+        Self::with(spec, None, Gates::default())
+    }
+
+    pub fn with(mut spec: Value, port: Option<i32>, gates: Gates) -> Self {
+        for (member, value) in [("location", "eastus"), ("resourceGroup", "my-rg")] {
+            spec.as_object_mut().unwrap().entry(member).or_insert(json!(value));
+        }
+        let object = json!({ "metadata": { "name": "my-cluster" }, "spec": spec });
+        let context = Context { gates, ..Context::default() };
+        let object =
+            capz_api::admission::set_defaults("AzureCluster", object, &context, &mut NoRandom).unwrap();
+        let spec: AzureClusterSpec = serde_json::from_value(object["spec"].clone()).unwrap();
+        let mut cluster = Self { spec, zones: Vec::new(), port, gates };
+        cluster.complete();
+        cluster
+    }
+
+    pub fn complete(&mut self) {
+        let port = self.port.unwrap_or(6443);
+        complete(&mut self.spec, "my-cluster", "123", port, "cloudapp.azure.com");
+    }
+
+    pub fn scope(&self) -> Scope<'_> {
+        Scope {
+            cluster: "my-cluster",
+            name: "my-cluster",
+            spec: &self.spec,
+            subscription: "123",
+            api_server_port: self.port,
+            zones: &self.zones,
+            dns_suffix: "cloudapp.azure.com",
+            gates: self.gates,
+        }
+    }
+
+    pub fn goals(&self) -> Vec<Goal> {
+        goals(self.scope(), &Memory::default())
+    }
+
+    /// The document of the goal with this name.
+    pub fn document(&self, name: &str) -> Value {
+        let goals = self.goals();
+        let found: Vec<&Goal> = goals.iter().filter(|goal| goal.id.name() == name).collect();
+        assert_eq!(found.len(), 1, "{name} among {goals:?}");
+        found[0].document.clone()
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.goals().iter().any(|goal| goal.id.name() == name)
+    }
+}
+
+/// CAPZ-048: order comes from what documents speak of; what does not depend on each other goes side by side.
+#[test]
+fn a_public_cluster_is_made_in_as_few_rounds_as_its_references_allow() {
+    let cluster = Cluster::new(json!({}));
+    let mut azure = Azure::default();
+    let plan = azure.settle("my-cluster", &cluster.goals());
+    assert!(plan.is_reached(), "{plan}");
+    let rounds: Vec<Vec<&str>> =
+        azure.rounds.iter().map(|round| round.iter().map(String::as_str).collect()).collect();
+    assert_eq!(
+        rounds,
+        [
+            vec!["my-rg"],
+            vec![
+                "my-cluster-vnet",
+                "my-cluster-controlplane-nsg",
+                "my-cluster-node-nsg",
+                "my-cluster-node-routetable",
+                "pip-my-cluster-apiserver",
+                "pip-my-cluster-node-natgw",
+            ],
+            // One write to the network at a time.
+            vec!["my-cluster-controlplane-subnet", "my-cluster-node-natgw", "my-cluster-public-lb"],
+            vec!["my-cluster-node-subnet"],
+        ]
+    );
+    // At rest: nothing to write, and few reads.
+    assert_eq!(azure.plan("my-cluster", cluster.goals()).steps().count(), 0);
+    assert!(capz_planner::observed::readings(&cluster.goals()).len() <= 12);
+}
+
+fn public_ip(cluster: &Cluster) -> capz_api::network::PublicIp {
+    let balancer = cluster.scope().api_server_balancer().unwrap();
+    balancer.frontend_ips.clone().unwrap()[0].public_ip.clone().unwrap()
+}
+
+fn known(cluster: &Cluster) -> (String, i32) {
+    match endpoint(cluster.scope()) {
+        Endpoint::Known(endpoint) => (endpoint.host.unwrap(), endpoint.port.unwrap()),
+        Endpoint::Awaited(member) => panic!("{member} is missing"),
+    }
+}
+
+/// CAPZ-049, CAPZ-050: the public name of the API server.
+#[test]
+fn a_public_api_server_has_a_generated_name_or_the_declared_one() {
+    let cluster = Cluster::new(json!({}));
+    let name = "my-cluster-3f5c6fa8.eastus.cloudapp.azure.com";
+    assert_eq!(public_ip(&cluster).dns_name.as_deref(), Some(name));
+    assert_eq!(known(&cluster), (name.to_owned(), 6443));
+    let label = &cluster.document("pip-my-cluster-apiserver")["properties"]["dnsSettings"];
+    assert_eq!(label["domainNameLabel"], "my-cluster-3f5c6fa8");
+
+    let own = json!({ "name": "front", "publicIP": { "name": "ip", "dnsName": "api.example.com" } });
+    let cluster = Cluster::new(json!({ "networkSpec": { "apiServerLB": { "frontendIPs": [own] } } }));
+    assert_eq!(known(&cluster), ("api.example.com".to_owned(), 6443));
+}
+
+/// CAPZ-052: a private API server has a name in a private zone.
+#[test]
+fn a_private_api_server_is_found_in_its_zone() {
+    let cluster = Cluster::new(json!({ "networkSpec": { "apiServerLB": { "type": "Internal" } } }));
+    assert_eq!(known(&cluster), ("apiserver.my-cluster.capz.io".to_owned(), 6443));
+    assert_eq!(cluster.document("my-cluster.capz.io")["location"], "global");
+    let link = cluster.document("my-cluster-vnet-link");
+    assert_eq!(link["properties"]["registrationEnabled"], false);
+    let record = &cluster.document("apiserver")["properties"];
+    assert_eq!(*record, json!({ "ttl": 300, "aRecords": [{ "ipv4Address": "10.0.0.100" }] }));
+    assert!(!cluster.has("pip-my-cluster-apiserver"));
+    let mut azure = Azure::default();
+    assert!(azure.settle("my-cluster", &cluster.goals()).is_reached());
+
+    let none = json!({ "networkSpec": { "apiServerLB": { "type": "Internal" }, "privateDNSZone": "None" } });
+    assert!(!Cluster::new(none).has("my-cluster.capz.io"));
+}
+
+/// CAPZ-053: another port reaches the endpoint, rules, probe and security rule. CAPZ-071: further ports.
+#[test]
+fn ports_of_the_api_server_are_declared_once() {
+    let further = json!([{ "name": "rke2", "port": 9345 }]);
+    let spec = json!({ "networkSpec": { "additionalAPIServerLBPorts": further } });
+    let cluster = Cluster::with(spec, Some(8443), Gates::default());
+    assert_eq!(known(&cluster).1, 8443);
+    let balancer = &cluster.document("my-cluster-public-lb")["properties"];
+    let ports: Vec<_> = balancer["loadBalancingRules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| {
+            assert!(rule["properties"]["probe"]["id"].as_str().unwrap().ends_with("/probes/HTTPSProbe"));
+            (
+                rule["name"].clone(),
+                rule["properties"]["frontendPort"].clone(),
+                rule["properties"]["backendPort"].clone(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        ports,
+        [(json!("LBRuleHTTPS"), json!(8443), json!(8443)), (json!("rke2"), json!(9345), json!(9345))]
+    );
+    assert_eq!(balancer["probes"][0]["properties"]["port"], 8443);
+    assert_eq!(balancer["probes"][0]["properties"]["requestPath"], "/readyz");
+    let rules = cluster.document("my-cluster-controlplane-nsg")["properties"]["securityRules"].clone();
+    assert_eq!(rules[1]["properties"]["destinationPortRange"], "8443");
+}
+
+/// CAPZ-054, CAPZ-055: default rules of the control plane's security group.
+#[test]
+fn default_rules_give_way_to_rules_for_the_same_port() {
+    let names = |cluster: &Cluster, group: &str| -> Vec<(String, i64)> {
+        let document = cluster.document(group);
+        document["properties"]["securityRules"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|rule| {
+                (rule["name"].as_str().unwrap().to_owned(), rule["properties"]["priority"].as_i64().unwrap())
+            })
+            .collect()
+    };
+    let cluster = Cluster::new(json!({}));
+    assert_eq!(
+        names(&cluster, "my-cluster-controlplane-nsg"),
+        [("allow_ssh".to_owned(), 2200), ("allow_apiserver".to_owned(), 2201)]
+    );
+    assert_eq!(names(&cluster, "my-cluster-node-nsg"), []);
+
+    let deny = json!({
+        "name": "no_ssh", "description": "No SSH", "priority": 100, "protocol": "Tcp", "direction": "Inbound",
+        "action": "Deny", "source": "*", "sourcePorts": "*", "destination": "*", "destinationPorts": "22",
+    });
+    let subnets = json!([
+        { "name": "cp", "role": "control-plane", "securityGroup": { "name": "nsg", "securityRules": [deny] } },
+        { "name": "n", "role": "node" },
+    ]);
+    let cluster = Cluster::new(json!({ "networkSpec": { "subnets": subnets } }));
+    assert_eq!(names(&cluster, "nsg"), [("no_ssh".to_owned(), 100), ("allow_apiserver".to_owned(), 2201)]);
+    let document = cluster.document("nsg");
+    assert_eq!(document["properties"]["securityRules"][0]["properties"]["access"], "Deny");
+}
+
+/// CAPZ-056: a rule that we applied and nobody declares any more goes; one from the portal stays.
+#[test]
+fn rules_of_others_stay_and_ours_go_when_they_are_declared_no_more() {
+    let subnets = |rules: Value| {
+        json!({ "networkSpec": { "subnets": [
+            { "name": "cp", "role": "control-plane", "securityGroup": { "name": "nsg", "securityRules": rules } },
+            { "name": "n", "role": "node" },
+        ] } })
+    };
+    let rule = json!({
+        "name": "web", "description": "Web", "priority": 300, "protocol": "Tcp", "direction": "Inbound",
+        "action": "Allow", "destinationPorts": "443",
+    });
+    let (before, after) = (Cluster::new(subnets(json!([rule]))), Cluster::new(subnets(json!([]))));
+    let mut azure = Azure::default();
+    azure.settle("my-cluster", &before.goals());
+    let id = before.scope().in_network_group("networkSecurityGroups", "nsg");
+    let rules = azure.documents.get_mut(&id).unwrap()["properties"]["securityRules"].as_array_mut().unwrap();
+    rules.push(json!({ "name": "portal", "properties": { "priority": 400 } }));
+
+    let memory = Memory::of(&Memory::after(before.scope()).annotations());
+    assert_eq!(memory, Memory::after(before.scope()));
+    let plan = azure.plan("my-cluster", goals(after.scope(), &memory));
+    let steps: Vec<_> = plan.steps().collect();
+    assert_eq!(steps.len(), 1, "{plan}");
+    let names: Vec<&str> = steps[0].document["properties"]["securityRules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|rule| rule["name"].as_str())
+        .collect();
+    assert_eq!(names, ["allow_ssh", "allow_apiserver", "portal"]);
+    assert_eq!(steps[0].if_match, azure.documents[&id]["etag"].as_str().map(str::to_owned));
+}
+
+/// CAPZ-057: in somebody else's network nothing is changed but what is missing there. CAPZ-060: so with a public IP.
+#[test]
+fn what_others_made_is_used_as_it_is() {
+    let cluster = Cluster::new(json!({ "networkSpec": {
+        "vnet": { "name": "theirs", "resourceGroup": "their-rg" },
+        "subnets": [
+            { "name": "cp", "role": "control-plane", "cidrBlocks": ["10.0.0.0/24"] },
+            { "name": "n", "role": "node", "id": "given" },
+        ],
+    } }));
+    let mut azure = Azure::default();
+    let network = cluster.scope().network();
+    azure.put(&cluster.scope().network_group(), json!({ "location": "eastus" }));
+    azure.put(&network, json!({ "properties": { "addressSpace": { "addressPrefixes": ["10.0.0.0/16"] } } }));
+    azure.put(&network.child("subnets", "cp"), json!({ "properties": { "addressPrefix": "10.0.9.0/24" } }));
+    let ip = cluster.scope().public_ip("pip-my-cluster-apiserver");
+    azure.put(&cluster.scope().group(), json!({ "location": "eastus" }));
+    azure.put(&ip, json!({ "properties": { "ipAddress": "1.2.3.4" } }));
+    let before = azure.documents.clone();
+    let plan = azure.settle("my-cluster", &cluster.goals());
+    assert!(plan.is_reached(), "{plan}");
+    for (id, document) in before {
+        assert_eq!(azure.documents[&id], document, "{id}");
+    }
+    let made: Vec<&str> = azure.documents.keys().map(|id| id.name()).collect();
+    assert!(!made.iter().any(|name| name.ends_with("nsg") || name.ends_with("routetable")), "{made:?}");
+    assert!(made.contains(&"my-cluster-public-lb"), "{made:?}");
+}
+
+/// CAPZ-061, CAPZ-062: what others put into the API server's load balancer stays; our rule comes back.
+#[test]
+fn drift_of_the_load_balancer_is_mended_and_foreign_rules_stay() {
+    let cluster = Cluster::new(json!({}));
+    let mut azure = Azure::default();
+    azure.settle("my-cluster", &cluster.goals());
+    let id = cluster.scope().balancer("my-cluster-public-lb");
+    let document = azure.documents.get_mut(&id).unwrap();
+    document["properties"]["loadBalancingRules"][0]["properties"]["backendPort"] = json!(1);
+    let rules = document["properties"]["loadBalancingRules"].as_array_mut().unwrap();
+    rules.push(json!({ "name": "foreign", "properties": { "frontendPort": 80 } }));
+    document["properties"]["inboundNatRules"] =
+        json!([{ "name": "my-vm", "properties": { "frontendPort": 22 } }]);
+    let plan = azure.settle("my-cluster", &cluster.goals());
+    assert!(plan.is_reached());
+    let held = &azure.documents[&id]["properties"];
+    assert_eq!(held["loadBalancingRules"][0]["properties"]["backendPort"], 6443);
+    assert_eq!(held["loadBalancingRules"][1]["name"], "foreign");
+    assert_eq!(held["inboundNatRules"][0]["name"], "my-vm");
+}
+
+/// CAPZ-063: peerings lead both ways.
+#[test]
+fn networks_are_peered_in_both_directions() {
+    let peerings = json!([{ "remoteVnetName": "vnet2", "resourceGroup": "rg2",
+        "forwardPeeringProperties": { "allowForwardedTraffic": true } }]);
+    let cluster = Cluster::new(json!({ "networkSpec": { "vnet": { "peerings": peerings } } }));
+    let there = cluster.document("my-cluster-vnet-To-vnet2");
+    assert_eq!(there["properties"]["allowForwardedTraffic"], true);
+    let goals = cluster.goals();
+    let back = goals.iter().find(|goal| goal.id.name() == "vnet2-To-my-cluster-vnet").unwrap();
+    assert_eq!(back.id.group_name(), Some("rg2"));
+}
+
+/// CAPZ-064: a zone of somebody else's stays as it is; links and the record are made. With our tag it is ours.
+#[test]
+fn a_foreign_zone_is_used_until_it_is_tagged() {
+    let cluster = Cluster::new(json!({ "networkSpec": { "apiServerLB": { "type": "Internal" } } }));
+    let mut azure = Azure::default();
+    let zone = cluster.goals().iter().find(|goal| goal.id.name() == "my-cluster.capz.io").unwrap().id.clone();
+    azure.put(
+        &cluster.scope().group(),
+        json!({ "tags": {
+        "sigs.k8s.io_cluster-api-provider-azure_cluster_my-cluster": "owned" } }),
+    );
+    azure.put(&zone, json!({ "location": "global" }));
+    assert!(azure.settle("my-cluster", &cluster.goals()).is_reached());
+    assert!(azure.documents[&zone]["tags"].is_null());
+    assert!(azure.names().contains("my-cluster-vnet-link") && azure.names().contains("apiserver"));
+}
+
+/// CAPZ-067: additional tags of groups change, go when they are declared no more, and leave others' alone.
+#[test]
+fn additional_tags_of_groups_are_kept_up() {
+    let (before, after) = (
+        Cluster::new(json!({ "additionalTags": { "a": "b", "gone": "x" } })),
+        Cluster::new(json!({ "additionalTags": { "a": "c" } })),
+    );
+    let mut azure = Azure::default();
+    azure.settle("my-cluster", &before.goals());
+    let id = before.scope().group();
+    azure.documents.get_mut(&id).unwrap()["tags"]["theirs"] = json!("kept");
+    azure.settle("my-cluster", &goals(after.scope(), &Memory::after(before.scope())));
+    let tags = &azure.documents[&id]["tags"];
+    assert_eq!((&tags["a"], &tags["theirs"], &tags["gone"]), (&json!("c"), &json!("kept"), &Value::Null));
+}
+
+/// CAPZ-072: subnets share a NAT gateway. CAPZ-073: a subnet that is declared no more goes, and its gateway with it.
+#[test]
+fn subnets_and_their_gateways_come_and_go() {
+    let subnets = |names: &[(&str, &str)]| {
+        let mut subnets = vec![json!({ "name": "cp", "role": "control-plane" })];
+        subnets.extend(names.iter().enumerate().map(|(at, (name, gateway))| {
+            json!({ "name": name, "role": "node", "cidrBlocks": [format!("10.{}.0.0/16", at + 1)],
+                "natGateway": { "name": gateway } })
+        }));
+        Cluster::new(json!({ "networkSpec": { "subnets": subnets } }))
+    };
+    let before = subnets(&[("a", "gw"), ("b", "gw"), ("c", "gw-c")]);
+    let gateways = before.goals().iter().filter(|goal| goal.id.name() == "gw").count();
+    assert_eq!(gateways, 1);
+    let mut azure = Azure::default();
+    azure.settle("my-cluster", &before.goals());
+    assert!(azure.names().contains("c") && azure.names().contains("gw-c"));
+    let after = subnets(&[("a", "gw"), ("b", "gw")]);
+    let plan = azure.settle("my-cluster", &goals(after.scope(), &Memory::after(before.scope())));
+    assert!(plan.is_reached(), "{plan}");
+    assert!(!azure.names().contains("c") && !azure.names().contains("gw-c"), "{:?}", azure.names());
+    assert!(azure.names().contains("gw"));
+}
+
+/// What Azure made is told in the specification.
+#[test]
+fn ids_and_ranges_are_read_back() {
+    let mut cluster = Cluster::new(json!({}));
+    let mut azure = Azure::default();
+    azure.settle("my-cluster", &cluster.goals());
+    let observed = azure.observed(&cluster.goals());
+    let mut spec = cluster.spec.clone();
+    read_back(&mut spec, cluster.scope(), &observed);
+    let network = spec.network_spec.clone().unwrap();
+    let vnet = network.vnet.unwrap();
+    assert_eq!(vnet.id.as_deref(), Some(cluster.scope().network().as_str()));
+    assert!(vnet.tags.unwrap().contains_key("sigs.k8s.io_cluster-api-provider-azure_cluster_my-cluster"));
+    let subnets = network.subnets.unwrap();
+    let node = subnets.iter().find(|it| it.name.as_deref() == Some("my-cluster-node-subnet")).unwrap();
+    assert_eq!(node.id.as_deref(), Some(cluster.scope().subnet("my-cluster-node-subnet").as_str()));
+    assert!(node.nat_gateway.clone().unwrap().id.is_some());
+    // What was read back changes nothing.
+    cluster.spec = spec;
+    cluster.complete();
+    assert_eq!(azure.plan("my-cluster", cluster.goals()).steps().count(), 0);
+}

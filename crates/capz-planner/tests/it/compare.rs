@@ -1,0 +1,105 @@
+//! One comparison for all kinds.
+
+use azure_types::ResourceId;
+use capz_planner::compare::merge;
+use capz_planner::kind::Kind;
+use serde_json::{Value, json};
+
+fn kind(resource_type: &str) -> &'static Kind {
+    let (namespace, kind) = resource_type.split_once('/').unwrap();
+    Kind::of(&ResourceId::group("s", "g").resource(namespace, kind, "x"))
+}
+
+fn changes(kind: &Kind, wanted: Value, held: Value) -> Vec<String> {
+    let (merged, changes) = merge(kind, &wanted, &held, &[]);
+    // What was written holds what is wanted.
+    assert_eq!(merge(kind, &wanted, &merged, &[]).1.len(), 0, "{merged}");
+    changes.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_is_wanted_must_be_contained_in_what_is_held() {
+    let balancer = kind("Microsoft.Network/loadBalancers");
+    let subnet = Kind::of(
+        &ResourceId::group("s", "g")
+            .resource("Microsoft.Network", "virtualNetworks", "v")
+            .child("subnets", "s"),
+    );
+    for (kind, wanted, held, expected) in [
+        (balancer, json!({ "tags": { "a": "b" } }), json!({ "tags": { "a": "c" } }), vec![]),
+        (
+            balancer,
+            json!({ "properties": { "loadBalancingRules": [{ "name": "R", "properties": { "frontendPort": 1 } }] } }),
+            json!({ "properties": { "loadBalancingRules": [
+                { "name": "r", "properties": { "frontendPort": 1, "provisioningState": "Succeeded" } },
+                { "name": "other", "properties": {} },
+            ] } }),
+            vec![],
+        ),
+        (
+            balancer,
+            json!({ "properties": { "probes": [{ "name": "p", "properties": { "port": 2, "requestPath": "/" } }] } }),
+            json!({ "properties": { "probes": [{ "name": "p", "properties": { "port": 1 } }] } }),
+            vec!["probes[p].port: 1 becomes 2", "probes[p].requestPath is missing: /"],
+        ),
+        (
+            balancer,
+            json!({ "properties": { "frontendIPConfigurations": [{ "name": "f", "properties": { "a": 1 } }] } }),
+            json!({ "properties": { "frontendIPConfigurations": [{ "name": "f", "properties": { "a": 2 } }] } }),
+            vec![],
+        ),
+        (
+            balancer,
+            json!({ "properties": { "outboundRules": [{ "name": "o" }] } }),
+            json!({ "properties": {} }),
+            vec!["outboundRules is missing: [{\"name\":\"o\"}]"],
+        ),
+        (
+            subnet,
+            json!({ "properties": { "addressPrefixes": ["a", "b"] } }),
+            json!({ "properties": { "addressPrefixes": ["b", "A"] } }),
+            vec![],
+        ),
+        (
+            subnet,
+            json!({ "properties": { "addressPrefixes": ["a"] } }),
+            json!({ "properties": { "addressPrefixes": ["a", "b"] } }),
+            vec!["addressPrefixes: [\"a\",\"b\"] becomes [\"a\"]"],
+        ),
+        (
+            subnet,
+            json!({ "properties": { "natGateway": { "id": "/subscriptions/S/resourceGroups/G" }, "x": false, "y": [] } }),
+            json!({ "properties": { "natGateway": { "id": "/subscriptions/s/resourcegroups/g" } } }),
+            vec![],
+        ),
+    ] {
+        assert_eq!(changes(kind, wanted.clone(), held.clone()), expected, "{wanted} in {held}");
+    }
+}
+
+#[test]
+fn what_others_put_there_stays() {
+    let subnet = Kind::of(
+        &ResourceId::group("s", "g")
+            .resource("Microsoft.Network", "virtualNetworks", "v")
+            .child("subnets", "s"),
+    );
+    let held =
+        json!({ "properties": { "addressPrefix": "a", "delegations": [{ "name": "d" }] }, "etag": "1" });
+    let (merged, _) = merge(subnet, &json!({ "properties": { "addressPrefix": "b" } }), &held, &[]);
+    assert_eq!(
+        merged,
+        json!({ "properties": { "addressPrefix": "b", "delegations": [{ "name": "d" }] }, "etag": "1" })
+    );
+}
+
+/// Bootstrap data and passwords are in no plan that is printed.
+#[test]
+fn secrets_are_not_shown() {
+    let machine = kind("Microsoft.Compute/virtualMachines");
+    let wanted =
+        json!({ "properties": { "osProfile": { "customData": "secret", "adminPassword": "secret" } } });
+    let held = json!({ "properties": { "osProfile": { "customData": "other" } } });
+    let said = changes(machine, wanted, held).join(" ");
+    assert!(!said.contains("secret") && !said.contains("other"), "{said}");
+}

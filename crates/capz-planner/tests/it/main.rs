@@ -1,0 +1,8 @@
+//! Goals and plans, proven without a runtime.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod azure;
+mod cluster;
+mod compare;
+mod condition;
+mod deletion;
