@@ -8,19 +8,19 @@
 mod accepted;
 mod problems;
 mod ranges;
-mod reading;
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-use clap::builder::{ArgAction, ArgPredicate};
-use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _};
+use clap::builder::ArgAction;
+use clap::{Args as _, Command, FromArgMatches as _};
+use command_line::{describe, given};
 use controllers::leader_election;
 
 use crate::go_values::{duration, truth};
-use accepted::{ACCEPTED, Takes};
+use accepted::ACCEPTED;
 
-pub use problems::Problem;
+pub use command_line::{Instead, Problem};
 pub use ranges::Ranges;
 
 /// The controllers by their canonical names, each with its alias.
@@ -160,76 +160,28 @@ pub struct CommandLine {
     pub misread: Vec<Problem>,
 }
 
-/// What a command line asks for instead of running.
-#[derive(Debug)]
-pub enum Instead {
-    /// Print this text and end well.
-    Print(String),
-    /// One line that says what is wrong with the command line.
-    Refuse(String),
-}
-
 /// Reads a command line, the program's name first.
 ///
 /// # Errors
 /// [`Instead`], where help was asked for. What is wrong is among [`CommandLine::problems`].
 pub fn parse<I: IntoIterator<Item = std::ffi::OsString>>(arguments: I) -> Result<CommandLine, Instead> {
-    let (matches, misread) = reading::read(arguments.into_iter().collect())?;
+    let (matches, misread) = command_line::read(&command(), arguments.into_iter().collect())?;
     let flags = Flags::from_arg_matches(&matches).map_err(|error| Instead::Refuse(describe(&error)))?;
-    let without_effect = ACCEPTED.iter().filter_map(|(reason, flags)| {
-        let given: Vec<&str> =
-            flags.iter().map(|(name, _)| *name).filter(|name| given(&matches, name)).collect();
-        (!given.is_empty()).then_some((given, *reason))
-    });
-    let without_effect = without_effect.collect();
+    let without_effect = ACCEPTED.given(&matches);
     let mut line = CommandLine { flags, without_effect, misread };
     let unheeded = line.unheeded(|flag| given(&matches, flag));
     line.without_effect.extend(unheeded);
     Ok(line)
 }
 
-/// Whether somebody gave a flag. Those with an effect are known by their fields.
-fn given(matches: &ArgMatches, flag: &str) -> bool {
-    let field = flag.replace('-', "_");
-    let is_field = matches.ids().any(|id| id.as_str() == field);
-    matches.value_source(if is_field { &field } else { flag }) == Some(clap::parser::ValueSource::CommandLine)
-}
-
 fn command() -> Command {
-    let accepted = ACCEPTED.iter().flat_map(|(reason, flags)| {
-        flags.iter().map(move |(name, takes)| {
-            let argument = Arg::new(*name)
-                .long(*name)
-                .help_heading(format!("Accepted without effect: {reason}"))
-                .value_name("VALUE")
-                .action(ArgAction::Set);
-            match takes {
-                Takes::Value => argument.allow_hyphen_values(true),
-                Takes::Boolean => argument
-                    .num_args(0..=1)
-                    .require_equals(true)
-                    .default_missing_value("true")
-                    .default_value_if(*name, ArgPredicate::IsPresent, None)
-                    .value_parser(truth),
-            }
-        })
-    });
     let base =
         Command::new("azure-cloud-controller-manager").args_override_self(true).disable_version_flag(true);
-    Flags::augment_args(base).args(accepted).about(
+    Flags::augment_args(base).args(ACCEPTED.arguments()).about(
         "Turns a cluster's Services into Azure load balancers and its machines into initialised nodes.\n\n\
          All flags of the program that it replaces are accepted. Below come first those that change something, then \
          those that do not, each group with the reason.",
     )
-}
-
-/// Clap's sentence on what is wrong with a command line, without usage and tips.
-fn describe(error: &clap::Error) -> String {
-    let text = error.render().to_string();
-    let paragraph: Vec<&str> =
-        text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
-    let sentence = paragraph.join(" ");
-    format!("{}; --help lists the flags", sentence.strip_prefix("error: ").unwrap_or(&sentence))
 }
 
 impl CommandLine {

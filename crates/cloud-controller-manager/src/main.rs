@@ -8,7 +8,7 @@ use cloud_controller_manager::flags::{self, CommandLine, Instead};
 use cloud_controller_manager::surroundings::Surroundings;
 use cloud_controller_manager::{last_words, run};
 use logs::Format;
-use tokio::signal::unix::{SignalKind, signal};
+use program::process;
 use tokio_util::sync::CancellationToken;
 
 /// In images (docs/running.md). Its options are in `.cargo/config.toml`.
@@ -44,61 +44,13 @@ fn start() -> anyhow::Result<String> {
     let format = if line.flags.log_format == "json" { Format::Json } else { Format::Text };
     logs::start(format, line.flags.verbosity, Clock::system());
     arm::install_crypto_provider();
-    block_on(until_stopped(line))?
-}
-
-/// Runs `future` to its end, and then waits for nothing else.
-fn block_on<T>(future: impl Future<Output = T>) -> std::io::Result<T> {
-    // One thread: the program waits for others nearly all of the time, and a second thread's memory pools
-    // would double what it holds.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let outcome = runtime.block_on(future);
-    // The system's resolver blocks a thread until its name servers answer, which may take minutes. A runtime
-    // that is dropped waits for such threads.
-    runtime.shutdown_background();
-    Ok(outcome)
+    process::block_on(until_stopped(line))?
 }
 
 /// Runs until SIGTERM or SIGINT, then stops in good order and releases the lease.
 async fn until_stopped(line: CommandLine) -> anyhow::Result<String> {
     let stop = CancellationToken::new();
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let stopping = stop.clone();
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        tracing::info!("Stopping");
-        stopping.cancel();
-    });
+    process::stop_on_signal(stop.clone())?;
     let plan = run::run(line, Surroundings::of_this_process(), stop).await?;
     Ok(plan.unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn a_look_up_that_never_ends_does_not_hold_up_the_end() {
-        let (answer, resolver) = mpsc::channel::<()>();
-        let (ended, end) = mpsc::channel();
-        std::thread::spawn(move || {
-            let program = async {
-                let (begun, begins) = tokio::sync::oneshot::channel();
-                tokio::task::spawn_blocking(move || {
-                    let _begins = begun.send(());
-                    resolver.recv()
-                });
-                begins.await
-            };
-            ended.send(block_on(program).is_ok())
-        });
-        assert_eq!(end.recv_timeout(Duration::from_secs(20)), Ok(true));
-        drop(answer);
-    }
 }

@@ -3,10 +3,21 @@
 use std::time::Duration;
 
 use arm::{CallObserver, CallRecord, Purpose};
-use telemetry::metrics::{ArmOutcome, ArmRequest, Metrics};
+use telemetry::metrics::{ArmOutcome, ArmRequest, CloudMetrics, Metrics};
 
 /// Counts calls to Azure and what the controllers report.
-pub struct Meter(pub Metrics);
+pub struct Meter {
+    /// All that is served.
+    pub metrics: Metrics,
+    cloud: CloudMetrics,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        let metrics = Metrics::default();
+        Self { cloud: CloudMetrics::of(&metrics), metrics }
+    }
+}
 
 impl CallObserver for Meter {
     fn on_call(&self, call: &CallRecord<'_>) {
@@ -29,34 +40,34 @@ impl CallObserver for Meter {
                 ArmOutcome::Failed { status: call.status.unwrap_or_default(), code: code.to_owned() }
             }
         };
-        self.0.arm_request(&request, call.duration, &outcome);
+        self.metrics.arm_request(&request, call.duration, &outcome);
     }
 }
 
 impl controllers::Observer for Meter {
     fn nodes_synced(&self, took: Duration, succeeded: bool) {
-        self.0.reconcile("UpdateLoadBalancer", took, !succeeded);
+        self.cloud.reconcile("UpdateLoadBalancer", took, !succeeded);
     }
 
     fn draining_updated(&self, took: Duration, succeeded: bool) {
-        self.0.reconcile("UpdateLoadBalancerAdminState", took, !succeeded);
+        self.cloud.reconcile("UpdateLoadBalancerAdminState", took, !succeeded);
     }
 
     fn local_pools_updated(&self, took: Duration, succeeded: bool) {
-        self.0.reconcile("UpdateLocalBackendPool", took, !succeeded);
+        self.cloud.reconcile("UpdateLocalBackendPool", took, !succeeded);
     }
 
     fn routes_synced(&self) {
-        self.0.routes_synced();
+        self.cloud.routes_synced();
     }
 
     fn ranges_changed(&self, change: &controllers::RangeTurnover) {
         let controllers::RangeTurnover { cluster, allocated, released, met, used } = change;
-        self.0.ranges(&cluster.to_string(), *allocated, *released, met, *used);
+        self.cloud.ranges(&cluster.to_string(), *allocated, *released, met, *used);
     }
 
     fn leading(&self, lease: &str, leads: bool) {
-        self.0.leading(lease, leads);
+        self.metrics.leading(lease, leads);
     }
 }
 

@@ -14,16 +14,18 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use planner::{Cluster, ClusterPlan};
 use provider::{ClusterState, Provider};
+use telemetry::delegated::DelegatedAuthorizer;
 use telemetry::health::{Check, Health};
 use telemetry::metrics::Metrics;
-use telemetry::server::{self, Certificate, Endpoints, TlsOptions};
+use telemetry::server::{self, Readers, metrics_router};
+use telemetry::tls::{Certificate, TlsOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::flags::{CommandLine, Flags, Ranges};
 use crate::observe::Meter;
-use crate::refusal::{Part, Refused};
 use crate::surroundings::Surroundings;
 use crate::{azure, in_one_line, kubernetes, pod_routes, settings};
+use command_line::{Part, Refused};
 
 /// Runs the program until `stop`, or, with `--dry-run`, returns the plan as text.
 ///
@@ -61,7 +63,7 @@ pub async fn run(
         tracing::warn!("{warning}");
     }
     let checks = HealthChecks::default();
-    serve(&line.flags, &client, health_of(&checks), meter.0.clone(), &stop).await?;
+    serve(&line.flags, &client, health_of(&checks), meter.metrics.clone(), &stop).await?;
     let host = surroundings.host_name();
     let options = options(&line, &ranges, &checks, Arc::clone(&meter), &host);
     let lead = {
@@ -134,7 +136,7 @@ async fn connect(
     }
     let client = kubernetes::connect(&line.flags, &surroundings.proxy()?).await?;
     kubernetes::check_selector(&client, &line.flags.node_filter_requirements).await?;
-    let meter = Arc::new(Meter(Metrics::default()));
+    let meter = Arc::new(Meter::default());
     let azure = azure::connect(&cluster.config, surroundings, meter.clone()).await?;
     Ok(Started { client, azure, cluster, meter })
 }
@@ -270,12 +272,14 @@ async fn serve(
         certificate,
         only_tls13: flags.tls_min_version == "VersionTLS13",
         http2: !flags.disable_http2_serving,
+        ..TlsOptions::default()
     };
-    let authorizer = Some(Arc::new(kubernetes::DelegatedAuthorizer::new(client)) as _);
-    let router = Endpoints { health, metrics, authorizer }.router();
+    let readers = Readers::Authorized(Arc::new(DelegatedAuthorizer::new(client)));
+    let router = metrics_router(metrics, readers).merge(health.router());
     let address = SocketAddr::new(flags.bind_address, flags.secure_port);
-    let bound = server::serve(router, address, &tls, stop.clone()).await?;
-    tracing::info!(address = %bound, "Serving health checks and metrics");
+    let asked = (address, "--secure-port or --bind-address");
+    let listening = server::serve(router, asked, Some(&tls), stop.clone()).await?;
+    tracing::info!(address = %listening.address, "Serving health checks and metrics");
     Ok(())
 }
 

@@ -3,8 +3,8 @@
 use anyhow::Context as _;
 use cloud_config::{CloudConfig, ConfigError};
 
-use crate::refusal::Refused;
 use crate::surroundings::Surroundings;
+use command_line::Refused;
 
 /// Reads and checks azure.json.
 ///

@@ -7,8 +7,8 @@ use clock::Clock;
 use cloud_node_manager::flags::{self, Instead};
 use cloud_node_manager::run;
 use logs::Format;
-use program::in_one_line;
 use program::surroundings::Surroundings;
+use program::{in_one_line, process};
 use tokio_util::sync::CancellationToken;
 
 fn main() -> ExitCode {
@@ -31,38 +31,9 @@ fn main() -> ExitCode {
 fn start(flags: flags::Flags) -> anyhow::Result<()> {
     logs::start(Format::Text, flags.verbosity, Clock::system());
     arm::install_crypto_provider();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let outcome = runtime.block_on(async {
+    process::block_on(async {
         let stop = CancellationToken::new();
-        tokio::spawn(stop_on_signal(stop.clone())?);
+        process::stop_on_signal(stop.clone())?;
         run::run(flags, Surroundings::of_this_process(), stop).await
-    });
-    // A look-up of a name blocks a thread until its servers answer, and nobody waits for it any more.
-    runtime.shutdown_background();
-    outcome
-}
-
-/// Waits for whoever ends the container.
-#[cfg(unix)]
-fn stop_on_signal(stop: CancellationToken) -> io::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        tracing::info!("Stopping");
-        stop.cancel();
-    })
-}
-
-/// Waits for whoever ends the container.
-#[cfg(not(unix))]
-fn stop_on_signal(stop: CancellationToken) -> io::Result<impl Future<Output = ()>> {
-    Ok(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            stop.cancel();
-        }
-    })
+    })?
 }

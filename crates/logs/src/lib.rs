@@ -35,13 +35,16 @@ pub fn of_libraries() -> Targets {
 }
 
 /// The crates of the programs themselves.
-const OWN: [&str; 11] = [
+const OWN: [&str; 14] = [
     "arm",
     "azure_cloud_controller_manager",
     "azure_cloud_node_manager",
+    "capz",
+    "capz_controller_manager",
     "cerulean",
     "cloud_controller_manager",
     "cloud_node_manager",
+    "command_line",
     "controllers",
     "imds",
     "program",

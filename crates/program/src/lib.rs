@@ -1,9 +1,11 @@
-//! What programs beside Kubernetes share: values of the command line, surroundings, the ways to its API and to Azure.
+//! What programs beside Kubernetes share: values of the command line, surroundings, the life of a process, the ways to its
+//! API and to Azure.
 
 pub mod azure;
 pub mod go_values;
 pub mod kubeconfig;
 pub mod kubernetes;
+pub mod process;
 pub mod surroundings;
 
 /// An error and its causes on one line. Many errors have the text of their cause in their own; nothing is

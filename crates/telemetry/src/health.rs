@@ -32,18 +32,36 @@ impl Health {
         Self { checks: Arc::new(checks), ready }
     }
 
-    /// The routes `/healthz`, `/healthz/{check}` and `/readyz`.
+    /// The routes `/healthz`, `/healthz/{check}`, `/readyz` and `/readyz/{check}`.
     pub fn router(&self) -> axum::Router {
         axum::Router::new()
             .route("/healthz", get(healthz))
             .route("/healthz/{check}", get(one))
             .route("/readyz", get(readyz))
+            .route("/readyz/{check}", get(one_ready))
             .with_state(self.clone())
     }
 
-    fn answer(&self, endpoint: &str, ready_only: bool, query: &str) -> Response {
+    fn asked(&self, ready_only: bool) -> Vec<Check> {
         let mut checks = (self.checks)();
         checks.retain(|check| !ready_only || self.ready.contains(&check.name.as_str()));
+        checks
+    }
+
+    fn answer_one(&self, ready_only: bool, name: &str) -> Response {
+        let check = self.asked(ready_only).into_iter().find(|check| check.name == name);
+        match check.map(|check| (check.ask)()) {
+            None => StatusCode::NOT_FOUND.into_response(),
+            Some(Ok(())) => (StatusCode::OK, "ok").into_response(),
+            Some(Err(reason)) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {reason}\n"))
+                    .into_response()
+            }
+        }
+    }
+
+    fn answer(&self, endpoint: &str, ready_only: bool, query: &str) -> Response {
+        let mut checks = self.asked(ready_only);
         checks.sort_by(|a, b| a.name.cmp(&b.name));
         let parameters: Vec<(&str, &str)> =
             query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, ""))).collect();
@@ -80,14 +98,11 @@ async fn readyz(State(health): State<Health>, RawQuery(query): RawQuery) -> Resp
 }
 
 async fn one(State(health): State<Health>, Path(name): Path<String>) -> Response {
-    let check = (health.checks)().into_iter().find(|check| check.name == name);
-    match check.map(|check| (check.ask)()) {
-        None => StatusCode::NOT_FOUND.into_response(),
-        Some(Ok(())) => (StatusCode::OK, "ok").into_response(),
-        Some(Err(reason)) => {
-            (StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {reason}\n")).into_response()
-        }
-    }
+    health.answer_one(false, &name)
+}
+
+async fn one_ready(State(health): State<Health>, Path(name): Path<String>) -> Response {
+    health.answer_one(true, &name)
 }
 
 #[cfg(test)]
@@ -134,6 +149,8 @@ mod tests {
         assert_eq!(ask(&health(), "/healthz/leaderElection").await, (200, "ok".to_owned()));
         assert_eq!(ask(&health(), "/healthz/service-lb-controller").await.0, 500);
         assert_eq!(ask(&health(), "/healthz/nonsense").await.0, 404);
+        assert_eq!(ask(&health(), "/readyz/leaderElection").await.0, 200);
+        assert_eq!(ask(&health(), "/readyz/service-lb-controller").await.0, 404);
     }
 
     #[tokio::test]

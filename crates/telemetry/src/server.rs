@@ -1,10 +1,11 @@
-//! The HTTPS listener for health checks and metrics.
+//! Listeners for health checks, metrics and webhooks, with TLS and without.
 //!
-//! It runs before and without leadership, so that standby replicas answer too.
+//! They run before and without leadership, so that standby replicas answer too.
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,25 +16,27 @@ use axum::routing::get;
 use http::{HeaderMap, StatusCode, header};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use socket2::{Domain, Protocol, Socket, Type};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::tls::{TlsOptions, server_config};
 
 /// Why the listener could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address is taken or not ours.
-    #[error("cannot listen on {address}: {reason}; choose another --secure-port or --bind-address")]
+    #[error("cannot listen on {address}: {reason}; choose another {flag}")]
     Bind {
         /// The address asked for.
         address: SocketAddr,
+        /// What asks for it.
+        flag: &'static str,
         /// What the operating system said.
         reason: io::Error,
     },
@@ -50,42 +53,14 @@ pub enum ServeError {
     Tls(String),
 }
 
-/// Where the certificate comes from.
-#[derive(Debug, Clone)]
-pub enum Certificate {
-    /// Made at start and kept in memory, for `localhost`.
-    SelfSigned,
-    /// PEM files.
-    Files {
-        /// The certificate and its chain.
-        certificate: PathBuf,
-        /// The private key.
-        key: PathBuf,
-    },
-}
-
-/// How the port speaks TLS.
-#[derive(Debug, Clone)]
-pub struct TlsOptions {
-    /// Where the certificate comes from.
-    pub certificate: Certificate,
-    /// Whether TLS 1.2 is refused.
-    pub only_tls13: bool,
-    /// Whether HTTP/2 is offered.
-    pub http2: bool,
-}
-
-impl Default for TlsOptions {
-    fn default() -> Self {
-        Self { certificate: Certificate::SelfSigned, only_tls13: false, http2: true }
-    }
-}
-
 /// How long a client may take to agree on TLS.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a client may take to send the head of a request: what Kubernetes' own servers allow.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
+
+/// How long a request may take after the stop.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// How long nothing is accepted after the operating system refused, so that a process without free file
 /// descriptors does not spin.
@@ -98,73 +73,97 @@ pub trait Authorizer: Send + Sync {
     async fn may_get(&self, token: &str, path: &str) -> bool;
 }
 
-/// What is served.
+/// Who may read metrics.
 #[derive(Clone)]
-pub struct Endpoints {
-    /// `/healthz` and `/readyz`, open to everyone.
-    pub health: Health,
-    /// `/metrics` and `/metrics/v2`, for callers that `authorizer` lets in.
-    pub metrics: Metrics,
-    /// Who may read metrics; nobody without one.
-    pub authorizer: Option<Arc<dyn Authorizer>>,
+pub enum Readers {
+    /// Whoever reaches the port.
+    Everyone,
+    /// Callers with a token that this lets in.
+    Authorized(Arc<dyn Authorizer>),
 }
 
-impl Endpoints {
-    /// All routes.
-    pub fn router(&self) -> axum::Router {
-        axum::Router::new()
-            .route("/metrics", get(metrics))
-            .route("/metrics/v2", get(metrics))
-            .with_state(self.clone())
-            .merge(self.health.router())
-    }
+/// `/metrics` and `/metrics/v2`.
+pub fn metrics_router(metrics: Metrics, readers: Readers) -> axum::Router {
+    axum::Router::new()
+        .route("/metrics", get(read_metrics))
+        .route("/metrics/v2", get(read_metrics))
+        .with_state((metrics, readers))
 }
 
-async fn metrics(State(endpoints): State<Endpoints>, headers: HeaderMap) -> Response {
-    let token = headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.strip_prefix("Bearer "));
-    let (Some(token), Some(authorizer)) = (token, &endpoints.authorizer) else {
-        return StatusCode::UNAUTHORIZED.into_response();
-    };
-    if !authorizer.may_get(token, "/metrics").await {
-        return StatusCode::FORBIDDEN.into_response();
+async fn read_metrics(State((metrics, readers)): State<(Metrics, Readers)>, headers: HeaderMap) -> Response {
+    if let Readers::Authorized(authorizer) = readers {
+        let token = headers
+            .get(header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.strip_prefix("Bearer "));
+        let Some(token) = token else { return StatusCode::UNAUTHORIZED.into_response() };
+        if !authorizer.may_get(token, "/metrics").await {
+            return StatusCode::FORBIDDEN.into_response();
+        }
     }
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], endpoints.metrics.encode()).into_response()
+    ([(header::CONTENT_TYPE, kind)], metrics.encode()).into_response()
 }
 
-/// Serves `router` over HTTPS until `stop`; returns the bound address at once.
+/// A listener that serves.
+#[derive(Debug)]
+pub struct Listening {
+    /// Where, with the port that the system has chosen if none was asked for.
+    pub address: SocketAddr,
+    work: TaskTracker,
+}
+
+impl Listening {
+    /// Whether it still accepts connections.
+    pub fn is_open(&self) -> bool {
+        !self.work.is_closed()
+    }
+
+    /// Waits after a stop until requests that had come are answered.
+    pub async fn ended(&self) {
+        self.work.wait().await;
+    }
+}
+
+/// Serves `router` until `stop`, over HTTPS if there is something said of TLS; returns the bound address at once. After the
+/// stop, requests that have come have five seconds for their answers.
 ///
 /// # Errors
-/// The certificate is unusable, or the address cannot be had.
+/// The certificate is unusable, or the address, which `flag` asks for, cannot be had.
 pub async fn serve(
     router: axum::Router,
-    address: SocketAddr,
-    tls: &TlsOptions,
+    (address, flag): (SocketAddr, &'static str),
+    tls: Option<&TlsOptions>,
     stop: CancellationToken,
-) -> Result<SocketAddr, ServeError> {
-    let acceptor = TlsAcceptor::from(Arc::new(tls_config(tls)?));
-    let refused = |reason| ServeError::Bind { address, reason };
+) -> Result<Listening, ServeError> {
+    let mut acceptor = None;
+    if let Some(tls) = tls {
+        let (config, files) = server_config(tls)?;
+        acceptor = Some(TlsAcceptor::from(Arc::new(config)));
+        if let Some(files) = files {
+            let stop = stop.clone();
+            tokio::spawn(async move { stop.run_until_cancelled(files.watch()).await });
+        }
+    }
+    let refused = |reason| ServeError::Bind { address, flag, reason };
     let listener = bind(address).await.map_err(refused)?;
     let bound = listener.local_addr().map_err(refused)?;
-    let listener = Arc::new(listener);
-    tokio::spawn(async move {
+    let (listener, work) = (Arc::new(listener), TaskTracker::new());
+    let tasks = work.clone();
+    work.spawn(async move {
         let accepting = accept_all(
             || {
                 let listener = Arc::clone(&listener);
                 async move { listener.accept().await.map(|(stream, _peer)| stream) }
             },
             |stream| {
-                let connection = serve_connection(stream, acceptor.clone(), router.clone());
-                let stop = stop.clone();
-                tokio::spawn(async move { stop.run_until_cancelled(connection).await });
+                tasks.spawn(serve_connection(stream, acceptor.clone(), router.clone(), stop.clone()));
             },
         );
         stop.run_until_cancelled(accepting).await;
+        tasks.close();
     });
-    Ok(bound)
+    Ok(Listening { address: bound, work })
 }
 
 /// A listener. The unspecified address of either family means all addresses of both, as it does for Go's
@@ -201,72 +200,53 @@ where
             // The client was gone before we came to it.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
-                tracing::warn!(%error, "cannot accept connections to health checks and metrics");
+                tracing::warn!(%error, "cannot accept connections");
                 sleep(ACCEPT_RETRY_INTERVAL).await;
             }
         }
     }
 }
 
-async fn serve_connection(stream: TcpStream, acceptor: TlsAcceptor, router: axum::Router) {
-    let Ok(Ok(stream)) = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await else { return };
+async fn serve_connection(
+    stream: TcpStream,
+    acceptor: Option<TlsAcceptor>,
+    router: axum::Router,
+    stop: CancellationToken,
+) {
+    let Some(acceptor) = acceptor else { return serve_requests(stream, router, stop).await };
+    let agreed = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream));
+    let Some(Ok(Ok(stream))) = stop.run_until_cancelled(agreed).await else { return };
+    serve_requests(stream, router, stop).await;
+}
+
+async fn serve_requests(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: axum::Router,
+    stop: CancellationToken,
+) {
     let mut builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(HEADER_TIMEOUT);
     let service = TowerToHyperService::new(router);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     // However it ends, the client knows.
-    let _ended = builder.serve_connection(TokioIo::new(stream), service).await;
-}
-
-fn tls_config(tls: &TlsOptions) -> Result<rustls::ServerConfig, ServeError> {
-    let (chain, key) = match &tls.certificate {
-        Certificate::SelfSigned => self_signed()?,
-        Certificate::Files { certificate, key } => {
-            let unusable =
-                |path: &PathBuf, reason: String| ServeError::Certificate { path: path.clone(), reason };
-            let chain: Vec<_> = CertificateDer::pem_file_iter(certificate)
-                .and_then(Iterator::collect)
-                .map_err(|error| unusable(certificate, error.to_string()))?;
-            if chain.is_empty() {
-                return Err(unusable(certificate, "it holds no certificate".to_owned()));
-            }
-            let key = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key, error.to_string()))?;
-            (chain, key)
-        }
-    };
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(versions(tls.only_tls13))
-        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
-        .map_err(|error| ServeError::Tls(error.to_string()))?;
-    if tls.http2 {
-        config.alpn_protocols.push(b"h2".to_vec());
+    tokio::select! {
+        _ended = connection.as_mut() => return,
+        () = stop.cancelled() => {}
     }
-    config.alpn_protocols.push(b"http/1.1".to_vec());
-    Ok(config)
-}
-
-fn versions(only_tls13: bool) -> &'static [&'static rustls::SupportedProtocolVersion] {
-    static ONLY_TLS13: [&rustls::SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
-    if only_tls13 { &ONLY_TLS13 } else { rustls::DEFAULT_VERSIONS }
-}
-
-fn self_signed() -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), ServeError> {
-    let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-    let made =
-        rcgen::generate_simple_self_signed(names).map_err(|error| ServeError::Tls(error.to_string()))?;
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())
-        .map_err(|e| ServeError::Tls(e.to_owned()))?;
-    Ok((vec![made.cert.der().clone()], key))
+    connection.as_mut().graceful_shutdown();
+    let _ended = timeout(GRACE, connection).await;
 }
 
 #[cfg(test)]
 mod tests {
     use axum::body::Body;
     use http::Request;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tower::ServiceExt;
 
     use super::*;
+    use crate::tls::Certificate;
 
     struct OnlyPrometheus;
 
@@ -277,35 +257,30 @@ mod tests {
         }
     }
 
-    async fn status(endpoints: &Endpoints, token: Option<&str>) -> u16 {
+    async fn status(readers: &Readers, token: Option<&str>) -> u16 {
         let mut request = Request::get("/metrics");
         if let Some(token) = token {
             request = request.header("Authorization", format!("Bearer {token}"));
         }
-        endpoints.router().oneshot(request.body(Body::empty()).unwrap()).await.unwrap().status().as_u16()
+        let router = metrics_router(Metrics::default(), readers.clone());
+        router.oneshot(request.body(Body::empty()).unwrap()).await.unwrap().status().as_u16()
     }
 
     #[tokio::test]
     async fn metrics_are_for_those_who_may_read_them() {
-        let mut endpoints = Endpoints {
-            health: Health::new(Vec::new, &[]),
-            metrics: Metrics::default(),
-            authorizer: Some(Arc::new(OnlyPrometheus)),
-        };
-        assert_eq!(status(&endpoints, None).await, 401);
-        assert_eq!(status(&endpoints, Some("someone")).await, 403);
-        assert_eq!(status(&endpoints, Some("prometheus")).await, 200);
-        endpoints.authorizer = None;
-        assert_eq!(status(&endpoints, Some("prometheus")).await, 401);
+        let readers = Readers::Authorized(Arc::new(OnlyPrometheus));
+        assert_eq!(status(&readers, None).await, 401);
+        assert_eq!(status(&readers, Some("someone")).await, 403);
+        assert_eq!(status(&readers, Some("prometheus")).await, 200);
+        assert_eq!(status(&Readers::Everyone, None).await, 200);
     }
 
     #[tokio::test]
     async fn a_taken_port_is_said_in_one_line_with_the_remedy() {
         let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = taken.local_addr().unwrap();
-        let error = serve(axum::Router::new(), address, &TlsOptions::default(), CancellationToken::new())
-            .await
-            .unwrap_err();
+        let asked = (address, "--secure-port or --bind-address");
+        let error = serve(axum::Router::new(), asked, None, CancellationToken::new()).await.unwrap_err();
         assert!(
             std::error::Error::source(&error).is_none(),
             "the cause is in the text, and would be said twice"
@@ -320,7 +295,8 @@ mod tests {
         let certificate =
             Certificate::Files { certificate: "/nowhere/tls.crt".into(), key: "/nowhere/tls.key".into() };
         let tls = TlsOptions { certificate, ..TlsOptions::default() };
-        let error = serve(axum::Router::new(), ([127, 0, 0, 1], 0).into(), &tls, CancellationToken::new())
+        let any = (([127, 0, 0, 1], 0).into(), "--port");
+        let error = serve(axum::Router::new(), any, Some(&tls), CancellationToken::new())
             .await
             .unwrap_err()
             .to_string();
@@ -351,13 +327,40 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_never_agrees_on_tls_is_let_go() {
         let stop = CancellationToken::new();
-        let any = ([127, 0, 0, 1], 0).into();
-        let bound = serve(axum::Router::new(), any, &TlsOptions::default(), stop.clone()).await.unwrap();
-        let mut silent = TcpStream::connect(bound).await.unwrap();
+        let any = (([127, 0, 0, 1], 0).into(), "--port");
+        let tls = TlsOptions::default();
+        let listening = serve(axum::Router::new(), any, Some(&tls), stop.clone()).await.unwrap();
+        let mut silent = TcpStream::connect(listening.address).await.unwrap();
         let mut byte = [0];
         // Without an end of the handshake this would wait for ever.
-        let read = tokio::io::AsyncReadExt::read(&mut silent, &mut byte);
+        let read = silent.read(&mut byte);
         assert_eq!(timeout(10 * HANDSHAKE_TIMEOUT, read).await.unwrap().unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_has_come_is_answered_after_the_stop() {
+        let (stop, come) = (CancellationToken::new(), Arc::new(tokio::sync::Notify::new()));
+        let (router, arrived) = (axum::Router::new(), come.clone());
+        let router = router.route(
+            "/",
+            get(move || async move {
+                arrived.notify_one();
+                sleep(Duration::from_millis(50)).await;
+                "answered"
+            }),
+        );
+        let any = (([127, 0, 0, 1], 0).into(), "--port");
+        let listening = serve(router, any, None, stop.clone()).await.unwrap();
+        let mut client = TcpStream::connect(listening.address).await.unwrap();
+        client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        come.notified().await;
+        assert!(listening.is_open());
+        stop.cancel();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.ends_with("answered"), "{answer}");
+        listening.ended().await;
+        assert!(!listening.is_open() && TcpStream::connect(listening.address).await.is_err());
     }
 
     #[tokio::test]
@@ -372,17 +375,5 @@ mod tests {
                     .unwrap_or_else(|error| panic!("{address}, {client}: {error}"));
             }
         }
-    }
-
-    #[test]
-    fn tls_is_as_old_and_http_as_new_as_asked_for() {
-        let protocols = |http2| {
-            let config = tls_config(&TlsOptions { http2, ..TlsOptions::default() }).unwrap();
-            config.alpn_protocols
-        };
-        assert_eq!(protocols(true), [&b"h2"[..], &b"http/1.1"[..]]);
-        assert_eq!(protocols(false), [&b"http/1.1"[..]]);
-        assert_eq!(versions(true), [&rustls::version::TLS13]);
-        assert_eq!(versions(false), [&rustls::version::TLS13, &rustls::version::TLS12]);
     }
 }

@@ -1,17 +1,11 @@
 //! Flags that are accepted and change nothing, because charts and managed clusters pass them: each under the
 //! reason for it, which the log and `--help` give.
 
-/// How an accepted flag takes its value.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Takes {
-    Value,
-    Boolean,
-}
-
-use Takes::{Boolean, Value};
+use command_line::Accepted;
+use command_line::Takes::{Boolean, Value};
 
 /// The flags by reason.
-pub(super) const ACCEPTED: &[(&str, &[(&str, Takes)])] = &[
+pub(super) const ACCEPTED: Accepted = Accepted(&[
     (
         "the program speaks JSON to the Kubernetes API, watches, and paces itself",
         &[
@@ -95,4 +89,4 @@ pub(super) const ACCEPTED: &[(&str, &[(&str, Takes)])] = &[
             ("cloud-config-key", Value),
         ],
     ),
-];
+]);

@@ -1,58 +1,10 @@
 //! What is wrong with the values of a command line: each with flag, value and remedy.
 
-use std::fmt;
-use std::time::Duration;
-
 use cloud_config::keys::nearest;
+use command_line::Problem;
 use controllers::leader_election;
 
 use super::{CONTROLLERS, CommandLine};
-
-/// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The flag with its value, as somebody gave it; the flag alone where the value is empty.
-    pub given: String,
-    /// What is wrong with it.
-    pub reason: String,
-    /// Arguments that mend it, in place of those of the same names.
-    pub arguments: Vec<String>,
-    /// How the sentence goes on: what else to do, or for whom this is not the way.
-    pub note: String,
-}
-
-impl Problem {
-    pub(super) fn new(
-        flag: &str,
-        value: impl fmt::Display,
-        reason: impl Into<String>,
-        arguments: &[&str],
-    ) -> Self {
-        let value = value.to_string();
-        let given = if value.is_empty() { format!("--{flag}") } else { format!("--{flag}={value}") };
-        Self {
-            given,
-            reason: reason.into(),
-            arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
-            note: String::new(),
-        }
-    }
-
-    pub(super) fn note(mut self, note: impl Into<String>) -> Self {
-        self.note = note.into();
-        self
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} (", self.given, self.reason)?;
-        if !self.arguments.is_empty() {
-            write!(f, "pass {}", self.arguments.join(" "))?;
-        }
-        write!(f, "{})", self.note)
-    }
-}
 
 /// Where azure.json usually is.
 const USUAL_FILE: &str = "--cloud-config=/etc/kubernetes/azure.json";
@@ -181,16 +133,7 @@ impl CommandLine {
             problems.push(Problem::new("leader-elect-resource-lock", lock, reason, &remedy));
         }
         if let Err(leader_election::Error::Config(reason)) = self.election("judged".to_owned()).validate() {
-            let remedy = [
-                "--leader-elect-lease-duration=15s",
-                "--leader-elect-renew-deadline=10s",
-                "--leader-elect-retry-period=2s",
-            ];
-            let duration = |duration: Duration| format!("{}s", duration.as_secs_f64());
-            let lease = duration(flags.leader_elect_lease_duration);
-            problems.push(
-                Problem::new("leader-elect-lease-duration", lease, reason, &remedy).note(", the defaults"),
-            );
+            problems.push(Problem::with_election(flags.leader_elect_lease_duration, reason));
         }
     }
 
@@ -205,16 +148,7 @@ impl CommandLine {
             let note = " for a certificate that is made at start, or name both files";
             problems.push(Problem::new(flag, value, reason, &remedy).note(note));
         }
-        let version = &flags.tls_min_version;
-        if !["", "VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"].contains(&version.as_str()) {
-            let reason = "is none of VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13";
-            problems.push(Problem::new(
-                "tls-min-version",
-                version,
-                reason,
-                &["--tls-min-version=VersionTLS12"],
-            ));
-        }
+        problems.extend(Problem::with_tls_version(&flags.tls_min_version));
         let format = &flags.log_format;
         if !["text", "json"].contains(&format.as_str()) {
             let reason = "is neither text nor json";

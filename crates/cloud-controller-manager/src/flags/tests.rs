@@ -281,7 +281,7 @@ fn help_tells_flags_with_effect_from_those_without() {
     for flag in ["--cloud-config ", "--controllers ", "--leader-elect[", "--secure-port ", "--dry-run["] {
         assert!(with.contains(flag) && !without.contains(flag), "{flag}\n{help}");
     }
-    for (_, flags) in ACCEPTED {
+    for (_, flags) in ACCEPTED.0 {
         for (flag, _) in *flags {
             assert!(
                 !with.contains(&format!("--{flag} ")) && without.contains(&format!("--{flag}")),

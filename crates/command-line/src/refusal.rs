@@ -42,6 +42,15 @@ impl fmt::Display for Refused {
     }
 }
 
+/// What the process says when it ends with an error: a list of refusals with a line for each, anything else on
+/// one line.
+pub fn last_words(error: &anyhow::Error) -> String {
+    match error.downcast_ref::<Refused>() {
+        Some(refused) => refused.to_string(),
+        None => program::in_one_line(error),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

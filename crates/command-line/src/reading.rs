@@ -8,14 +8,17 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command};
 use cloud_config::keys::nearest;
 
-use super::{Instead, Problem, command, describe};
+use crate::{Instead, Problem};
 
-/// What a command line says, and the arguments that say nothing.
-pub(super) fn read(mut arguments: Vec<OsString>) -> Result<(ArgMatches, Vec<Problem>), Instead> {
+/// What a command line says, the program's name first, and the arguments that say nothing.
+///
+/// # Errors
+/// Help was asked for, or a word cannot be told from others.
+pub fn read(command: &Command, mut arguments: Vec<OsString>) -> Result<(ArgMatches, Vec<Problem>), Instead> {
     let mut problems = Vec::new();
     // Each round takes an argument away.
     loop {
-        let error = match command().try_get_matches_from(&arguments) {
+        let error = match command.clone().try_get_matches_from(&arguments) {
             Ok(matches) => return Ok((matches, problems)),
             Err(error) if error.kind() == ErrorKind::DisplayHelp => {
                 return Err(Instead::Print(error.render().to_string()));
@@ -24,7 +27,7 @@ pub(super) fn read(mut arguments: Vec<OsString>) -> Result<(ArgMatches, Vec<Prob
         };
         let refused = || Instead::Refuse(describe(&error));
         let place = Place::of(&error, &arguments).ok_or_else(refused)?;
-        problems.push(place.problem(&error));
+        problems.push(place.problem(command, &error));
         arguments.drain(place.at..place.at + place.count);
     }
 }
@@ -92,7 +95,7 @@ impl Place {
         None
     }
 
-    fn problem(&self, error: &clap::Error) -> Problem {
+    fn problem(&self, command: &Command, error: &clap::Error) -> Problem {
         let given = match &self.value {
             Some(value) => format!("{}={value}", self.name),
             None => self.name.clone(),
@@ -103,7 +106,6 @@ impl Place {
             arguments,
             note: note.to_owned(),
         };
-        let command = command();
         if error.kind() == ErrorKind::UnknownArgument {
             let Some(name) = self.name.strip_prefix("--") else {
                 return problem("unknown argument".to_owned(), Vec::new(), "--help lists the flags");
@@ -124,7 +126,7 @@ impl Place {
             (None, None) => "needs a value".to_owned(),
             (None, Some(_)) => describe(error),
         };
-        problem(reason, remedy(&command, &self.name, self.value.as_deref()), "")
+        problem(reason, remedy(command, &self.name, self.value.as_deref()), "")
     }
 }
 
@@ -140,11 +142,20 @@ fn remedy(command: &Command, name: &str, value: Option<&str>) -> Vec<String> {
         return Vec::new();
     };
     let default = argument.get_default_values().first().and_then(|default| default.to_str());
-    let is_duration = default.is_some_and(|default| crate::go_values::duration(default).is_ok());
+    let is_duration = default.is_some_and(|default| program::go_values::duration(default).is_ok());
     let seconds = value.filter(|value| is_duration && value.bytes().all(|byte| byte.is_ascii_digit()));
     let example = match seconds {
         Some(seconds) => format!("{seconds}s"),
         None => default.unwrap_or("true").to_owned(),
     };
     vec![format!("--{long}={example}")]
+}
+
+/// Clap's sentence on what is wrong with a command line, without usage and tips.
+pub fn describe(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let paragraph: Vec<&str> =
+        text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
+    let sentence = paragraph.join(" ");
+    format!("{}; --help lists the flags", sentence.strip_prefix("error: ").unwrap_or(&sentence))
 }

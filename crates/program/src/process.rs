@@ -1,0 +1,81 @@
+//! The life of a process: one thread, until somebody ends it.
+
+use std::io;
+
+use tokio_util::sync::CancellationToken;
+
+/// Runs `future` to its end, and then waits for nothing else.
+///
+/// # Errors
+/// The system gives no runtime.
+pub fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T> {
+    // One thread: our programs wait for others nearly all of the time, and a second thread's memory pools
+    // would double what they hold.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outcome = runtime.block_on(future);
+    // The system's resolver blocks a thread until its name servers answer, which may take minutes. A runtime
+    // that is dropped waits for such threads.
+    runtime.shutdown_background();
+    Ok(outcome)
+}
+
+/// Cancels `stop` when whoever ends the container says so: at SIGTERM or SIGINT.
+///
+/// # Errors
+/// The system does not let us listen to signals.
+#[cfg(unix)]
+pub fn stop_on_signal(stop: CancellationToken) -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("Stopping");
+        stop.cancel();
+    });
+    Ok(())
+}
+
+/// Cancels `stop` when whoever ends the container says so.
+///
+/// # Errors
+/// None on this system.
+#[cfg(not(unix))]
+pub fn stop_on_signal(stop: CancellationToken) -> io::Result<()> {
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            tracing::info!("Stopping");
+            stop.cancel();
+        }
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_look_up_that_never_ends_does_not_hold_up_the_end() {
+        let (answer, resolver) = mpsc::channel::<()>();
+        let (ended, end) = mpsc::channel();
+        std::thread::spawn(move || {
+            let program = async {
+                let (begun, begins) = tokio::sync::oneshot::channel();
+                tokio::task::spawn_blocking(move || {
+                    let _begins = begun.send(());
+                    resolver.recv()
+                });
+                begins.await
+            };
+            ended.send(block_on(program).is_ok())
+        });
+        assert_eq!(end.recv_timeout(Duration::from_secs(20)), Ok(true));
+        drop(answer);
+    }
+}

@@ -1,0 +1,157 @@
+//! A certificate in files that somebody else renews: cert-manager through a mounted Secret, whose files are swapped by a
+//! symbolic link, or a program that writes them one after the other.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustls::crypto::ring;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::server::ServeError;
+
+/// How often the files are looked at. They are small, links may be swapped anywhere on their way, and a new certificate is
+/// there long before the old one ends.
+const LOOK_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The files, and what was read from them last that fits together.
+#[derive(Debug)]
+pub(crate) struct CertificateFiles {
+    certificate: PathBuf,
+    key: PathBuf,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// What was read last, whether it fits together or not: it is told of once.
+    read: Vec<Vec<u8>>,
+    current: Arc<CertifiedKey>,
+}
+
+impl CertificateFiles {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// One of them cannot be read or holds something else, or the key is another's.
+    pub(crate) fn read(certificate: PathBuf, key: PathBuf) -> Result<Self, ServeError> {
+        let read = contents(&certificate, &key)?;
+        let current = Arc::new(parse(&certificate, &key, &read)?);
+        Ok(Self { certificate, key, known: Mutex::new(Known { read, current }) })
+    }
+
+    /// Looks at the files for ever.
+    pub(crate) async fn watch(&self) {
+        let mut looks = tokio::time::interval(LOOK_INTERVAL);
+        loop {
+            looks.tick().await;
+            match self.look() {
+                Ok(false) => {}
+                Ok(true) => tracing::info!(path = %self.certificate.display(), "Read the new certificate"),
+                Err(error) => {
+                    tracing::warn!(%error, "The certificate has changed and cannot be used; the one before still counts");
+                }
+            }
+        }
+    }
+
+    /// Reads the files again, and says whether there is a new certificate.
+    fn look(&self) -> Result<bool, ServeError> {
+        let read = contents(&self.certificate, &self.key)?;
+        let mut known = self.known.lock();
+        if known.read == read {
+            return Ok(false);
+        }
+        known.read = read;
+        known.current = Arc::new(parse(&self.certificate, &self.key, &known.read)?);
+        Ok(true)
+    }
+}
+
+impl ResolvesServerCert for CertificateFiles {
+    fn resolve(&self, _client: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.known.lock().current))
+    }
+}
+
+fn unusable(path: &Path, reason: impl ToString) -> ServeError {
+    ServeError::Certificate { path: path.to_owned(), reason: reason.to_string() }
+}
+
+fn contents(certificate: &Path, key: &Path) -> Result<Vec<Vec<u8>>, ServeError> {
+    let read = |path: &Path| std::fs::read(path).map_err(|error| unusable(path, error));
+    Ok(vec![read(certificate)?, read(key)?])
+}
+
+fn parse(certificate: &Path, key: &Path, read: &[Vec<u8>]) -> Result<CertifiedKey, ServeError> {
+    let (chain, private) = match read {
+        [chain, private] => (chain, private),
+        _ => return Err(unusable(certificate, "it was not read")),
+    };
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(chain)
+        .collect::<Result<_, _>>()
+        .map_err(|error| unusable(certificate, error))?;
+    if chain.is_empty() {
+        return Err(unusable(certificate, "it holds no certificate"));
+    }
+    let private = PrivateKeyDer::from_pem_slice(private).map_err(|error| unusable(key, error))?;
+    // It also compares the two.
+    CertifiedKey::from_der(chain, private, &ring::default_provider()).map_err(|error| unusable(key, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use certificate_authority::CertificateAuthority;
+
+    use super::*;
+
+    /// A folder as a mounted Secret is: `tls.crt` links to `..data/tls.crt`, and `..data` to a folder that is swapped.
+    fn fill(mount: &Path, version: &str, certificate: &str, key: &str) {
+        let folder = mount.join(version);
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("tls.crt"), certificate).unwrap();
+        std::fs::write(folder.join("tls.key"), key).unwrap();
+        let next = mount.join("..data_tmp");
+        symlink(version, &next).unwrap();
+        std::fs::rename(next, mount.join("..data")).unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_certificate_counts_from_when_it_fits_together() {
+        let mount = tempfile::tempdir().unwrap();
+        let authority = CertificateAuthority::generate().unwrap();
+        let issue = || authority.issue(&["a.b.svc"]).unwrap();
+        let (first, second) = (issue(), issue());
+        let path = |name: &str| mount.path().join(name);
+        for name in ["tls.crt", "tls.key"] {
+            symlink(format!("..data/{name}"), path(name)).unwrap();
+        }
+        let open = || CertificateFiles::read(path("tls.crt"), path("tls.key"));
+        let error = open().unwrap_err().to_string();
+        assert!(error.contains("tls.crt"), "{error}");
+        fill(mount.path(), "..1", &first.certificate_pem, &first.key_pem);
+        let files = Arc::new(open().unwrap());
+        let shown = || files.known.lock().current.cert.clone();
+        let before = shown();
+        let watched = files.clone();
+        tokio::spawn(async move { watched.watch().await });
+        // The key is still the old one's: nobody can use that.
+        fill(mount.path(), "..2", &second.certificate_pem, &first.key_pem);
+        tokio::time::sleep(2 * LOOK_INTERVAL).await;
+        assert_eq!(shown(), before);
+        assert!(files.look().is_ok_and(|new| !new), "it is told of once");
+        fill(mount.path(), "..3", &second.certificate_pem, &second.key_pem);
+        tokio::time::sleep(2 * LOOK_INTERVAL).await;
+        assert_ne!(shown(), before);
+        let after = shown();
+        std::fs::remove_file(path("..data")).unwrap();
+        tokio::time::sleep(2 * LOOK_INTERVAL).await;
+        assert_eq!(shown(), after);
+    }
+}

@@ -1,0 +1,137 @@
+//! What controllers of a cloud do: load balancers of Services, routes, ranges of pods.
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+
+use super::{Metrics, Named, histograms};
+
+/// Upper bounds, in seconds, of `provider_reconcile_duration_seconds`, which dashboards rely on.
+const RECONCILE_BUCKETS: [f64; 9] = [0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 600.0];
+
+/// Upper bounds of `node_ipam_controller_cidrset_allocation_tries_per_request`, which dashboards rely on.
+const TRIES_BUCKETS: [f64; 5] = [1.0, 5.0, 25.0, 125.0, 625.0];
+
+/// One of the cluster's ranges, under a name that no member of a struct can have.
+type Range = [(&'static str, String); 1];
+
+fn range(cluster: &str) -> Range {
+    [("clusterCIDR", cluster.to_owned())]
+}
+
+/// The metrics of a cloud's controllers. Cheap to clone.
+#[derive(Clone)]
+pub struct CloudMetrics {
+    reconcile_duration: Family<Named, Histogram, fn() -> Histogram>,
+    reconcile_errors: Family<Named, Counter>,
+    route_syncs: Counter,
+    ranges_allocated: Family<Range, Counter>,
+    ranges_released: Family<Range, Counter>,
+    ranges_used: Family<Range, Gauge<f64, AtomicU64>>,
+    ranges_tries: Family<Range, Histogram, fn() -> Histogram>,
+}
+
+impl CloudMetrics {
+    /// Adds them to those of the process.
+    pub fn of(metrics: &Metrics) -> Self {
+        let this = Self {
+            reconcile_duration: histograms(|| Histogram::new(RECONCILE_BUCKETS)),
+            reconcile_errors: Family::default(),
+            route_syncs: Counter::default(),
+            ranges_allocated: Family::default(),
+            ranges_released: Family::default(),
+            ranges_used: Family::default(),
+            ranges_tries: histograms(|| Histogram::new(TRIES_BUCKETS)),
+        };
+        metrics.register(
+            "provider_reconcile_duration_seconds",
+            "Duration of the operations on a Service's load balancer",
+            &this.reconcile_duration,
+        );
+        metrics.register(
+            "provider_reconcile_errors_counter",
+            "Operations on a Service's load balancer that failed",
+            &this.reconcile_errors,
+        );
+        metrics.register(
+            "route_controller_route_sync",
+            "How often the routes to the pods of all nodes were looked at",
+            &this.route_syncs,
+        );
+        metrics.register(
+            "node_ipam_controller_cidrset_cidrs_allocations",
+            "Ranges that nodes got, or had already, and reserved ones",
+            &this.ranges_allocated,
+        );
+        metrics.register(
+            "node_ipam_controller_cidrset_cidrs_releases",
+            "Ranges that nodes gave back",
+            &this.ranges_released,
+        );
+        metrics.register(
+            "node_ipam_controller_cidrset_usage_cidrs",
+            "The share of the cluster's addresses that is held, from 0 to 1",
+            &this.ranges_used,
+        );
+        metrics.register(
+            "node_ipam_controller_cidrset_allocation_tries_per_request",
+            "How many held ranges a search for a free one met",
+            &this.ranges_tries,
+        );
+        this
+    }
+
+    /// Takes over one operation on a Service's load balancer, such as `EnsureLoadBalancer`.
+    pub fn reconcile(&self, name: &str, duration: Duration, failed: bool) {
+        let label = Named { name: name.to_owned() };
+        self.reconcile_duration.get_or_create(&label).observe(duration.as_secs_f64());
+        if failed {
+            self.reconcile_errors.get_or_create(&label).inc();
+        }
+    }
+
+    /// Takes over that the routes to the pods of all nodes were looked at.
+    pub fn routes_synced(&self) {
+        self.route_syncs.inc();
+    }
+
+    /// Takes over what has become of one of the cluster's ranges: how many parts were given and given back, how many held
+    /// ones each search met, and which share of its addresses is held now.
+    pub fn ranges(&self, cluster: &str, allocated: u64, released: u64, met: &[u64], used: f64) {
+        let label = range(cluster);
+        self.ranges_allocated.get_or_create(&label).inc_by(allocated);
+        self.ranges_released.get_or_create(&label).inc_by(released);
+        self.ranges_used.get_or_create(&label).set(used);
+        let tries = self.ranges_tries.get_or_create(&label);
+        met.iter().for_each(|met| tries.observe(*met as f64));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_carry_the_names_that_dashboards_know() {
+        let all = Metrics::default();
+        let metrics = CloudMetrics::of(&all);
+        metrics.reconcile("EnsureLoadBalancer", Duration::from_secs(4), true);
+        metrics.routes_synced();
+        metrics.ranges("10.244.0.0/16", 3, 1, &[0, 7], 0.25);
+        let text = all.encode();
+        for line in [
+            "provider_reconcile_errors_counter_total{name=\"EnsureLoadBalancer\"} 1",
+            "route_controller_route_sync_total 1",
+            "node_ipam_controller_cidrset_cidrs_allocations_total{clusterCIDR=\"10.244.0.0/16\"} 3",
+            "node_ipam_controller_cidrset_cidrs_releases_total{clusterCIDR=\"10.244.0.0/16\"} 1",
+            "node_ipam_controller_cidrset_usage_cidrs{clusterCIDR=\"10.244.0.0/16\"} 0.25",
+            "node_ipam_controller_cidrset_allocation_tries_per_request_bucket{le=\"25.0\",clusterCIDR=\"10.244.0.0/16\"} 2",
+        ] {
+            assert!(text.contains(line), "{line} is missing in\n{text}");
+        }
+    }
+}

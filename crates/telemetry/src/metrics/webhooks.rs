@@ -1,0 +1,94 @@
+//! What webhooks answer, under controller-runtime's names.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+
+use super::{Metrics, histograms};
+
+/// Upper bounds, in seconds: nobody waits longer than 10 s.
+const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 2.5, 10.0];
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Asked {
+    webhook: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Answered {
+    webhook: &'static str,
+    code: u16,
+}
+
+/// The metrics of webhooks. Cheap to clone.
+#[derive(Clone)]
+pub struct WebhookMetrics {
+    answered: Family<Answered, Counter>,
+    latency: Family<Asked, Histogram, fn() -> Histogram>,
+    in_flight: Family<Asked, Gauge>,
+}
+
+impl WebhookMetrics {
+    /// Adds them to those of the process.
+    pub fn of(metrics: &Metrics) -> Self {
+        let this = Self {
+            answered: Family::default(),
+            latency: histograms(|| Histogram::new(BUCKETS)),
+            in_flight: Family::default(),
+        };
+        metrics.register(
+            "controller_runtime_webhook_requests",
+            "Admission requests by the HTTP status of the answer",
+            &this.answered,
+        );
+        metrics.register(
+            "controller_runtime_webhook_latency_seconds",
+            "How long admission requests took",
+            &this.latency,
+        );
+        metrics.register(
+            "controller_runtime_webhook_requests_in_flight",
+            "Admission requests that are not answered yet",
+            &this.in_flight,
+        );
+        this
+    }
+
+    /// A question came to the webhook at this path.
+    pub fn asked(&self, webhook: &'static str) {
+        self.in_flight.get_or_create(&Asked { webhook }).inc();
+    }
+
+    /// It was answered with this HTTP status.
+    pub fn answered(&self, webhook: &'static str, code: u16, took: Duration) {
+        self.in_flight.get_or_create(&Asked { webhook }).dec();
+        self.latency.get_or_create(&Asked { webhook }).observe(took.as_secs_f64());
+        self.answered.get_or_create(&Answered { webhook, code }).inc();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_carry_the_names_that_dashboards_know() {
+        let all = Metrics::default();
+        let metrics = WebhookMetrics::of(&all);
+        metrics.asked("/mutate");
+        metrics.asked("/mutate");
+        metrics.answered("/mutate", 200, Duration::from_millis(3));
+        let text = all.encode();
+        for line in [
+            "controller_runtime_webhook_requests_total{webhook=\"/mutate\",code=\"200\"} 1",
+            "controller_runtime_webhook_latency_seconds_count{webhook=\"/mutate\"} 1",
+            "controller_runtime_webhook_requests_in_flight{webhook=\"/mutate\"} 1",
+        ] {
+            assert!(text.contains(line), "{line} is missing in\n{text}");
+        }
+    }
+}
