@@ -1,0 +1,370 @@
+//! Sizes of machines in a region: what they can do, and in which zones they are offered. Read from what
+//! `Microsoft.Compute/skus` lists, of which only a small part is kept. Source: spec/capz/self-managed.md, sections 5 and 8c.
+
+use std::collections::BTreeSet;
+
+use capz_api::Quantity;
+use capz_api::azure_machine::{AzureMachineTemplateStatus, NodeInfo};
+use serde_json::Value;
+
+use crate::image::WINDOWS;
+use crate::terminal::Terminal;
+
+/// The category of sizes of machines.
+pub const VIRTUAL_MACHINES: &str = "virtualMachines";
+/// The category of availability sets.
+pub const AVAILABILITY_SETS: &str = "availabilitySets";
+/// The SKU of availability sets whose machines have managed disks.
+pub const ALIGNED: &str = "Aligned";
+
+/// What a size can do, by the names that Azure has for it.
+pub mod capability {
+    /// How many processors a machine has.
+    pub const VCPUS: &str = "vCPUs";
+    /// How much memory a machine has, in GiB.
+    pub const MEMORY_GB: &str = "MemoryGB";
+    /// Whether the disk with the system can be on the host.
+    pub const EPHEMERAL_OS_DISK: &str = "EphemeralOSDiskSupported";
+    /// Whether packets can go past the host's switch.
+    pub const ACCELERATED_NETWORKING: &str = "AcceleratedNetworkingEnabled";
+    /// Whether what the host stores can be encrypted there.
+    pub const ENCRYPTION_AT_HOST: &str = "EncryptionAtHostSupported";
+    /// Over how many fault domains an availability set can be spread.
+    pub const MAX_FAULT_DOMAINS: &str = "MaximumPlatformFaultDomainCount";
+    /// Whether disks of the kind UltraSSD_LRS can be attached.
+    pub const ULTRA_SSD: &str = "UltraSSDAvailable";
+    /// Whether a trusted launch is impossible.
+    pub const TRUSTED_LAUNCH_DISABLED: &str = "TrustedLaunchDisabled";
+    /// How a machine can be kept from its host.
+    pub const CONFIDENTIAL_COMPUTING: &str = "ConfidentialComputingType";
+    /// The architecture of the processors.
+    pub const ARCHITECTURE: &str = "CpuArchitectureType";
+
+    /// All of them: others are not kept.
+    pub(super) const KEPT: [&str; 10] = [
+        VCPUS,
+        MEMORY_GB,
+        EPHEMERAL_OS_DISK,
+        ACCELERATED_NETWORKING,
+        ENCRYPTION_AT_HOST,
+        MAX_FAULT_DOMAINS,
+        ULTRA_SSD,
+        TRUSTED_LAUNCH_DISABLED,
+        CONFIDENTIAL_COMPUTING,
+        ARCHITECTURE,
+    ];
+}
+
+/// A size, or another SKU, in one region.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sku {
+    name: Box<str>,
+    category: Box<str>,
+    capabilities: Vec<(&'static str, Box<str>)>,
+    /// Zones in which it is offered to this subscription.
+    zones: Vec<Box<str>>,
+    /// Zones in which ultra disks can be attached; `None` among them: wherever it is.
+    ultra_zones: Vec<Option<Box<str>>>,
+}
+
+impl Sku {
+    /// Reads one, as it is in this region.
+    fn read(document: &Value, location: &str) -> Option<Self> {
+        let capabilities = values_of(&document["capabilities"])
+            .filter_map(|(name, value)| {
+                let name = *capability::KEPT.iter().find(|kept| **kept == name)?;
+                Some((name, value.into()))
+            })
+            .collect();
+        let here = list(&document["locationInfo"])
+            .find(|place| place["location"].as_str().is_some_and(|it| it.eq_ignore_ascii_case(location)));
+        let mut zones: BTreeSet<&str> =
+            here.map(|place| texts(&place["zones"]).collect()).unwrap_or_default();
+        for restriction in list(&document["restrictions"]) {
+            if restriction["type"].as_str() == Some("Location") {
+                zones.clear();
+            }
+            for zone in texts(&restriction["restrictionInfo"]["zones"]) {
+                zones.remove(zone);
+            }
+        }
+        let mut ultra_zones = Vec::new();
+        for detail in here.into_iter().flat_map(|place| list(&place["zoneDetails"])) {
+            if !values_of(&detail["capabilities"]).any(|(name, _)| name == capability::ULTRA_SSD) {
+                continue;
+            }
+            // Azure writes this member with a capital, its documentation without.
+            let names: Vec<&str> = texts(&detail["name"]).chain(texts(&detail["Name"])).collect();
+            if names.is_empty() {
+                ultra_zones.push(None);
+            }
+            ultra_zones.extend(names.into_iter().map(|name| Some(name.into())));
+        }
+        Some(Self {
+            name: document["name"].as_str()?.into(),
+            category: document["resourceType"].as_str().unwrap_or_default().into(),
+            capabilities,
+            zones: zones.into_iter().map(Into::into).collect(),
+            ultra_zones,
+        })
+    }
+
+    /// The name, such as `Standard_D2s_v3`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What Azure says of a capability.
+    pub fn capability(&self, name: &str) -> Option<&str> {
+        self.capabilities.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value)
+    }
+
+    /// Whether it can do this.
+    pub fn can(&self, name: &str) -> bool {
+        self.capability(name).is_some_and(|value| value.eq_ignore_ascii_case("True"))
+    }
+
+    /// How much of something it has; `None` where Azure says nothing, or nothing that is a number.
+    pub fn amount(&self, name: &str) -> Option<f64> {
+        self.capability(name)?.parse().ok()
+    }
+
+    /// Zones in which it is offered to this subscription.
+    pub fn zones(&self) -> impl Iterator<Item = &str> {
+        self.zones.iter().map(|zone| &**zone)
+    }
+
+    /// Whether a machine in this zone, or in none, can have ultra disks.
+    pub fn has_ultra_disks(&self, zone: Option<&str>) -> bool {
+        self.ultra_zones.iter().any(|known| known.is_none() || known.as_deref() == zone)
+            || (zone.is_none() && self.can(capability::ULTRA_SSD))
+    }
+}
+
+/// All sizes of a region.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Skus {
+    location: String,
+    skus: Vec<Sku>,
+}
+
+impl Skus {
+    /// Reads what Azure lists for a region.
+    pub fn read<'a>(location: &str, documents: impl IntoIterator<Item = &'a Value>) -> Self {
+        let skus = documents.into_iter().filter_map(|document| Sku::read(document, location)).collect();
+        Self { location: location.to_owned(), skus }
+    }
+
+    /// The SKU with this name.
+    ///
+    /// # Errors
+    /// There is none in this region.
+    pub fn get(&self, name: &str, category: &str) -> Result<&Sku, Terminal> {
+        self.skus.iter().find(|sku| *sku.name == *name).ok_or_else(|| {
+            let location = &self.location;
+            Terminal::configuration(format!(
+                "resource sku with name '{name}' and category '{category}' not found in location '{location}'"
+            ))
+        })
+    }
+
+    /// Zones of the region: those in which some size is offered to this subscription.
+    pub fn zones(&self) -> BTreeSet<String> {
+        self.skus
+            .iter()
+            .filter(|sku| sku.category.eq_ignore_ascii_case(VIRTUAL_MACHINES))
+            .flat_map(|sku| sku.zones().map(str::to_owned))
+            .collect()
+    }
+}
+
+/// What a machine of a template offers, for scaling from zero.
+///
+/// # Errors
+/// Azure does not say it of this size; the words name what is missing.
+pub fn template_status(size: &Sku, os_type: Option<&str>) -> Result<AzureMachineTemplateStatus, String> {
+    let missing = |name: &str| format!("the size {} has no usable capability {name}", size.name());
+    let amount = |name: &str| size.amount(name).filter(|amount| *amount > 0.0).ok_or_else(|| missing(name));
+    amount(capability::VCPUS)?;
+    let processors = size.capability(capability::VCPUS).unwrap_or_default().to_owned();
+    let memory = amount(capability::MEMORY_GB)?;
+    let architecture = match size.capability(capability::ARCHITECTURE) {
+        Some("x64") => "amd64",
+        Some("Arm64") => "arm64",
+        _ => return Err(missing(capability::ARCHITECTURE)),
+    };
+    let system = if os_type == Some(WINDOWS) { "windows" } else { "linux" };
+    let quantity = |text: String| Quantity(Value::String(text));
+    Ok(AzureMachineTemplateStatus {
+        capacity: Some(
+            [("cpu".to_owned(), quantity(processors)), ("memory".to_owned(), quantity(gibibytes(memory)))]
+                .into(),
+        ),
+        node_info: Some(NodeInfo {
+            architecture: Some(architecture.to_owned()),
+            operating_system: Some(system.to_owned()),
+            ..NodeInfo::default()
+        }),
+        ..AzureMachineTemplateStatus::default()
+    })
+}
+
+/// Memory as Kubernetes writes it, in the largest unit of which it is a whole number.
+fn gibibytes(amount: f64) -> String {
+    if amount.fract() != 0.0 {
+        return format!("{:.0}Mi", (amount * 1024.0).floor());
+    }
+    if amount % 1024.0 == 0.0 { format!("{:.0}Ti", amount / 1024.0) } else { format!("{amount:.0}Gi") }
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn texts(value: &Value) -> impl Iterator<Item = &str> {
+    list(value).filter_map(Value::as_str)
+}
+
+/// Capabilities in a document: names and values.
+fn values_of(value: &Value) -> impl Iterator<Item = (&str, &str)> {
+    list(value).filter_map(|item| Some((item["name"].as_str()?, item["value"].as_str()?)))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A size as Azure lists it, with these capabilities, offered in these zones of `westus2`.
+    pub(crate) fn document(name: &str, capabilities: &[(&str, &str)], zones: &[&str]) -> Value {
+        json!({
+            "resourceType": "virtualMachines",
+            "name": name,
+            "tier": "Standard",
+            "locations": ["westus2"],
+            "locationInfo": [{ "location": "westus2", "zones": zones, "zoneDetails": [] }],
+            "capabilities": capabilities
+                .iter()
+                .map(|(name, value)| json!({ "name": name, "value": value }))
+                .collect::<Vec<_>>(),
+            "restrictions": [],
+        })
+    }
+
+    pub(crate) fn size(capabilities: &[(&str, &str)]) -> Sku {
+        Sku::read(&document("Standard_D2s_v3", capabilities, &["1", "2", "3"]), "westus2").unwrap()
+    }
+
+    fn restricted(mut document: Value, restriction: Value) -> Value {
+        document["restrictions"] = json!([restriction]);
+        document
+    }
+
+    /// CAPZ-065, CAPZ-066: zones of a region are those in which any size is offered.
+    #[test]
+    fn zones_of_a_region_are_those_that_are_offered() {
+        let all = document("A", &[], &["1", "2", "3"]);
+        let zone = |zones: &[&str]| json!({ "type": "Zone", "restrictionInfo": { "locations": ["westus2"], "zones": zones } });
+        let location = json!({ "type": "Location", "restrictionInfo": { "locations": ["westus2"] } });
+        let mut disk = all.clone();
+        disk["resourceType"] = json!("disks");
+        let mut elsewhere = all.clone();
+        elsewhere["locationInfo"][0]["location"] = json!("eastus");
+        for (documents, zones) in [
+            (vec![all.clone()], vec!["1", "2", "3"]),
+            (vec![document("A", &[], &["1"]), document("B", &[], &["3"])], vec!["1", "3"]),
+            (vec![restricted(all.clone(), zone(&["1", "2"]))], vec!["3"]),
+            // What one size is refused, another one may have.
+            (vec![restricted(all.clone(), zone(&["1"])), document("B", &[], &["1"])], vec!["1", "2", "3"]),
+            (vec![restricted(all.clone(), location.clone()), document("B", &[], &["2"])], vec!["2"]),
+            (vec![restricted(all.clone(), location)], vec![]),
+            (vec![disk, elsewhere, document("B", &[], &[])], vec![]),
+        ] {
+            let skus = Skus::read("WestUS2", &documents);
+            assert_eq!(skus.zones().into_iter().collect::<Vec<_>>(), zones, "{documents:#?}");
+        }
+    }
+
+    /// CAPZ-110: a size that is not there is named, with its region.
+    #[test]
+    fn a_size_that_is_not_there_is_named() {
+        let skus = Skus::read("westus2", &[document("Standard_D2s_v3", &[], &[])]);
+        assert_eq!(skus.get("Standard_D2s_v3", VIRTUAL_MACHINES).unwrap().name(), "Standard_D2s_v3");
+        let error = skus.get("Standard_None", VIRTUAL_MACHINES).unwrap_err();
+        assert_eq!(error.reason.as_str(), "InvalidConfiguration");
+        assert_eq!(error.reason.event(), "SKUNotFound");
+        assert_eq!(
+            error.message,
+            "resource sku with name 'Standard_None' and category 'virtualMachines' not found in location 'westus2'"
+        );
+    }
+
+    #[test]
+    fn capabilities_are_read() {
+        let size = size(&[
+            ("vCPUs", "2"),
+            ("MemoryGB", "3.5"),
+            ("EphemeralOSDiskSupported", "true"),
+            ("AcceleratedNetworkingEnabled", "False"),
+            ("Other", "1"),
+        ]);
+        assert_eq!(size.amount(capability::MEMORY_GB), Some(3.5));
+        assert_eq!(size.amount(capability::MAX_FAULT_DOMAINS), None);
+        assert!(size.can(capability::EPHEMERAL_OS_DISK));
+        assert!(!size.can(capability::ACCELERATED_NETWORKING));
+        assert_eq!(size.capability("Other"), None, "what nobody asks for is not kept");
+    }
+
+    #[test]
+    fn ultra_disks_are_in_zones_or_wherever_the_size_is() {
+        let ultra = json!([{ "name": "UltraSSDAvailable", "value": "True" }]);
+        let with = |details: Value, capabilities: &[(&str, &str)]| {
+            let mut document = document("A", capabilities, &["1", "2"]);
+            document["locationInfo"][0]["zoneDetails"] = details;
+            Sku::read(&document, "westus2").unwrap()
+        };
+        let general = [("UltraSSDAvailable", "True")];
+        for (sku, zone, has) in [
+            (with(json!([{ "name": ["1"], "capabilities": ultra }]), &[]), Some("1"), true),
+            (with(json!([{ "Name": ["1"], "capabilities": ultra }]), &[]), Some("1"), true),
+            (with(json!([{ "name": ["1"], "capabilities": ultra }]), &[]), Some("2"), false),
+            (with(json!([{ "name": ["1"], "capabilities": ultra }]), &[]), None, false),
+            (with(json!([{ "capabilities": ultra }]), &[]), None, true),
+            (with(json!([{ "name": ["1"], "capabilities": [] }]), &[]), Some("1"), false),
+            (with(json!([]), &general), None, true),
+            (with(json!([]), &general), Some("1"), false),
+            (with(json!([]), &[]), None, false),
+        ] {
+            assert_eq!(sku.has_ultra_disks(zone), has, "{sku:?} {zone:?}");
+        }
+    }
+
+    /// CAPZ-124.
+    #[test]
+    fn a_template_says_what_a_machine_offers() {
+        for (memory, architecture, os, wanted) in [
+            ("8", "x64", "Linux", json!(["2", "8Gi", "amd64", "linux"])),
+            ("3.5", "Arm64", "Linux", json!(["2", "3584Mi", "arm64", "linux"])),
+            ("1024", "x64", "Windows", json!(["2", "1Ti", "amd64", "windows"])),
+        ] {
+            let size = size(&[("vCPUs", "2"), ("MemoryGB", memory), ("CpuArchitectureType", architecture)]);
+            let status = json!(template_status(&size, Some(os)).unwrap());
+            let info = &status["nodeInfo"];
+            let said = json!([
+                status["capacity"]["cpu"],
+                status["capacity"]["memory"],
+                info["architecture"],
+                info["operatingSystem"]
+            ]);
+            assert_eq!(said, wanted);
+        }
+        for (capabilities, name) in [
+            (vec![("MemoryGB", "8"), ("CpuArchitectureType", "x64")], "vCPUs"),
+            (vec![("vCPUs", "2"), ("MemoryGB", "much"), ("CpuArchitectureType", "x64")], "MemoryGB"),
+            (vec![("vCPUs", "2"), ("MemoryGB", "8"), ("CpuArchitectureType", "Z80")], "CpuArchitectureType"),
+        ] {
+            let error = template_status(&size(&capabilities), None).unwrap_err();
+            assert_eq!(error, format!("the size Standard_D2s_v3 has no usable capability {name}"));
+        }
+    }
+}
