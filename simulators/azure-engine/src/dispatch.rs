@@ -287,7 +287,8 @@ impl AzureState {
         resolved: &Resolved,
         method: &str,
     ) -> Option<Result<Answer, Refusal>> {
-        if request.query.len() < 2 && method != "POST" {
+        let asked_first = resolved.resource_type.protocol().asked_first;
+        if request.query.len() < 2 && method != "POST" && !asked_first {
             return None;
         }
         let body = serde_json::from_slice(request.body).unwrap_or_default();

@@ -209,6 +209,10 @@ pub struct Protocol {
     pub synchronous_delete: bool,
     /// Whether the answer to a write that goes on has no body.
     pub bare_acceptance: bool,
+    /// Whether the type is asked before every request ([`ResourceType::asked`]), not only before those with options.
+    ///
+    /// [`ResourceType::asked`]: super::provider::ResourceType::asked
+    pub asked_first: bool,
     /// Whether the type says by itself what the answer to a write shows ([`ResourceType::written`]).
     ///
     /// [`ResourceType::written`]: super::provider::ResourceType::written
@@ -276,6 +280,7 @@ impl Protocol {
             synchronous_update: false,
             synchronous_delete: false,
             bare_acceptance: false,
+            asked_first: false,
             words_writes: false,
             names_absent_parent: false,
             located: false,

@@ -6,6 +6,7 @@ pub mod compute;
 pub mod container_registry;
 pub mod container_service;
 mod ddos_protection;
+mod features;
 pub mod identity;
 mod ip_groups;
 mod key_vault;
@@ -37,6 +38,7 @@ pub fn all() -> Vec<Provider> {
         storage::provider(),
         ip_groups::provider(),
         ddos_protection::provider(),
+        features::provider(),
         container_registry::provider(),
     ]
 }

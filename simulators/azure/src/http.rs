@@ -70,8 +70,8 @@ struct Head {
     caller: Option<String>,
 }
 
-/// Headers that name the part of a resource that is meant, as query options do.
-const PART_HEADERS: [&str; 1] = ["x-ms-snapshot"];
+/// Headers that say as query options do what is meant: the part of a resource, features of one request.
+const PART_HEADERS: [&str; 2] = ["x-ms-snapshot", "akshttpcustomfeatures"];
 
 impl Head {
     fn of(azure: &Azure, request: &Request) -> Self {

@@ -1,6 +1,6 @@
 //! The hosts under which a cluster's API server is found.
 
-use azure_engine::document::{at, text};
+use azure_engine::document::{at, stored_reference, text};
 use azure_engine::provider::{AzureState, Record};
 use serde_json::Value;
 
@@ -25,11 +25,27 @@ pub(super) fn hosts(azure: &AzureState, cluster: &Record) -> (Option<String>, Op
     let access = at(&cluster.body, "properties/apiServerAccessProfile").cloned().unwrap_or_default();
     let private = at(&access, "enablePrivateCluster") == Some(&Value::Bool(true));
     let public = !private || at(&access, "enablePrivateClusterPublicFQDN") != Some(&Value::Bool(false));
-    let zone = azure.seed.guid("private zone", cluster.id.as_str(), cluster.incarnation);
     (
         public.then(|| format!("{label}.hcp.{location}.azmk8s.io")),
-        private.then(|| format!("{label}.{zone}.privatelink.{location}.azmk8s.io")),
+        private.then(|| private_host(azure, cluster)),
     )
+}
+
+/// The host of a private cluster: in the zone that the client brings, or in its own.
+pub(super) fn private_host(azure: &AzureState, cluster: &Record) -> String {
+    let given = stored_reference(&cluster.body, "properties/apiServerAccessProfile/privateDNSZone");
+    let zone = given.map_or_else(|| private_zone(azure, cluster), |zone| zone.name().to_owned());
+    // In a zone of the client's, a chosen name stands as it is.
+    match text(&cluster.body, "properties/fqdnSubdomain") {
+        Some(chosen) => format!("{}.{zone}", chosen.to_ascii_lowercase()),
+        None => format!("{}.{zone}", label(azure, cluster)),
+    }
+}
+
+/// The zone that a private cluster gets where the client brings none.
+pub(super) fn private_zone(azure: &AzureState, cluster: &Record) -> String {
+    let guid = azure.seed.guid("private zone", cluster.id.as_str(), cluster.incarnation);
+    format!("{guid}.privatelink.{}.azmk8s.io", azure.location(&cluster.id))
 }
 
 /// The host that kubeconfigs name.

@@ -35,8 +35,10 @@ pub(super) struct NodeGroup {
     pub(super) id: ResourceId,
     /// Eight digits that all its names share.
     pub(super) number: String,
-    cluster: ResourceId,
-    location: String,
+    /// Whose nodes they are.
+    pub(super) cluster: ResourceId,
+    /// Where they are.
+    pub(super) location: String,
     tags: Value,
 }
 
@@ -56,7 +58,8 @@ impl NodeGroup {
         })
     }
 
-    fn network_resource(&self, kind: &str, name: &str) -> ResourceId {
+    /// Something of the network in the group.
+    pub(super) fn network_resource(&self, kind: &str, name: &str) -> ResourceId {
         self.id.resource("Microsoft.Network", kind, name)
     }
 
@@ -123,6 +126,19 @@ impl NodeGroup {
         Ok(())
     }
 
+    /// The subnets of the nodes, each once.
+    pub(super) fn node_subnets(&self, azure: &AzureState) -> Vec<ResourceId> {
+        let mut subnets: Vec<ResourceId> = Vec::new();
+        for pool in azure.store.of_type_below(type_names::POOLS, &self.cluster) {
+            let subnet =
+                stored_reference(&pool.body, "properties/vnetSubnetID").unwrap_or_else(|| self.subnet());
+            if !subnets.contains(&subnet) {
+                subnets.push(subnet);
+            }
+        }
+        subnets
+    }
+
     /// The network of nodes whose cluster brings none; with routes to pods, also a given subnet gets the table.
     fn lay_out_subnets(&self, azure: &mut AzureState, routed: bool) -> Result<(), Refusal> {
         let pools = azure.store.of_type_below(type_names::POOLS, &self.cluster);
@@ -154,28 +170,36 @@ impl NodeGroup {
         Ok(())
     }
 
-    /// Outbound addresses that the provider makes, by their number.
-    fn managed_address(&self, azure: &AzureState, number: u64) -> ResourceId {
+    fn address_id(&self, azure: &AzureState, number: u64) -> ResourceId {
         let name = azure.seed.guid("outbound address", self.cluster.as_str(), number);
         self.network_resource("publicIPAddresses", &name)
+    }
+
+    /// An outbound address that the provider makes, by its number.
+    ///
+    /// # Errors
+    /// What the network refuses.
+    pub(super) fn managed_address(&self, azure: &mut AzureState, number: u64) -> Result<ResourceId, Refusal> {
+        let id = self.address_id(azure, number);
+        if azure.store.get(&id).is_none() {
+            let mut tags = into_object(self.tags());
+            tags.insert("aks-managed-type".into(), "aks-slb-managed-outbound-ip".into());
+            let document = json!({
+                "location": self.location,
+                "tags": tags,
+                "sku": { "name": "Standard" },
+                "properties": { "publicIPAllocationMethod": "Static", "idleTimeoutInMinutes": 30 },
+            });
+            azure.make(&id, into_object(document))?;
+        }
+        Ok(id)
     }
 
     fn lay_out_balancer(&self, azure: &mut AzureState, properties: &Value) -> Result<(), Refusal> {
         let profile = at(properties, "networkProfile/loadBalancerProfile").cloned().unwrap_or_default();
         let managed = at(&profile, "managedOutboundIPs/count").and_then(Value::as_u64).unwrap_or_default();
         for number in 0..managed {
-            let id = self.managed_address(azure, number);
-            if azure.store.get(&id).is_none() {
-                let mut tags = into_object(self.tags());
-                tags.insert("aks-managed-type".into(), "aks-slb-managed-outbound-ip".into());
-                let document = json!({
-                    "location": self.location,
-                    "tags": tags,
-                    "sku": { "name": "Standard" },
-                    "properties": { "publicIPAllocationMethod": "Static", "idleTimeoutInMinutes": 30 },
-                });
-                azure.make(&id, into_object(document))?;
-            }
+            self.managed_address(azure, number)?;
         }
         let wanted = self.outbound(azure, &profile, managed);
         let balancer = self.balancer();
@@ -237,7 +261,7 @@ impl NodeGroup {
             frontends.push(frontend);
         };
         for number in 0..managed {
-            add(&self.managed_address(azure, number), "publicIPAddress");
+            add(&self.address_id(azure, number), "publicIPAddress");
         }
         for (path, member) in [
             ("outboundIPs/publicIPs", "publicIPAddress"),
@@ -263,7 +287,16 @@ impl NodeGroup {
             .collect()
     }
 
-    fn make(&self, azure: &mut AzureState, id: &ResourceId, properties: Value) -> Result<(), Refusal> {
+    /// Makes something of the group, unless it is there.
+    ///
+    /// # Errors
+    /// What its provider refuses.
+    pub(super) fn make(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        properties: Value,
+    ) -> Result<(), Refusal> {
         if azure.store.get(id).is_some_and(|record| record.state != State::Deleting) {
             return Ok(());
         }

@@ -16,6 +16,8 @@ pub use self::group::{delete_group, put_group};
 pub(crate) use self::location::{list_locations, paired_region};
 pub use self::location::{region_display_name, region_names};
 pub use self::manager::ResourceManager;
+pub(crate) use self::registration::begin_registration;
+pub(crate) use self::subscription_record::recorded_registration;
 use azure_engine::provider::Provider;
 
 pub(crate) fn provider() -> Provider {

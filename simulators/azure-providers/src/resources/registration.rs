@@ -13,7 +13,7 @@ use azure_engine::answer::{Answer, Note};
 use azure_engine::code::Code;
 use azure_engine::document::at;
 use azure_engine::error::Refusal;
-use azure_engine::execution::Execution;
+use azure_engine::execution::{Execution, Started};
 use azure_engine::operation::Completion;
 use azure_engine::protocol::{GLOBAL, Placement};
 use azure_engine::provider::AzureState;
@@ -22,7 +22,7 @@ const MISSING_SUBSCRIPTION_REGISTRATION: Code = Code::azures(409, "MissingSubscr
 const CANNOT_UNREGISTER_PROVIDER: Code = Code::ours(409, "CannotUnregisterProvider");
 
 /// The providers that no subscription can do without.
-const FREE: [&str; 2] = ["Microsoft.Resources", "Microsoft.Authorization"];
+const FREE: [&str; 3] = ["Microsoft.Resources", "Microsoft.Authorization", "Microsoft.Features"];
 
 /// Types whose records say which zones there are.
 const ZONAL: [&str; 7] = [
@@ -86,14 +86,24 @@ pub(crate) fn change_registration(
     let mut note = Note::default();
     if state != passing && state != last {
         note.changes = vec![format!("registrationState: {state} -> {last}")];
-        set_registration(azure, &id, spelled, passing);
-        let completion = Completion::Action("registration".into(), json!([spelled, last]));
-        let name = format!("{passing} {spelled}");
-        let started = azure.start(&id, &Subscriptions, "POST", name, completion, execution);
+        let started = begin_registration(azure, &id, spelled, (passing, last), execution);
         note.operation_ms = started.latency.and_then(|latency| u64::try_from(latency.as_millis()).ok());
     }
     let answer = read_provider(azure, Some(subscription), spelled)?;
     Ok(Answer { note, ..answer })
+}
+
+/// Puts a provider, or a feature of one, into a passing state, and after a while into its last.
+pub(crate) fn begin_registration(
+    azure: &mut AzureState,
+    subscription: &ResourceId,
+    called: &str,
+    (passing, last): (&str, &str),
+    execution: &Execution,
+) -> Started {
+    set_registration(azure, subscription, called, passing);
+    let completion = Completion::Action("registration".into(), json!([called, last]));
+    azure.start(subscription, &Subscriptions, "POST", format!("{passing} {called}"), completion, execution)
 }
 
 /// A provider's record; the zones stand with virtual machines and what is made of them.

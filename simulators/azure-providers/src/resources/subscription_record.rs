@@ -8,7 +8,7 @@ use azure_engine::error::Refusal;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
 
-/// What a subscription's record calls a provider's state, by the lower-case namespace.
+/// What a subscription's record calls the states of providers and features, by their lower-case names.
 const STATES: &str = "registrations";
 
 pub(super) const REGISTERED: &str = "Registered";
@@ -58,10 +58,17 @@ pub(super) fn hold(azure: &mut AzureState, id: &ResourceId) {
 
 /// The state of a provider in a subscription.
 pub(super) fn registration<'a>(azure: &'a AzureState, subscription: &str, namespace: &str) -> &'a str {
-    let record = azure.store.get(&ResourceId::subscription(subscription));
-    let states = record.and_then(|record| record.hidden.get(STATES));
-    let state = states.and_then(|states| states.get(namespace.to_ascii_lowercase()));
-    state.and_then(Value::as_str).unwrap_or(REGISTERED)
+    recorded_registration(azure, subscription, namespace).unwrap_or(REGISTERED)
+}
+
+/// The state of a provider or a feature of one, where it was ever changed.
+pub(crate) fn recorded_registration<'a>(
+    azure: &'a AzureState,
+    subscription: &str,
+    called: &str,
+) -> Option<&'a str> {
+    let record = azure.store.get(&ResourceId::subscription(subscription))?;
+    record.hidden.get(STATES)?.get(called.to_ascii_lowercase())?.as_str()
 }
 
 /// Sets it.

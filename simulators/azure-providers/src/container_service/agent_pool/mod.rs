@@ -6,12 +6,13 @@ mod members;
 
 use std::time::Duration;
 
+use azure_engine::answer::Answer;
 use azure_engine::document::{Object, at, fill, into_object, stored_reference, take_properties, text};
 use azure_engine::error::Refusal;
 use azure_engine::member_table::{Member, Written, normalise};
 use azure_engine::operation::Completion;
 use azure_engine::provider::{
-    Action, AzureState, Expand, Proposal, Protocol, Record, ResourceType, StateNames,
+    Action, Asked, AzureState, Expand, Proposal, Protocol, Record, ResourceType, StateNames,
 };
 use azure_engine::reference::{Reference, Role};
 use azure_engine::store::State;
@@ -27,7 +28,7 @@ use super::protocol::{own_spelling, protocol};
 use super::reading::{drop_empty, number, word};
 use super::type_names::{POOLS, PROVISION};
 use super::words::NOT_ALLOWED;
-use super::{node_image, scale_set};
+use super::{node_image, preview_feature, scale_set};
 
 /// What pools are made of that say no size: our choice, Azure takes what the region has.
 const USUAL_SIZE: &str = "Standard_D2s_v3";
@@ -44,6 +45,7 @@ const PROTOCOL: Protocol = Protocol {
         during_actions: &[("abort", "Canceling"), ("upgradeNodeImageVersion", "UpgradingNodeImageVersion")],
         ..StateNames::USUAL
     },
+    asked_first: true,
     ..protocol(POOLS, "AgentPool")
 };
 
@@ -57,6 +59,10 @@ impl ResourceType for AgentPools {
 
     fn members(&self) -> &'static [Member] {
         &members::MEMBERS
+    }
+
+    fn asked(&self, azure: &mut AzureState, asked: &Asked<'_>) -> Option<Result<Answer, Refusal>> {
+        preview_feature::check_pool(azure, asked).err().map(Err)
     }
 
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {

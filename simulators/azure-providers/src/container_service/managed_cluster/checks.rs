@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::members::FIXED;
 use crate::container_service::agent_pool::check_name;
 use crate::container_service::kubernetes_version::{self, Version};
+use crate::container_service::nat_gateway::{MOST_ADDRESSES, USUAL_IDLE};
 use crate::container_service::words::{BAD_REQUEST, fixed, invalid, missing};
 
 const NO_SYSTEM_POOL: Code = Code::azures(400, "MustDefineAtLeastOneSystemPool");
@@ -96,6 +97,17 @@ pub(super) fn check_network(properties: &Value) -> Result<(), Refusal> {
         let why =
             format!("dnsServiceIP '{dns}' must be inside of the service range, and not its first address.");
         return Err(invalid("networkProfile.dnsServiceIP", why));
+    }
+    for (path, least, most) in
+        [("managedOutboundIPProfile/count", 1, MOST_ADDRESSES), ("idleTimeoutInMinutes", USUAL_IDLE, 120)]
+    {
+        let path = format!("natGatewayProfile/{path}");
+        let given =
+            at(&profile, &path).and_then(Value::as_i64).filter(|given| !(least..=most).contains(given));
+        if let Some(given) = given {
+            let why = format!("Value {given} must be in the range of {least} to {most}.");
+            return Err(invalid(&format!("networkProfile.{}", path.replace('/', ".")), why));
+        }
     }
     for (member, words) in [
         ("networkPlugin", &["azure", "kubenet", "none"] as &[&str]),

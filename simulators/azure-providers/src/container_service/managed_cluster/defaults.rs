@@ -3,6 +3,8 @@
 use azure_engine::document::{Object, fill, into_object, strip};
 use serde_json::{Value, json};
 
+use crate::container_service::nat_gateway::{MANAGED, USUAL_IDLE};
+
 /// Fills the whole of a cluster's properties.
 pub(super) fn fill_in(properties: &mut Object, tenant: &str) {
     for (member, value) in [
@@ -91,7 +93,15 @@ fn network(profile: &mut Object) {
             fill(profile, many, json!([range]));
         }
     }
-    if sku == "standard" && text(profile, "outboundType") == "loadbalancer" {
+    let outbound = text(profile, "outboundType");
+    if outbound == MANAGED.to_ascii_lowercase() {
+        within(profile, "natGatewayProfile", |gateway| {
+            strip(gateway, &["effectiveOutboundIPs"]);
+            within(gateway, "managedOutboundIPProfile", |managed| fill(managed, "count", 1));
+            fill(gateway, "idleTimeoutInMinutes", USUAL_IDLE);
+        });
+    }
+    if sku == "standard" && outbound == "loadbalancer" {
         within(profile, "loadBalancerProfile", |balancer| {
             strip(balancer, &["effectiveOutboundIPs"]);
             if !balancer.contains_key("outboundIPs") && !balancer.contains_key("outboundIPPrefixes") {

@@ -9,13 +9,14 @@ mod present;
 
 use std::time::Duration;
 
+use azure_engine::answer::Answer;
 use azure_engine::document::{Object, enumeration, fill, into_object, name, take_properties, text};
 use azure_engine::error::Refusal;
 use azure_engine::execution::Execution;
 use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{
-    Action, AzureState, Expand, Proposal, Protocol, Record, ResourceType, StateNames,
+    Action, Asked, AzureState, Expand, Proposal, Protocol, Record, ResourceType, StateNames,
 };
 use azure_engine::reference::{Reference, Role as Pointer};
 use azure_engine::store::State;
@@ -27,7 +28,10 @@ use super::control_plane::{ControlPlane, control_of, control_plane};
 use super::ending::{aborted, fail};
 use super::kubeconfig::{Role, access_profile};
 use super::kubernetes_version::{self, Version};
+use super::nat_gateway;
 use super::node_group::{NodeGroup, usual_name};
+use super::preview_feature;
+use super::private_access;
 use super::protocol::{own_spelling, protocol};
 use super::reading::drop_empty;
 use super::scale_set;
@@ -60,6 +64,7 @@ const PROTOCOL: Protocol = Protocol {
         ],
         ..StateNames::USUAL
     },
+    asked_first: true,
     ..protocol(CLUSTERS, "ManagedCluster")
 };
 
@@ -70,6 +75,10 @@ impl ResourceType for ManagedClusters {
 
     fn members(&self) -> &'static [Member] {
         &members::MEMBERS
+    }
+
+    fn asked(&self, azure: &mut AzureState, asked: &Asked<'_>) -> Option<Result<Answer, Refusal>> {
+        preview_feature::check_cluster(azure, asked).err().map(Err)
     }
 
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
@@ -187,6 +196,7 @@ impl ResourceType for ManagedClusters {
         let [view, rest @ ..] = below else { return None };
         match (view.to_ascii_lowercase().as_str(), rest) {
             ("upgradeprofiles", ["default"]) => Some(Ok(upgrade_profile(azure, record))),
+            ("privatelinkresources", []) => Some(Ok(private_access::link_resources(record))),
             ("availableagentpoolversions", []) => Some(available_versions(record)),
             ("accessprofiles", [role]) => Some(access_profile(azure, record, Role::of(role)?)),
             _ => None,
@@ -214,6 +224,8 @@ impl ManagedClusters {
         let going = azure.store.get(id).is_some_and(|record| record.state == State::Deleting);
         let done = match NodeGroup::of(azure, id).filter(|_| going) {
             Some(group) if azure.store.get(&group.id).is_some() => {
+                // Subnets of other groups would hold the gateway.
+                let _ = nat_gateway::withdraw(&group, azure);
                 let name = group.id.group_name().unwrap_or_default().to_owned();
                 delete_group(azure, id.subscription_id(), &name, &Execution::default()).map(drop)
             }
@@ -230,6 +242,8 @@ impl ManagedClusters {
 fn provision(azure: &mut AzureState, id: &ResourceId) -> Result<(), Refusal> {
     let Some(group) = NodeGroup::of(azure, id) else { return Ok(()) };
     group.lay_out(azure)?;
+    nat_gateway::lay_out(&group, azure)?;
+    private_access::lay_out(&group, azure)?;
     pools(azure, id).iter().try_for_each(|pool| scale_set::reconcile(azure, pool))
 }
 

@@ -6,6 +6,7 @@ use azure_engine::store::State;
 use serde_json::{Value, json};
 
 use crate::container_service::host::{hosts, label};
+use crate::container_service::nat_gateway;
 use crate::container_service::node_group::{NodeGroup, given_identity};
 use crate::container_service::protocol::own_spelling;
 use crate::container_service::type_names::POOLS;
@@ -61,6 +62,12 @@ pub(super) fn present(azure: &AzureState, record: &Record, document: &mut Object
         properties.get_mut("networkProfile").and_then(|profile| profile.get_mut("loadBalancerProfile"))
     {
         profile.insert("effectiveOutboundIPs".into(), group.effective_outbound(azure).into());
+    }
+    if let Some(Value::Object(profile)) =
+        properties.get_mut("networkProfile").and_then(|profile| profile.get_mut("natGatewayProfile"))
+    {
+        let addresses = nat_gateway::effective_outbound(&group, azure);
+        profile.insert("effectiveOutboundIPs".into(), addresses.into());
     }
 }
 

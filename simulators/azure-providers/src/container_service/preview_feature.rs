@@ -1,0 +1,150 @@
+//! What of clusters and pools needs a feature in preview that the subscription has asked for ("AKS preview features"), or
+//! that the request's header names.
+
+use azure_engine::document::{at, items, name};
+use azure_engine::error::{Code, Refusal};
+use azure_engine::provider::{Asked, AzureState};
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::type_names::POOLS;
+use super::words::BAD_REQUEST;
+use crate::features::{is_registered, offered};
+
+/// What makes a member something that needs a feature.
+enum Wanted {
+    /// It is there.
+    There,
+    /// It is switched on.
+    On,
+    /// It has this value.
+    Text(&'static str),
+}
+
+/// How AKS refuses it.
+enum Refuses {
+    /// hashicorp/terraform-provider-azurerm#13684.
+    NotRegistered,
+    /// Azure/azure-cli#19385, Azure/AKS-Construction#411.
+    NotEnabled,
+    /// An add-on, by its name: Azure/azure-quickstart-templates#12928.
+    Addon(&'static str),
+}
+
+struct Preview {
+    member: &'static str,
+    wanted: Wanted,
+    feature: &'static str,
+    refuses: Refuses,
+}
+
+static OF_CLUSTERS: [Preview; 2] = [
+    Preview {
+        member: "networkProfile/kubeProxyConfig",
+        wanted: Wanted::There,
+        feature: offered::KUBE_PROXY_CONFIGURATION,
+        refuses: Refuses::NotRegistered,
+    },
+    Preview {
+        member: "podIdentityProfile/enabled",
+        wanted: Wanted::On,
+        feature: offered::POD_IDENTITY,
+        refuses: Refuses::Addon("PodIdentity"),
+    },
+];
+
+static OF_POOLS: [Preview; 2] = [
+    Preview {
+        member: "kubeletDiskType",
+        wanted: Wanted::Text("Temporary"),
+        feature: offered::KUBELET_DISK,
+        refuses: Refuses::NotRegistered,
+    },
+    Preview {
+        member: "securityProfile/sshAccess",
+        wanted: Wanted::Text("Disabled"),
+        feature: offered::DISABLE_SSH,
+        refuses: Refuses::NotEnabled,
+    },
+];
+
+/// The header that names features, as query options are named.
+const HEADER: &str = "akshttpcustomfeatures";
+
+const PREVIEW_FEATURE_NOT_REGISTERED: Code = Code::azures(400, "PreviewFeatureNotRegistered");
+const ADDON_NOT_ENABLED: Code = Code::ours(400, "PodIdentityAddonFeatureFlagNotEnabled");
+
+/// Refuses a document of a cluster that needs a feature which nobody asked for.
+pub(super) fn check_cluster(azure: &AzureState, asked: &Asked<'_>) -> Result<(), Refusal> {
+    let Some(properties) = asked.body.get("properties").filter(|_| is_document(asked)) else { return Ok(()) };
+    check(azure, asked, asked.id, properties, &OF_CLUSTERS)?;
+    for pool in items(properties, "agentPoolProfiles") {
+        let id = asked.id.child(POOLS.rsplit('/').next().unwrap_or_default(), name(pool));
+        check(azure, asked, &id, pool, &OF_POOLS)?;
+    }
+    Ok(())
+}
+
+/// The same for a pool.
+pub(super) fn check_pool(azure: &AzureState, asked: &Asked<'_>) -> Result<(), Refusal> {
+    let Some(properties) = asked.body.get("properties").filter(|_| is_document(asked)) else { return Ok(()) };
+    check(azure, asked, asked.id, properties, &OF_POOLS)
+}
+
+fn is_document(asked: &Asked<'_>) -> bool {
+    asked.method == "PUT" && asked.below.is_empty()
+}
+
+fn check(
+    azure: &AzureState,
+    asked: &Asked<'_>,
+    id: &ResourceId,
+    properties: &Value,
+    previews: &[Preview],
+) -> Result<(), Refusal> {
+    let old = azure.store.get(id).and_then(|record| record.body.get("properties"));
+    let needed = |preview: &&Preview| {
+        preview.is_in(properties)
+            && !old.is_some_and(|old| preview.is_in(old))
+            && !has(azure, asked, preview.feature)
+    };
+    previews.iter().find(needed).map_or(Ok(()), |preview| Err(preview.refusal()))
+}
+
+/// Whether a feature can be used in this request.
+fn has(azure: &AzureState, asked: &Asked<'_>, feature: &str) -> bool {
+    let subscription = asked.id.subscription_id();
+    let named = || {
+        let header = asked.query.get(HEADER).map(String::as_str).unwrap_or_default();
+        header.split(',').any(|named| named.trim().eq_ignore_ascii_case(feature))
+    };
+    is_registered(azure, subscription, feature)
+        || (named() && is_registered(azure, subscription, offered::HTTP_CUSTOM_FEATURES))
+}
+
+impl Preview {
+    fn is_in(&self, properties: &Value) -> bool {
+        let value = at(properties, self.member);
+        match self.wanted {
+            Wanted::There => value.is_some_and(|value| !value.is_null()),
+            Wanted::On => value == Some(&Value::Bool(true)),
+            Wanted::Text(text) => {
+                value.and_then(Value::as_str).is_some_and(|value| value.eq_ignore_ascii_case(text))
+            }
+        }
+    }
+
+    fn refusal(&self) -> Refusal {
+        let (feature, how) =
+            (self.feature, "Please see https://aka.ms/aks/previews for how to enable features.");
+        match self.refuses {
+            Refuses::NotRegistered => {
+                PREVIEW_FEATURE_NOT_REGISTERED.says(format_args!("Preview feature {feature} not registered."))
+            }
+            Refuses::NotEnabled => BAD_REQUEST.says(format_args!("Feature {feature} is not enabled. {how}")),
+            Refuses::Addon(addon) => ADDON_NOT_ENABLED.says(format_args!(
+                "{addon} addon is not allowed since feature '{feature}' is not enabled. {how}"
+            )),
+        }
+    }
+}
