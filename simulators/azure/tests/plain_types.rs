@@ -184,3 +184,112 @@ async fn the_catalogue_leads_from_publishers_to_versions() {
     assert_eq!(shown["properties"]["osDiskImage"]["operatingSystem"], "Linux");
     read(&client, &format!("{base}/nobody/artifacttypes/vmimage/offers")).await.refused(404, "NotFound");
 }
+
+/// What `locations/{location}/{below}` answers.
+async fn at_location(client: &Client, location: &str, below: &str) -> Reply {
+    let path =
+        format!("/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/locations/{location}/{below}");
+    client.send("GET", &format!("{path}?api-version=2024-03-03"), None, &[]).await
+}
+
+fn names(reply: Reply) -> Vec<String> {
+    let list = reply.expect(200).body;
+    list["value"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn machines_are_made_of_images_in_community_galleries() {
+    const GALLERY: &str = "ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019";
+    let client = Client::with_group(Options::default()).await;
+    let image = format!("communityGalleries/{GALLERY}/images/capi-ubun2-2404");
+    let version =
+        at_location(&client, "westeurope", &format!("{image}/versions/1.34.1")).await.expect(200).body;
+    let unique = format!("/CommunityGalleries/{GALLERY}/Images/capi-ubun2-2404/Versions/1.34.1");
+    assert_eq!(version["identifier"]["uniqueId"], unique);
+    assert_eq!(version["location"], "westeurope");
+    let definition = at_location(&client, "eastus", &image).await.expect(200).body;
+    assert_eq!(definition["properties"]["osType"], "Linux");
+    assert_eq!(names(at_location(&client, "eastus", "communityGalleries").await), [GALLERY]);
+    assert!(
+        names(at_location(&client, "eastus", &format!("{image}/versions")).await).contains(&"1.30.4".into())
+    );
+    for absent in [format!("{image}/versions/1.30.3"), format!("communityGalleries/{GALLERY}/images/none")] {
+        at_location(&client, "eastus", &absent).await.refused(404, "NotFound");
+    }
+    let subnet = client.network("10.0.0.0/16").await;
+    let nic = network_id("networkInterfaces/n");
+    let body = json!({ "location": "eastus", "properties": { "ipConfigurations": [
+        { "name": "ip", "properties": { "subnet": { "id": subnet } } }] } });
+    client.put(&nic, body).await.expect(201);
+    for (version, known) in [("1.34.1", true), ("1.30.3", false), ("1.99.0", false), ("latest", true)] {
+        let id = format!("/CommunityGalleries/{GALLERY}/Images/capi-ubun2-2404/Versions/{version}");
+        let reference = json!({ "communityGalleryImageId": id });
+        let mut set = scale_set(1, &subnet, &[]);
+        set["properties"]["virtualMachineProfile"]["storageProfile"] = json!({ "imageReference": reference });
+        let mut model = machine(&nic);
+        model["properties"]["storageProfile"]["imageReference"] = reference;
+        for (id, body) in [("virtualMachineScaleSets/s", set), ("virtualMachines/m", model)] {
+            let id = compute_id(id);
+            let reply = client.put(&id, body).await;
+            match known {
+                true => {
+                    reply.expect(201);
+                    client.delete(&id).await.expect(202);
+                }
+                false => {
+                    let refused = reply.refused(404, "GalleryImageNotFound");
+                    assert!(refused.message().contains("is not available in eastus region"));
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn galleries_are_shared_with_others_and_with_everybody() {
+    let client = Client::with_group(Options::default()).await;
+    for (name, profile) in [
+        ("own", json!({})),
+        ("ours", json!({ "permissions": "Groups" })),
+        (
+            "all",
+            json!({ "permissions": "Community", "communityGalleryInfo": { "publicNamePrefix": "open" } }),
+        ),
+    ] {
+        let gallery = compute_id(&format!("galleries/{name}"));
+        let body = json!({ "location": "eastus", "properties": { "sharingProfile": profile } });
+        client.create(&gallery, body).await;
+        let image = gallery.child("images", "i");
+        let definition = json!({ "location": "eastus", "properties": { "osType": "Linux",
+            "identifier": { "publisher": "p", "offer": "o", "sku": "s" } } });
+        client.create(&image, definition).await;
+        let version = json!({ "location": "eastus", "properties": { "storageProfile": { "osDiskImage": {} },
+            "publishingProfile": { "targetRegions": [{ "name": "West Europe" }] } } });
+        client.create(&image.child("versions", "1.0.0"), version).await;
+    }
+    let shared = names(at_location(&client, "eastus", "sharedGalleries").await);
+    assert_eq!(shared, [format!("{SUBSCRIPTION}-OURS")]);
+    let community = names(at_location(&client, "eastus", "communityGalleries").await);
+    let open = community.iter().find(|name| name.starts_with("open-")).unwrap();
+    for (location, some) in [("eastus", true), ("westeurope", true), ("westus", false)] {
+        let versions =
+            at_location(&client, location, &format!("communityGalleries/{open}/images/i/versions")).await;
+        assert_eq!(names(versions).len(), usize::from(some), "{location}");
+    }
+    let subnet = client.network("10.0.0.0/16").await;
+    for (member, id, known) in [
+        ("sharedGalleryImageId", format!("/SharedGalleries/{}/Images/i/Versions/1.0.0", shared[0]), true),
+        ("sharedGalleryImageId", format!("/SharedGalleries/{}/Images/i/Versions/2.0.0", shared[0]), false),
+        ("communityGalleryImageId", format!("/CommunityGalleries/{open}/Images/i/Versions/1.0.0"), true),
+        ("communityGalleryImageId", format!("/CommunityGalleries/{open}/Images/j/Versions/1.0.0"), false),
+    ] {
+        let mut set = scale_set(1, &subnet, &[]);
+        set["properties"]["virtualMachineProfile"]["storageProfile"] =
+            json!({ "imageReference": { member: id } });
+        let reply = client.put(&compute_id(&format!("virtualMachineScaleSets/s-{known}")), set).await;
+        match known {
+            true => assert!(matches!(reply.status, 200 | 201), "{id}"),
+            false => drop(reply.refused(404, "GalleryImageNotFound")),
+        }
+    }
+}

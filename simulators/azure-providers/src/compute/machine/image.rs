@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use crate::compute::shared::public_gallery;
 use azure_engine::code::Code;
 use azure_engine::document::text;
 use azure_engine::error::Refusal;
@@ -13,9 +14,15 @@ use azure_types::ResourceId;
 const GALLERY_IMAGE_NOT_FOUND: Code = Code::azures(404, "GalleryImageNotFound");
 const IMAGE_NOT_FOUND: Code = Code::ours(404, "ImageNotFound");
 
-/// An image that is named by an id must be there: one of the group's, or one in a gallery. Those of the marketplace and of
-/// community galleries are taken as they are named.
+/// An image that is named by an id must be there: one of the group's, or one in a gallery. Those of the marketplace are taken
+/// as they are named.
 pub(crate) fn check(azure: &AzureState, storage: &Value, location: &str) -> Result<(), Refusal> {
+    for member in ["communityGalleryImageId", "sharedGalleryImageId"] {
+        let named = text(storage, &format!("imageReference/{member}"));
+        if let Some(id) = named.filter(|id| !public_gallery::has(azure, id, location)) {
+            return Err(not_in_gallery(id, location));
+        }
+    }
     let Some(id) = text(storage, "imageReference/id").and_then(|id| ResourceId::parse(id).ok()) else {
         return Ok(());
     };
@@ -29,12 +36,18 @@ pub(crate) fn check(azure: &AzureState, storage: &Value, location: &str) -> Resu
         return Ok(());
     }
     Err(match gallery {
-        true => GALLERY_IMAGE_NOT_FOUND.says(format_args!(
-            "The gallery image {id} is not available in {location} region. Please contact image owner to replicate to \
-             this region, or change your requested region."
-        )),
-        false => IMAGE_NOT_FOUND.says(format_args!("The Image '{id}' cannot be found in '{location}' region.")),
+        true => not_in_gallery(id.as_str(), location),
+        false => {
+            IMAGE_NOT_FOUND.says(format_args!("The Image '{id}' cannot be found in '{location}' region."))
+        }
     })
+}
+
+fn not_in_gallery(id: &str, location: &str) -> Refusal {
+    GALLERY_IMAGE_NOT_FOUND.says(format_args!(
+        "The gallery image {id} is not available in {location} region. Please contact image owner to replicate to this region, \
+         or change your requested region."
+    ))
 }
 
 /// What an image holds.

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::compute::shared::catalogue;
+use crate::compute::shared::public_gallery;
 use crate::compute::shared::publishers;
 use crate::compute::shared::quota;
 use crate::compute::tables::sizes::SIZES;
@@ -24,6 +25,12 @@ pub(crate) fn answer(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<V
                 && rest.first().is_some_and(|first| first.eq_ignore_ascii_case("publishers")) =>
         {
             publishers::answer(call.subscription, &normal_location(location), rest)
+        }
+        [locations, location, rest @ ..]
+            if locations.eq_ignore_ascii_case("locations")
+                && rest.first().is_some_and(|first| first.to_ascii_lowercase().ends_with("galleries")) =>
+        {
+            public_gallery::answer(azure, &normal_location(location), rest)
         }
         [locations, location, what] if locations.eq_ignore_ascii_case("locations") => {
             let location = normal_location(location);

@@ -2,6 +2,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod catalogue;
+pub(crate) mod public_gallery;
 pub(crate) mod publishers;
 pub(crate) mod quota;
 pub(crate) mod zones;

@@ -1,6 +1,7 @@
 //! The provider's tables: budgets, latencies, limits, names, versions, sizes, and how requests are answered.
 
 pub(crate) mod budgets;
+pub(crate) mod cluster_api_images;
 pub(crate) mod codes;
 pub(crate) mod joins;
 pub(crate) mod latencies;
