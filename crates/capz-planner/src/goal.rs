@@ -27,8 +27,13 @@ pub enum Ownership {
 pub enum Upkeep {
     /// Whenever it is looked at: what differs is written.
     Always,
-    /// When it is made. Afterwards it is left as it is, unless Azure failed to make it.
+    /// When it is made. Afterwards it is left as it is, unless Azure failed to make it: then it is made again.
     Once,
+    /// When it is made. Where Azure fails to make it, that stays so and is told.
+    SingleTry,
+    /// When it is made; afterwards in these members alone, as far as Azure can change them by themselves. Other changes under
+    /// way, and what became of them, are not looked at.
+    Members(&'static [&'static str]),
 }
 
 /// What was applied by us before and is wanted no longer.
@@ -105,6 +110,16 @@ impl Goal {
     /// The same, held to only when it is made.
     pub fn once(self) -> Self {
         Self { upkeep: Upkeep::Once, ..self }
+    }
+
+    /// The same, held to like this.
+    pub fn held_to(self, upkeep: Upkeep) -> Self {
+        Self { upkeep, ..self }
+    }
+
+    /// The same, deleted without waiting for what runs on it.
+    pub fn forced(self) -> Self {
+        Self { forced: true, ..self }
     }
 
     /// The same, after these.

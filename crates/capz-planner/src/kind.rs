@@ -188,6 +188,7 @@ pub static KINDS: [Kind; 22] = [
         resource_type: "Microsoft.Compute/virtualMachines",
         api_version: COMPUTE,
         noun: "virtual machine",
+        conditional: true,
         secret: &MACHINE_SECRETS,
         ..PLAIN
     },

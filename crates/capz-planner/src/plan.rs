@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use azure_types::ResourceId;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::compare::{self, Change};
 use crate::goal::{Goal, Ownership, Upkeep};
@@ -35,6 +35,8 @@ pub struct Step {
     pub if_match: Option<String>,
     /// What is written; Null for deletions.
     pub document: Value,
+    /// Whether the document holds only the members that are to change: Azure merges it (PATCH) and keeps the others.
+    pub partial: bool,
     /// What changes, and why.
     pub changes: Vec<Change>,
     /// Whether a deletion does not wait for what runs on the target.
@@ -248,6 +250,7 @@ impl<'a> Judge<'a> {
             (Seen::Present(_), Whose::Theirs, _) => State::Foreign,
             (Seen::Present(_), Whose::Unknown, _) => State::Unknown,
             (Seen::Present(held), Whose::Ours, wanted) => match (working_on(held), wanted) {
+                (Some(Action::Update), true) if self.has_members(goal, held) => State::Reached,
                 (Some(action), _) => State::Running(action),
                 (None, true) => self.update(goal, held),
                 (None, false) => self.delete(goal, held),
@@ -287,6 +290,7 @@ impl<'a> Judge<'a> {
             target: goal.id.clone(),
             if_match: None,
             document: goal.document.clone(),
+            partial: false,
             changes: Vec::new(),
             forced: false,
         })
@@ -295,8 +299,13 @@ impl<'a> Judge<'a> {
     fn update(&self, goal: &Goal, held: &Value) -> State {
         let kind = Kind::of(&goal.id);
         let failed = provisioning_state(held).is_some_and(|state| state.eq_ignore_ascii_case("Failed"));
-        if goal.upkeep == Upkeep::Once && !failed {
-            return State::Reached;
+        match goal.upkeep {
+            Upkeep::Once | Upkeep::SingleTry if !failed => return State::Reached,
+            Upkeep::SingleTry => {
+                return State::Refused(Action::Create, "its provisioning state is Failed".to_owned());
+            }
+            Upkeep::Members(members) => return self.update_members(goal, members, held),
+            Upkeep::Once | Upkeep::Always => {}
         }
         let (mut document, mut changes) = compare::merge(kind, &goal.document, held, &goal.withdrawn);
         if changes.is_empty() && !failed {
@@ -316,8 +325,34 @@ impl<'a> Judge<'a> {
         State::Now(Step {
             action: Action::Update,
             target: goal.id.clone(),
-            if_match: kind.conditional.then(|| held["etag"].as_str().map(str::to_owned)).flatten(),
+            if_match: if_match(kind, held),
             document,
+            partial: false,
+            changes,
+            forced: false,
+        })
+    }
+
+    /// Whether what is left to hold to is as wanted, whatever else is going on.
+    fn has_members(&self, goal: &Goal, held: &Value) -> bool {
+        matches!(goal.upkeep, Upkeep::Members(members)
+            if self.update_members(goal, members, held) == State::Reached)
+    }
+
+    /// Brings some members to be as wanted, and sends no others.
+    fn update_members(&self, goal: &Goal, members: &[&str], held: &Value) -> State {
+        let kind = Kind::of(&goal.id);
+        let (document, changes) =
+            compare::merge(kind, &only(members, &goal.document), &only(members, held), &goal.withdrawn);
+        if changes.is_empty() {
+            return State::Reached;
+        }
+        State::Now(Step {
+            action: Action::Update,
+            target: goal.id.clone(),
+            if_match: if_match(kind, held),
+            document,
+            partial: true,
             changes,
             forced: false,
         })
@@ -333,6 +368,7 @@ impl<'a> Judge<'a> {
             target: goal.id.clone(),
             if_match: None,
             document: Value::Null,
+            partial: false,
             changes: Vec::new(),
             forced: goal.forced,
         })
@@ -355,6 +391,20 @@ fn shared_document(id: &ResourceId) -> Option<ResourceId> {
         (ReadBy::Parent(_), Some(parent)) => Some(parent),
         _ => Kind::of(id).children().next().map(|_| id.clone()),
     }
+}
+
+/// The version that was seen, where a write may be made conditional on it.
+fn if_match(kind: &Kind, held: &Value) -> Option<String> {
+    held["etag"].as_str().filter(|_| kind.conditional).map(str::to_owned)
+}
+
+/// A document with some of its members alone.
+fn only(members: &[&str], document: &Value) -> Value {
+    members
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), document.get(name)?.clone())))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 fn provisioning_state(document: &Value) -> Option<&str> {

@@ -6,3 +6,4 @@ mod cluster;
 mod compare;
 mod condition;
 mod deletion;
+mod upkeep;
