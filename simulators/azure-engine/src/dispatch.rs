@@ -255,6 +255,13 @@ impl AzureState {
         if !matches!(method, "GET" | "DELETE") {
             self.manager.check_registered(self, resolved.id.subscription_id(), namespace)?;
         }
+        if method != "GET" {
+            let about = resolved.below.chunks_exact(2).fold(resolved.id.clone(), |id, pair| match pair {
+                [kind, name] => id.child(kind, name),
+                _ => id,
+            });
+            self.check_guards(method, &about)?;
+        }
         if let Some(answer) = self.answer_options(request, resolved, method) {
             return answer;
         }
@@ -278,6 +285,15 @@ impl AzureState {
             self.shape(resolved, asked, &mut answer);
         }
         Ok(answer)
+    }
+
+    /// Whether the providers let something be changed.
+    ///
+    /// # Errors
+    /// What forbids it.
+    pub fn check_guards(&self, method: &str, about: &ResourceId) -> Result<(), Refusal> {
+        let mut guards = self.providers.iter().flat_map(|provider| provider.guards);
+        guards.try_for_each(|guard| guard(self, method, about))
     }
 
     /// What a resource's type answers because of query options, or although the resource is absent.

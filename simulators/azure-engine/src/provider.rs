@@ -391,6 +391,9 @@ pub struct Extension<'a> {
 /// Answers such a request; `None` where it is not this function's.
 pub type Extends = fn(&mut AzureState, &Extension<'_>) -> Option<Result<Answer, Refusal>>;
 
+/// Refuses a request that would change something, by its method and by what it is about.
+pub type Guard = fn(&AzureState, &str, &ResourceId) -> Result<(), Refusal>;
+
 /// The service behind all hosts with one suffix.
 pub struct DataPlane {
     /// What hosts end with, without the dot before it: `vault.azure.net`. What stands before it names the resource.
@@ -458,6 +461,8 @@ pub struct Provider {
     pub timetable: Option<fn() -> Box<dyn Timetable>>,
     /// What whoever writes its resources must be allowed to join.
     pub joins: &'static [Join],
+    /// What it forbids about whosever resources, groups too.
+    pub guards: &'static [Guard],
     /// Puts resources that nobody made into the store, unless they are there.
     pub given: Option<fn(&mut AzureState)>,
     /// What it does for actors beside what they can do with every resource.
@@ -484,6 +489,7 @@ impl Provider {
             envelope: &[],
             timetable: None,
             joins: &[],
+            guards: &[],
             given: None,
             acts: None,
             data_planes: &[],

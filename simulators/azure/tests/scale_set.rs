@@ -505,3 +505,33 @@ async fn system_disks_have_a_size_that_there_is() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn extensions_of_a_model_are_written_one_by_one() {
+    let client = Client::with_group(Options::default()).await;
+    let subnet = client.network("10.1.0.0/16").await;
+    let set = compute_id("virtualMachineScaleSets/set");
+    client.create(&set, scale_set(1, &subnet, &[])).await;
+    let of = |name: &str| set.child("extensions", name);
+    let extension = |settings: Value| {
+        json!({ "properties": { "publisher": "p", "type": "t", "typeHandlerVersion": "1.0",
+            "settings": settings, "protectedSettings": { "secret": "s" } } })
+    };
+    for name in ["one", "two"] {
+        let made = client.put(&of(name), extension(json!({ "of": name }))).await.expect(200).body;
+        assert_eq!((&made["name"], &made["properties"]["settings"]["of"]), (&json!(name), &json!(name)));
+        assert_eq!(made["properties"].get("protectedSettings"), None);
+    }
+    client.put(&of("one"), extension(json!({ "of": "me" }))).await.expect(200);
+    let model = client.get(&set).await.body;
+    let all = model["properties"]["virtualMachineProfile"]["extensionProfile"]["extensions"].clone();
+    let names: Vec<&str> = all.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["one", "two"]);
+    assert_eq!(all[0]["properties"]["settings"]["of"], "me");
+    client.delete(&of("two")).await.expect(202);
+    client.delete(&of("two")).await.expect(204);
+    client.get(&of("two")).await.refused(404, "ResourceNotFound");
+    client.get(&of("one")).await.expect(200);
+    let absent = compute_id("virtualMachineScaleSets/absent").child("extensions", "e");
+    assert_eq!(client.put(&absent, extension(json!({}))).await.status, 404);
+}

@@ -1,4 +1,4 @@
-//! `Microsoft.Authorization`: roles, to whom they are assigned and where, and what follows from it: whether somebody may
+//! `Microsoft.Authorization`: locks, roles, to whom they are assigned and where, and what follows from it: whether somebody may
 //! do something ("What is Azure role-based access control").
 
 mod access;
@@ -10,6 +10,7 @@ mod definition;
 mod enforcement;
 mod filter;
 mod guid;
+mod lock;
 mod needed;
 mod permission;
 mod permissions;
@@ -34,9 +35,10 @@ pub(crate) fn provider() -> Provider {
         limits: LIMITS,
         names: NAMES,
         given: Some(built_in::give),
+        guards: &[lock::check],
         ..Provider::new(
             "Microsoft.Authorization",
-            vec![&definition::RoleDefinitions, &assignment::RoleAssignments],
+            vec![&definition::RoleDefinitions, &assignment::RoleAssignments, &lock::Locks],
         )
     }
 }
@@ -46,8 +48,8 @@ static LIMITS: &[Limit] = &[
     Limit::of("authorization.customRolesPerDirectory", 5_000),
 ];
 
-/// Both types are named by GUIDs.
-static NAMES: &[NameRule] = &[NameRule { of: "*", fits: guid::is_guid, refusal: no_guid }];
+/// Definitions and assignments are named by GUIDs.
+static NAMES: &[NameRule] = &[NameRule { of: "*/role*", fits: guid::is_guid, refusal: no_guid }];
 
 const INVALID_ROLE_ASSIGNMENT_ID: Code = Code::azures(400, "InvalidRoleAssignmentId");
 const INVALID_ROLE_DEFINITION_ID: Code = Code::ours(400, "InvalidRoleDefinitionId");

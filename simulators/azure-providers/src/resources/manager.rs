@@ -63,6 +63,9 @@ impl Manager for ResourceManager {
         let body = || -> Result<Value, Refusal> {
             serde_json::from_slice(request.body).map_err(Refusal::bad_content)
         };
+        if let (false, Scope::Group(name)) = (method == "GET", scope) {
+            azure.check_guards(method, &azure.group_id(subscription, name))?;
+        }
         match (method, scope) {
             ("GET", Scope::Subscription) => Ok(read_subscription(azure, subscription)),
             ("GET", Scope::Locations) => Ok(list_locations(azure, subscription)),

@@ -4,9 +4,11 @@
 use serde_json::{Value, json};
 
 use crate::compute::machine::guest;
-use azure_engine::document::{at, name};
+use azure_engine::document::{at, items, name};
 use azure_engine::error::Refusal;
+use azure_engine::inner_request::PLATFORM;
 use azure_engine::provider::{AzureState, Record};
+use azure_types::ResourceId;
 
 /// `extensions` and `extensions/{name}` of a set.
 pub(super) fn view(azure: &AzureState, set: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
@@ -24,6 +26,36 @@ pub(super) fn view(azure: &AzureState, set: &Record, below: &[&str]) -> Option<R
         })
     };
     select(azure, set, guest::of_model(set).iter().map(shown).collect(), below)
+}
+
+/// PUT (`body`) and DELETE of one extension: the model is written with it or without it.
+pub(super) fn write(
+    azure: &mut AzureState,
+    set: &ResourceId,
+    wanted: &str,
+    body: Option<&Value>,
+) -> Result<bool, Refusal> {
+    const PROFILE: &str = "extensionProfile";
+    let Some(record) = azure.store.get(set) else { return Ok(false) };
+    // The stored document has what is never shown.
+    let mut model = record.body.clone();
+    let profile = &mut model["properties"]["virtualMachineProfile"][PROFILE];
+    let mut all = items(profile, "extensions").to_vec();
+    let there = all.iter().position(|extension| name(extension).eq_ignore_ascii_case(wanted));
+    match (body, there) {
+        (None, None) => return Ok(false),
+        (None, Some(at)) => drop(all.remove(at)),
+        (Some(body), there) => {
+            let properties = body.get("properties").cloned().unwrap_or_else(|| json!({}));
+            let extension = json!({ "name": wanted, "properties": properties });
+            match there.and_then(|at| all.get_mut(at)) {
+                Some(old) => *old = extension,
+                None => all.push(extension),
+            }
+        }
+    }
+    profile["extensions"] = all.into();
+    azure.ask(PLATFORM, "PUT", set, None, model).map(|_| true)
 }
 
 /// The same of an instance.

@@ -241,6 +241,21 @@ impl ResourceType for ScaleSets {
         }
     }
 
+    fn write_view(
+        &self,
+        azure: &mut AzureState,
+        id: &ResourceId,
+        below: &[&str],
+        body: Option<&Value>,
+    ) -> Option<Result<bool, Refusal>> {
+        match below {
+            [view, wanted] if view.eq_ignore_ascii_case("extensions") => {
+                Some(extension::write(azure, id, wanted, body))
+            }
+            _ => None,
+        }
+    }
+
     fn act(
         &self,
         azure: &mut AzureState,

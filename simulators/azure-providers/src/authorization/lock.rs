@@ -1,0 +1,90 @@
+//! Locks: what lies where one is cannot be deleted, or not even changed ("Lock your Azure resources to protect your
+//! infrastructure").
+
+use azure_engine::document::text;
+use azure_engine::error::{Code, Refusal};
+use azure_engine::member_table::Holds::{Anything, Text, Word};
+use azure_engine::member_table::Member;
+use azure_engine::provider::{AzureState, Expand, Listing, Protocol, Record, ResourceType};
+use azure_types::ResourceId;
+use serde_json::Value;
+
+use super::protocol::protocol;
+
+const RESOURCE_TYPE: &str = "Microsoft.Authorization/locks";
+const READ_ONLY: &str = "ReadOnly";
+
+const SCOPE_LOCKED: Code = Code::azures(409, "ScopeLocked");
+
+pub(super) struct Locks;
+
+const PROTOCOL: Protocol = Protocol {
+    api_versions: &["2020-05-01", "2017-04-01", "2016-09-01", "2015-01-01"],
+    shows_deleted: false,
+    ..protocol(RESOURCE_TYPE, "ManagementLock")
+};
+
+static MEMBERS: [Member; 3] = [
+    Member::new("level", Word(&["NotSpecified", "CanNotDelete", READ_ONLY], true)).required(),
+    Member::new("notes", Text),
+    Member::new("owners", Anything),
+];
+
+impl ResourceType for Locks {
+    fn protocol(&self) -> &'static Protocol {
+        &PROTOCOL
+    }
+
+    fn members(&self) -> &'static [Member] {
+        &MEMBERS
+    }
+
+    fn gather<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
+        Some(azure.store.of_type_below(RESOURCE_TYPE, &ResourceId::subscription(scope.subscription_id())))
+    }
+
+    /// Locks of the scope and of what lies in it.
+    fn listed(&self, azure: &AzureState, record: &Record, listing: &Listing<'_>) -> Option<Value> {
+        let scope = record.id.parent()?;
+        let filter = listing.query.get("$filter").map(|filter| filter.replace(' ', "").to_ascii_lowercase());
+        let fits = match filter.as_deref() {
+            Some("atscope()") => scope == *listing.scope,
+            _ => scope.is_within(listing.scope),
+        };
+        fits.then(|| azure.present(record, Expand::default()))
+    }
+}
+
+/// Refuses what a lock forbids: to delete what is locked or holds something that is, and to change what may only be read.
+///
+/// # Errors
+/// `ScopeLocked`, with the scopes of the locks.
+pub(super) fn check(azure: &AzureState, method: &str, id: &ResourceId) -> Result<(), Refusal> {
+    if id.resource_type().eq_ignore_ascii_case(RESOURCE_TYPE) {
+        return Ok(());
+    }
+    let deletes = method == "DELETE";
+    let locks = azure.store.of_type_below(RESOURCE_TYPE, &ResourceId::subscription(id.subscription_id()));
+    let held = |lock: &&Record| {
+        let only_read = text(&lock.body, "properties/level") == Some(READ_ONLY);
+        let scope = lock.id.parent();
+        scope.is_some_and(|scope| {
+            (deletes || only_read) && (id.is_within(&scope) || deletes && scope.is_within(id))
+        })
+    };
+    let mut scopes: Vec<String> = locks
+        .iter()
+        .filter(|lock| held(lock))
+        .filter_map(|lock| Some(lock.id.parent()?.to_string()))
+        .collect();
+    scopes.dedup();
+    if scopes.is_empty() {
+        return Ok(());
+    }
+    let operation = if deletes { "delete" } else { "write" };
+    Err(SCOPE_LOCKED.says(format_args!(
+        "The scope '{id}' cannot perform {operation} operation because following scope(s) are locked: '{}'. Please remove the \
+         lock and try again.",
+        scopes.join(",")
+    )))
+}
