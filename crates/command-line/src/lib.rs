@@ -7,6 +7,7 @@ mod reading;
 mod refusal;
 
 pub use accepted::{Accepted, Takes};
+pub use cloud_config::keys::nearest;
 pub use problem::Problem;
 pub use reading::{describe, read};
 pub use refusal::{Part, Refused, last_words};

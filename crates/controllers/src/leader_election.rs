@@ -54,6 +54,8 @@ pub struct Config {
     pub name: String,
     /// This process, in form [`identity`].
     pub identity: String,
+    /// The program, as events name their source.
+    pub component: &'static str,
     /// How long others leave a silent leader alone (`--leader-elect-lease-duration`).
     pub lease_duration: Duration,
     /// How long after its last success a leader stops (`--leader-elect-renew-deadline`).
@@ -69,6 +71,7 @@ impl Config {
             namespace: "kube-system".to_owned(),
             name: "cloud-controller-manager".to_owned(),
             identity: identity.into(),
+            component: "cloud-controller-manager",
             lease_duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
@@ -217,7 +220,7 @@ impl Elector {
             self.client.clone(),
             self.clock.clone(),
             "",
-            "cloud-controller-manager",
+            self.config.component,
             Arc::clone(&self.observer),
         );
         let ended = CancellationToken::new();

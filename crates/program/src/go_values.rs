@@ -1,5 +1,6 @@
 //! Values as Go programs take them on the command line, since manifests are written for those.
 
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
 /// Reads a duration such as `10s`, `1h30m`, `1.5h`, `100ms` or `0`.
@@ -45,6 +46,23 @@ pub fn truth(text: &str) -> Result<bool, String> {
     k8s::parse_bool(text).ok_or_else(|| format!("`{text}` is neither true nor false"))
 }
 
+/// Reads where to listen: `:8443`, `localhost:8443`, `0.0.0.0:8443`; none for `0` and an empty text, which mean nowhere.
+///
+/// # Errors
+/// A sentence that tells what to write.
+pub fn listen_address(text: &str) -> Result<Option<SocketAddr>, String> {
+    if matches!(text, "" | "0") {
+        return Ok(None);
+    }
+    let wrong = || format!("`{text}` is no address to listen on; write for example :8443 or 127.0.0.1:8443");
+    if let Some(port) = text.strip_prefix(':') {
+        let port = port.parse().map_err(|_| wrong())?;
+        return Ok(Some(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))));
+    }
+    let mut found = text.to_socket_addrs().map_err(|_| wrong())?;
+    found.next().map(Some).ok_or_else(wrong)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +81,23 @@ mod tests {
         }
         for text in ["", "10", "s", "1 h", "-5s", "1x", "1.2.3s"] {
             assert!(duration(text).unwrap_err().contains("is no duration"), "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_read_as_go_reads_them() {
+        let read = |text| listen_address(text).map(|found| found.map(|address| address.to_string()));
+        for (text, address) in
+            [(":8443", "0.0.0.0:8443"), ("127.0.0.1:0", "127.0.0.1:0"), ("[::1]:80", "[::1]:80")]
+        {
+            assert_eq!(read(text), Ok(Some(address.to_owned())), "{text}");
+        }
+        assert_eq!((read(""), read("0")), (Ok(None), Ok(None)));
+        assert!(
+            listen_address("localhost:9").is_ok_and(|found| found.is_some_and(|it| it.ip().is_loopback()))
+        );
+        for text in ["8443", ":", ":99999", "here", "a b:1"] {
+            assert!(read(text).unwrap_err().contains("is no address"), "{text}");
         }
     }
 

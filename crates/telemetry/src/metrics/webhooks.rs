@@ -15,12 +15,12 @@ const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Asked {
-    webhook: &'static str,
+    webhook: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Answered {
-    webhook: &'static str,
+    webhook: String,
     code: u16,
 }
 
@@ -59,15 +59,15 @@ impl WebhookMetrics {
     }
 
     /// A question came to the webhook at this path.
-    pub fn asked(&self, webhook: &'static str) {
-        self.in_flight.get_or_create(&Asked { webhook }).inc();
+    pub fn asked(&self, webhook: &str) {
+        self.in_flight.get_or_create(&Asked { webhook: webhook.to_owned() }).inc();
     }
 
     /// It was answered with this HTTP status.
-    pub fn answered(&self, webhook: &'static str, code: u16, took: Duration) {
-        self.in_flight.get_or_create(&Asked { webhook }).dec();
-        self.latency.get_or_create(&Asked { webhook }).observe(took.as_secs_f64());
-        self.answered.get_or_create(&Answered { webhook, code }).inc();
+    pub fn answered(&self, webhook: &str, code: u16, took: Duration) {
+        self.in_flight.get_or_create(&Asked { webhook: webhook.to_owned() }).dec();
+        self.latency.get_or_create(&Asked { webhook: webhook.to_owned() }).observe(took.as_secs_f64());
+        self.answered.get_or_create(&Answered { webhook: webhook.to_owned(), code }).inc();
     }
 }
 

@@ -1,0 +1,35 @@
+//! Flags that are accepted and change nothing, because manifests pass them: each under the reason for it, which the log and
+//! `--help` give.
+
+use command_line::Accepted;
+use command_line::Takes::{Boolean, Value};
+
+/// The flags by reason.
+pub(super) const ACCEPTED: Accepted = Accepted(&[
+    (
+        "deprecated and no longer needed: the kind of a bootstrap configuration is read from its owner",
+        &[("bootstrap-config-gvk", Value)],
+    ),
+    ("there is no profiling endpoint", &[("profiler-address", Value)]),
+    (
+        "no spans are sent: what happens stands in the log, in metrics and in events",
+        &[("enable-tracing", Boolean)],
+    ),
+    ("one verbosity holds for the whole program", &[("vmodule", Value), ("log_backtrace_at", Value)]),
+    (
+        "log lines have one form and go to standard error",
+        &[
+            ("add_dir_header", Boolean),
+            ("alsologtostderr", Boolean),
+            ("legacy_stderr_threshold_behavior", Boolean),
+            ("log_dir", Value),
+            ("log_file", Value),
+            ("log_file_max_size", Value),
+            ("logtostderr", Boolean),
+            ("one_output", Boolean),
+            ("skip_headers", Boolean),
+            ("skip_log_headers", Boolean),
+            ("stderrthreshold", Value),
+        ],
+    ),
+]);

@@ -1,0 +1,286 @@
+//! The command line: every flag of the program that this one replaces, spelled and parsed as there.
+//!
+//! Flags without an effect here stay accepted; they stand in the table of `accepted`, each with the reason.
+
+mod accepted;
+mod problems;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use capz::{Concurrency, Endpoints, Gates, Settings, Timeouts};
+use clap::builder::ArgAction;
+use clap::{Args as _, Command, FromArgMatches as _};
+use command_line::{Instead, Problem, describe};
+use controllers::leader_election;
+use program::go_values::{duration, listen_address, truth};
+use program::surroundings::Surroundings;
+use telemetry::tls::{Certificate, Suites, TlsOptions};
+
+use accepted::ACCEPTED;
+
+/// The Lease that replicas hold in turn, those of the program that this one replaces among them.
+const LEASE: &str = "controller-leader-election-capz";
+
+/// What the subcommand `migrate-aso-crds` says.
+pub const NOTHING_TO_MIGRATE: &str = "nothing to migrate: this program makes Azure's resources by itself, and no Azure \
+                                      Service Operator stands beside it whose definitions could be outdated";
+
+/// The flags that have an effect.
+#[derive(Debug, Clone, PartialEq, clap::Args)]
+#[command(next_help_heading = "Clusters")]
+pub struct Flags {
+    /// The only namespace whose objects are looked at; all without it.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub namespace: String,
+    /// The value that the label cluster.x-k8s.io/watch-filter of objects must have; any without it.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub watch_filter: String,
+    /// Features to turn on and off, such as EdgeZone=true,MachinePool=false.
+    #[arg(long, value_delimiter = ',', action = ArgAction::Append)]
+    pub feature_gates: Vec<String>,
+    /// Controllers to leave out: DisableASOSecretController, DisableAzureJSONMachineController.
+    #[arg(long, value_delimiter = ',', action = ArgAction::Append)]
+    pub disable_controllers_or_webhooks: Vec<String>,
+    /// How to reach the Kubernetes API; without it KUBECONFIG, the pod's service account, or ~/.kube/config.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub kubeconfig: String,
+    /// How many AzureClusters are worked on at once.
+    #[arg(help_heading = "Pace", long, default_value_t = 10)]
+    pub azurecluster_concurrency: usize,
+    /// How many AzureMachines are worked on at once.
+    #[arg(help_heading = "Pace", long, default_value_t = 10)]
+    pub azuremachine_concurrency: usize,
+    /// How many AzureMachinePools are worked on at once.
+    #[arg(help_heading = "Pace", long, default_value_t = 10)]
+    pub azuremachinepool_concurrency: usize,
+    /// How many AzureMachinePoolMachines are worked on at once.
+    #[arg(help_heading = "Pace", long, default_value_t = 10)]
+    pub azuremachinepoolmachine_concurrency: usize,
+    /// How long an object rests after it was found as it should be.
+    #[arg(help_heading = "Pace", long, default_value = "10s", value_parser = duration)]
+    pub debouncing_timer: Duration,
+    /// How often all objects are looked at where nothing happens.
+    #[arg(help_heading = "Pace", long, default_value = "10m", value_parser = duration)]
+    pub sync_period: Duration,
+    /// How long one look at one object may take, with all that follows.
+    #[arg(help_heading = "Pace", long, default_value = "90m", value_parser = duration)]
+    pub reconcile_timeout: Duration,
+    /// How long what belongs to one kind of resource may take within it.
+    #[arg(help_heading = "Pace", long, default_value = "12s", value_parser = duration)]
+    pub service_reconcile_timeout: Duration,
+    /// After which time a call to Azure counts as a long-running operation.
+    #[arg(help_heading = "Pace", long, default_value = "2s", value_parser = duration)]
+    pub api_call_timeout: Duration,
+    /// How long to wait after a failure that names no time by itself.
+    #[arg(help_heading = "Pace", long, default_value = "15s", value_parser = duration)]
+    pub reconciler_requeue: Duration,
+    /// Whether replicas elect the one that works. Webhooks are answered by all.
+    #[arg(help_heading = "Leader election", long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
+    pub leader_elect: bool,
+    /// The namespace of the Lease that they elect with; their own without it.
+    #[arg(help_heading = "Leader election", long, default_value = "", hide_default_value = true)]
+    pub leader_election_namespace: String,
+    /// How long others wait before they take over from a silent leader.
+    #[arg(help_heading = "Leader election", long, default_value = "15s", value_parser = duration)]
+    pub leader_elect_lease_duration: Duration,
+    /// How long a leader tries to renew before it gives up.
+    #[arg(help_heading = "Leader election", long, default_value = "10s", value_parser = duration)]
+    pub leader_elect_renew_deadline: Duration,
+    /// How long to wait between two tries.
+    #[arg(help_heading = "Leader election", long, default_value = "2s", value_parser = duration)]
+    pub leader_elect_retry_period: Duration,
+    /// The HTTPS port of webhooks; 0 for 9443.
+    #[arg(help_heading = "Webhooks", long, default_value_t = 9443)]
+    pub webhook_port: u16,
+    /// The folder of tls.crt and tls.key, which are read again when they change.
+    #[arg(help_heading = "Webhooks", long, default_value = "/tmp/k8s-webhook-server/serving-certs/")]
+    pub webhook_cert_dir: PathBuf,
+    /// Where /healthz and /readyz are served, over HTTP; 0 for nowhere.
+    #[arg(help_heading = "Health checks and metrics", long, default_value = ":9440")]
+    pub health_addr: String,
+    /// Where metrics are served, over HTTPS and for callers that the cluster authorizes; 0 for nowhere.
+    #[arg(help_heading = "Health checks and metrics", long, default_value = ":8443")]
+    pub diagnostics_address: String,
+    /// Whether metrics are served over HTTP, and for everybody.
+    #[arg(help_heading = "Health checks and metrics", long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
+    pub insecure_diagnostics: bool,
+    /// The lowest version of TLS of webhooks and metrics: VersionTLS12 or VersionTLS13.
+    #[arg(help_heading = "Health checks and metrics", long, default_value = "VersionTLS12")]
+    pub tls_min_version: String,
+    /// The cipher suites of TLS 1.2 of webhooks and metrics, by Go's names; all good ones without it.
+    #[arg(help_heading = "Health checks and metrics", long, value_delimiter = ',', action = ArgAction::Append)]
+    pub tls_cipher_suites: Vec<String>,
+    /// How much to log: 2 changes, 4 debugging.
+    #[arg(help_heading = "Logging", short = 'v', long = "v", default_value_t = 0)]
+    pub verbosity: u8,
+}
+
+/// A command line that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandLine {
+    /// The flags that have an effect.
+    pub flags: Flags,
+    /// Accepted flags that somebody gave, under the reason why they change nothing.
+    pub without_effect: Vec<(Vec<&'static str>, &'static str)>,
+    /// Arguments that say nothing. The flags are as without them.
+    pub misread: Vec<Problem>,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub enum Start {
+    /// Run the manager.
+    Manager(Box<CommandLine>),
+    /// `migrate-aso-crds`, which an init container of the program that this one replaces asks for.
+    MigrateAsoCrds,
+}
+
+/// Reads a command line, the program's name first.
+///
+/// # Errors
+/// [`Instead`], where help was asked for. What is wrong is among [`CommandLine::problems`].
+pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I) -> Result<Start, Instead> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if arguments.get(1).is_some_and(|first| first == "migrate-aso-crds") {
+        return Ok(Start::MigrateAsoCrds);
+    }
+    let (matches, misread) = command_line::read(&command(), arguments)?;
+    let flags = Flags::from_arg_matches(&matches).map_err(|error| Instead::Refuse(describe(&error)))?;
+    Ok(Start::Manager(Box::new(CommandLine { flags, without_effect: ACCEPTED.given(&matches), misread })))
+}
+
+fn command() -> Command {
+    let base = Command::new("capz-controller-manager").args_override_self(true).disable_version_flag(true);
+    Flags::augment_args(base).args(ACCEPTED.arguments()).about(
+        "Keeps clusters on Azure as Cluster API's objects declare them.\n\n\
+         All flags of the program that it replaces are accepted. Below come first those that change something, then \
+         those that do not, each group with the reason. The subcommand migrate-aso-crds does nothing.",
+    )
+}
+
+impl CommandLine {
+    /// What the controllers are told.
+    pub fn settings(&self, surroundings: &Surroundings) -> Settings {
+        let flags = &self.flags;
+        let named = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let is_disabled =
+            |name: &str| flags.disable_controllers_or_webhooks.iter().any(|entry| entry == name);
+        let defaults = Settings::default();
+        let token = surroundings.variable("AZURE_FEDERATED_TOKEN_FILE");
+        Settings {
+            namespace: named(&flags.namespace),
+            watch_filter: named(&flags.watch_filter),
+            concurrency: Concurrency {
+                clusters: flags.azurecluster_concurrency.max(1),
+                machines: flags.azuremachine_concurrency.max(1),
+                pools: flags.azuremachinepool_concurrency.max(1),
+                pool_machines: flags.azuremachinepoolmachine_concurrency.max(1),
+            },
+            debouncing: flags.debouncing_timer,
+            sync_period: flags.sync_period,
+            timeouts: Timeouts {
+                reconcile: flags.reconcile_timeout,
+                service: flags.service_reconcile_timeout,
+                call: flags.api_call_timeout,
+                requeue: flags.reconciler_requeue,
+            },
+            // They were judged before.
+            gates: self.gates().unwrap_or_default(),
+            machine_secrets: !is_disabled(problems::DISABLE_MACHINE_SECRETS),
+            aso_secrets: !is_disabled(problems::DISABLE_ASO_SECRETS),
+            // Secrets that people write with echo end with a line break.
+            subscription: surroundings.variable("AZURE_SUBSCRIPTION_ID").and_then(|text| named(text.trim())),
+            federated_token_file: token.map_or(defaults.federated_token_file, PathBuf::from),
+            endpoints: Endpoints {
+                authority_host: surroundings.variable("AZURE_AUTHORITY_HOST"),
+                resource_manager: surroundings.variable("AZURE_RESOURCE_MANAGER_ENDPOINT"),
+                audience: surroundings.variable("AZURE_RESOURCE_MANAGER_AUDIENCE"),
+            },
+        }
+    }
+
+    fn disabled(&self) -> impl Iterator<Item = &str> {
+        let entries = self.flags.disable_controllers_or_webhooks.iter().map(String::as_str);
+        entries.map(str::trim).filter(|entry| !entry.is_empty())
+    }
+
+    fn gates(&self) -> Result<Gates, capz::GateError> {
+        Gates::parse(&self.flags.feature_gates.join(","), |value| truth(value).ok())
+    }
+
+    /// The lease that replicas hold in turn, for a process of this name in this namespace.
+    pub fn election(&self, namespace: String, identity: String) -> leader_election::Config {
+        let flags = &self.flags;
+        leader_election::Config {
+            namespace: match flags.leader_election_namespace.as_str() {
+                "" => namespace,
+                given => given.to_owned(),
+            },
+            name: LEASE.to_owned(),
+            component: "capz-controller-manager",
+            lease_duration: flags.leader_elect_lease_duration,
+            renew_deadline: flags.leader_elect_renew_deadline,
+            retry_period: flags.leader_elect_retry_period,
+            ..leader_election::Config::new(identity)
+        }
+    }
+
+    /// How a port of ours speaks TLS.
+    pub fn tls(&self, certificate: Certificate) -> TlsOptions {
+        TlsOptions {
+            certificate,
+            only_tls13: self.flags.tls_min_version == "VersionTLS13",
+            // They were judged before.
+            suites: self.suites().unwrap_or_default(),
+            ..TlsOptions::default()
+        }
+    }
+
+    fn suites(&self) -> Result<Suites, String> {
+        let names = self.flags.tls_cipher_suites.iter().map(|name| name.trim());
+        Suites::named(names.filter(|name| !name.is_empty()))
+    }
+
+    /// Where health checks are served; none for nowhere.
+    ///
+    /// # Errors
+    /// It is no address.
+    pub fn health_address(&self) -> Result<Option<SocketAddr>, String> {
+        listen_address(&self.flags.health_addr)
+    }
+
+    /// Where metrics are served; none for nowhere.
+    ///
+    /// # Errors
+    /// It is no address.
+    pub fn diagnostics_address(&self) -> Result<Option<SocketAddr>, String> {
+        listen_address(&self.flags.diagnostics_address)
+    }
+
+    /// Where webhooks are served.
+    pub fn webhook_address(&self) -> SocketAddr {
+        let port = if self.flags.webhook_port == 0 { 9443 } else { self.flags.webhook_port };
+        SocketAddr::from((std::net::Ipv4Addr::UNSPECIFIED, port))
+    }
+
+    /// The kubeconfig, in the order of controller-runtime: the flag, the environment, the pod's service account (an empty
+    /// path), the user's own.
+    pub fn kubeconfig(&self, surroundings: &Surroundings) -> String {
+        let given = Some(self.flags.kubeconfig.clone()).filter(|path| !path.is_empty());
+        let own = || {
+            let home = PathBuf::from(surroundings.variable("HOME")?);
+            let path = home.join(".kube/config");
+            path.exists().then(|| path.to_string_lossy().into_owned())
+        };
+        let in_pod = surroundings.variable("KUBERNETES_SERVICE_HOST").is_some();
+        given
+            .or_else(|| surroundings.variable("KUBECONFIG"))
+            .or_else(|| if in_pod { None } else { own() })
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,174 @@
+//! From a command line to a running manager: wiring, nothing else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use command_line::Refused;
+use controllers::leader_election::{self, Elector};
+use kube::Client;
+use program::kubernetes::{self, Address};
+use program::surroundings::Surroundings;
+use telemetry::delegated::DelegatedAuthorizer;
+use telemetry::health::{Check, Health};
+use telemetry::metrics::{Metrics, WebhookMetrics};
+use telemetry::server::{self, Listening, Readers, metrics_router};
+use telemetry::tls::Certificate;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::flags::CommandLine;
+use crate::lead::lead;
+use crate::webhooks::{Lookups, Webhooks};
+
+/// Who we are to the Kubernetes API; audit logs and priority rules of clusters know it.
+const USER_AGENT: &str = "cluster-api-provider-azure-manager";
+
+/// How long webhooks go on after the stop. Services need a moment to learn that a pod goes, and whoever asks it meanwhile
+/// would be refused.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Runs the manager until `stop`.
+///
+/// # Errors
+/// One line that names the flag or address and the remedy, or [`Refused`] with a line for each; the process should exit
+/// with 1.
+pub async fn run(
+    line: CommandLine,
+    surroundings: Surroundings,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    for (flags, reason) in &line.without_effect {
+        tracing::warn!(flags = flags.join(","), reason, "Flags accepted without effect");
+    }
+    let problems: Vec<String> = line.problems().iter().map(ToString::to_string).collect();
+    if !problems.is_empty() {
+        return Err(Refused::one("the command line", problems).into());
+    }
+    // Nothing is held and nothing was written yet: a stop may come at any point of this.
+    let Some(client) = stop.run_until_cancelled(connect(&line, &surroundings)).await else { return Ok(()) };
+    let client = client?;
+    let settings = line.settings(&surroundings);
+    let metrics = Metrics::default();
+    let serving = CancellationToken::new();
+    let _stops_serving = serving.clone().drop_guard();
+    let webhooks = Webhooks {
+        gates: settings.gates.of_admission(),
+        lookups: Lookups::new(client.clone(), settings.subscription.clone()),
+        metrics: WebhookMetrics::of(&metrics),
+    };
+    let webhooks = Arc::new(serve_webhooks(&line, &webhooks, &serving).await?);
+    serve_diagnostics(&line, &client, &metrics, &serving).await?;
+    let elector = match line.flags.leader_elect {
+        false => None,
+        true => {
+            let namespace = surroundings.variable("POD_NAMESPACE");
+            let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+            let election = line.election(namespace, leader_election::identity(&surroundings.host_name()));
+            let clock = controllers::Clock::system();
+            Some(Elector::new(client.clone(), election, clock, Arc::new(Leading(metrics.clone())))?)
+        }
+    };
+    serve_health(&line, &webhooks, elector.as_ref(), &serving).await?;
+
+    let led = async {
+        match elector {
+            None => lead(client, settings, stop.clone()).await,
+            Some(elector) => {
+                let led =
+                    elector.run(stop.clone(), async move |stop| lead(client, settings, stop).await).await?;
+                led.unwrap_or(Ok(()))
+            }
+        }
+    };
+    let outcome = led.await;
+    // Whoever has lost the lease goes at once.
+    if outcome.is_ok() {
+        sleep(LINGER).await;
+    }
+    serving.cancel();
+    webhooks.ended().await;
+    outcome
+}
+
+async fn connect(line: &CommandLine, surroundings: &Surroundings) -> anyhow::Result<Client> {
+    let kubeconfig = line.kubeconfig(surroundings);
+    let address = Address { kubeconfig: &kubeconfig, master: "", agent: Some(USER_AGENT) };
+    kubernetes::connect(&address, &surroundings.proxy()?).await
+}
+
+async fn serve_webhooks(
+    line: &CommandLine,
+    webhooks: &Webhooks,
+    stop: &CancellationToken,
+) -> anyhow::Result<Listening> {
+    let folder = &line.flags.webhook_cert_dir;
+    let certificate = Certificate::Files { certificate: folder.join("tls.crt"), key: folder.join("tls.key") };
+    let tls = line.tls(certificate);
+    if !tls.suites.left_out.is_empty() {
+        let suites = tls.suites.left_out.join(",");
+        tracing::warn!(
+            suites,
+            "Cipher suites without forward secrecy or authenticated encryption are not offered"
+        );
+    }
+    let asked = (line.webhook_address(), "--webhook-port");
+    let listening = server::serve(webhooks.router(), asked, Some(&tls), stop.clone()).await?;
+    tracing::info!(address = %listening.address, "Serving webhooks");
+    Ok(listening)
+}
+
+async fn serve_diagnostics(
+    line: &CommandLine,
+    client: &Client,
+    metrics: &Metrics,
+    stop: &CancellationToken,
+) -> anyhow::Result<()> {
+    // Addresses were judged before.
+    let Ok(Some(address)) = line.diagnostics_address() else { return Ok(()) };
+    let (readers, tls) = match line.flags.insecure_diagnostics {
+        true => (Readers::Everyone, None),
+        false => (
+            Readers::Authorized(Arc::new(DelegatedAuthorizer::new(client))),
+            Some(line.tls(Certificate::SelfSigned)),
+        ),
+    };
+    let router = metrics_router(metrics.clone(), readers);
+    let asked = (address, "--diagnostics-address");
+    let listening = server::serve(router, asked, tls.as_ref(), stop.clone()).await?;
+    tracing::info!(address = %listening.address, "Serving metrics");
+    Ok(())
+}
+
+async fn serve_health(
+    line: &CommandLine,
+    webhooks: &Arc<Listening>,
+    elector: Option<&Elector>,
+    stop: &CancellationToken,
+) -> anyhow::Result<()> {
+    let Ok(Some(address)) = line.health_address() else { return Ok(()) };
+    let webhooks = Arc::clone(webhooks);
+    let mut checks = vec![Check {
+        name: "webhook".to_owned(),
+        ask: Arc::new(move || match webhooks.is_open() {
+            true => Ok(()),
+            false => Err("the webhook server has stopped".to_owned()),
+        }),
+    }];
+    if let Some(check) = elector.map(Elector::health_check) {
+        checks.push(Check { name: check.name().to_owned(), ask: Arc::new(move || check.check()) });
+    }
+    let health = Health::new(move || checks.clone(), &["webhook"]);
+    let asked = (address, "--health-addr");
+    let listening = server::serve(health.router(), asked, None, stop.clone()).await?;
+    tracing::info!(address = %listening.address, "Serving health checks");
+    Ok(())
+}
+
+/// Tells who leads.
+struct Leading(Metrics);
+
+impl controllers::Observer for Leading {
+    fn leading(&self, lease: &str, leads: bool) {
+        self.0.leading(lease, leads);
+    }
+}

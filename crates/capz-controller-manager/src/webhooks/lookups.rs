@@ -1,0 +1,180 @@
+//! What some rules need to know of other objects, read when it is needed and no earlier: from the API server, whose cache
+//! this process does not have on every replica.
+
+use std::time::Duration;
+
+use capz_api::Lookup;
+use capz_api::admission::Needs;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
+use kube::{Api, Client};
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+/// Objects of one manifest come one after the other: what is not there yet is looked for again until then. The API server
+/// waits 10 s for the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The rest between two looks.
+const REST: Duration = Duration::from_millis(500);
+
+/// Cluster API's versions that we can read; what is read is the same in both.
+const CORE_VERSIONS: [&str; 2] = ["v1beta2", "v1beta1"];
+
+/// Whoever looks things up.
+#[derive(Clone)]
+pub struct Lookups {
+    client: Client,
+    /// The subscription of clusters that name none.
+    subscription: Option<String>,
+}
+
+/// What was looked up for one object.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) subscription: Lookup<String>,
+    pub(super) pool_version: Lookup<String>,
+}
+
+impl Lookups {
+    /// Looks things up through `client`; clusters that name no subscription are in this one.
+    pub fn new(client: Client, subscription: Option<String>) -> Self {
+        Self { client, subscription }
+    }
+
+    /// What is needed to judge an object of a kind.
+    pub(super) async fn find(&self, kind: &str, object: &Value, needs: Needs) -> Found {
+        let mut found = Found::default();
+        if needs == Needs::default() {
+            return found;
+        }
+        let deadline = Instant::now() + PATIENCE;
+        let pool = if kind == "AzureMachinePool" {
+            Some(until(deadline, || self.machine_pool(object)).await)
+        } else {
+            None
+        };
+        if needs.pool_version {
+            found.pool_version = lookup(
+                pool.clone().unwrap_or_else(|| Err("the object is no pool".to_owned())).and_then(|pool| {
+                    text(
+                        &pool,
+                        "/spec/template/spec/version",
+                        "the MachinePool names no version of Kubernetes",
+                    )
+                }),
+            );
+        }
+        if needs.subscription {
+            let cluster = match pool {
+                Some(pool) => {
+                    pool.and_then(|pool| text(&pool, "/spec/clusterName", "the MachinePool names no cluster"))
+                }
+                None => cluster_of(object),
+            };
+            found.subscription = lookup(match cluster {
+                Ok(cluster) => until(deadline, || self.subscription(object, &cluster)).await,
+                Err(why) => Err(why),
+            });
+        }
+        found
+    }
+
+    /// The MachinePool that an AzureMachinePool is made for: the one that refers to it.
+    async fn machine_pool(&self, object: &Value) -> Result<Value, String> {
+        let (namespace, name) = place(object);
+        let pools = self.core("MachinePool", "machinepools", &namespace, None).await?;
+        let is_for = |pool: &Value| {
+            let reference = &pool["spec"]["template"]["spec"]["infrastructureRef"];
+            reference["kind"] == "AzureMachinePool" && reference["name"] == name
+        };
+        pools
+            .into_iter()
+            .find(is_for)
+            .ok_or_else(|| format!("no MachinePool in {namespace} refers to {name}"))
+    }
+
+    /// The subscription that a cluster is in.
+    async fn subscription(&self, object: &Value, cluster: &str) -> Result<String, String> {
+        let (namespace, _) = place(object);
+        let found = self.core("Cluster", "clusters", &namespace, Some(cluster)).await?;
+        let found = found.first().ok_or_else(|| format!("there is no Cluster {namespace}/{cluster}"))?;
+        let name = text(found, "/spec/infrastructureRef/name", "the Cluster refers to no AzureCluster")?;
+        let kind = GroupVersionKind::gvk(capz_api::crd::GROUP, capz_api::crd::VERSION, "AzureCluster");
+        let kind = ApiResource::from_gvk_with_plural(&kind, "azureclusters");
+        let clusters: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &namespace, &kind);
+        let cluster = clusters.get_opt(&name).await.map_err(|error| error.to_string())?;
+        let cluster = cluster.ok_or_else(|| format!("there is no AzureCluster {namespace}/{name}"))?;
+        match cluster.data["spec"]["subscriptionID"].as_str() {
+            Some(subscription) if !subscription.is_empty() => Ok(subscription.to_owned()),
+            _ => self.subscription.clone().ok_or_else(|| {
+                format!("AzureCluster {namespace}/{name} names no subscription, and AZURE_SUBSCRIPTION_ID is not set")
+            }),
+        }
+    }
+
+    /// Objects of Cluster API, in whichever version it serves them.
+    async fn core(
+        &self,
+        kind: &str,
+        plural: &str,
+        namespace: &str,
+        name: Option<&str>,
+    ) -> Result<Vec<Value>, String> {
+        let mut parameters = ListParams::default();
+        if let Some(name) = name {
+            parameters = parameters.fields(&format!("metadata.name={name}"));
+        }
+        for version in CORE_VERSIONS {
+            let kind = GroupVersionKind::gvk("cluster.x-k8s.io", version, kind);
+            let kind = ApiResource::from_gvk_with_plural(&kind, plural);
+            let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &kind);
+            match api.list(&parameters).await {
+                Ok(list) => return Ok(list.items.into_iter().map(|object| object.data).collect()),
+                // It does not serve this version.
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Err(format!("Cluster API, which has the kind {kind}, is not installed"))
+    }
+}
+
+fn lookup(found: Result<String, String>) -> Lookup<String> {
+    match found {
+        Ok(found) => Lookup::Found(found),
+        Err(why) => Lookup::Failed(why),
+    }
+}
+
+/// Asks until there is an answer, or the deadline has come.
+async fn until<T, F: Future<Output = Result<T, String>>>(
+    deadline: Instant,
+    ask: impl Fn() -> F,
+) -> Result<T, String> {
+    loop {
+        match tokio::time::timeout_at(deadline, ask()).await {
+            Ok(Ok(found)) => return Ok(found),
+            Ok(Err(why)) if Instant::now() + REST >= deadline => return Err(why),
+            Ok(Err(_)) => sleep(REST).await,
+            Err(_) => return Err("the Kubernetes API does not answer".to_owned()),
+        }
+    }
+}
+
+fn place(object: &Value) -> (String, String) {
+    let member = |name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
+    (member("namespace"), member("name"))
+}
+
+/// The cluster that a machine says it belongs to.
+fn cluster_of(object: &Value) -> Result<String, String> {
+    let label = object["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"].as_str();
+    label
+        .map(str::to_owned)
+        .ok_or_else(|| "the machine has no label cluster.x-k8s.io/cluster-name".to_owned())
+}
+
+fn text(object: &Value, pointer: &str, otherwise: &str) -> Result<String, String> {
+    let found = object.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+    found.map(str::to_owned).ok_or_else(|| otherwise.to_owned())
+}

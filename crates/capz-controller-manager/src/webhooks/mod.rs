@@ -1,0 +1,117 @@
+//! The webhooks: questions of the API server on their way to [`capz_api::admission`], and the answers on their way back.
+
+mod lookups;
+mod review;
+mod ssh_key;
+
+use axum::extract::{DefaultBodyLimit, State};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::post;
+use bytes::Bytes;
+use capz_api::admission::{self, Admitted};
+use capz_api::webhooks::{Task, WEBHOOKS, Webhook};
+use capz_api::{Context, Gates, Random};
+use http::{HeaderMap, header};
+use serde_json::Value;
+use telemetry::metrics::WebhookMetrics;
+use tokio::time::Instant;
+
+pub use lookups::Lookups;
+use review::{Operation, Review};
+
+/// No object is as large as this.
+const MAX_BODY: usize = 7 << 20;
+
+/// What the webhooks work with.
+#[derive(Clone)]
+pub struct Webhooks {
+    /// Which members of objects may be used.
+    pub gates: Gates,
+    /// Who finds out about other objects.
+    pub lookups: Lookups,
+    /// Who counts.
+    pub metrics: WebhookMetrics,
+}
+
+impl Webhooks {
+    /// A route for each webhook.
+    pub fn router(&self) -> axum::Router {
+        let router = WEBHOOKS.iter().fold(axum::Router::new(), |router, webhook| {
+            let state = (self.clone(), webhook);
+            router.route(&webhook.path(), post(serve).with_state(state))
+        });
+        router.layer(DefaultBodyLimit::max(MAX_BODY))
+    }
+
+    async fn answer(&self, webhook: &'static Webhook, headers: &HeaderMap, body: &[u8]) -> Value {
+        let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if kind.split(';').next().map(str::trim) != Some("application/json") {
+            return review::unreadable(&format!("Content-Type is {kind:?} and must be application/json"));
+        }
+        match Review::read(body) {
+            Err(why) => review::unreadable(&why),
+            Ok(review) if matches!(review.request.operation, Operation::Create | Operation::Update) => {
+                let said = self.judge(webhook, &review).await;
+                review.answer(webhook.task, said)
+            }
+            // No webhook is registered for it, and whoever goes need not be right.
+            Ok(review) => review.allow(),
+        }
+    }
+
+    async fn judge(&self, webhook: &'static Webhook, review: &Review) -> Result<Admitted, Value> {
+        let request = &review.request;
+        let needs = admission::needs(webhook.kind, &request.object);
+        let found = self.lookups.find(webhook.kind, &request.object, needs).await;
+        let context = Context {
+            gates: self.gates,
+            subscription: found.subscription,
+            pool_version: found.pool_version,
+            topology_dry_run: admission::is_topology_dry_run(request.dry_run == Some(true), &request.object),
+        };
+        let (new, old) = (request.object.clone(), request.old_object.clone());
+        let judged = move || {
+            let old = Some(&old).filter(|old| old.is_object());
+            admission::review(webhook, new, old, &context, &mut Drawn)
+        };
+        let judged = match webhook.task {
+            // It may take a moment: a new key has to be found.
+            Task::Default => tokio::task::spawn_blocking(judged).await.unwrap_or_else(|error| {
+                Err(admission::Denied::Unreadable(format!("the webhook failed: {error}")))
+            }),
+            Task::Validate => judged(),
+        };
+        judged.map_err(|denied| denied.status(webhook.kind, &review.name()))
+    }
+}
+
+async fn serve(
+    State((webhooks, webhook)): State<(Webhooks, &'static Webhook)>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let (path, asked) = (webhook.path(), Instant::now());
+    webhooks.metrics.asked(&path);
+    let answer = webhooks.answer(webhook, &headers, &body).await;
+    webhooks.metrics.answered(&path, 200, asked.elapsed());
+    let response = &answer["response"];
+    tracing::debug!(path, allowed = %response["allowed"], status = %response["status"]["message"], "Answered the API server");
+    Json(answer).into_response()
+}
+
+/// What is drawn at random.
+struct Drawn;
+
+impl Random for Drawn {
+    fn guid(&mut self) -> String {
+        uuid::Uuid::new_v4().to_string()
+    }
+
+    fn ssh_public_key(&mut self) -> String {
+        // A system without random numbers speaks no TLS either; an empty key is refused by the rules.
+        ssh_key::generate().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;
