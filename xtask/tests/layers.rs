@@ -9,13 +9,14 @@ use serde_json::Value;
 /// Crates that have no runtime, no clock and no I/O.
 const PURE: [&str; 7] = ["azure-types", "capz-api", "cloud", "cloud-config", "k8s", "machine", "planner"];
 /// The simulators and what tests are made of.
-const WITNESSES: [&str; 11] = [
+const WITNESSES: [&str; 12] = [
     "azure-engine",
     "azure-entra",
     "azure-imds",
     "azure-packets",
     "azure-providers",
     "azure-simulator",
+    "cluster-api-stand-in",
     "kubernetes-simulator",
     "simulated-cluster",
     "stand-ins",
@@ -122,7 +123,7 @@ fn what_runs_in_production_and_its_witnesses_are_apart() {
     ] {
         graph.assert_apart(name, &WITNESSES);
     }
-    for name in ["azure-simulator", "kubernetes-simulator", "stand-ins"] {
+    for name in ["azure-simulator", "cluster-api-stand-in", "kubernetes-simulator", "stand-ins"] {
         graph.assert_apart(name, &["arm", "provider", "controllers", "planner", "cloud", "cloud-config"]);
     }
 }
@@ -131,7 +132,9 @@ fn what_runs_in_production_and_its_witnesses_are_apart() {
 #[test]
 fn stand_ins_and_the_simulated_kubernetes_do_not_know_each_other() {
     let graph = Graph::read().unwrap();
-    graph.assert_apart("stand-ins", &["kubernetes-simulator", "azure-simulator"]);
+    for name in ["stand-ins", "cluster-api-stand-in"] {
+        graph.assert_apart(name, &["kubernetes-simulator", "azure-simulator", "capz-api"]);
+    }
     graph.assert_apart("kubernetes-simulator", &["stand-ins", "azure-simulator"]);
 }
 

@@ -139,6 +139,29 @@ impl CertificateAuthority {
         Ok(Self { certificate, certificate_pem, issuer: Issuer::new(authority_params(), key) })
     }
 
+    /// Takes an authority that was made here, and kept elsewhere, from its certificate and its key.
+    ///
+    /// # Errors
+    /// They cannot be read, do not belong together, or were not made here.
+    pub fn from_kept(certificate_pem: &str, key_pem: &str) -> Result<Self, TlsError> {
+        Self::from_pem(Path::new("(kept elsewhere)"), certificate_pem.to_owned(), key_pem)
+    }
+
+    /// The authority's key as PEM, for who keeps it. It is a secret.
+    pub fn key_pem(&self) -> String {
+        self.issuer.key().serialize_pem()
+    }
+
+    /// The public half of the key as PEM.
+    pub fn public_key_pem(&self) -> String {
+        self.issuer.key().public_key_pem()
+    }
+
+    /// The public half of the key as certificates carry it (`SubjectPublicKeyInfo`, DER): what kubeadm's hashes are of.
+    pub fn public_key_info(&self) -> Vec<u8> {
+        self.issuer.key().subject_public_key_info()
+    }
+
     /// The authority's certificate as PEM: what clients must trust.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem

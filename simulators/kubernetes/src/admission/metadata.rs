@@ -81,7 +81,8 @@ pub(super) fn validate(kind: &Kind, object: &Value, causes: &mut Causes) {
         let field = format!("metadata.finalizers[{index}]");
         if let Err(why) = qualified_name(finalizer) {
             causes.push(Invalid::text(field, finalizer, &why));
-        } else if !finalizer.contains('/')
+        } else if kind.builtin().is_some() // custom kinds may have names of any kind: Cluster API's are
+            && !finalizer.contains('/')
             && !matches!(finalizer, "kubernetes" | "orphan" | "foregroundDeletion")
         {
             let why = "name is neither a standard finalizer name nor is it fully qualified";

@@ -410,7 +410,7 @@ pub async fn a_name_in_use_is_not_granted(caller: Caller) {
 pub async fn a_definition_takes_its_objects_along(caller: Caller) {
     let custom = Custom::new(caller).await;
     let mut held = custom.widget("held", json!({"size": 1}));
-    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    held["metadata"]["finalizers"] = json!(["example.com/hold", "hold.example.com"]);
     custom.caller.post(&custom.at, &held).await.ok(201);
     custom.create("free", json!({"size": 1})).await.ok(201);
     let definition = format!("{DEFINITIONS}/widgets.{}", custom.group);

@@ -1,0 +1,373 @@
+//! The objects that the controllers look at, and how they are read.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// Group and kind, which is how the objects of Cluster API name each other.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct GroupKind {
+    pub(crate) group: String,
+    pub(crate) kind: String,
+}
+
+impl GroupKind {
+    pub(crate) fn new(group: &str, kind: &str) -> Self {
+        Self { group: group.to_owned(), kind: kind.to_owned() }
+    }
+
+    pub(crate) fn is(&self, of: Kind) -> bool {
+        (self.group.as_str(), self.kind.as_str()) == of.names()
+    }
+
+    /// As annotations have it: `Kind.group`.
+    pub(crate) fn dotted(&self) -> String {
+        format!("{}.{}", self.kind, self.group)
+    }
+}
+
+impl From<Kind> for GroupKind {
+    fn from(kind: Kind) -> Self {
+        let (group, kind) = kind.names();
+        Self::new(group, kind)
+    }
+}
+
+/// The kinds that have a controller here, and what these make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Cluster,
+    Machine,
+    MachineSet,
+    MachineDeployment,
+    MachinePool,
+    MachineHealthCheck,
+    KubeadmConfig,
+    KubeadmConfigTemplate,
+    KubeadmControlPlane,
+    Secret,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Kind; 10] = [
+        Kind::Cluster,
+        Kind::Machine,
+        Kind::MachineSet,
+        Kind::MachineDeployment,
+        Kind::MachinePool,
+        Kind::MachineHealthCheck,
+        Kind::KubeadmConfig,
+        Kind::KubeadmConfigTemplate,
+        Kind::KubeadmControlPlane,
+        Kind::Secret,
+    ];
+
+    /// Group and kind.
+    pub(crate) fn names(self) -> (&'static str, &'static str) {
+        use crate::names::{BOOTSTRAP, CONTROL_PLANE, CORE};
+        match self {
+            Kind::Cluster => (CORE, "Cluster"),
+            Kind::Machine => (CORE, "Machine"),
+            Kind::MachineSet => (CORE, "MachineSet"),
+            Kind::MachineDeployment => (CORE, "MachineDeployment"),
+            Kind::MachinePool => (CORE, "MachinePool"),
+            Kind::MachineHealthCheck => (CORE, "MachineHealthCheck"),
+            Kind::KubeadmConfig => (BOOTSTRAP, "KubeadmConfig"),
+            Kind::KubeadmConfigTemplate => (BOOTSTRAP, "KubeadmConfigTemplate"),
+            Kind::KubeadmControlPlane => (CONTROL_PLANE, "KubeadmControlPlane"),
+            Kind::Secret => ("", "Secret"),
+        }
+    }
+
+    /// `group/version`, as it stands in objects and in references to owners.
+    pub(crate) fn api_version(self) -> String {
+        match self.names().0 {
+            "" => "v1".to_owned(),
+            group => format!("{group}/{}", crate::names::VERSION),
+        }
+    }
+}
+
+/// Namespace and name.
+pub(crate) type Key = (String, String);
+
+/// What all providers' definitions say: how a kind is read and written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Contract {
+    /// The version in which it is read and written.
+    pub(crate) version: String,
+    pub(crate) plural: String,
+    /// Whether it follows the contract `v1beta2`; otherwise `v1beta1`.
+    pub(crate) second: bool,
+}
+
+/// All objects of one API server.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    all: BTreeMap<GroupKind, BTreeMap<Key, Value>>,
+    /// The kinds that are known to the server and watched.
+    pub(crate) contracts: BTreeMap<GroupKind, Contract>,
+    /// How far the draining of a machine's node has come, by the machine's key.
+    pub(crate) drains: BTreeMap<Key, Drain>,
+    /// Since when the node of a machine could not be deleted, by the machine's key.
+    pub(crate) stuck_nodes: BTreeMap<Key, Timestamp>,
+}
+
+/// How far draining a node has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Drain {
+    /// Pods that are still there; `None` if the cluster did not answer.
+    pub(crate) remaining: Option<usize>,
+    /// When that was found.
+    pub(crate) at: Timestamp,
+}
+
+impl Objects {
+    pub(crate) fn clear(&mut self, kind: &GroupKind) {
+        self.all.remove(kind);
+    }
+
+    /// Keeps an object, unless a later version of it is known. Whether something changed.
+    pub(crate) fn insert(&mut self, kind: &GroupKind, object: Value) -> bool {
+        let key = key(&object);
+        let known = self.all.entry(kind.clone()).or_default();
+        if let Some(before) = known.get(&key)
+            && before["metadata"]["uid"] == object["metadata"]["uid"]
+            && version(before) >= version(&object)
+        {
+            return false;
+        }
+        known.insert(key, object);
+        true
+    }
+
+    pub(crate) fn remove(&mut self, kind: &GroupKind, key: &Key) -> Option<Value> {
+        self.all.get_mut(kind)?.remove(key)
+    }
+
+    pub(crate) fn get(&self, kind: &GroupKind, key: &Key) -> Option<&Value> {
+        self.all.get(kind)?.get(key)
+    }
+
+    pub(crate) fn of<'a>(&'a self, kind: &GroupKind) -> impl Iterator<Item = &'a Value> + use<'a> {
+        self.all.get(kind).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// The objects of a kind in one namespace.
+    pub(crate) fn within<'a>(
+        &'a self,
+        kind: &GroupKind,
+        namespace: &str,
+    ) -> impl Iterator<Item = &'a Value> + use<'a> {
+        let namespace = namespace.to_owned();
+        let first = (namespace.clone(), String::new());
+        let all = self.all.get(kind).into_iter().flat_map(move |all| all.range(first.clone()..));
+        all.take_while(move |((of, _), _)| *of == namespace).map(|(_, object)| object)
+    }
+
+    /// What a reference of Cluster API leads to: group, kind and name, in the namespace of who refers.
+    pub(crate) fn referred(&self, reference: &Value, namespace: &str) -> Option<(GroupKind, &Value)> {
+        let kind = referred_kind(reference)?;
+        let object = self.get(&kind, &(namespace.to_owned(), text(&reference["name"]).to_owned()))?;
+        Some((kind, object))
+    }
+}
+
+fn version(object: &Value) -> u64 {
+    text(&object["metadata"]["resourceVersion"]).parse().unwrap_or_default()
+}
+
+/// The kind that a reference names; `None` if there is no reference.
+pub(crate) fn referred_kind(reference: &Value) -> Option<GroupKind> {
+    let kind = reference["kind"].as_str().filter(|kind| !kind.is_empty())?;
+    Some(GroupKind::new(text(&reference["apiGroup"]), kind))
+}
+
+/// A reference to an object.
+pub(crate) fn reference_to(kind: &GroupKind, name: &str) -> Value {
+    json!({"apiGroup": kind.group, "kind": kind.kind, "name": name})
+}
+
+pub(crate) fn key(object: &Value) -> Key {
+    (namespace(object).to_owned(), name(object).to_owned())
+}
+
+pub(crate) fn name(object: &Value) -> &str {
+    text(&object["metadata"]["name"])
+}
+
+pub(crate) fn namespace(object: &Value) -> &str {
+    text(&object["metadata"]["namespace"])
+}
+
+pub(crate) fn uid(object: &Value) -> &str {
+    text(&object["metadata"]["uid"])
+}
+
+pub(crate) fn label<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+    object["metadata"]["labels"][name].as_str()
+}
+
+pub(crate) fn annotation<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+    object["metadata"]["annotations"][name].as_str()
+}
+
+pub(crate) fn is_deleting(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
+}
+
+pub(crate) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+pub(crate) fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+pub(crate) fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_default()
+}
+
+pub(crate) fn time(value: &Value) -> Option<Timestamp> {
+    value.as_str()?.parse().ok()
+}
+
+/// A time as objects carry it: whole seconds.
+pub(crate) fn seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// `spec.replicas`, which is 1 where nothing is said.
+pub(crate) fn replicas(object: &Value) -> u64 {
+    object["spec"]["replicas"].as_u64().unwrap_or(1)
+}
+
+/// Whether labels are selected by `matchLabels` and `matchExpressions`; a selector that is missing selects nothing.
+#[allow(dead_code)] // for sets of machines
+pub(crate) fn selects(selector: &Value, object: &Value) -> bool {
+    let labels = &object["metadata"]["labels"];
+    let equal = selector["matchLabels"].as_object();
+    let expressions = list(&selector["matchExpressions"]);
+    if equal.is_none_or(Map::is_empty) && expressions.is_empty() {
+        return false;
+    }
+    let holds = |expression: &Value| {
+        let found = &labels[text(&expression["key"])];
+        let values = list(&expression["values"]);
+        match text(&expression["operator"]) {
+            "In" => values.contains(found),
+            "NotIn" => !values.contains(found),
+            "Exists" => !found.is_null(),
+            "DoesNotExist" => found.is_null(),
+            _ => false,
+        }
+    };
+    equal.into_iter().flatten().all(|(label, value)| labels[label] == *value) && expressions.iter().all(holds)
+}
+
+/// The reference by which an owner stands in what it owns.
+pub(crate) fn owner(kind: Kind, object: &Value, controls: bool) -> Value {
+    let mut owner = json!({"apiVersion": kind.api_version(), "kind": kind.names().1,
+        "name": name(object), "uid": uid(object)});
+    if controls {
+        owner["controller"] = true.into();
+        owner["blockOwnerDeletion"] = true.into();
+    }
+    owner
+}
+
+/// Whether `owner` is among the owners of an object.
+pub(crate) fn is_owned_by(object: &Value, owner: &Value) -> bool {
+    list(&object["metadata"]["ownerReferences"]).iter().any(|one| one["uid"] == owner["metadata"]["uid"])
+}
+
+/// The first owner of a kind.
+pub(crate) fn owner_of(object: &Value, kind: Kind) -> Option<&str> {
+    let (group, kind) = kind.names();
+    let mut owners = list(&object["metadata"]["ownerReferences"]).iter();
+    let is = |one: &&Value| {
+        one["kind"] == kind && text(&one["apiVersion"]).split_once('/').is_some_and(|(of, _)| of == group)
+    };
+    owners.find(is).map(|one| text(&one["name"]))
+}
+
+/// Puts a reference to an owner in place of an earlier one to the same.
+pub(crate) fn add_owner(object: &mut Value, owner: &Value) {
+    let metadata = &mut object["metadata"];
+    let mut owners = list(&metadata["ownerReferences"]).to_vec();
+    match owners.iter_mut().find(|one| one["uid"] == owner["uid"]) {
+        Some(one) => one.clone_from(owner),
+        None => owners.push(owner.clone()),
+    }
+    metadata["ownerReferences"] = owners.into();
+}
+
+pub(crate) fn has_finalizer(object: &Value, finalizer: &str) -> bool {
+    list(&object["metadata"]["finalizers"]).iter().any(|one| one == finalizer)
+}
+
+pub(crate) fn add_finalizer(object: &mut Value, finalizer: &str) {
+    if !has_finalizer(object, finalizer) {
+        let mut all = list(&object["metadata"]["finalizers"]).to_vec();
+        all.push(finalizer.into());
+        object["metadata"]["finalizers"] = all.into();
+    }
+}
+
+pub(crate) fn remove_finalizer(object: &mut Value, finalizer: &str) {
+    let rest = list(&object["metadata"]["finalizers"]).iter().filter(|one| *one != finalizer).cloned();
+    object["metadata"]["finalizers"] = rest.collect();
+}
+
+/// The merge patch that makes `after` of `before`; `None` if they are the same.
+pub(crate) fn difference(before: &Value, after: &Value) -> Option<Value> {
+    if before == after {
+        return None;
+    }
+    let (Value::Object(old), Value::Object(new)) = (before, after) else { return Some(after.clone()) };
+    let mut patch = Map::new();
+    for (name, value) in new {
+        match old.get(name) {
+            Some(known) => {
+                if let Some(change) = difference(known, value) {
+                    patch.insert(name.clone(), change);
+                }
+            }
+            // What is nothing is as good as missing.
+            None if value.is_null() => {}
+            None => {
+                patch.insert(name.clone(), value.clone());
+            }
+        }
+    }
+    let gone = old.iter().filter(|(name, value)| !new.contains_key(*name) && !value.is_null());
+    patch.extend(gone.map(|(name, _)| (name.clone(), Value::Null)));
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_names_what_changed_and_what_went() {
+        let before = json!({"a": 1, "b": {"c": 1, "d": [1]}, "e": 1});
+        let after = json!({"a": 1, "b": {"c": 2, "d": [1]}, "f": null});
+        assert_eq!(difference(&before, &after), Some(json!({"b": {"c": 2}, "e": null})));
+        assert_eq!(difference(&before, &before), None);
+    }
+
+    #[test]
+    fn later_versions_stay() {
+        let kind = GroupKind::from(Kind::Machine);
+        let machine = |version: &str, mark: u64| json!({"metadata": {"namespace": "a", "name": "x", "uid": "u", "resourceVersion": version}, "mark": mark});
+        let mut objects = Objects::default();
+        assert!(objects.insert(&kind, machine("10", 1)));
+        assert!(!objects.insert(&kind, machine("9", 2)));
+        assert_eq!(objects.of(&kind).next().unwrap()["mark"], 1);
+        assert!(objects.insert(&kind, machine("11", 3)));
+        assert_eq!(objects.within(&kind, "a").count(), 1);
+        assert_eq!(objects.within(&kind, "b").count(), 0);
+    }
+}
