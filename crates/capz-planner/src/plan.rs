@@ -360,7 +360,12 @@ impl<'a> Judge<'a> {
 
     fn delete(&self, goal: &Goal, held: &Value) -> State {
         let used = goal.kept_while_used.and_then(|list| held.pointer(list)).and_then(Value::as_array);
-        if used.is_some_and(|users| !users.is_empty()) {
+        // A document that was read before its last user went still speaks of it.
+        let is_there = |user: &Value| {
+            let id = user["id"].as_str().and_then(|id| ResourceId::parse(id).ok());
+            id.is_none_or(|id| self.facts.observed.see(&id) != Seen::Absent)
+        };
+        if used.is_some_and(|users| users.iter().any(is_there)) {
             return State::Foreign;
         }
         State::Now(Step {

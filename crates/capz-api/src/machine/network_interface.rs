@@ -19,7 +19,7 @@ object! {
 }
 
 /// One interface, where none was named, from the members that came before `networkInterfaces`; one address each.
-pub(crate) fn set_default(
+pub fn set_default(
     interfaces: &mut Option<Vec<NetworkInterface>>,
     subnet_name: &mut Option<String>,
     accelerated_networking: &mut Option<bool>,

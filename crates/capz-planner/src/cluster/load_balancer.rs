@@ -30,6 +30,12 @@ pub fn internal_pool_name(balancer: &LoadBalancer) -> String {
     format!("{}-internal", pool_name(balancer))
 }
 
+/// The name of the backend pool of what the control plane sends out: after the default name of the load balancer, whatever
+/// that is called.
+pub fn control_plane_outbound_pool_name(scope: Scope<'_>) -> String {
+    format!("{}-outbound-lb-outboundBackendPool", scope.name)
+}
+
 pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
     let mut goals = Vec::new();
     if let Some(balancer) = scope.api_server_balancer() {
@@ -42,8 +48,7 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
         goals.push(outbound(scope, balancer, "nodeOutbound", &pool_name(balancer)));
     }
     if let Some(balancer) = scope.control_plane_outbound_balancer() {
-        // Named after the default name, whatever the balancer is called.
-        let pool = format!("{}-outbound-lb-outboundBackendPool", scope.name);
+        let pool = control_plane_outbound_pool_name(scope);
         goals.push(outbound(scope, balancer, "controlPlaneOutbound", &pool));
     }
     goals

@@ -20,8 +20,9 @@ mod security_group;
 pub use completion::complete;
 pub use dns_name::{api_server_name, dns_suffix};
 pub use endpoint::{Endpoint, endpoint};
-pub use load_balancer::{internal_pool_name, pool_name};
+pub use load_balancer::{control_plane_outbound_pool_name, internal_pool_name, pool_name};
 pub use memory::{GROUP_TAGS, Memory, SECURITY_RULES, SUBNETS};
+pub(crate) use public_ip::goal_of as public_ip_goal;
 pub use read_back::read_back;
 
 use crate::goal::Goal;

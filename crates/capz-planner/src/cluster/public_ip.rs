@@ -46,11 +46,17 @@ fn zones<'a>(scope: Scope<'a>, balancer: &'a LoadBalancer) -> &'a [String] {
 fn goal(scope: Scope<'_>, ip: &PublicIp, zones: &[String], at_the_edge: bool) -> Goal {
     let name = ip.name.as_deref().unwrap_or_default();
     let edge = if at_the_edge { scope.extended_location() } else { None };
-    document(scope, name, ip, zones, edge)
+    goal_of(scope, name, ip, zones, edge)
 }
 
 /// The goal for a public IP with this name.
-fn document(scope: Scope<'_>, name: &str, ip: &PublicIp, zones: &[String], edge: Option<Value>) -> Goal {
+pub(crate) fn goal_of(
+    scope: Scope<'_>,
+    name: &str,
+    ip: &PublicIp,
+    zones: &[String],
+    edge: Option<Value>,
+) -> Goal {
     let mut properties = Map::from_iter([
         ("publicIPAddressVersion".to_owned(), json!("IPv4")),
         ("publicIPAllocationMethod".to_owned(), json!("Static")),

@@ -6,4 +6,6 @@ mod cluster;
 mod compare;
 mod condition;
 mod deletion;
+mod machine;
+mod machine_life;
 mod upkeep;

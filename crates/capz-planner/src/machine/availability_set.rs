@@ -1,0 +1,48 @@
+//! The availability set of a machine in a region without zones.
+
+use azure_types::ResourceId;
+use serde_json::json;
+
+use super::{GROUP_LABELS, GoalError, MachineScope, Making, names};
+use crate::goal::Goal;
+use crate::service;
+use crate::sku::{ALIGNED, capability};
+
+/// The set, if the machine is in one: not where zones, spot prices, the edge or a scale set decide where it is, and not for a
+/// worker that is alone.
+pub(super) fn id(scope: &MachineScope<'_>) -> Option<ResourceId> {
+    let placed = !scope.cluster.zones.is_empty()
+        || scope.spec.spot_vm_options.is_some()
+        || scope.cluster.spec.extended_location.is_some()
+        || scope.zone().is_some()
+        || scope.spec.virtual_machine_scale_set_id.is_some();
+    if placed {
+        return None;
+    }
+    let group = if scope.is_control_plane() {
+        "control-plane"
+    } else {
+        GROUP_LABELS.iter().find_map(|label| scope.owner.labels.get(*label))?
+    };
+    Some(scope.compute("availabilitySets", &names::availability_set(scope.cluster.cluster, group)))
+}
+
+pub(super) fn goal(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Option<Goal>, GoalError> {
+    let Some(id) = id(scope) else { return Ok(None) };
+    let domains = making
+        .availability_sets
+        .and_then(|sku| sku.capability(capability::MAX_FAULT_DOMAINS)?.parse::<u32>().ok())
+        .ok_or_else(|| {
+            GoalError::NotNow(format!(
+                "unable to get required availability set SKU capability {}",
+                capability::MAX_FAULT_DOMAINS
+            ))
+        })?;
+    let document = json!({
+        "location": scope.cluster.location(),
+        "sku": { "name": ALIGNED },
+        "tags": scope.tags(Some("common"), id.name()),
+        "properties": { "platformFaultDomainCount": domains },
+    });
+    Ok(Some(Goal::new(id, &service::AVAILABILITY_SET, document).once()))
+}

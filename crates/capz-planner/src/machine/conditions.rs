@@ -1,0 +1,44 @@
+//! Conditions of an AzureMachine. Source: spec/capz/self-managed.md, 6.2 and 6.4.
+
+use capz_api::Condition;
+
+use crate::condition;
+use crate::plan::Plan;
+use crate::service::{self, MACHINE};
+
+const STARTING: &str =
+    "the extension is still being installed: the machine has probably not joined its cluster yet";
+const NOT_STARTED: &str =
+    "the machine has probably not joined its cluster, or not in time: look at its boot diagnostics";
+
+/// What a plan says of a machine.
+pub fn conditions(plan: &Plan) -> Vec<Condition> {
+    let mut conditions = condition::project(&MACHINE, plan);
+    for condition in &mut conditions {
+        if condition.condition.as_deref() == service::EXTENSIONS.condition {
+            hint(condition);
+        }
+    }
+    // Disks are made with the machine, and only deleted by themselves.
+    let is = |condition: &Condition, service: &service::Service| {
+        condition.condition.as_deref() == service.condition
+    };
+    if !conditions.iter().any(|known| is(known, &service::DISKS))
+        && let Some(machine) = conditions.iter().find(|known| is(known, &service::VIRTUAL_MACHINE))
+    {
+        let condition = service::DISKS.condition.map(str::to_owned);
+        conditions.push(Condition { condition, ..machine.clone() });
+    }
+    conditions
+}
+
+/// Says what an extension that takes its time, or fails, most likely means.
+fn hint(condition: &mut Condition) {
+    let hint = match condition.reason.as_deref() {
+        Some("Creating") => STARTING,
+        Some("Failed") => NOT_STARTED,
+        _ => return,
+    };
+    let message = condition.message.take().unwrap_or_default();
+    condition.message = Some(format!("{message}. {hint}"));
+}

@@ -1,0 +1,83 @@
+//! What Azure says about a machine that is there, for the AzureMachine's specification and status.
+
+use azure_types::ResourceId;
+use capz_api::azure_machine::NodeAddress;
+use serde_json::Value;
+
+use super::MachineScope;
+use crate::observed::{Observed, Seen};
+use crate::profile::{identity_id, provider_id};
+
+/// What Azure says about a machine that is there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Its id, as nodes have it.
+    pub provider_id: String,
+    /// Its provisioning state.
+    pub vm_state: String,
+    /// Its addresses; `None` while an interface of it is unknown.
+    pub addresses: Option<Vec<NodeAddress>>,
+    /// A declared identity that it does not have.
+    pub missing_identity: Option<String>,
+}
+
+/// What Azure says about the machine; `None` where it is not there, or not known, or only being made.
+pub fn found(scope: &MachineScope<'_>, observed: &Observed) -> Option<Found> {
+    let vm = scope.vm();
+    let Seen::Present(held) = observed.see(&vm) else { return None };
+    let state = held["properties"]["provisioningState"].as_str().unwrap_or_default();
+    let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
+    if super::is_unknown_here(scope, held) || (!made && state != "Succeeded") {
+        return None;
+    }
+    Some(Found {
+        provider_id: provider_id(held["id"].as_str().unwrap_or(vm.as_str())),
+        vm_state: state.to_owned(),
+        addresses: addresses(held, observed),
+        missing_identity: missing_identity(scope, held),
+    })
+}
+
+fn addresses(held: &Value, observed: &Observed) -> Option<Vec<NodeAddress>> {
+    let mut addresses = vec![address("InternalDNS", held["name"].as_str().unwrap_or_default())];
+    for interface in list(&held["properties"]["networkProfile"]["networkInterfaces"]) {
+        let Some(id) = id_of(interface) else { continue };
+        let Seen::Present(interface) = observed.see(&id) else { return None };
+        for configuration in list(&interface["properties"]["ipConfigurations"]) {
+            let properties = &configuration["properties"];
+            if let Some(private) = properties["privateIPAddress"].as_str() {
+                addresses.push(address("InternalIP", private));
+            }
+            // One that somebody else attached may not be known.
+            if let Some(id) = id_of(&properties["publicIPAddress"])
+                && let Seen::Present(public) = observed.see(&id)
+                && let Some(public) = public["properties"]["ipAddress"].as_str()
+            {
+                addresses.push(address("ExternalIP", public));
+            }
+        }
+    }
+    Some(addresses)
+}
+
+fn address(kind: &str, address: &str) -> NodeAddress {
+    NodeAddress { address: Some(address.to_owned()), kind: Some(kind.to_owned()), ..NodeAddress::default() }
+}
+
+/// Ids of identities come back in other letters than they were sent in.
+fn missing_identity(scope: &MachineScope<'_>, held: &Value) -> Option<String> {
+    let has = |id: &str| {
+        let known = held["identity"]["userAssignedIdentities"].as_object();
+        known.is_some_and(|known| known.keys().any(|key| key.eq_ignore_ascii_case(id)))
+    };
+    let declared = scope.spec.user_assigned_identities.iter().flatten();
+    declared.map(identity_id).find(|id| !has(id)).map(str::to_owned)
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn id_of(value: &Value) -> Option<ResourceId> {
+    ResourceId::parse(value["id"].as_str()?).ok()
+}

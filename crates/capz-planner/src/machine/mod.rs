@@ -1,0 +1,272 @@
+//! From an AzureMachine to goals: a function for each kind of resource. Source: spec/capz/self-managed.md, section 6.
+
+mod availability_set;
+mod completion;
+mod conditions;
+mod found;
+mod inbound_nat_rule;
+mod memory;
+mod names;
+mod network_interface;
+mod role_assignment;
+mod virtual_machine;
+
+use std::collections::BTreeMap;
+
+use azure_types::ResourceId;
+use capz_api::Tags;
+use capz_api::azure_machine::AzureMachineSpec;
+use capz_api::machine::Image;
+use capz_api::network::{PublicIp, roles};
+use cloud_config::Secret;
+
+pub use completion::complete;
+pub use conditions::conditions;
+pub use found::{Found, found};
+pub use memory::{TAGS, remembered_tags};
+
+use crate::cluster;
+use crate::extension::{Extension, extensions};
+use crate::goal::{Goal, Ownership, Upkeep};
+use crate::image::{self, ImageError};
+use crate::observed::{Observed, Seen};
+use crate::profile;
+use crate::scope::Scope;
+use crate::service;
+use crate::sku::{Sku, capability};
+use crate::tags;
+use crate::terminal::{Reason, Terminal};
+
+/// The label of Machines of a control plane.
+pub const CONTROL_PLANE_LABEL: &str = "cluster.x-k8s.io/control-plane";
+/// Labels that say which group a worker belongs to, the first that is there.
+const GROUP_LABELS: [&str; 2] = ["cluster.x-k8s.io/deployment-name", "cluster.x-k8s.io/set-name"];
+/// The annotation of AzureMachines whose machine was made.
+pub const MADE_ANNOTATION: (&str, &str) = ("cluster-api-provider-azure", "true");
+
+/// What the Machine says that owns the AzureMachine.
+#[derive(Debug, Clone, Copy)]
+pub struct Owner<'a> {
+    /// The version of Kubernetes.
+    pub version: Option<&'a str>,
+    /// The failure domain: a zone.
+    pub failure_domain: Option<&'a str>,
+    /// Its labels.
+    pub labels: &'a BTreeMap<String, String>,
+}
+
+/// A machine: its AzureMachine after defaulting and [`complete`], and where it belongs.
+#[derive(Debug, Clone, Copy)]
+pub struct MachineScope<'a> {
+    /// The cluster.
+    pub cluster: Scope<'a>,
+    /// The name of the AzureMachine.
+    pub name: &'a str,
+    /// Its specification.
+    pub spec: &'a AzureMachineSpec,
+    /// Its annotations.
+    pub annotations: &'a BTreeMap<String, String>,
+    /// The Machine that owns it.
+    pub owner: Owner<'a>,
+}
+
+/// What a machine is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Making<'a> {
+    /// What the machine does when it starts, in base64.
+    pub bootstrap: &'a Secret,
+    /// A password drawn at random, for Windows.
+    pub password: &'a Secret,
+    /// The image.
+    pub image: &'a Image,
+    /// The size.
+    pub size: &'a Sku,
+    /// The SKU of availability sets ([`crate::sku::ALIGNED`]), where the region has it.
+    pub availability_sets: Option<&'a Sku>,
+}
+
+/// Why it cannot be said what a machine wants.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GoalError {
+    /// It will not work until what is declared changes.
+    #[error(transparent)]
+    Terminal(#[from] Terminal),
+    /// It does not work as things are now.
+    #[error("{0}")]
+    NotNow(String),
+}
+
+impl<'a> MachineScope<'a> {
+    /// The name of the virtual machine.
+    pub fn vm_name(&self) -> String {
+        names::virtual_machine(self.name, self.spec)
+    }
+
+    /// The virtual machine.
+    pub fn vm(&self) -> ResourceId {
+        self.compute("virtualMachines", &self.vm_name())
+    }
+
+    /// Whether it is a machine of the control plane.
+    pub fn is_control_plane(&self) -> bool {
+        self.owner.labels.contains_key(CONTROL_PLANE_LABEL)
+    }
+
+    /// Its role: that of its subnets, and in its tags.
+    pub fn role(&self) -> &'static str {
+        if self.is_control_plane() { roles::CONTROL_PLANE } else { roles::NODE }
+    }
+
+    /// Its image.
+    ///
+    /// # Errors
+    /// None is declared and there is none for its version of Kubernetes.
+    pub fn image(&self) -> Result<Image, ImageError> {
+        image::choose(self.spec.image.as_ref(), self.os_type(), self.owner.version, self.annotations)
+    }
+
+    /// Its zone: the Machine's failure domain comes first.
+    pub fn zone(&self) -> Option<&'a str> {
+        let named = |zone: &&str| !zone.is_empty();
+        self.owner.failure_domain.filter(named).or(self.spec.failure_domain.as_deref().filter(named))
+    }
+
+    /// Tags that users want on it.
+    pub fn additional_tags(&self) -> Tags {
+        let cluster = &self.cluster;
+        let own = self.spec.additional_tags.as_ref();
+        profile::additional_tags(cluster.cluster, cluster.spec.additional_tags.as_ref(), own)
+    }
+
+    fn tags(&self, role: Option<&str>, name: &str) -> Tags {
+        tags::build(self.cluster.cluster, &self.additional_tags(), role, Some(name))
+    }
+
+    fn os_type(&self) -> Option<&'a str> {
+        self.spec.os_disk.as_ref()?.os_type.as_deref()
+    }
+
+    fn compute(&self, kind: &str, name: &str) -> ResourceId {
+        self.cluster.group().resource("Microsoft.Compute", kind, name)
+    }
+
+    fn interfaces(&self) -> Vec<ResourceId> {
+        let (vm, count) = (self.vm_name(), self.spec.network_interfaces.as_ref().map_or(1, Vec::len).max(1));
+        (0..count)
+            .map(|index| self.cluster.in_group("networkInterfaces", &names::interface(&vm, index, count)))
+            .collect()
+    }
+
+    fn disks(&self) -> Vec<ResourceId> {
+        let vm = self.vm_name();
+        let data = self.spec.data_disks.iter().flatten().map(|disk| profile::data_disk_name(&vm, disk));
+        std::iter::once(names::os_disk(&vm)).chain(data).map(|name| self.compute("disks", &name)).collect()
+    }
+
+    fn public_ip(&self) -> Option<ResourceId> {
+        let wanted = self.spec.allocate_public_ip == Some(true);
+        wanted.then(|| self.cluster.public_ip(&names::public_ip(&self.vm_name())))
+    }
+}
+
+/// What the machine wants. Goals that need what Azure tells only later, such as the machine's own identity, appear then.
+///
+/// # Errors
+/// Azure would refuse the machine, it is gone, or something is in its way.
+pub fn goals(
+    scope: &MachineScope<'_>,
+    making: &Making<'_>,
+    observed: &Observed,
+) -> Result<Vec<Goal>, GoalError> {
+    let vm = scope.vm();
+    match observed.see(&vm) {
+        Seen::Absent => {
+            if let Some(id) = scope.spec.provider_id.as_deref().filter(|id| !id.is_empty()) {
+                let message = format!("VM with provider id {id:?} has been deleted");
+                return Err(Terminal { reason: Reason::UpdateError, message }.into());
+            }
+            virtual_machine::check(scope, making)?;
+        }
+        Seen::Present(held) if is_unknown_here(scope, held) => {
+            let (name, key) = (scope.vm_name(), tags::owner_key(scope.cluster.cluster));
+            return Err(GoalError::NotNow(format!(
+                "a virtual machine {name} exists already and is not this cluster's: give it the tag {key}=owned, or delete it"
+            )));
+        }
+        Seen::Present(_) | Seen::Unknown => {}
+    }
+    let mut goals = Vec::new();
+    if scope.public_ip().is_some() {
+        let (name, cluster) = (names::public_ip(&scope.vm_name()), scope.cluster);
+        let edge = cluster.extended_location();
+        goals.push(cluster::public_ip_goal(cluster, &name, &PublicIp::default(), cluster.zones, edge));
+    }
+    goals.extend(inbound_nat_rule::goal(scope, observed)?);
+    goals.extend(network_interface::goals(scope, making)?);
+    goals.extend(availability_set::goal(scope, making)?);
+    goals.push(virtual_machine::goal(scope, making, observed)?);
+    goals.extend(role_assignment::goal(scope, observed)?);
+    goals.extend(extension_goals(scope, making));
+    Ok(goals)
+}
+
+/// Whether there is a machine of this name that nobody knows to be ours: neither does it say so, nor did we make it.
+fn is_unknown_here(scope: &MachineScope<'_>, held: &serde_json::Value) -> bool {
+    scope.spec.provider_id.as_deref().unwrap_or_default().is_empty()
+        && !tags::are_ours(held, scope.cluster.cluster)
+}
+
+/// What is to go when the machine ends. The machine does not wait for what runs on it; what was made with it follows it.
+pub fn ends(scope: &MachineScope<'_>) -> Vec<Goal> {
+    let (interfaces, disks, public_ip) = (scope.interfaces(), scope.disks(), scope.public_ip());
+    let (rule, set) = (inbound_nat_rule::id(scope), availability_set::id(scope));
+    // Whoever has its id in his object has made it.
+    let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
+    let whose = if made { Ownership::ByName } else { Ownership::Tagged };
+    let before: Vec<ResourceId> = interfaces.iter().chain(&disks).chain(&set).cloned().collect();
+    let mut goals =
+        vec![Goal::gone(scope.vm(), &service::VIRTUAL_MACHINE).owned(whose).forced().after(before)];
+    goals.extend(disks.into_iter().map(|id| Goal::gone(id, &service::DISKS).owned(Ownership::ByName)));
+    goals.extend(set.map(|id| Goal {
+        kept_while_used: Some("/properties/virtualMachines"),
+        ..Goal::gone(id, &service::AVAILABILITY_SET)
+    }));
+    goals.extend(interfaces.into_iter().map(|id| {
+        let before = rule.iter().chain(&public_ip).cloned();
+        Goal::gone(id, &service::INTERFACES).after(before)
+    }));
+    goals.extend(rule.map(|id| Goal::gone(id, &service::INBOUND_NAT_RULES).owned(Ownership::ByName)));
+    goals.extend(public_ip.map(|id| Goal::gone(id, &service::PUBLIC_IPS)));
+    goals
+}
+
+/// Extensions, each after the one before: Azure installs one at a time.
+fn extension_goals(scope: &MachineScope<'_>, making: &Making<'_>) -> Vec<Goal> {
+    let spec = scope.spec;
+    if spec.disable_extension_operations == Some(true) {
+        return Vec::new();
+    }
+    let arm = making.size.capability(capability::ARCHITECTURE) == Some("Arm64");
+    let declared = extensions(
+        spec.vm_extensions.as_deref(),
+        spec.disable_vm_bootstrap_extension,
+        scope.os_type(),
+        scope.cluster.spec.azure_environment.as_deref(),
+        arm,
+    );
+    let mut goals: Vec<Goal> = Vec::new();
+    for Extension { name, properties } in declared {
+        let document = crate::document::without_nulls(serde_json::json!({
+            "location": scope.cluster.location(),
+            "properties": properties,
+        }));
+        let before = goals.last().map(|goal| goal.id.clone());
+        goals.push(
+            Goal::new(scope.vm().child("extensions", &name), &service::EXTENSIONS, document)
+                .owned(Ownership::ByName)
+                .held_to(Upkeep::SingleTry)
+                .after(before),
+        );
+    }
+    goals
+}

@@ -1,0 +1,107 @@
+//! The virtual machine. It is made once; afterwards its tags are kept up.
+
+use capz_api::machine::OsDisk;
+use capz_api::machine::SecurityProfile;
+use serde_json::{Map, Value, json};
+
+use super::{GoalError, MachineScope, Making, availability_set, memory, names};
+use crate::document::without_nulls;
+use crate::goal::{Goal, Upkeep};
+use crate::observed::{Observed, Seen};
+use crate::profile::{self, PROVIDER_ID};
+use crate::scope::reference;
+use crate::terminal::Terminal;
+use crate::{image, service, size_check};
+
+/// Checks what Azure would refuse for good.
+pub(super) fn check(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<(), Terminal> {
+    size_check::check_machine(scope.spec, making.size, scope.cluster.location(), scope.zone())
+}
+
+pub(super) fn goal(
+    scope: &MachineScope<'_>,
+    making: &Making<'_>,
+    observed: &Observed,
+) -> Result<Goal, GoalError> {
+    let id = scope.vm();
+    let held = match observed.see(&id) {
+        Seen::Present(held) => Some(held),
+        Seen::Absent | Seen::Unknown => None,
+    };
+    let withdrawn = held.map(|held| memory::withdrawn(scope, held)).unwrap_or_default();
+    let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
+    let upkeep = if made { Upkeep::Members(&["tags"]) } else { Upkeep::SingleTry };
+    let document = document(scope, making)?;
+    Ok(Goal::new(id, &service::VIRTUAL_MACHINE, document).held_to(upkeep).without(withdrawn))
+}
+
+fn document(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Value, Terminal> {
+    let (spec, cluster, name) = (scope.spec, &scope.cluster, scope.vm_name());
+    let image = image::reference(making.image).map_err(|error| Terminal::create(error.to_string()))?;
+    let mut system = profile::os_profile(
+        scope.os_type(),
+        spec.ssh_public_key.as_deref(),
+        making.bootstrap,
+        making.password,
+    )?;
+    system["computerName"] = json!(name);
+    system["allowExtensionOperations"] = json!(spec.disable_extension_operations != Some(true));
+    let scale_set = spec.virtual_machine_scale_set_id.as_deref();
+    let scale_set =
+        scale_set.map(|id| id.strip_prefix(PROVIDER_ID).unwrap_or(id)).filter(|id| !id.is_empty());
+    let reservation = spec.capacity_reservation_group_id.as_deref().filter(|id| !id.is_empty());
+    let interfaces: Vec<Value> = scope
+        .interfaces()
+        .iter()
+        .enumerate()
+        .map(|(index, id)| json!({ "id": id.as_str(), "properties": { "primary": index == 0 } }))
+        .collect();
+    let mut properties = json!({
+        "hardwareProfile": { "vmSize": spec.vm_size },
+        "storageProfile": {
+            "imageReference": image,
+            "osDisk": profile::os_disk(spec.os_disk.as_ref(), Some(names::os_disk(&name))),
+            "dataDisks": profile::data_disks(spec.data_disks.as_deref(), &name, true),
+        },
+        "osProfile": system,
+        "networkProfile": { "networkInterfaces": interfaces },
+        "securityProfile": spec.security_profile.as_ref().map(|it| security(it, spec.os_disk.as_ref())),
+        "diagnosticsProfile": profile::diagnostics(spec.diagnostics.as_ref()),
+        "additionalCapabilities":
+            profile::capabilities(spec.additional_capabilities.as_ref(), spec.data_disks.as_deref()),
+        "availabilitySet": availability_set::id(scope).as_ref().map(reference),
+        "virtualMachineScaleSet": scale_set.map(|id| json!({ "id": id })),
+        "capacityReservation": reservation.map(|id| json!({ "capacityReservationGroup": { "id": id } })),
+    });
+    if let Some(properties) = properties.as_object_mut() {
+        properties.extend(profile::spot(spec.spot_vm_options.as_ref()));
+    }
+    Ok(without_nulls(json!({
+        "location": cluster.location(),
+        "extendedLocation": cluster.extended_location(),
+        "tags": scope.tags(Some(scope.role()), &name),
+        "plan": image::plan(making.image),
+        "zones": scope.zone().map(|zone| [zone]),
+        "identity": profile::identity(spec.identity.as_deref(), spec.user_assigned_identities.as_deref()),
+        "properties": properties,
+    })))
+}
+
+/// How the machine is kept safe from its host. What it must be for that was checked before.
+fn security(profile: &SecurityProfile, disk: Option<&OsDisk>) -> Value {
+    let mut members = Map::new();
+    members.insert("encryptionAtHost".into(), json!(profile.encryption_at_host));
+    let uefi = profile.uefi_settings.as_ref();
+    let secure_boot = uefi.and_then(|uefi| uefi.secure_boot_enabled);
+    let tpm = uefi.and_then(|uefi| uefi.v_tpm_enabled);
+    let confidential = disk.and_then(OsDisk::security_encryption_type).is_some();
+    // For other machines than confidential ones, what is off is as it is without being said.
+    let said = |setting: Option<bool>| setting.filter(|on| confidential || *on);
+    let (secure_boot, tpm) = (said(secure_boot), said(tpm));
+    if confidential || secure_boot.is_some() || tpm.is_some() {
+        members.insert("securityType".into(), json!(profile.security_type));
+        members
+            .insert("uefiSettings".into(), json!({ "secureBootEnabled": secure_boot, "vTpmEnabled": tpm }));
+    }
+    members.into()
+}

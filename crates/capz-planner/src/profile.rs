@@ -1,0 +1,217 @@
+//! What documents of machines and of scale sets have in common. Source: spec/capz/self-managed.md, 6.4 and 8.4.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use capz_api::machine::{
+    AdditionalCapabilities, DataDisk, Diagnostics, ManagedDisk, OsDisk, SpotVmOptions, UserAssignedIdentity,
+    identity_kinds,
+};
+use capz_api::{Quantity, Tags};
+use cloud_config::Secret;
+use serde_json::{Map, Value, json};
+
+use crate::image::WINDOWS;
+use crate::size_check::is_ultra_disk;
+use crate::terminal::Terminal;
+
+/// The user that signs in.
+const USER: &str = "capi";
+
+/// How the system is set up. Whoever calls names the computers.
+///
+/// # Errors
+/// The key with which people sign in is none.
+pub(crate) fn os_profile(
+    os_type: Option<&str>,
+    ssh_public_key: Option<&str>,
+    bootstrap: &Secret,
+    password: &Secret,
+) -> Result<Value, Terminal> {
+    let mut profile = json!({ "adminUsername": USER, "customData": bootstrap.reveal() });
+    if os_type == Some(WINDOWS) {
+        // Nobody learns this password: what starts on the machine sets its own.
+        profile["adminPassword"] = json!(password.reveal());
+        profile["windowsConfiguration"] = json!({ "enableAutomaticUpdates": false });
+        return Ok(profile);
+    }
+    let key = STANDARD
+        .decode(ssh_public_key.unwrap_or_default())
+        .ok()
+        .and_then(|line| String::from_utf8(line).ok())
+        .ok_or_else(|| {
+            Terminal::create("failed to decode ssh public key: spec.sshPublicKey must be a line of authorized_keys in base64")
+        })?;
+    profile["linuxConfiguration"] = json!({
+        "disablePasswordAuthentication": true,
+        "ssh": { "publicKeys": [{ "path": format!("/home/{USER}/.ssh/authorized_keys"), "keyData": key }] },
+    });
+    Ok(profile)
+}
+
+/// The disk with the system. It has a name where it belongs to one machine.
+pub(crate) fn os_disk(disk: Option<&OsDisk>, name: Option<String>) -> Value {
+    let none = OsDisk::default();
+    let disk = disk.unwrap_or(&none);
+    let settings = disk.diff_disk_settings.as_ref();
+    json!({
+        "name": name,
+        "osType": disk.os_type,
+        "createOption": "FromImage",
+        "diskSizeGB": disk.disk_size_gb,
+        "caching": disk.caching_type.as_deref().filter(|caching| !caching.is_empty()),
+        "diffDiskSettings": settings.map(|it| json!({ "option": it.option, "placement": it.placement })),
+        "managedDisk": disk.managed_disk.as_ref().map(managed_disk),
+    })
+}
+
+/// The disks for data of a machine or scale set with this name.
+pub(crate) fn data_disks(disks: Option<&[DataDisk]>, owner: &str, with_caching: bool) -> Vec<Value> {
+    disks
+        .unwrap_or_default()
+        .iter()
+        .map(|disk| {
+            json!({
+                "name": data_disk_name(owner, disk),
+                "createOption": "Empty",
+                "diskSizeGB": disk.disk_size_gb,
+                "lun": disk.lun,
+                "caching": disk.caching_type.as_deref().filter(|caching| with_caching && !caching.is_empty()),
+                "managedDisk": disk.managed_disk.as_ref().map(managed_disk),
+            })
+        })
+        .collect()
+}
+
+/// The name of a disk for data.
+pub(crate) fn data_disk_name(owner: &str, disk: &DataDisk) -> String {
+    format!("{owner}_{}", disk.name_suffix.as_deref().unwrap_or_default())
+}
+
+fn managed_disk(disk: &ManagedDisk) -> Value {
+    let security = disk.security_profile.as_ref();
+    json!({
+        "storageAccountType": disk.storage_account_type.as_deref().filter(|kind| !kind.is_empty()),
+        "diskEncryptionSet": disk.disk_encryption_set.as_ref().map(|set| json!({ "id": set.id })),
+        "securityProfile": security.map(|profile| json!({
+            "securityEncryptionType": profile.security_encryption_type.as_deref().filter(|it| !it.is_empty()),
+            "diskEncryptionSet": profile.disk_encryption_set.as_ref().map(|set| json!({ "id": set.id })),
+        })),
+    })
+}
+
+/// What makes machines spot machines: members of their properties.
+pub(crate) fn spot(options: Option<&SpotVmOptions>) -> Map<String, Value> {
+    let mut members = Map::new();
+    if let Some(options) = options {
+        members.insert("priority".into(), json!("Spot"));
+        members.insert("evictionPolicy".into(), json!(options.eviction_policy));
+        let price = options.max_price.as_ref().and_then(price);
+        members.insert("billingProfile".into(), json!(price.map(|price| json!({ "maxPrice": price }))));
+    }
+    members
+}
+
+/// A price, which may be written in thousandths: `40m` is 0.04.
+fn price(price: &Quantity) -> Option<f64> {
+    price.as_f64().or_else(|| match &price.0 {
+        Value::String(text) => Some(text.strip_suffix('m')?.parse::<f64>().ok()? / 1000.0),
+        _ => None,
+    })
+}
+
+/// What is kept for finding out why machines do not start.
+pub(crate) fn diagnostics(diagnostics: Option<&Diagnostics>) -> Option<Value> {
+    let boot = diagnostics?.boot.as_ref()?;
+    let said = match (boot.storage_account_type.as_deref()?, &boot.user_managed) {
+        ("Disabled", _) => json!({ "enabled": false }),
+        ("Managed", _) => json!({ "enabled": true }),
+        ("UserManaged", Some(own)) => json!({ "enabled": true, "storageUri": own.storage_account_uri }),
+        _ => return None,
+    };
+    Some(json!({ "bootDiagnostics": said }))
+}
+
+/// The identity that machines have in Azure.
+pub(crate) fn identity(kind: Option<&str>, identities: Option<&[UserAssignedIdentity]>) -> Option<Value> {
+    match kind? {
+        identity_kinds::SYSTEM_ASSIGNED => Some(json!({ "type": identity_kinds::SYSTEM_ASSIGNED })),
+        identity_kinds::USER_ASSIGNED => {
+            let ids: Map<String, Value> = identities
+                .unwrap_or_default()
+                .iter()
+                .map(|it| (identity_id(it).to_owned(), json!({})))
+                .collect();
+            Some(json!({ "type": identity_kinds::USER_ASSIGNED, "userAssignedIdentities": ids }))
+        }
+        _ => None,
+    }
+}
+
+/// The id of an identity, without what may stand before it.
+pub(crate) fn identity_id(identity: &UserAssignedIdentity) -> &str {
+    let id = identity.provider_id.as_deref().unwrap_or_default();
+    id.strip_prefix(PROVIDER_ID).unwrap_or(id)
+}
+
+/// What stands before an id of Azure in a provider's id.
+pub(crate) const PROVIDER_ID: &str = "azure://";
+
+/// Whether ultra disks can be attached: as it is said, else if there is one.
+pub(crate) fn capabilities(
+    declared: Option<&AdditionalCapabilities>,
+    disks: Option<&[DataDisk]>,
+) -> Option<Value> {
+    let needed = disks.unwrap_or_default().iter().any(is_ultra_disk).then_some(true);
+    let enabled = declared.and_then(|it| it.ultra_ssd_enabled).or(needed)?;
+    Some(json!({ "ultraSSDEnabled": enabled }))
+}
+
+/// Tags that users want on a machine or a scale set: the cluster's, its own, and the one by which the cloud controller
+/// manager knows it.
+pub(crate) fn additional_tags(cluster: &str, of_cluster: Option<&Tags>, own: Option<&Tags>) -> Tags {
+    let mut tags = of_cluster.cloned().unwrap_or_default();
+    tags.extend(own.cloned().unwrap_or_default());
+    tags.insert(crate::tags::cloud_provider_key(cluster), crate::tags::OWNED.to_owned());
+    tags
+}
+
+/// The id of a resource as nodes and the cloud controller manager have it: with `azure://` before it, and the group's name in
+/// lower case.
+pub fn provider_id(id: &str) -> String {
+    let parts: Vec<String> = id
+        .split('/')
+        .scan(false, |after, part| {
+            let spelled = if *after { part.to_lowercase() } else { part.to_owned() };
+            *after = part.eq_ignore_ascii_case("resourceGroups");
+            Some(spelled)
+        })
+        .collect();
+    format!("{PROVIDER_ID}{}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_are_numbers() {
+        for (text, number) in [
+            (json!("0.04"), Some(0.04)),
+            (json!(-1), Some(-1.0)),
+            (json!("40m"), Some(0.04)),
+            (json!("x"), None),
+        ] {
+            assert_eq!(price(&Quantity(text)), number);
+        }
+    }
+
+    #[test]
+    fn a_provider_id_has_its_group_in_lower_case() {
+        assert_eq!(
+            provider_id(
+                "/subscriptions/A/resourceGroups/My-RG/providers/Microsoft.Compute/virtualMachines/VM"
+            ),
+            "azure:///subscriptions/A/resourceGroups/my-rg/providers/Microsoft.Compute/virtualMachines/VM"
+        );
+    }
+}
