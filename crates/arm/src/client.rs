@@ -269,11 +269,24 @@ impl Client {
         if_match: Option<&str>,
         class: Class,
     ) -> Result<Accepted<()>, Error> {
+        self.delete_with(id, api_version, &[], if_match, class).await
+    }
+
+    /// Deletes a resource with query options, such as `("forceDeletion", "true")`. One that does not exist counts as
+    /// deleted.
+    pub async fn delete_with(
+        &self,
+        id: &ResourceId,
+        api_version: ApiVersion,
+        query: &[(&str, &str)],
+        if_match: Option<&str>,
+        class: Class,
+    ) -> Result<Accepted<()>, Error> {
         let subject = Subject::of(id);
         let condition = matching(id, if_match)?;
         let call = Call {
             method: Method::DELETE,
-            uri: self.url(id.as_str(), api_version, &[])?,
+            uri: self.url(id.as_str(), api_version, query)?,
             body: None,
             condition,
             subject: &subject,

@@ -21,7 +21,7 @@ pub enum Seen<'a> {
 }
 
 /// One request that answers for some goals.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reading {
     /// All resources of a type in a group.
     List {
@@ -68,6 +68,16 @@ impl Observed {
             self.documents.retain(|other, _| !other.is_within(id));
         }
         self.documents.insert(id.clone(), document);
+    }
+
+    /// Whether this request was made, and answered.
+    pub fn knows(&self, reading: &Reading) -> bool {
+        match reading {
+            Reading::List { group, resource_type, .. } => {
+                self.listed.contains(&(group.clone(), *resource_type))
+            }
+            Reading::Get { id, .. } => self.documents.contains_key(id),
+        }
     }
 
     /// Forgets what was seen of a resource: it is about to change.

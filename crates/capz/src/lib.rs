@@ -1,7 +1,31 @@
-//! Clusters on Azure for Cluster API: what the controllers of `infrastructure.cluster.x-k8s.io` are told at the start.
+//! Clusters on Azure for Cluster API: the controllers of `infrastructure.cluster.x-k8s.io`.
+//!
+//! ```text
+//!  watches ──▶ stores, queues ──▶ controllers ──goals──▶ reach ──▶ Azure
+//!                                     ▲                    │
+//!                                     └── status, events ◀─┘
+//! ```
+//!
+//! What a cluster or machine wants of Azure, and what that means for its conditions, is decided in `capz-planner`. Here are the
+//! loops around it: [`run`] starts them.
 
+mod azure;
+mod cluster;
+pub mod core;
 mod gates;
+mod identity;
+pub mod kinds;
+mod machine;
+mod manager;
+mod operations;
+mod patch;
+mod reach;
+mod reads;
 mod settings;
+mod skus;
+mod store;
 
+pub use azure::{AccessError, Azure, CredentialSource};
 pub use gates::{Gate, GateError, Gates, Stage};
+pub use manager::{RunError, run};
 pub use settings::{Concurrency, Endpoints, Settings, Timeouts};

@@ -33,7 +33,7 @@ mod node_sync;
 mod observer;
 mod out_of_service;
 mod preemption;
-mod queue;
+pub mod queue;
 mod repeated_warning;
 mod resource_lease;
 mod routes;
@@ -44,7 +44,7 @@ mod service_change;
 mod status;
 mod taints;
 mod tasks;
-mod watch;
+pub mod watch;
 
 pub use agent::{AgentOptions, run_agent};
 pub use api::ApiError;

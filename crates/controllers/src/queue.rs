@@ -20,8 +20,10 @@ use crate::observer::Observer;
 
 /// Exponential back-off of one key: `base`, twice that, … up to `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Backoff {
+pub struct Backoff {
+    /// The first wait.
     pub base: Duration,
+    /// The longest.
     pub max: Duration,
 }
 
@@ -32,6 +34,10 @@ impl Backoff {
     /// mostly a question to the cloud, which no third of a second answers otherwise. A new node takes no
     /// pods meanwhile, so that the longest wait is short.
     pub const NODES: Self = Self { base: Duration::from_secs(1), max: Duration::from_secs(60) };
+
+    /// Of infrastructure for Cluster API: as Go's controllers up to their longest wait, from what a refused question to
+    /// a cloud needs to be answered otherwise.
+    pub const INFRASTRUCTURE: Self = Self { base: Duration::from_secs(1), max: Duration::from_secs(1000) };
 
     /// The wait after so many failures in a row, counted from 0.
     pub fn after(self, failures: u32) -> Duration {
@@ -49,7 +55,7 @@ const KEPT_CAPACITY: usize = 64;
 
 /// What shall happen to a key after its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub enum Next {
     /// Nothing; earlier failures are forgotten.
     Done,
     /// Once more after the back-off.
@@ -88,7 +94,7 @@ struct Shared<K> {
 }
 
 /// A queue; clones are handles to the same one.
-pub(crate) struct Queue<K>(Arc<Shared<K>>);
+pub struct Queue<K>(Arc<Shared<K>>);
 
 impl<K> Clone for Queue<K> {
     fn clone(&self) -> Self {
@@ -103,6 +109,7 @@ impl<K> fmt::Debug for Queue<K> {
 }
 
 impl<K: Clone + Eq + Hash> Queue<K> {
+    /// An empty queue; `name` is the one under which it is counted.
     pub fn new(name: &'static str, backoff: Backoff, observer: Arc<dyn Observer>) -> Self {
         Self(Arc::new(Shared {
             name,

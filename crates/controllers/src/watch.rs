@@ -29,7 +29,7 @@ struct NoAnswer {
 }
 
 /// The client, with an end to each wait for an answer.
-pub(crate) fn with_answer_timeout(client: &Client) -> Client {
+pub fn with_answer_timeout(client: &Client) -> Client {
     let namespace = client.default_namespace().to_owned();
     let client = client.clone();
     let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -53,7 +53,7 @@ pub(crate) fn with_answer_timeout(client: &Client) -> Client {
 
 /// Which objects are watched: all, or those that fit selectors.
 #[derive(Debug, Default)]
-pub(crate) struct Selector {
+pub struct Selector {
     /// By labels.
     pub labels: Option<String>,
     /// By fields.
@@ -62,7 +62,7 @@ pub(crate) struct Selector {
 
 /// Hands every event of a watch to `on`, until `stop`. Failures are logged and tried again with kube's
 /// back-off (0.8 s to 30 s).
-pub(crate) async fn watch<K>(
+pub async fn watch<K>(
     api: Api<K>,
     selector: Selector,
     what: &'static str,

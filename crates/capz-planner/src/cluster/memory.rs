@@ -93,6 +93,23 @@ impl Memory {
         }
     }
 
+    /// What is in this memory, or in that one.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        let mut all = self.clone();
+        for (group, rules) in &other.rules {
+            all.rules.entry(group.clone()).or_default().extend(rules.clone());
+        }
+        all.group_tags.extend(other.group_tags.clone());
+        for (mine, others) in
+            [(&mut all.subnets, &other.subnets), (&mut all.nat_gateways, &other.nat_gateways)]
+        {
+            let new: Vec<String> = others.iter().filter(|name| !mine.contains(name)).cloned().collect();
+            mine.extend(new);
+        }
+        all
+    }
+
     /// As annotations.
     pub fn annotations(&self) -> BTreeMap<String, String> {
         [

@@ -68,7 +68,8 @@ pub struct Reference {
 }
 
 impl Reference {
-    fn of(api_version: &'static str, kind: &'static str, metadata: &ObjectMeta) -> Self {
+    /// An object of this kind.
+    pub fn of(api_version: &'static str, kind: &'static str, metadata: &ObjectMeta) -> Self {
         Self {
             api_version,
             kind,

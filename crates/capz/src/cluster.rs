@@ -1,0 +1,479 @@
+//! The controller of AzureClusters. Source: spec/capz/self-managed.md, section 4.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use capz_api::azure_cluster::{AzureClusterSpec, AzureClusterStatus};
+use capz_api::{FailureDomain, Future};
+use capz_planner::cluster::{
+    End, Endpoint, Memory, complete, dns_suffix, end, endpoint, ends, goals, read_back,
+};
+use capz_planner::condition::{self, Severity, fails, holds};
+use capz_planner::service::CLUSTER;
+use capz_planner::{Goal, Observed, Plan, Scope};
+use controllers::Reference;
+use tokio::time::Instant;
+
+use crate::azure::Access;
+use crate::core::{self, Cluster};
+use crate::identity::{self, IdentityError};
+use crate::kinds::{API_VERSION, AzureCluster};
+use crate::manager::{Manager, Outcome};
+use crate::patch::{Edited, PatchError};
+use crate::reach::{Failure, Reach, Subject};
+use crate::store::{Key, key_of};
+
+const KIND: &str = "AzureCluster";
+/// The finalizer by which an AzureCluster waits for its resources to go.
+const FINALIZER: &str = "azurecluster.infrastructure.cluster.x-k8s.io";
+/// The annotation that keeps `clusterctl move` waiting until an object is paused.
+pub(crate) const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
+const NETWORK_READY: &str = "NetworkInfrastructureReady";
+
+type EditedCluster = Edited<AzureClusterSpec, AzureClusterStatus>;
+
+/// What was found out about a cluster before anything is wanted of it.
+pub(crate) struct Surroundings {
+    /// The Cluster.
+    pub cluster: Arc<Cluster>,
+    /// Azure.
+    pub access: Access,
+    /// The subscription in effect.
+    pub subscription: String,
+    /// Where public names end.
+    pub dns_suffix: &'static str,
+}
+
+impl Surroundings {
+    /// The scope of a cluster's goals.
+    pub fn scope<'a>(
+        &'a self,
+        name: &'a str,
+        spec: &'a AzureClusterSpec,
+        zones: &'a [String],
+        gates: capz_api::Gates,
+    ) -> Scope<'a> {
+        Scope {
+            cluster: self.cluster.metadata.name.as_deref().unwrap_or_default(),
+            name,
+            spec,
+            subscription: &self.subscription,
+            api_server_port: self.cluster.spec.cluster_network.api_server_port,
+            zones,
+            dns_suffix: self.dns_suffix,
+            gates,
+        }
+    }
+}
+
+impl Manager {
+    /// What is around a cluster.
+    pub(crate) async fn surroundings(
+        &self,
+        object: &AzureCluster,
+        cluster: Arc<Cluster>,
+    ) -> Result<Surroundings, IdentityError> {
+        let environment = object.spec.azure_environment.as_deref().unwrap_or_default();
+        let dns_suffix = dns_suffix(environment)
+            .ok_or_else(|| crate::azure::AccessError::UnknownCloud(environment.to_owned()))?;
+        let subscription = object
+            .spec
+            .subscription_id
+            .as_deref()
+            .filter(|id| !id.is_empty())
+            .or(self.settings.subscription.as_deref())
+            .map(|id| id.trim().to_owned())
+            .ok_or_else(|| {
+                IdentityError::Missing(
+                    "no subscription is known: set spec.subscriptionID, or AZURE_SUBSCRIPTION_ID of the manager".into(),
+                )
+            })?;
+        Ok(Surroundings { access: self.access(object).await?, cluster, subscription, dns_suffix })
+    }
+
+    /// Brings Azure to what an AzureCluster declares.
+    pub(crate) async fn reconcile_cluster(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
+        let Some(object) = self.stores.azure_clusters.get(key) else { return Outcome::Gone };
+        let annotations = object.metadata.annotations.as_ref();
+        if annotations.is_some_and(|annotations| annotations.contains_key(core::MANAGED_BY)) {
+            return Outcome::Idle;
+        }
+        let owners = object.metadata.owner_references.as_deref();
+        let Some(owner) = core::owner(owners, "Cluster") else { return Outcome::Idle };
+        let Some(cluster) = self.stores.clusters.get(&key.beside(owner)) else { return Outcome::Idle };
+        let mut edited = match Edited::of(&self.client, KIND, &object) {
+            Ok(edited) => edited,
+            Err(error) => return self.lost(key, &error),
+        };
+        if core::is_paused(&cluster, annotations) {
+            if let Some(annotations) = edited.object.metadata.annotations.as_mut() {
+                annotations.remove(BLOCK_MOVE);
+            }
+            return match self.save(&mut edited).await {
+                Ok(()) => Outcome::Idle,
+                Err(error) => self.lost(key, &error),
+            };
+        }
+        let deleting = object.metadata.deletion_timestamp.is_some();
+        let surroundings = match self.surroundings_if_allowed(&object, cluster).await {
+            Ok(surroundings) => surroundings,
+            Err(error) => return self.without_access(edited, &error).await,
+        };
+        let work = ClusterWork { manager: &self, key, surroundings: &surroundings, edited, not_before };
+        match if deleting { work.delete().await } else { work.reconcile().await } {
+            Ok(outcome) => outcome,
+            Err(error) => self.lost(key, &error),
+        }
+    }
+
+    async fn surroundings_if_allowed(
+        &self,
+        object: &AzureCluster,
+        cluster: Arc<Cluster>,
+    ) -> Result<Surroundings, IdentityError> {
+        self.check_allowed(object).await?;
+        self.surroundings(object, cluster).await
+    }
+
+    /// Says why a cluster has no way to Azure.
+    async fn without_access(&self, mut edited: EditedCluster, error: &IdentityError) -> Outcome {
+        let about = reference(&edited.object);
+        self.recorder.warning(about, "CreateClusterScopeFailed", error.to_string());
+        if let IdentityError::NotAllowed { .. } = error {
+            let reason = "NamespaceNotAllowedByIdentity";
+            let condition = fails(NETWORK_READY, reason, Severity::Error, error.to_string());
+            set(&mut edited, self.now(), [condition]);
+        }
+        let key = key_of(&edited.object);
+        match self.save(&mut edited).await {
+            Ok(()) => Outcome::Retry,
+            Err(error) => self.lost(&key, &error),
+        }
+    }
+
+    /// Writes what changed of a cluster, and keeps what the API server made of it.
+    async fn save(&self, edited: &mut EditedCluster) -> Result<(), PatchError> {
+        if edited.save().await? {
+            self.stores.azure_clusters.put(edited.object.clone());
+        }
+        Ok(())
+    }
+
+    /// What a failed write means: somebody else was there first, or the API server has to be asked again.
+    pub(crate) fn lost(&self, key: &Key, error: &PatchError) -> Outcome {
+        if error.is_not_found() {
+            return Outcome::Gone;
+        }
+        if !error.is_conflict() {
+            tracing::warn!(object = %key, %error, "an object was not written");
+        }
+        Outcome::Retry
+    }
+}
+
+/// An AzureCluster for events.
+fn reference(object: &AzureCluster) -> Reference {
+    Reference::of(API_VERSION, KIND, &object.metadata)
+}
+
+/// Sets conditions, and the one that sums them up.
+fn set(edited: &mut EditedCluster, now: String, new: impl IntoIterator<Item = capz_api::Condition>) {
+    let conditions = edited.object.status.get_or_insert_default().conditions.get_or_insert_default();
+    for condition in new {
+        condition::set(conditions, condition, &now);
+    }
+    if let Some(ready) = condition::summary(conditions) {
+        condition::set(conditions, ready, &now);
+    }
+}
+
+/// One loop over one AzureCluster.
+struct ClusterWork<'a> {
+    manager: &'a Manager,
+    key: &'a Key,
+    surroundings: &'a Surroundings,
+    edited: EditedCluster,
+    not_before: Instant,
+}
+
+/// What is wanted of Azure while a loop runs.
+enum Wish {
+    Declared(Memory),
+    Ended { memory: Memory, cluster_is_deleted: bool },
+}
+
+impl ClusterWork<'_> {
+    fn gates(&self) -> capz_api::Gates {
+        self.manager.settings.gates.of_admission()
+    }
+
+    fn memory(&self) -> Memory {
+        let none = BTreeMap::new();
+        Memory::of(self.edited.object.metadata.annotations.as_ref().unwrap_or(&none))
+    }
+
+    fn zones(&self) -> Vec<String> {
+        let status = self.edited.object.status.as_ref();
+        let domains = status.and_then(|status| status.failure_domains.as_ref());
+        domains.into_iter().flat_map(|domains| domains.keys().cloned()).collect()
+    }
+
+    async fn reconcile(mut self) -> Result<Outcome, PatchError> {
+        self.hold_identity(true).await?;
+        let metadata = &mut self.edited.object.metadata;
+        let finalizers = metadata.finalizers.get_or_insert_default();
+        if !finalizers.iter().any(|known| known == FINALIZER) {
+            finalizers.push(FINALIZER.to_owned());
+        }
+        metadata.annotations.get_or_insert_default().insert(BLOCK_MOVE.to_owned(), "true".to_owned());
+        let cluster = self.surroundings.cluster.metadata.name.clone().unwrap_or_default();
+        let port = self.surroundings.cluster.spec.cluster_network.api_server_port.unwrap_or(6443);
+        complete(
+            &mut self.edited.object.spec,
+            &cluster,
+            &self.surroundings.subscription,
+            port,
+            self.surroundings.dns_suffix,
+        );
+        if let Err(failure) = self.find_zones().await {
+            return self.failed(&failure, false).await;
+        }
+        // What is about to be made is remembered before: if this process ends in between, it is still known to be ours.
+        let before = self.memory();
+        self.remember(&before.with(&self.new_memory()));
+        self.manager.save(&mut self.edited).await?;
+
+        let wish = Wish::Declared(before);
+        match self.reach(wish).await {
+            Ok((observed, _)) => self.reached(&observed).await,
+            Err(failure) => self.failed(&failure, false).await,
+        }
+    }
+
+    fn new_memory(&self) -> Memory {
+        let zones = self.zones();
+        Memory::after(self.surroundings.scope(&self.key.name, &self.edited.object.spec, &zones, self.gates()))
+    }
+
+    fn remember(&mut self, memory: &Memory) {
+        self.edited.object.metadata.annotations.get_or_insert_default().extend(memory.annotations());
+    }
+
+    async fn reach(&mut self, wish: Wish) -> Result<(Observed, Plan), Failure> {
+        let kept: Vec<Future> = self
+            .edited
+            .object
+            .status
+            .as_ref()
+            .and_then(|status| status.long_running_operation_states.clone())
+            .unwrap_or_default();
+        let cluster = self.surroundings.cluster.metadata.name.clone().unwrap_or_default();
+        let reach = Reach {
+            client: &self.surroundings.access.client,
+            tenant: &self.surroundings.access.tenant,
+            reads: &self.manager.reads,
+            cluster: &cluster,
+            not_before: self.not_before,
+            requeue: self.manager.settings.timeouts.requeue,
+        };
+        let zones = self.zones();
+        let mut subject = ClusterSubject {
+            manager: self.manager,
+            surroundings: self.surroundings,
+            key: self.key,
+            gates: self.gates(),
+            generation: self.edited.object.metadata.generation,
+            deleting: matches!(wish, Wish::Ended { .. }),
+            edited: &mut self.edited,
+            zones,
+            wish,
+        };
+        reach.run(&mut subject, &kept).await
+    }
+
+    /// Everything is as declared.
+    async fn reached(mut self, observed: &Observed) -> Result<Outcome, PatchError> {
+        let zones = self.zones();
+        let now = self.manager.now();
+        let declared = self.edited.object.spec.clone();
+        let scope = self.surroundings.scope(&self.key.name, &declared, &zones, self.gates());
+        let outcome = match endpoint(scope) {
+            Endpoint::Known(endpoint) => {
+                self.edited.object.spec.control_plane_endpoint = Some(endpoint);
+                set(&mut self.edited, now, [holds(NETWORK_READY)]);
+                self.edited.object.status.get_or_insert_default().ready = Some(true);
+                Outcome::Rest
+            }
+            Endpoint::Awaited(member) => {
+                let words =
+                    format!("waiting for the control plane {member} of somebody else's control plane");
+                let reason = "ExternallyManagedControlPlane";
+                set(&mut self.edited, now, [fails(NETWORK_READY, reason, Severity::Info, words)]);
+                Outcome::Idle
+            }
+        };
+        read_back(&mut self.edited.object.spec, scope, observed);
+        let memory = self.new_memory();
+        self.remember(&memory);
+        self.manager.save(&mut self.edited).await?;
+        // Machines that waited for their network need not wait for the watch.
+        if let Some(labels) = &self.edited.object.metadata.labels
+            && let Some(cluster) = labels.get(core::CLUSTER_NAME)
+        {
+            self.manager.wake_machines_of(&self.key.beside(cluster));
+        }
+        Ok(outcome)
+    }
+
+    async fn failed(mut self, failure: &Failure, deleting: bool) -> Result<Outcome, PatchError> {
+        let about = reference(&self.edited.object);
+        let recorder = &self.manager.recorder;
+        let (condition, outcome) = match failure {
+            Failure::Later { after, words } => {
+                tracing::info!(cluster = %self.key, %words, "to be tried again");
+                return Ok(Outcome::After(*after));
+            }
+            Failure::Changed => return Ok(Outcome::After(std::time::Duration::ZERO)),
+            Failure::Terminal { words, .. } => {
+                recorder.warning(about, "ReconcileError", words.clone());
+                (fails(NETWORK_READY, "Failed", Severity::Error, ""), Outcome::Idle)
+            }
+            Failure::Refused(words) if deleting => {
+                recorder.warning(about, "ClusterReconcilerDeleteFailed", words.clone());
+                (fails(NETWORK_READY, "DeletionFailed", Severity::Warning, words.clone()), Outcome::Retry)
+            }
+            Failure::Refused(words) => {
+                recorder.warning(about, "ClusterReconcilerNormalFailed", words.clone());
+                (fails(NETWORK_READY, "Failed", Severity::Error, words.clone()), Outcome::Retry)
+            }
+        };
+        set(&mut self.edited, self.manager.now(), [condition]);
+        self.manager.save(&mut self.edited).await?;
+        Ok(outcome)
+    }
+
+    /// Takes note of the zones of the region. Zones are only ever added: machines are in them.
+    async fn find_zones(&mut self) -> Result<(), Failure> {
+        let spec = &self.edited.object.spec;
+        if spec.extended_location.is_some() {
+            return Ok(());
+        }
+        let location = spec.location.clone().unwrap_or_default();
+        let skus = self
+            .manager
+            .skus
+            .get(&self.surroundings.access, &self.surroundings.subscription, &location)
+            .await;
+        let skus = skus.map_err(|error| Failure::of(&error, self.manager.settings.timeouts.requeue))?;
+        let wishes = spec.failure_domains.clone().unwrap_or_default();
+        let status = self.edited.object.status.get_or_insert_default();
+        let zones = skus.zones();
+        if zones.is_empty() {
+            return Ok(());
+        }
+        let domains = status.failure_domains.get_or_insert_default();
+        for zone in zones {
+            let wanted = wishes.get(&zone).and_then(|wish| wish.control_plane) != Some(false);
+            let domain = FailureDomain { control_plane: Some(wanted), ..FailureDomain::default() };
+            domains.insert(zone, domain);
+        }
+        Ok(())
+    }
+
+    async fn delete(mut self) -> Result<Outcome, PatchError> {
+        if !self.edited.object.metadata.finalizers.iter().flatten().any(|known| known == FINALIZER) {
+            return Ok(Outcome::Gone);
+        }
+        let memory = self.memory().with(&self.new_memory());
+        let cluster_is_deleted = self.surroundings.cluster.metadata.deletion_timestamp.is_some();
+        match self.reach(Wish::Ended { memory, cluster_is_deleted }).await {
+            Ok(_) => {
+                self.hold_identity(false).await?;
+                self.edited
+                    .object
+                    .metadata
+                    .finalizers
+                    .iter_mut()
+                    .for_each(|all| all.retain(|it| it != FINALIZER));
+                self.manager.save(&mut self.edited).await?;
+                Ok(Outcome::Gone)
+            }
+            Err(failure) => self.failed(&failure, true).await,
+        }
+    }
+
+    /// Holds on to the identity while there is something to do with it, and lets it go afterwards.
+    async fn hold_identity(&self, hold: bool) -> Result<(), PatchError> {
+        let Ok(identity) = self.manager.identity_of(&self.edited.object) else { return Ok(()) };
+        let finalizer = identity::finalizer(self.key);
+        let holds = identity.metadata.finalizers.iter().flatten().any(|known| *known == finalizer);
+        if holds == hold {
+            return Ok(());
+        }
+        let mut edited = Edited::of(&self.manager.client, "AzureClusterIdentity", &identity)?;
+        let finalizers = edited.object.metadata.finalizers.get_or_insert_default();
+        if hold {
+            finalizers.push(finalizer);
+        } else {
+            finalizers.retain(|known| *known != finalizer);
+        }
+        edited.save().await?;
+        self.manager.stores.identities.put(edited.object);
+        Ok(())
+    }
+}
+
+struct ClusterSubject<'a> {
+    manager: &'a Manager,
+    surroundings: &'a Surroundings,
+    key: &'a Key,
+    gates: capz_api::Gates,
+    generation: Option<i64>,
+    deleting: bool,
+    edited: &'a mut EditedCluster,
+    zones: Vec<String>,
+    wish: Wish,
+}
+
+impl Subject for ClusterSubject<'_> {
+    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
+        let spec = &self.edited.object.spec;
+        let scope = self.surroundings.scope(&self.key.name, spec, &self.zones, self.gates);
+        Ok(match &self.wish {
+            Wish::Declared(memory) => goals(scope, memory),
+            Wish::Ended { memory, cluster_is_deleted } => {
+                let end = end(scope, *cluster_is_deleted, observed);
+                if end == End::Unknown {
+                    // The groups have to be read before anything can be said.
+                    ends(scope, memory, End::WholeGroups)
+                } else {
+                    ends(scope, memory, end)
+                }
+            }
+        })
+    }
+
+    async fn tell(&mut self, plan: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
+        let conditions = condition::project(&CLUSTER, plan);
+        set(self.edited, self.manager.now(), conditions);
+        let status = self.edited.object.status.get_or_insert_default();
+        status.long_running_operation_states = (!operations.is_empty()).then_some(operations);
+        match self.manager.save(self.edited).await {
+            Ok(()) => Ok(()),
+            Err(error) if error.is_conflict() || error.is_not_found() => Err(Failure::Changed),
+            Err(error) => Err(Failure::Later {
+                after: self.manager.settings.timeouts.requeue,
+                words: error.to_string(),
+            }),
+        }
+    }
+
+    fn has_changed(&self) -> bool {
+        let Some(newest) = self.manager.stores.azure_clusters.get(self.key) else { return true };
+        let cluster = key_of(&*self.surroundings.cluster);
+        let paused = self.manager.stores.clusters.get(&cluster).is_none_or(|it| it.spec.paused);
+        newest.metadata.generation > self.generation
+            || newest.metadata.deletion_timestamp.is_some() != self.deleting
+            || paused
+    }
+}

@@ -1,0 +1,126 @@
+//! Objects of Cluster API's core, as far as they are read here. Both of its versions are understood: v1beta2 and v1beta1
+//! name a few members differently. Source: spec/capz/overview.md, section 7.
+
+use std::collections::BTreeMap;
+
+use k8s::api::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::core::{ApiResource, GroupVersionKind};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::kinds::Object;
+
+/// The group of the core's kinds.
+pub const GROUP: &str = "cluster.x-k8s.io";
+/// The label with the name of the Cluster that an object belongs to.
+pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+/// The annotation by which one object is left alone.
+pub const PAUSED: &str = "cluster.x-k8s.io/paused";
+/// The annotation that says that somebody else makes the infrastructure.
+pub const MANAGED_BY: &str = "cluster.x-k8s.io/managed-by";
+/// The label by which several managers share the work.
+pub const WATCH_FILTER: &str = "cluster.x-k8s.io/watch-filter";
+
+/// A Cluster.
+pub type Cluster = Object<ClusterSpec, ClusterStatus>;
+/// A Machine.
+pub type Machine = Object<MachineSpec, Value>;
+
+/// What is read of a Cluster.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClusterSpec {
+    /// Whether all that belongs to it is left alone.
+    pub paused: bool,
+    /// Its network.
+    pub cluster_network: ClusterNetwork,
+    /// Its infrastructure.
+    pub infrastructure_ref: Reference,
+}
+
+/// The network of a Cluster.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClusterNetwork {
+    /// The port at which API servers answer.
+    pub api_server_port: Option<i32>,
+}
+
+/// A reference to another object in the same namespace.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Reference {
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// What is read of a Cluster's status.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClusterStatus {
+    /// How far it is, in v1beta2.
+    pub initialization: Initialization,
+    /// Whether the infrastructure is there, in v1beta1.
+    pub infrastructure_ready: bool,
+}
+
+/// How far a Cluster is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Initialization {
+    /// Whether the infrastructure is there.
+    pub infrastructure_provisioned: Option<bool>,
+}
+
+impl ClusterStatus {
+    /// Whether the infrastructure is there.
+    pub fn has_infrastructure(&self) -> bool {
+        self.infrastructure_ready || self.initialization.infrastructure_provisioned == Some(true)
+    }
+}
+
+/// What is read of a Machine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MachineSpec {
+    /// The Cluster.
+    pub cluster_name: String,
+    /// Where its bootstrap data is.
+    pub bootstrap: Bootstrap,
+    /// The version of Kubernetes.
+    pub version: Option<String>,
+    /// The failure domain.
+    pub failure_domain: Option<String>,
+    /// Its infrastructure.
+    pub infrastructure_ref: Reference,
+}
+
+/// Where bootstrap data is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Bootstrap {
+    /// The Secret that holds it.
+    pub data_secret_name: Option<String>,
+}
+
+/// How a kind of the core is addressed in one of its versions.
+pub fn resource(version: &str, kind: &str) -> ApiResource {
+    let plural = format!("{}s", kind.to_lowercase());
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, version, kind), &plural)
+}
+
+/// The name of the owner of this kind in the core's group.
+pub fn owner<'a>(owners: Option<&'a [OwnerReference]>, kind: &str) -> Option<&'a str> {
+    owners
+        .into_iter()
+        .flatten()
+        .find(|owner| owner.kind == kind && owner.api_version.split('/').next() == Some(GROUP))
+        .map(|owner| owner.name.as_str())
+}
+
+/// Whether an object, or the Cluster that it belongs to, is paused.
+pub fn is_paused(cluster: &Cluster, annotations: Option<&BTreeMap<String, String>>) -> bool {
+    cluster.spec.paused || annotations.is_some_and(|annotations| annotations.contains_key(PAUSED))
+}

@@ -1,0 +1,209 @@
+//! Which identity a cluster uses, whether it may, and who holds on to it. Source: spec/capz/identities-and-tenancy.md.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use capz_api::LabelSelector;
+use capz_api::azure_cluster_identity::AllowedNamespaces;
+use cloud_config::Secret;
+use k8s::api::api::core::v1::{Namespace, Secret as KubernetesSecret};
+use kube::Api;
+use sha2::{Digest, Sha224};
+
+use crate::azure::{Access, AccessError, Material};
+use crate::kinds::{AzureCluster, AzureClusterIdentity};
+use crate::manager::Manager;
+use crate::store::{Key, key_of};
+
+/// The beginning of the finalizer by which an AzureCluster holds on to its identity.
+const FINALIZER: &str = "azurecluster.infrastructure.cluster.x-k8s.io";
+
+/// Why a cluster has no client.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// It names no identity, or one that does not exist.
+    #[error("spec.identityRef: {0}")]
+    Missing(String),
+    /// Its namespace may not use the identity.
+    #[error(
+        "AzureClusterIdentity {identity} does not allow clusters in namespace {namespace}: add it to spec.allowedNamespaces"
+    )]
+    NotAllowed {
+        /// The identity.
+        identity: Key,
+        /// The namespace of the cluster.
+        namespace: String,
+    },
+    /// Kubernetes' API did not answer.
+    #[error("{what} cannot be read: {source}")]
+    Kubernetes {
+        /// What was asked for.
+        what: String,
+        /// The answer.
+        source: Box<kube::Error>,
+    },
+    /// No client can be made with it.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+}
+
+/// The finalizer by which a cluster holds on to its identity.
+pub fn finalizer(cluster: &Key) -> String {
+    let digest = Sha224::digest(format!("{}-{}", cluster.namespace, cluster.name).as_bytes());
+    digest.iter().fold(format!("{FINALIZER}/"), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The key of the identity that a cluster names.
+pub fn key(cluster: &AzureCluster) -> Result<Key, IdentityError> {
+    let own = key_of(cluster);
+    let reference = cluster.spec.identity_ref.as_ref();
+    let name = reference.and_then(|it| it.name.as_deref()).unwrap_or_default();
+    if name.is_empty() {
+        return Err(IdentityError::Missing("name an AzureClusterIdentity".into()));
+    }
+    let namespace =
+        reference.and_then(|it| it.namespace.as_deref()).filter(|namespace| !namespace.is_empty());
+    Ok(Key { namespace: namespace.unwrap_or(&own.namespace).to_owned(), name: name.to_owned() })
+}
+
+impl Manager {
+    /// The client of a cluster's identity. Secrets are read each time: a rotated one counts at once.
+    pub(crate) async fn access(&self, cluster: &AzureCluster) -> Result<Access, IdentityError> {
+        let identity = self.identity_of(cluster)?;
+        let mut material = Material::default();
+        if let Some(reference) = &identity.spec.client_secret
+            && let Some(name) = reference.name.as_deref().filter(|name| !name.is_empty())
+        {
+            let own = key_of(&*identity).namespace;
+            let namespace = reference.namespace.as_deref().filter(|it| !it.is_empty()).unwrap_or(&own);
+            let secrets: Api<KubernetesSecret> = Api::namespaced(self.client.clone(), namespace);
+            let found = secrets.get(name).await.map_err(|source| IdentityError::Kubernetes {
+                what: format!("Secret {namespace}/{name}"),
+                source: Box::new(source),
+            })?;
+            let data = found.data.unwrap_or_default();
+            let text = |key: &str| {
+                let bytes = data.get(key)?;
+                Some(Secret::new(String::from_utf8_lossy(&bytes.0).into_owned()))
+            };
+            material = Material {
+                client_secret: text("clientSecret"),
+                certificate: text("certificate"),
+                password: text("password"),
+            };
+        }
+        let environment = cluster.spec.azure_environment.as_deref().unwrap_or_default();
+        Ok(self.azure.access(environment, &identity.spec, &material)?)
+    }
+
+    pub(crate) fn identity_of(
+        &self,
+        cluster: &AzureCluster,
+    ) -> Result<std::sync::Arc<AzureClusterIdentity>, IdentityError> {
+        let key = key(cluster)?;
+        self.stores.identities.get(&key).ok_or_else(|| {
+            IdentityError::Missing(format!("there is no AzureClusterIdentity {key}: create it"))
+        })
+    }
+
+    /// Whether the cluster's namespace may use its identity.
+    pub(crate) async fn check_allowed(&self, cluster: &AzureCluster) -> Result<(), IdentityError> {
+        let identity = self.identity_of(cluster)?;
+        let namespace = key_of(cluster).namespace;
+        let allowed = identity.spec.allowed_namespaces.as_ref();
+        let needs_labels = allowed.is_some_and(|allowed| allowed.selector.is_some());
+        let labels = if needs_labels {
+            let namespaces: Api<Namespace> = Api::all(self.client.clone());
+            let found = namespaces.get(&namespace).await.map_err(|source| IdentityError::Kubernetes {
+                what: format!("Namespace {namespace}"),
+                source: Box::new(source),
+            })?;
+            found.metadata.labels.unwrap_or_default()
+        } else {
+            BTreeMap::new()
+        };
+        if allows(allowed, &namespace, &labels) {
+            return Ok(());
+        }
+        Err(IdentityError::NotAllowed { identity: key_of(&*identity), namespace })
+    }
+}
+
+/// Whether clusters of a namespace with these labels may use an identity.
+pub fn allows(
+    allowed: Option<&AllowedNamespaces>,
+    namespace: &str,
+    labels: &BTreeMap<String, String>,
+) -> bool {
+    let Some(allowed) = allowed else { return false };
+    if allowed.list.is_none() && allowed.selector.is_none() {
+        return true;
+    }
+    allowed.list.iter().flatten().any(|name| name == namespace)
+        || allowed.selector.as_ref().is_some_and(|selector| matches(selector, labels))
+}
+
+/// Whether labels fit a selector. One that asks for nothing fits nothing here: the identity would be everybody's.
+fn matches(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
+    let exact: Vec<_> = selector.match_labels.iter().flatten().collect();
+    let expressions: Vec<_> = selector.match_expressions.iter().flatten().collect();
+    if exact.is_empty() && expressions.is_empty() {
+        return false;
+    }
+    exact.iter().all(|(key, value)| labels.get(*key) == Some(value))
+        && expressions.iter().all(|requirement| {
+            let held = requirement.key.as_deref().and_then(|key| labels.get(key));
+            let values = requirement.values.as_deref().unwrap_or_default();
+            match requirement.operator.as_deref() {
+                Some("In") => held.is_some_and(|held| values.contains(held)),
+                Some("NotIn") => held.is_none_or(|held| !values.contains(held)),
+                Some("Exists") => held.is_some(),
+                Some("DoesNotExist") => held.is_none(),
+                _ => false,
+            }
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// CAPZ-081.
+    #[test]
+    fn finalizers_are_hashes_of_who_holds_on() {
+        let cluster = Key { namespace: "default".into(), name: "my-cluster".into() };
+        assert_eq!(
+            finalizer(&cluster),
+            "azurecluster.infrastructure.cluster.x-k8s.io/aef4d1943ba7de2a3172b3f464fbdf6c3704309cd7e151dec01836cc"
+        );
+    }
+
+    /// CAPZ-157.
+    #[test]
+    fn namespaces_are_allowed_by_name_or_label() {
+        let labels = BTreeMap::from([("team".to_owned(), "a".to_owned())]);
+        for (allowed, expected) in [
+            (json!(null), false),
+            (json!({}), true),
+            (json!({ "list": ["a"] }), true),
+            (json!({ "list": ["b"] }), false),
+            (json!({ "list": [] }), false),
+            (json!({ "selector": { "matchLabels": { "team": "a" } } }), true),
+            (json!({ "selector": { "matchLabels": { "team": "b" } } }), false),
+            (json!({ "list": ["b"], "selector": {} }), false),
+            (json!({ "selector": { "matchExpressions": [{ "key": "team", "operator": "Exists" }] } }), true),
+            (
+                json!({ "selector": { "matchExpressions": [{ "key": "team", "operator": "NotIn", "values": ["a"] }] } }),
+                false,
+            ),
+            (json!({ "selector": { "matchExpressions": [{ "key": "team", "operator": "Like" }] } }), false),
+        ] {
+            let read: Option<AllowedNamespaces> = serde_json::from_value(allowed.clone()).unwrap();
+            assert_eq!(allows(read.as_ref(), "a", &labels), expected, "{allowed}");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The objects that the controllers watch and change.
+
+use capz_api::azure_cluster::{AzureClusterSpec, AzureClusterStatus};
+use capz_api::azure_cluster_identity::{AzureClusterIdentitySpec, AzureClusterIdentityStatus};
+use capz_api::azure_machine::{AzureMachineSpec, AzureMachineStatus};
+use kube::core::{ApiResource, GroupVersionKind};
+
+/// An object with a typed specification and status.
+pub type Object<S, T> = kube::core::Object<S, T>;
+/// The network of a cluster.
+pub type AzureCluster = Object<AzureClusterSpec, AzureClusterStatus>;
+/// One virtual machine.
+pub type AzureMachine = Object<AzureMachineSpec, AzureMachineStatus>;
+/// Credentials.
+pub type AzureClusterIdentity = Object<AzureClusterIdentitySpec, AzureClusterIdentityStatus>;
+
+/// The group of all kinds here.
+pub const GROUP: &str = "infrastructure.cluster.x-k8s.io";
+/// Their version.
+pub const VERSION: &str = "v1beta1";
+/// Group and version, as objects name them.
+pub const API_VERSION: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
+
+/// How a kind of ours is addressed.
+pub fn resource(kind: &str) -> ApiResource {
+    let plural = capz_api::crd::KINDS
+        .iter()
+        .find(|known| known.name == kind)
+        .map_or_else(|| format!("{}s", kind.to_lowercase()), capz_api::crd::Kind::plural);
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, VERSION, kind), &plural)
+}

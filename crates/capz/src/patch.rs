@@ -1,0 +1,165 @@
+//! Writing objects: only what changed, as JSON merge patches, so that members of others and of other versions stay.
+
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::kinds::Object;
+
+/// The name under which this program's writes appear in `managedFields`.
+pub const FIELD_MANAGER: &str = "capz-controller-manager";
+
+/// Why an object was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum PatchError {
+    /// It cannot be written as JSON.
+    #[error("it cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The API server did not take it.
+    #[error("the API server did not take it: {0}")]
+    Api(#[from] kube::Error),
+}
+
+impl PatchError {
+    /// Whether the object was changed by somebody else meanwhile.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Api(kube::Error::Api(status)) if status.is_conflict())
+    }
+
+    /// Whether the object is gone.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Api(kube::Error::Api(status)) if status.is_not_found())
+    }
+}
+
+/// The merge patch that makes `after` of `before`; `None` if they are the same.
+pub fn difference(before: &Value, after: &Value) -> Option<Value> {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            let mut patch = Map::new();
+            for (name, value) in after {
+                match before.get(name) {
+                    Some(known) => {
+                        if let Some(change) = difference(known, value) {
+                            patch.insert(name.clone(), change);
+                        }
+                    }
+                    None => {
+                        patch.insert(name.clone(), value.clone());
+                    }
+                }
+            }
+            for name in before.keys().filter(|name| !after.contains_key(*name)) {
+                patch.insert(name.clone(), Value::Null);
+            }
+            (!patch.is_empty()).then_some(Value::Object(patch))
+        }
+        (before, after) => (before != after).then(|| after.clone()),
+    }
+}
+
+/// An object that is worked on: what it was, and what it shall be.
+pub struct Edited<S: Clone, T: Clone> {
+    api: Api<Object<S, T>>,
+    name: String,
+    before: Value,
+    /// What it shall be.
+    pub object: Object<S, T>,
+}
+
+impl<S, T> Edited<S, T>
+where
+    S: Clone + Serialize + DeserializeOwned + std::fmt::Debug,
+    T: Clone + Default + Serialize + DeserializeOwned + std::fmt::Debug,
+{
+    /// Begins to work on an object.
+    ///
+    /// # Errors
+    /// It cannot be written as JSON.
+    pub fn of(client: &Client, kind: &str, object: &Object<S, T>) -> Result<Self, PatchError> {
+        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+        let api = Api::namespaced_with(client.clone(), namespace, &crate::kinds::resource(kind));
+        let name = object.metadata.name.clone().unwrap_or_default();
+        Ok(Self { api, name, before: serde_json::to_value(object)?, object: object.clone() })
+    }
+
+    /// Writes what changed: the object, then its status. Gives the newest version; the work goes on with it.
+    ///
+    /// A specification is written only over the version that it was made from; the status is ours alone.
+    ///
+    /// # Errors
+    /// The API server does not take it.
+    pub async fn save(&mut self) -> Result<bool, PatchError> {
+        let mut after = serde_json::to_value(&self.object)?;
+        let status_after = take(&mut after, "status");
+        let mut before = self.before.clone();
+        let status_before = take(&mut before, "status");
+        let mut written = false;
+        if let Some(mut patch) = difference(&before, &after) {
+            if patch.get("spec").is_some() || patch["metadata"].get("finalizers").is_some() {
+                let version = self.object.metadata.resource_version.clone();
+                patch["metadata"]["resourceVersion"] = json!(version);
+            }
+            let answer = self.api.patch(&self.name, &params(), &Patch::Merge(&patch)).await?;
+            self.take(answer)?;
+            written = true;
+        }
+        if let Some(patch) = difference(&status_before, &status_after) {
+            let patch = json!({ "status": patch });
+            match self.api.patch_status(&self.name, &params(), &Patch::Merge(&patch)).await {
+                Ok(answer) => {
+                    let status = answer.status.clone();
+                    self.take(answer)?;
+                    self.object.status = status;
+                    self.before = serde_json::to_value(&self.object)?;
+                }
+                // The last finalizer is gone, and the object with it.
+                Err(kube::Error::Api(status)) if status.is_not_found() && written => {}
+                Err(error) => return Err(error.into()),
+            }
+            written = true;
+        }
+        Ok(written)
+    }
+
+    /// Goes on with what the API server answered; the status that is not written yet stays.
+    fn take(&mut self, mut answer: Object<S, T>) -> Result<(), PatchError> {
+        answer.metadata.managed_fields = None;
+        self.before = serde_json::to_value(&answer)?;
+        answer.status = self.object.status.clone();
+        self.object = answer;
+        Ok(())
+    }
+}
+
+fn take(object: &mut Value, member: &str) -> Value {
+    object.as_object_mut().and_then(|members| members.remove(member)).unwrap_or_else(|| json!({}))
+}
+
+fn params() -> PatchParams {
+    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_says_what_changed_and_nothing_else() {
+        for (before, after, patch) in [
+            (json!({ "a": 1 }), json!({ "a": 1 }), None),
+            (json!({ "a": 1, "b": 2 }), json!({ "a": 1 }), Some(json!({ "b": null }))),
+            (
+                json!({ "a": { "b": 1, "c": 2 } }),
+                json!({ "a": { "b": 3, "c": 2 } }),
+                Some(json!({ "a": { "b": 3 } })),
+            ),
+            (json!({ "a": [1, 2] }), json!({ "a": [1] }), Some(json!({ "a": [1] }))),
+            (json!({}), json!({ "a": { "b": 1 } }), Some(json!({ "a": { "b": 1 } }))),
+        ] {
+            assert_eq!(difference(&before, &after), patch, "{before} to {after}");
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! Carries plans out: reads what goals need to know, starts every step that may be taken now, and plans again whenever one
+//! ends. What runs is kept in the object's status, so that whoever comes next goes on with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arm::{Accepted, ApiVersion, Class, Client, Error, Operation};
+use azure_types::ResourceId;
+use capz_api::Future;
+use capz_planner::kind::Kind;
+use capz_planner::observed::readings;
+use capz_planner::plan::{Facts, plan};
+use capz_planner::{Action, Goal, Observed, Plan, Reading, State, Step};
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, try_join_all};
+use futures::stream::{FuturesUnordered, StreamExt};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::operations;
+use crate::reads::{Answer, Reads};
+
+/// The wait before a resource is looked at again that Azure is at work on, and of which no operation is known; the next one
+/// is twice as long.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+const LONGEST_LOOK: Duration = Duration::from_secs(15);
+/// The wait after a throttled answer that names no time.
+const THROTTLED: Duration = Duration::from_secs(60);
+
+/// Whose goals are reached.
+pub trait Subject: Send {
+    /// What is wanted, given what is known.
+    ///
+    /// # Errors
+    /// It cannot be had as it is declared.
+    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure>;
+
+    /// Takes note of where goals stand and which operations run, and writes it down. It is told before anything is waited
+    /// for.
+    fn tell(
+        &mut self,
+        plan: &Plan,
+        operations: Vec<Future>,
+    ) -> impl std::future::Future<Output = Result<(), Failure>> + Send;
+
+    /// Whether what is wanted has changed, so that the work begins anew.
+    fn has_changed(&self) -> bool;
+}
+
+/// Why goals were not reached.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Failure {
+    /// It will be otherwise later: after this time, if it is known.
+    #[error("{words}")]
+    Later {
+        /// When to try again.
+        after: Duration,
+        /// What is the matter.
+        words: String,
+    },
+    /// Somebody has to change what is declared, or Azure.
+    #[error("{0}")]
+    Refused(String),
+    /// It cannot be had as it is declared, and is not tried again before that changes.
+    #[expect(dead_code, reason = "machines come next")]
+    #[error("{words}")]
+    Terminal {
+        /// A word for the condition or event.
+        reason: &'static str,
+        /// What is the matter.
+        words: String,
+    },
+    /// What is wanted has changed meanwhile.
+    #[error("what is declared has changed: the work begins anew")]
+    Changed,
+}
+
+impl Failure {
+    /// What an error of Azure's means for the work.
+    pub fn of(error: &Error, requeue: Duration) -> Self {
+        if error.is_throttled() {
+            let after = error.retry_after().unwrap_or(THROTTLED);
+            return Self::Later { after, words: error.full_text() };
+        }
+        if error.is_transient() || error.is_conflict_in_progress() {
+            let after = error.retry_after().unwrap_or(requeue);
+            return Self::Later { after, words: error.full_text() };
+        }
+        Self::Refused(error.full_text())
+    }
+}
+
+/// What it takes to reach goals.
+pub struct Reach<'a> {
+    /// Azure, with the rights of the cluster's identity.
+    pub client: &'a Client,
+    /// Whose client it is.
+    pub tenant: &'a Arc<str>,
+    /// Lists that many loops share.
+    pub reads: &'a Reads,
+    /// The name of the Cluster.
+    pub cluster: &'a str,
+    /// What is read must be no older than this.
+    pub not_before: Instant,
+    /// The wait after a failure that names none.
+    pub requeue: Duration,
+}
+
+/// What ended.
+enum Ended {
+    /// A step was sent.
+    Sent(Box<Goal>, Step, Result<Accepted<Value>, Error>),
+    /// An operation is over, and this is there now.
+    Done(ResourceId, Result<Option<Value>, Error>),
+    /// A resource was looked at again.
+    Looked(ResourceId, Result<Option<Value>, Error>),
+}
+
+impl Reach<'_> {
+    /// Works until everything is as wanted, as far as it can be, and gives what Azure holds then.
+    ///
+    /// # Errors
+    /// Something was refused, cannot be read, or has to be tried later. What does not depend on it was done all the same.
+    pub async fn run<S: Subject>(
+        &self,
+        subject: &mut S,
+        kept: &[Future],
+    ) -> Result<(Observed, Plan), Failure> {
+        let mut work = Work {
+            observed: Observed::default(),
+            running: BTreeMap::new(),
+            operations: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            held_back: BTreeMap::new(),
+            looks: BTreeMap::new(),
+            tasks: FuturesUnordered::new(),
+            resumed: false,
+        };
+        loop {
+            let goals = subject.goals(&work.observed)?;
+            self.resume(&mut work, &goals, kept);
+            if self.read_missing(&mut work, &goals).await? {
+                continue;
+            }
+            let facts = Facts {
+                cluster: self.cluster,
+                observed: &work.observed,
+                running: &work.running,
+                refused: &work.refused,
+            };
+            let plan = plan(goals, facts);
+            if subject.has_changed() {
+                // What runs is kept in the status: the next one goes on with it.
+                subject.tell(&plan, work.futures()).await?;
+                return Err(Failure::Changed);
+            }
+            self.start(&mut work, &plan);
+            subject.tell(&plan, work.futures()).await?;
+            match work.tasks.next().await {
+                Some(ended) => self.take(&mut work, ended),
+                None => return work.end(plan),
+            }
+        }
+    }
+
+    /// Goes on with what the status keeps.
+    fn resume(&self, work: &mut Work, goals: &[Goal], kept: &[Future]) {
+        if std::mem::replace(&mut work.resumed, true) {
+            return;
+        }
+        for goal in goals {
+            let Some((action, operation)) = operations::kept(kept, goal) else { continue };
+            work.wait_for(self.client, goal.clone(), action, operation);
+        }
+    }
+
+    /// Reads what goals need to know and nobody has read yet. Says whether anything was read.
+    async fn read_missing(&self, work: &mut Work, goals: &[Goal]) -> Result<bool, Failure> {
+        let missing: Vec<Reading> =
+            readings(goals).into_iter().filter(|reading| !work.observed.knows(reading)).collect();
+        if missing.is_empty() {
+            return Ok(false);
+        }
+        let answers = missing.iter().map(|reading| async move {
+            let answer = self.reads.read(self.tenant, self.client, reading, self.not_before).await;
+            answer.map_err(|error| Failure::of(&error, self.requeue))
+        });
+        let answers = try_join_all(answers).await?;
+        // Of a list of a thousand machines only those count that somebody asks about.
+        let mut wanted: BTreeSet<&ResourceId> = goals.iter().map(|goal| &goal.id).collect();
+        let parents: Vec<ResourceId> = goals.iter().filter_map(|goal| goal.id.parent()).collect();
+        wanted.extend(&parents);
+        for (reading, answer) in missing.iter().zip(answers) {
+            match (reading, answer) {
+                (Reading::List { group, resource_type, .. }, Answer::List(documents)) => {
+                    let asked = documents
+                        .iter()
+                        .filter(|document| {
+                            let id = document["id"].as_str().and_then(|id| ResourceId::parse(id).ok());
+                            id.is_some_and(|id| wanted.contains(&id))
+                        })
+                        .cloned()
+                        .collect();
+                    work.observed.take_list(group, resource_type, asked);
+                }
+                (Reading::Get { id, .. }, Answer::One(document)) => work.observed.take(id, document),
+                _ => {}
+            }
+        }
+        Ok(true)
+    }
+
+    /// Starts every step that may be taken now, and looks again at what Azure is at work on by itself.
+    fn start(&self, work: &mut Work, plan: &Plan) {
+        for (goal, state) in &plan.items {
+            match state {
+                State::Now(step) if !work.held_back.contains_key(&goal.id) => {
+                    work.running.insert(goal.id.clone(), step.action);
+                    let (client, goal, step) = (self.client.clone(), Box::new(goal.clone()), step.clone());
+                    work.tasks.push(
+                        async move {
+                            let sent = send(&client, &step).await;
+                            Ended::Sent(goal, step, sent)
+                        }
+                        .boxed(),
+                    );
+                }
+                State::Running(action) if !work.running.contains_key(&goal.id) => {
+                    work.look_again(self.client, &goal.id, *action);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn take(&self, work: &mut Work, ended: Ended) {
+        match ended {
+            Ended::Sent(goal, step, Ok(Accepted { operation: Some(operation), .. })) => {
+                work.wait_for(self.client, *goal, step.action, operation);
+            }
+            Ended::Sent(_, step, Ok(Accepted { body, operation: None })) => {
+                work.running.remove(&step.target);
+                let document = if step.action == Action::Delete { None } else { body };
+                match document {
+                    // An answer without a body says nothing of what is there now.
+                    None if step.action != Action::Delete => {
+                        work.look_again(self.client, &step.target, step.action);
+                    }
+                    document => work.observed.take(&step.target, document),
+                }
+            }
+            Ended::Sent(_, step, Err(error)) => self.failed(work, &step.target, step.action, &error),
+            Ended::Done(id, answer) => {
+                let action = work.running.remove(&id).unwrap_or(Action::Update);
+                work.operations.remove(&id);
+                match answer {
+                    Ok(document) => work.observed.take(&id, document),
+                    Err(error) => self.failed(work, &id, action, &error),
+                }
+            }
+            Ended::Looked(id, answer) => {
+                let action = work.running.remove(&id).unwrap_or(Action::Update);
+                match answer {
+                    Ok(document) => work.observed.take(&id, document),
+                    Err(error) => self.failed(work, &id, action, &error),
+                }
+            }
+        }
+    }
+
+    fn failed(&self, work: &mut Work, id: &ResourceId, action: Action, error: &Error) {
+        work.running.remove(id);
+        let look = error.is_precondition_failed()
+            || error.is_conflict_in_progress()
+            || error.is_superseded()
+            || matches!(error, Error::OperationLost { .. } | Error::OperationDeadline { .. });
+        if look {
+            // Somebody else was there first: see what there is now.
+            work.look_again(self.client, id, action);
+            return;
+        }
+        match Failure::of(error, self.requeue) {
+            Failure::Later { after, words } => {
+                work.held_back.insert(id.clone(), (after, words));
+            }
+            other => {
+                work.refused.insert(id.clone(), other.to_string());
+            }
+        }
+    }
+}
+
+/// What is under way.
+struct Work {
+    observed: Observed,
+    running: BTreeMap<ResourceId, Action>,
+    /// Operations that the status keeps.
+    operations: BTreeMap<ResourceId, Future>,
+    refused: BTreeMap<ResourceId, String>,
+    /// What failed and may succeed later.
+    held_back: BTreeMap<ResourceId, (Duration, String)>,
+    /// How often a resource was looked at again.
+    looks: BTreeMap<ResourceId, u32>,
+    tasks: FuturesUnordered<BoxFuture<'static, Ended>>,
+    resumed: bool,
+}
+
+impl Work {
+    fn futures(&self) -> Vec<Future> {
+        self.operations.values().cloned().collect()
+    }
+
+    fn wait_for(&mut self, client: &Client, goal: Goal, action: Action, operation: Operation) {
+        let id = goal.id.clone();
+        if let Some(future) = operations::keep(&goal, action, &operation) {
+            self.operations.insert(id.clone(), future);
+        }
+        self.running.insert(id.clone(), action);
+        let client = client.clone();
+        self.tasks.push(
+            async move {
+                let ended = match client.wait(&operation).await {
+                    Ok(()) => get(&client, &id).await,
+                    Err(error) => Err(error),
+                };
+                Ended::Done(id, ended)
+            }
+            .boxed(),
+        );
+    }
+
+    fn look_again(&mut self, client: &Client, id: &ResourceId, action: Action) {
+        let looks = self.looks.entry(id.clone()).or_default();
+        let pause = FIRST_LOOK.saturating_mul(1 << (*looks).min(4)).min(LONGEST_LOOK);
+        *looks += 1;
+        self.running.insert(id.clone(), action);
+        let (client, id) = (client.clone(), id.clone());
+        self.tasks.push(
+            async move {
+                tokio::time::sleep(pause).await;
+                let document = get(&client, &id).await;
+                Ended::Looked(id, document)
+            }
+            .boxed(),
+        );
+    }
+
+    /// Nothing runs any more.
+    fn end(self, plan: Plan) -> Result<(Observed, Plan), Failure> {
+        if let Some(words) = self.refused.values().next() {
+            return Err(Failure::Refused(words.clone()));
+        }
+        if let Some((_, (after, words))) = self.held_back.iter().max_by_key(|(_, (after, _))| *after) {
+            return Err(Failure::Later { after: *after, words: words.clone() });
+        }
+        if let Some((goal, _)) = plan.items.iter().find(|(_, state)| *state == State::Missing) {
+            let name = goal.name_for_people();
+            return Err(Failure::Refused(format!(
+                "{name} does not exist, and is not for this program to make: create it, or name another"
+            )));
+        }
+        if let Some((goal, state)) = plan.items.iter().find(|(_, state)| !state.is_there()) {
+            let name = goal.name_for_people();
+            tracing::debug!(%name, ?state, "a goal can be neither reached nor pursued");
+            return Err(Failure::Refused(format!("{name} cannot be reached: {}", why(state))));
+        }
+        Ok((self.observed, plan))
+    }
+}
+
+fn why(state: &State) -> String {
+    match state {
+        State::Waits(first) => {
+            let names: Vec<&str> = first.iter().map(ResourceId::name).collect();
+            format!("it waits for {}", names.join(", "))
+        }
+        State::Unknown => "it is not known what Azure holds".to_owned(),
+        _ => "it is not as declared".to_owned(),
+    }
+}
+
+async fn get(client: &Client, id: &ResourceId) -> Result<Option<Value>, Error> {
+    client.get_optional(id, ApiVersion::new(Kind::of(id).api_version), Class::Create).await
+}
+
+async fn send(client: &Client, step: &Step) -> Result<Accepted<Value>, Error> {
+    let version = ApiVersion::new(Kind::of(&step.target).api_version);
+    let if_match = step.if_match.as_deref();
+    match step.action {
+        Action::Create | Action::Update => {
+            client.put(&step.target, version, &step.document, if_match, Class::Create).await
+        }
+        Action::Delete => {
+            let query: &[(&str, &str)] = if step.forced { &[("forceDeletion", "true")] } else { &[] };
+            let deleted = client.delete_with(&step.target, version, query, if_match, Class::Delete).await?;
+            Ok(Accepted { body: None, operation: deleted.operation })
+        }
+    }
+}

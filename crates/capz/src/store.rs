@@ -1,0 +1,92 @@
+//! What the watches have shown, by namespace and name.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kube::ResourceExt;
+use parking_lot::Mutex;
+
+use crate::kinds::Object;
+
+/// An object's namespace and name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl Key {
+    /// The key of an object with this name, beside another one.
+    pub fn beside(&self, name: &str) -> Self {
+        Self { namespace: self.namespace.clone(), name: name.to_owned() }
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// Objects of one kind.
+pub struct Store<S: Clone, T: Clone> {
+    objects: Mutex<HashMap<Key, Arc<Object<S, T>>>>,
+}
+
+impl<S: Clone, T: Clone> Default for Store<S, T> {
+    fn default() -> Self {
+        Self { objects: Mutex::default() }
+    }
+}
+
+/// The key of an object.
+pub fn key_of<S: Clone, T: Clone>(object: &Object<S, T>) -> Key {
+    Key {
+        namespace: object.metadata.namespace.clone().unwrap_or_default(),
+        name: object.metadata.name.clone().unwrap_or_default(),
+    }
+}
+
+impl<S: Clone, T: Clone> Store<S, T> {
+    /// An object, if a watch has shown it.
+    pub fn get(&self, key: &Key) -> Option<Arc<Object<S, T>>> {
+        self.objects.lock().get(key).cloned()
+    }
+
+    /// Takes an object in, unless a newer version of it is known. Gives the version before.
+    pub fn put(&self, mut object: Object<S, T>) -> Option<Arc<Object<S, T>>> {
+        // Who owns which member is of no interest here, and is half of many objects.
+        object.metadata.managed_fields = None;
+        let key = key_of(&object);
+        let mut objects = self.objects.lock();
+        let known = objects.get(&key).cloned();
+        if !known.as_ref().is_some_and(|known| is_newer(known, &object)) {
+            objects.insert(key, Arc::new(object));
+        }
+        known
+    }
+
+    /// Takes an object out.
+    pub fn remove(&self, key: &Key) {
+        self.objects.lock().remove(key);
+    }
+
+    /// Keeps only these: a watch has begun anew and shown all that there is.
+    pub fn retain(&self, keep: impl Fn(&Key) -> bool) {
+        self.objects.lock().retain(|key, _| keep(key));
+    }
+
+    /// All objects.
+    pub fn all(&self) -> Vec<Arc<Object<S, T>>> {
+        self.objects.lock().values().cloned().collect()
+    }
+}
+
+/// Whether `known` is a later version of the same object. Versions are numbers on every API server that there is; where
+/// they are not, what came last counts.
+fn is_newer<S: Clone, T: Clone>(known: &Object<S, T>, other: &Object<S, T>) -> bool {
+    let version = |object: &Object<S, T>| object.resource_version().and_then(|text| text.parse::<u64>().ok());
+    known.metadata.uid == other.metadata.uid && version(known) > version(other)
+}
