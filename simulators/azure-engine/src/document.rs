@@ -21,6 +21,46 @@ pub fn text<'a>(value: &'a Value, path: &str) -> Option<&'a str> {
     at(value, path)?.as_str()
 }
 
+/// A whole number by path.
+pub fn number(value: &Value, path: &str) -> Option<u64> {
+    at(value, path)?.as_u64()
+}
+
+/// Whether a member by path is true.
+pub fn flag(value: &Value, path: &str) -> bool {
+    at(value, path) == Some(&Value::Bool(true))
+}
+
+/// A member by path, to be changed; `None` where any step is missing.
+pub fn at_mut<'a>(value: &'a mut Value, path: &str) -> Option<&'a mut Value> {
+    path.split('/').try_fold(value, |value, step| value.get_mut(step))
+}
+
+/// The items of an array member by path, to be changed; empty where it is missing.
+pub fn items_mut<'a>(value: &'a mut Value, path: &str) -> &'a mut [Value] {
+    at_mut(value, path).and_then(Value::as_array_mut).map_or(&mut [], Vec::as_mut_slice)
+}
+
+/// Removes a member by path, and gives it.
+pub fn remove_at(value: &mut Value, path: &str) -> Option<Value> {
+    let (above, member) = match path.rsplit_once('/') {
+        Some((above, member)) => (at_mut(value, above)?, member),
+        None => (value, path),
+    };
+    above.as_object_mut()?.remove(member)
+}
+
+/// Sets a member by path that is missing or null; objects on the way to it are made.
+pub fn fill_at(value: &mut Value, path: &str, default: impl Into<Value>) {
+    let Value::Object(object) = value else { return };
+    match path.split_once('/') {
+        Some((step, rest)) => {
+            fill_at(object.entry(step).or_insert_with(|| Object::new().into()), rest, default)
+        }
+        None => fill(object, path, default),
+    }
+}
+
 /// The items of an array member by path; empty where it is missing.
 pub fn items<'a>(value: &'a Value, path: &str) -> &'a [Value] {
     at(value, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
@@ -227,7 +267,20 @@ fn spelling(object: &Object, member: &str) -> Option<String> {
 mod tests {
     use serde_json::json;
 
-    use super::merge;
+    use super::{fill_at, merge, remove_at};
+
+    #[test]
+    fn members_are_filled_in_and_taken_out_by_path() {
+        let mut document = json!({ "a": { "b": null } });
+        fill_at(&mut document, "a/b", 1);
+        fill_at(&mut document, "a/b", 2);
+        fill_at(&mut document, "c/d", 3);
+        assert_eq!(document, json!({ "a": { "b": 1 }, "c": { "d": 3 } }));
+        assert_eq!(remove_at(&mut document, "c/d"), Some(json!(3)));
+        assert_eq!(remove_at(&mut document, "x/d"), None);
+        assert_eq!(remove_at(&mut document, "c"), Some(json!({})));
+        assert_eq!(document, json!({ "a": { "b": 1 } }));
+    }
 
     #[test]
     fn members_are_merged_in_any_case() {

@@ -69,6 +69,14 @@ impl Code {
         Refusal::new(self.status, self.code, words.to_string())
     }
 
+    /// Refuses so where something is wrong.
+    ///
+    /// # Errors
+    /// The refusal, as [`Code::says`] makes it.
+    pub fn says_when(self, wrong: bool, words: impl std::fmt::Display) -> Result<(), Refusal> {
+        if wrong { Err(self.says(words)) } else { Ok(()) }
+    }
+
     /// The same with an empty list of inner errors, as Network sends it.
     pub fn details(self, words: impl std::fmt::Display) -> Refusal {
         Refusal::network(self.status, self.code, words.to_string())

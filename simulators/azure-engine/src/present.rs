@@ -50,9 +50,13 @@ impl AzureState {
         let members = record.resource_type.members();
         self.present_users(members, &record.id, &mut properties);
         conceal(members, &mut properties);
-        for member in members.iter().filter(|member| matches!(member.holds, Holds::Guid)) {
-            let guid = self.seed.guid("resource", record.id.as_str(), record.incarnation);
-            properties.insert(member.name.into(), guid.into());
+        for member in members {
+            let value = match member.holds {
+                Holds::Guid => self.seed.guid("resource", record.id.as_str(), record.incarnation),
+                Holds::Created => record.created.to_string(),
+                _ => continue,
+            };
+            properties.insert(member.name.into(), value.into());
         }
         for collection in record.resource_type.protocol().child_collections {
             if let Some(Value::Array(children)) = properties.get_mut(collection.name) {

@@ -100,6 +100,11 @@ impl Proposal<'_> {
         Value::Object(self.body)
     }
 
+    /// Takes what is written out of the proposal.
+    pub fn take(&mut self) -> Value {
+        Value::Object(std::mem::take(&mut self.body))
+    }
+
     /// A member of the stored document by path.
     pub fn old_member(&self, path: &str) -> Option<&Value> {
         at(&self.old?.body, path)

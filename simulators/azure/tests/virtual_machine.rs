@@ -526,19 +526,3 @@ async fn a_disk_has_one_owner() {
     tokio::time::sleep(Duration::from_secs(301)).await;
     client.create(&two, attached(&[(0, &data)])).await;
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_spot_machine_is_evicted_by_request() {
-    let client = Client::with_group(Options::default()).await;
-    let subnet = client.network("10.1.0.0/16").await;
-    let id = compute_id("virtualMachineScaleSets/spot");
-    let mut body = scale_set(3, &subnet, &[]);
-    body["properties"]["virtualMachineProfile"]["priority"] = json!("Spot");
-    body["properties"]["virtualMachineProfile"]["evictionPolicy"] = json!("Delete");
-    client.create(&id, body).await;
-    let first = id.child("virtualMachines", "0");
-    client.post(&first, "simulateEviction", Value::Null).await.expect(204);
-    client.create(&id, json!({ "location": "eastus", "tags": { "a": "b" } })).await;
-    let left = client.azure.documents_of_type("Microsoft.Compute/virtualMachineScaleSets/virtualMachines");
-    assert_eq!(left.len(), 2, "and nobody else goes");
-}

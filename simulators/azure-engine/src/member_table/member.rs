@@ -2,6 +2,7 @@
 
 use crate::error::Refusal;
 use crate::reference::Role;
+use crate::words::Wrong;
 
 /// What a member holds. Where a resource type is asked for it is `virtualNetworks/subnets` for one of the same
 /// namespace, and `Microsoft.Network/networkInterfaces` for one of another.
@@ -49,6 +50,10 @@ pub enum Holds {
     User(&'static str),
     /// A GUID that the service gives the resource for life. Never stored.
     Guid,
+    /// When the resource was made. Never stored.
+    Created,
+    /// What the service chose when the resource was made: it stays, whatever clients send.
+    Kept,
 }
 
 /// What a missing member stands for.
@@ -69,8 +74,8 @@ pub enum Otherwise {
 pub struct Fixed {
     /// Only while somebody points at the resource.
     pub while_used: bool,
-    /// How a change is refused: takes the member's name. Without one it is said in the provider's words.
-    pub refusal: Option<fn(&str) -> Refusal>,
+    /// How a change is refused. Without it, it is said in the provider's words.
+    pub refusal: Option<fn(&Wrong<'_>) -> Refusal>,
 }
 
 /// Whether a text is as it must be.
@@ -103,6 +108,8 @@ pub struct Member {
     pub addressed: bool,
     /// Whether an empty list is left out.
     pub none_if_empty: bool,
+    /// Whether what its table does not have is left out.
+    pub closed: bool,
 }
 
 impl Member {
@@ -121,6 +128,7 @@ impl Member {
             role: None,
             addressed: false,
             none_if_empty: false,
+            closed: false,
         }
     }
 
@@ -166,13 +174,13 @@ impl Member {
 
     /// The same, refused so.
     #[must_use]
-    pub const fn fixed_as(self, refusal: fn(&str) -> Refusal) -> Self {
+    pub const fn fixed_as(self, refusal: fn(&Wrong<'_>) -> Refusal) -> Self {
         Self { fixed: Some(Fixed { while_used: false, refusal: Some(refusal) }), ..self }
     }
 
     /// Cannot be changed while somebody points at the resource.
     #[must_use]
-    pub const fn fixed_while_used(self, refusal: fn(&str) -> Refusal) -> Self {
+    pub const fn fixed_while_used(self, refusal: fn(&Wrong<'_>) -> Refusal) -> Self {
         Self { fixed: Some(Fixed { while_used: true, refusal: Some(refusal) }), ..self }
     }
 
@@ -211,6 +219,12 @@ impl Member {
     #[must_use]
     pub const fn none_if_empty(self) -> Self {
         Self { none_if_empty: true, ..self }
+    }
+
+    /// Of an object, or of the objects in a list, only what the table has is kept.
+    #[must_use]
+    pub const fn closed(self) -> Self {
+        Self { closed: true, ..self }
     }
 
     /// A text that is not so is refused; `what` completes "it must be".

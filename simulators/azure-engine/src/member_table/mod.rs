@@ -43,19 +43,20 @@ mod tests {
     use azure_types::ResourceId;
     use serde_json::{Value, json};
 
-    use super::{Holds, Member, Written, conceal, normalise, pointers};
+    use super::{Holds, Member, Written, conceal, normalise, normalise_below, pointers};
     use crate::document::into_object;
     use crate::error::Refusal;
     use crate::protocol::Protocol;
     use crate::reference::Role;
+    use crate::words::Wrong;
 
     const PROTOCOL: Protocol = Protocol::new("N/things", "Thing", &[]);
 
-    fn fixed(member: &str) -> Refusal {
-        Refusal::new(409, "Fixed", member)
+    fn fixed(wrong: &Wrong<'_>) -> Refusal {
+        Refusal::new(409, "Fixed", wrong.member)
     }
 
-    const TABLE: [Member; 8] = [
+    const TABLE: [Member; 10] = [
         Member::new("flag", Holds::Flag),
         Member::new("count", Holds::Number(1, 9)).or(3).fixed_while_used(fixed),
         Member::new("word", Holds::Word(&["One", "Two"], true)),
@@ -64,6 +65,8 @@ mod tests {
         Member::new("named", Holds::Names("others")),
         Member::new("state", Holds::Derived),
         Member::new("kind", Holds::Constant("Thing")),
+        Member::new("made", Holds::Created),
+        Member::new("number", Holds::Kept),
     ];
 
     fn id(tail: &str) -> ResourceId {
@@ -118,6 +121,17 @@ mod tests {
         assert!(stored(json!({ "count": 4 }), Some(&old), false).is_ok());
         assert!(stored(json!({ "count": 3 }), Some(&old), true).is_ok());
         assert_eq!(stored(json!({ "count": 4 }), Some(&old), true), Err("Fixed".to_owned()));
+    }
+
+    #[test]
+    fn what_the_service_chose_is_not_the_client_s_to_say() {
+        let old = json!({ "number": 7 });
+        for sent in [json!({ "number": 8, "made": "today" }), json!({})] {
+            for (old, expected) in [(Some(&old), Some(&json!(7))), (None, None)] {
+                let stored = stored(sent.clone(), old, false).unwrap();
+                assert_eq!((stored.get("number"), stored.get("made")), (expected, None), "{sent}");
+            }
+        }
     }
 
     #[test]
@@ -228,6 +242,22 @@ mod tests {
             profile.remove("password");
         }
         assert_eq!(Value::Object(shown), expected);
+    }
+
+    #[test]
+    fn a_closed_table_leaves_out_what_it_does_not_have() {
+        static CLOSED: [Member; 2] = [
+            Member::new("item", Holds::Object(&ITEM)).closed(),
+            Member::new("items", Holds::Objects(&ITEM)).closed(),
+        ];
+        let thing = ResourceId::group("s", "g").resource("N", "things", "a");
+        let written = Written { id: &thing, protocol: &PROTOCOL, old: None, used: false };
+        let item = json!({ "LUN": 3, "stranger": 1 });
+        let mut document = into_object(json!({ "item": item, "items": [item] }));
+        // Only `properties` refuse strangers.
+        normalise_below(&CLOSED, &written, "", &mut document).unwrap();
+        let item = json!({ "lun": 3 });
+        assert_eq!(Value::Object(document), json!({ "item": item, "items": [item] }));
     }
 
     #[test]

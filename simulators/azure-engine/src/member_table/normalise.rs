@@ -75,8 +75,15 @@ impl Walk<'_> {
         object: &mut Object,
     ) -> Result<(), Refusal> {
         match member.holds {
-            Holds::Derived | Holds::Users(_) | Holds::User(_) | Holds::Guid => {
+            Holds::Derived | Holds::Users(_) | Holds::User(_) | Holds::Guid | Holds::Created => {
                 object.remove(member.name);
+                return Ok(());
+            }
+            Holds::Kept => {
+                match before {
+                    Some(before) => object.insert(member.name.into(), before.clone()),
+                    None => object.remove(member.name),
+                };
                 return Ok(());
             }
             Holds::Constant(text) => {
@@ -104,10 +111,18 @@ impl Walk<'_> {
             }
             None => {}
         }
+        if let (true, Some(value)) = (member.closed, object.get_mut(name)) {
+            close(member, value);
+        }
         if member.none_if_empty && object.get(name).and_then(Value::as_array).is_some_and(Vec::is_empty) {
             object.remove(name);
         }
-        self.check_fixed(member, before, object.get(name))
+        self.check_fixed(member, before, object.get(name))?;
+        if let (Some(Fixed { while_used: false, .. }), Some(before)) = (member.fixed, before) {
+            // It stays as it was spelled.
+            object.insert(name.into(), before.clone());
+        }
+        Ok(())
     }
 
     fn value(&mut self, member: &Member, before: Option<&Value>, value: &mut Value) -> Result<(), Refusal> {
@@ -169,7 +184,9 @@ impl Walk<'_> {
             | Holds::Constant(_)
             | Holds::Users(_)
             | Holds::User(_)
-            | Holds::Guid => {}
+            | Holds::Guid
+            | Holds::Created
+            | Holds::Kept => {}
         }
         Ok(())
     }
@@ -300,11 +317,7 @@ impl Walk<'_> {
         if self.written.old.is_none() || same(before, after) {
             return Ok(());
         }
-        let called = self.called(member);
-        Err(match fixed.refusal {
-            Some(refusal) => refusal(called),
-            None => (self.written.protocol.words.fixed)(&Wrong { id: self.written.id, member: called }),
-        })
+        Err(fixed.refusal.unwrap_or(self.written.protocol.words.fixed)(&self.wrong(member)))
     }
 
     /// Goes to an item of a list; gives how long the path was.
@@ -326,6 +339,16 @@ impl Walk<'_> {
 
     fn wrong(&self, member: &Member) -> Wrong<'_> {
         Wrong { id: self.written.id, member: self.called(member) }
+    }
+}
+
+/// Leaves out what a member's table does not have.
+fn close(member: &Member, value: &mut Value) {
+    let (Holds::Object(table) | Holds::Objects(table)) = member.holds else { return };
+    match value {
+        Value::Object(object) => object.retain(|key, _| table.iter().any(|member| member.name == key)),
+        Value::Array(items) => items.iter_mut().for_each(|item| close(member, item)),
+        _ => {}
     }
 }
 

@@ -1,16 +1,12 @@
 //! Availability sets (Azure REST reference, "Availability Sets").
 
-use serde_json::Value;
-
-use crate::compute::shared::catalogue;
 use crate::compute::tables::protocol::protocol;
-use azure_engine::document::{fill, into_object};
+use crate::plain::Plain;
 use azure_engine::error::{Code, Refusal};
-use azure_engine::member_table::Holds::{Derived, Number, Users};
+use azure_engine::member_table::Holds::{Derived, Number, Object, Users, Word};
 use azure_engine::member_table::Member;
-use azure_engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
-
-pub(crate) struct AvailabilitySets;
+use azure_engine::provider::Protocol;
+use azure_engine::words::Wrong;
 
 const PROTOCOL: Protocol = Protocol {
     etagged: false,
@@ -22,15 +18,26 @@ const PROTOCOL: Protocol = Protocol {
     synchronous_delete: true,
     create_status: 200,
     delete_status: 200,
+    in_use: Some(|set, users| {
+        let user = users.first().map_or("", |user| user.as_str());
+        IN_USE.says(format_args!(
+            "Availability Set '{}' cannot be deleted. Before deleting an Availability Set please ensure that it does not \
+             contain any VM; it contains {user}.",
+            set.name()
+        ))
+    }),
     ..protocol("Microsoft.Compute/availabilitySets", "AvailabilitySet")
 };
 
 const FIXED: Code = Code::ours(409, "PropertyChangeNotAllowed");
 const IN_USE: Code = Code::azures(409, "OperationNotAllowed");
 
-fn fixed(member: &str) -> Refusal {
-    FIXED.says(format_args!("Changing property 'availabilitySet.{member}' is not allowed."))
+fn fixed(wrong: &Wrong<'_>) -> Refusal {
+    FIXED.says(format_args!("Changing property 'availabilitySet.{}' is not allowed.", wrong.member))
 }
+
+static SKU: [Member; 1] = [Member::new("name", Word(&["Classic", "Aligned"], true))];
+static ENVELOPE: [Member; 1] = [Member::new("sku", Object(&SKU)).or_empty()];
 
 static MEMBERS: [Member; 5] = [
     Member::new("platformFaultDomainCount", Number(1, 3)).or(3).fixed_while_used(fixed),
@@ -40,48 +47,5 @@ static MEMBERS: [Member; 5] = [
     Member::new("virtualMachines", Users("")).shown_empty(),
 ];
 
-impl ResourceType for AvailabilitySets {
-    fn protocol(&self) -> &'static Protocol {
-        &PROTOCOL
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &MEMBERS
-    }
-
-    fn write(&self, _azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        let mut body = std::mem::take(&mut proposal.body);
-        let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
-        fill(&mut sku, "name", "Classic");
-        let given = sku.get("name").and_then(Value::as_str).unwrap_or_default();
-        let Some(name) = ["Classic", "Aligned"].into_iter().find(|known| known.eq_ignore_ascii_case(given))
-        else {
-            return Err(Refusal::invalid_parameter(
-                "sku.name",
-                format!(
-                    "The value '{given}' of parameter 'sku.name' is not allowed. Allowed values are 'Classic,Aligned'."
-                ),
-            ));
-        };
-        sku.insert("name".into(), name.into());
-        body.insert("sku".into(), Value::Object(sku));
-        Ok(Value::Object(body))
-    }
-
-    fn check_delete(&self, azure: &AzureState, record: &Record) -> Result<(), Refusal> {
-        let Some(user) = azure.store.referrers(&record.id).next() else { return Ok(()) };
-        Err(IN_USE.says(format_args!(
-            "Availability Set '{}' cannot be deleted. Before deleting an Availability Set please ensure that it does not \
-             contain any VM; it contains {}.",
-            record.id.name(),
-            user.from
-        )))
-    }
-
-    fn view(&self, _azure: &AzureState, _record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
-        match below {
-            [view] if view.eq_ignore_ascii_case("vmSizes") => Some(Ok(catalogue::sizes())),
-            _ => None,
-        }
-    }
-}
+pub(crate) static AVAILABILITY_SETS: Plain =
+    Plain { protocol: &PROTOCOL, members: &MEMBERS, envelope: &ENVELOPE, children: None };

@@ -48,7 +48,7 @@ pub(crate) fn provider() -> Provider {
                 &plain_types::RESERVATIONS,
                 &plain_types::HOST_GROUPS,
                 &plain_types::HOSTS,
-                &availability_set::AvailabilitySets,
+                &availability_set::AVAILABILITY_SETS,
                 &disk::Disks,
                 &snapshot::Snapshots,
             ],

@@ -5,7 +5,7 @@ use crate::compute::tables::protocol::protocol;
 use crate::plain::Plain;
 use azure_engine::code::Code;
 use azure_engine::member_table::Holds::{
-    Anything, Derived, Flag, Names, Number, Object, Text, Time, Users, Word,
+    Anything, Created, Derived, Flag, Names, Number, Object, Text, Time, Users, Word,
 };
 use azure_engine::member_table::Member;
 use azure_engine::provider::Protocol;
@@ -191,7 +191,7 @@ static RESERVATION: [Member; 6] = [
     STATE,
     Member::new("reservationId", Derived),
     Member::new("provisioningTime", Derived),
-    Member::new("timeCreated", Derived),
+    Member::new("timeCreated", Created),
     Member::new("virtualMachinesAssociated", Derived),
     Member::new("instanceView", Derived),
 ];
@@ -231,7 +231,7 @@ static HOST: [Member; 9] = [
     Member::new("licenseType", Word(&["None", "Windows_Server_Hybrid", "Windows_Server_Perpetual"], false)),
     Member::new("hostId", Derived),
     Member::new("provisioningTime", Derived),
-    Member::new("timeCreated", Derived),
+    Member::new("timeCreated", Created),
     Member::new("virtualMachines", Derived),
     Member::new("instanceView", Derived),
 ];

@@ -2,11 +2,10 @@
 
 use azure_types::ResourceId;
 use jiff::SignedDuration;
-use serde_json::Value;
 
 use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::type_names::DISK_TYPE;
-use azure_engine::document::{at, stored_reference, text};
+use azure_engine::document::{flag, number, stored_reference, text};
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
 
@@ -30,10 +29,8 @@ pub(crate) fn is_of_fast_disk(source: &Record) -> bool {
 
 /// Remembers of a new snapshot what it is of: its source may go before it.
 pub(crate) fn remember(azure: &mut AzureState, snapshot: &ResourceId) {
-    let source = azure
-        .store
-        .get(snapshot)
-        .and_then(|record| stored_reference(&record.body, "properties/creationData/sourceResourceId"));
+    let body = azure.store.get(snapshot).map(|record| &record.body);
+    let source = body.and_then(|body| stored_reference(body, "properties/creationData/sourceResourceId"));
     let fast = source.and_then(|source| azure.store.get(&source)).is_some_and(is_of_fast_disk);
     if let Some(record) = azure.store.get_mut(snapshot).filter(|_| fast) {
         record.hidden.insert(HIDDEN.into(), true.into());
@@ -42,15 +39,15 @@ pub(crate) fn remember(azure: &mut AzureState, snapshot: &ResourceId) {
 
 /// How far the copy of a snapshot is, in percent. Full snapshots do not tell.
 pub(crate) fn progress(azure: &AzureState, snapshot: &Record) -> Option<f64> {
-    let option = text(&snapshot.body, "properties/creationData/createOption")?;
-    let incremental = at(&snapshot.body, "properties/incremental") == Some(&Value::Bool(true));
-    if !incremental {
+    if !flag(&snapshot.body, "properties/incremental") {
         return None;
     }
-    if option != "CopyStart" && !is_of_fast_disk(snapshot) {
+    if text(&snapshot.body, "properties/creationData/createOption") != Some("CopyStart")
+        && !is_of_fast_disk(snapshot)
+    {
         return Some(100.0);
     }
-    let gib = at(&snapshot.body, "properties/diskSizeGB").and_then(Value::as_u64).unwrap_or_default();
+    let gib = number(&snapshot.body, "properties/diskSizeGB").unwrap_or_default();
     let whole = gib.saturating_mul(COPY_MS_PER_GIB).max(MIN_COPY_MS) as f64;
     let passed = azure.time().duration_since(snapshot.created).as_millis().max(0) as f64;
     Some((passed / whole * 100.0).min(100.0).floor())
@@ -60,21 +57,20 @@ pub(crate) fn progress(azure: &AzureState, snapshot: &Record) -> Option<f64> {
 /// while that lasts.
 pub(crate) fn check_complete(azure: &AzureState, source: &Record, sku: &str) -> Result<(), Refusal> {
     let snapshot = source.resource_type.name() != DISK_TYPE;
-    let Some(percent) = progress(azure, source).filter(|percent| snapshot && *percent < 100.0) else {
-        return Ok(());
-    };
-    if is_fast(sku) && has_instant_access(azure, source) {
-        return Ok(());
-    }
-    Err(OPERATION_NOT_ALLOWED.says(format_args!(
-        "Snapshot {} cannot be the source of a disk before its copy is complete. It is at {percent} percent.",
-        source.id.name()
-    )))
+    let percent = progress(azure, source).filter(|_| snapshot).unwrap_or(100.0);
+    let wrong = percent < 100.0 && !(is_fast(sku) && has_instant_access(azure, source));
+    OPERATION_NOT_ALLOWED.says_when(
+        wrong,
+        format_args!(
+            "Snapshot {} cannot be the source of a disk before its copy is complete. It is at {percent} percent.",
+            source.id.name()
+        ),
+    )
 }
 
 fn has_instant_access(azure: &AzureState, snapshot: &Record) -> bool {
-    let minutes = at(&snapshot.body, "properties/creationData/instantAccessDurationMinutes");
-    let lasts = minutes.and_then(Value::as_i64).map(|minutes| minutes.saturating_mul(60));
-    lasts
-        .is_some_and(|lasts| azure.time().duration_since(snapshot.created) < SignedDuration::from_secs(lasts))
+    let minutes = number(&snapshot.body, "properties/creationData/instantAccessDurationMinutes");
+    let lasts = minutes.and_then(|minutes| i64::try_from(minutes.saturating_mul(60)).ok());
+    let age = azure.time().duration_since(snapshot.created);
+    lasts.is_some_and(|lasts| age < SignedDuration::from_secs(lasts))
 }

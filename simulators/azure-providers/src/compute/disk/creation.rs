@@ -1,51 +1,86 @@
 //! Disks that are made with a machine.
 
 use azure_types::ResourceId;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::compute::disk::sku::{SKUS, tier};
+use crate::compute::disk::sku::SKUS;
+use crate::compute::shared::zones;
 use crate::compute::tables::codes::CONFLICTING_USER_INPUT;
 use crate::compute::tables::type_names::DISK_TYPE;
-use azure_engine::document::{fill, into_object};
+use azure_engine::document::{at, name, text};
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
+
+/// The id of a disk in the group of its machine.
+pub(crate) fn disk_id(machine: &ResourceId, name: &str) -> ResourceId {
+    let group = ResourceId::group(machine.subscription_id(), machine.group_name().unwrap_or_default());
+    group.resource("Microsoft.Compute", "disks", name)
+}
 
 /// Refuses a name for a disk that is to be made where there is one of that name: it would have two owners.
 pub(crate) fn check_name_free(
     azure: &AzureState,
     machine: &ResourceId,
-    name: Option<&Value>,
+    disk: &Value,
     member: &str,
 ) -> Result<(), Refusal> {
-    let name = name.and_then(Value::as_str).unwrap_or_default();
-    let group = machine.group_name().unwrap_or_default();
-    let id = ResourceId::group(machine.subscription_id(), group).resource("Microsoft.Compute", "disks", name);
-    if name.is_empty() || azure.store.get(&id).is_none() {
-        return Ok(());
-    }
-    Err(CONFLICTING_USER_INPUT
-        .says(format_args!(
-            "Disk {name} already exists in resource group {group}. Only CreateOption.Attach is supported."
-        ))
-        .at(member))
+    let (name, group) = (name(disk), machine.group_name().unwrap_or_default());
+    let taken = !name.is_empty() && azure.store.get(&disk_id(machine, name)).is_some();
+    let text = format_args!(
+        "Disk {name} already exists in resource group {group}. Only CreateOption.Attach is supported."
+    );
+    CONFLICTING_USER_INPUT.says_when(taken, text).map_err(|refusal| refusal.at(member))
 }
 
-/// Creates a disk that comes with a machine: its system disk, or an empty data disk. Ready at once.
-pub(crate) fn create(azure: &mut AzureState, id: &ResourceId, body: Value) {
+/// The entries of a machine's disks in its properties.
+pub(crate) fn entries_mut(properties: &mut Value) -> Vec<&mut Value> {
+    let mut entries = Vec::new();
+    let storage = properties.get_mut("storageProfile").and_then(Value::as_object_mut);
+    for (member, value) in storage.into_iter().flatten() {
+        match (member.as_str(), value) {
+            ("osDisk", system) => entries.push(system),
+            ("dataDisks", Value::Array(list)) => entries.extend(list),
+            _ => {}
+        }
+    }
+    entries
+}
+
+/// Makes the disks that a machine's entries ask for, ready at once, and says in the entries which they are.
+pub(crate) fn create_asked_for(azure: &mut AzureState, machine: &ResourceId) {
+    let now = azure.now();
+    let Some(record) = azure.store.get(machine) else { return };
     let Some(disks) = azure.resource_type(DISK_TYPE) else { return };
-    let mut record = Record::new(disks, id, body, azure.now());
-    provision(&mut record);
-    azure.insert(record);
-}
-
-/// The disk is there: what was left open gets its default.
-pub(crate) fn provision(record: &mut Record) {
-    record.hidden.insert("provisioned".into(), true.into());
-    if let Some(body) = record.body.as_object_mut() {
-        let mut sku = body.remove("sku").map(into_object).unwrap_or_default();
-        fill(&mut sku, "name", SKUS[0]);
-        let tier = tier(sku.get("name").and_then(Value::as_str).unwrap_or_default());
-        sku.insert("tier".into(), tier.into());
-        body.insert("sku".into(), Value::Object(sku));
+    let (location, mut body, mut made) = (azure.location(machine), record.body.clone(), Vec::new());
+    let zones = record.body.get("zones");
+    for entry in entries_mut(&mut body["properties"]) {
+        if at(entry, "managedDisk/id").is_some() {
+            continue;
+        }
+        let (id, kind) =
+            (disk_id(machine, name(entry)), text(entry, "managedDisk/storageAccountType").unwrap_or(SKUS[0]));
+        let option = if entry.get("lun").is_some() { "Empty" } else { "FromImage" };
+        let mut disk = json!({
+            "location": location,
+            "sku": { "name": kind },
+            "properties": { "creationData": { "createOption": option }, "diskSizeGB": entry.get("diskSizeGB") },
+        });
+        if let Some(system) = entry.get("osType") {
+            disk["properties"]["osType"] = system.clone();
+        }
+        // A machine's zone is its disks' zone, too, but for kinds that are in all of them.
+        if let Some(zones) = zones.filter(|_| !zones::is_redundant(kind)) {
+            disk["zones"] = zones.clone();
+        }
+        entry["managedDisk"]["id"] = id.as_str().into();
+        made.push(Record::new(disks, &id, disk, now));
     }
+    if made.is_empty() {
+        return;
+    }
+    made.into_iter().for_each(|disk| azure.insert(disk));
+    if let Some(record) = azure.store.get_mut(machine) {
+        record.body = body;
+    }
+    azure.changed(machine);
 }

@@ -1,9 +1,12 @@
 //! What the members of disks and snapshots hold.
 
-use azure_engine::member_table::Holds::{Derived, Flag, Number, Object, Text, Word};
+use azure_engine::error::Refusal;
+use azure_engine::member_table::Holds::{Created, Derived, Flag, Number, Object, Text, Word};
 use azure_engine::member_table::{Holds, Member};
+use azure_engine::words::Wrong;
 
 use crate::compute::disk::sku::{MAX_GIB, SKUS};
+use crate::compute::tables::codes::BAD_REQUEST;
 
 /// A number that the type itself looks at.
 const ANY: Holds = Number(i64::MIN, i64::MAX);
@@ -18,15 +21,22 @@ static SNAPSHOT_SKU: [Member; 2] =
 pub(crate) static DISK_ENVELOPE: [Member; 1] = [Member::new("sku", Object(&DISK_SKU))];
 pub(crate) static SNAPSHOT_ENVELOPE: [Member; 1] = [Member::new("sku", Object(&SNAPSHOT_SKU)).or_empty()];
 
+/// What a disk or snapshot is of stays as it was when it was made. In these words, which call snapshots disks, too,
+/// clients look for `existing disk`.
+fn fixed(wrong: &Wrong<'_>) -> Refusal {
+    let (member, name) = (wrong.member.rsplit('.').next().unwrap_or_default(), wrong.id.name());
+    BAD_REQUEST.says(format_args!("Changing property '{member}' is not allowed for existing disk '{name}'."))
+}
+
 /// How something comes to be, which can be in some ways.
 const fn creation(option: &'static str, options: &'static [&'static str]) -> [Member; 8] {
     [
-        Member::new("createOption", Word(options, false)).required().called(option),
+        Member::new("createOption", Word(options, false)).required().called(option).fixed_as(fixed),
         Member::new("instantAccessDurationMinutes", ANY),
         Member::new("logicalSectorSize", ANY),
         Member::new("performancePlus", Flag),
-        Member::new("sourceResourceId", Text),
-        Member::new("sourceUri", Text),
+        Member::new("sourceResourceId", Text).fixed_as(fixed),
+        Member::new("sourceUri", Text).fixed_as(fixed),
         Member::new("storageAccountId", Text),
         Member::new("uploadSizeBytes", ANY),
     ]
@@ -53,7 +63,10 @@ static SNAPSHOT_CREATION: [Member; 8] =
 /// Azure REST reference, "Disks".
 pub(crate) static DISK: [Member; 20] = [
     Member::new("burstingEnabled", Flag),
-    Member::new("creationData", Object(&DISK_CREATION)).required().called("disk.creationData"),
+    Member::new("creationData", Object(&DISK_CREATION))
+        .required()
+        .called("disk.creationData")
+        .fixed_as(fixed),
     Member::new("diskAccessId", Text),
     Member::new("diskIOPSReadWrite", ANY),
     Member::new("diskMBpsReadWrite", ANY),
@@ -69,8 +82,8 @@ pub(crate) static DISK: [Member; 20] = [
     Member::new("publicNetworkAccess", PUBLIC),
     Member::new("shareInfo", Derived),
     Member::new("supportsHibernation", Flag),
-    Member::new("tier", Text),
-    Member::new("timeCreated", Derived),
+    Member::new("tier", Derived),
+    Member::new("timeCreated", Created),
     Member::new("uniqueId", Derived),
 ];
 
@@ -78,17 +91,20 @@ pub(crate) static DISK: [Member; 20] = [
 pub(crate) static SNAPSHOT: [Member; 15] = [
     Member::new("completionPercent", Derived),
     Member::new("copyCompletionError", Derived),
-    Member::new("creationData", Object(&SNAPSHOT_CREATION)).required().called("snapshot.creationData"),
+    Member::new("creationData", Object(&SNAPSHOT_CREATION))
+        .required()
+        .called("snapshot.creationData")
+        .fixed_as(fixed),
     Member::new("diskAccessId", Text),
     Member::new("diskSizeBytes", Derived),
     Member::new("diskSizeGB", Number(1, MAX_GIB)).called("snapshot.diskSizeGB"),
     Member::new("diskState", Derived),
-    Member::new("incremental", Flag).or_flag(false),
+    Member::new("incremental", Flag).or_flag(false).fixed_as(fixed),
     Member::new("incrementalSnapshotFamilyId", Derived),
     Member::new("networkAccessPolicy", ACCESS),
     Member::new("provisioningState", Derived),
     Member::new("publicNetworkAccess", PUBLIC),
     Member::new("snapshotAccessState", Derived),
-    Member::new("timeCreated", Derived),
+    Member::new("timeCreated", Created),
     Member::new("uniqueId", Derived),
 ];

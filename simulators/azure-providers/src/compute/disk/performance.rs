@@ -42,15 +42,15 @@ const STANDARD: [DiskSize; 3] =
     [size(4_096, 500, 60, ""), size(8_192, 1_300, 300, ""), size(32_767, 2_000, 500, "")];
 
 /// What a disk that was given no figures of its own can do.
+#[derive(Default)]
 pub(crate) struct Performance {
     pub(crate) iops: u64,
     pub(crate) mbps: u64,
     pub(crate) tier: Option<&'static str>,
 }
 
-/// The figures of a kind of disk at a size in GiB, or of a higher tier that was asked for.
-pub(crate) fn of(sku: &str, gib: u64, tier: Option<&str>) -> Performance {
-    let gib = tier.map_or(gib, |tier| gib.max(size_of_tier(tier)));
+/// The figures of a kind of disk at a size in GiB.
+pub(crate) fn of(sku: &str, gib: u64) -> Performance {
     let sizes: &[DiskSize] = match sku {
         "Premium_LRS" | "Premium_ZRS" => &PREMIUM,
         "StandardSSD_LRS" | "StandardSSD_ZRS" => &STANDARD_SSD,
@@ -60,20 +60,15 @@ pub(crate) fn of(sku: &str, gib: u64, tier: Option<&str>) -> Performance {
         _ => &STANDARD,
     };
     let size = sizes.iter().find(|size| gib <= size.gib).or(sizes.last());
-    size.map_or(Performance { iops: 0, mbps: 0, tier: None }, |size| Performance {
+    size.map_or(Performance::default(), |size| Performance {
         iops: size.iops,
         mbps: size.mbps,
         tier: Some(size.tier).filter(|tier| !tier.is_empty()),
     })
 }
 
-/// Up to how many GiB a tier is the usual one; 0 for what is none.
-pub(crate) fn size_of_tier(tier: &str) -> u64 {
-    PREMIUM.iter().find(|size| size.tier.eq_ignore_ascii_case(tier)).map_or(0, |size| size.gib)
-}
-
 /// How many machines can share a disk of a kind and a size in GiB.
-pub(crate) fn most_shares(sku: &str, gib: u64) -> i64 {
+pub(crate) fn most_shares(sku: &str, gib: u64) -> u64 {
     match (sku, gib) {
         ("Standard_LRS", _) => 1,
         ("PremiumV2_LRS" | "UltraSSD_LRS", _) => 15,
@@ -86,13 +81,6 @@ pub(crate) fn most_shares(sku: &str, gib: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::{most_shares, of};
-
-    #[test]
-    fn a_higher_tier_has_the_figures_of_its_size() {
-        for (tier, iops) in [(None, 500), (Some("P30"), 5_000), (Some("p4"), 500), (Some("X1"), 500)] {
-            assert_eq!(of("Premium_LRS", 128, tier).iops, iops, "{tier:?}");
-        }
-    }
 
     #[test]
     fn shares_follow_kind_and_size() {
@@ -118,7 +106,7 @@ mod tests {
             ("StandardSSD_LRS", 8_000, 2_000, 400, None),
             ("PremiumV2_LRS", 8_000, 3_000, 125, None),
         ] {
-            let found = of(sku, gib, None);
+            let found = of(sku, gib);
             assert_eq!((found.iops, found.mbps, found.tier), (iops, mbps, tier), "{sku} {gib}");
         }
     }

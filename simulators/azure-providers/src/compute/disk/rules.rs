@@ -4,142 +4,84 @@
 use serde_json::Value;
 
 use crate::compute::disk::background_copy::is_fast;
-use crate::compute::disk::performance as disk_performance;
+use crate::compute::disk::performance;
 use crate::compute::disk::sku::kind_of;
 use crate::compute::machine::uses_disks;
 use crate::compute::tables::codes::{BAD_REQUEST, OPERATION_NOT_ALLOWED};
-use azure_engine::document::{Object, at, text};
+use azure_engine::document::{number, remove_at};
 use azure_engine::error::Refusal;
-use azure_engine::provider::{AzureState, Proposal, Record};
+use azure_engine::provider::{AzureState, Proposal};
 
-/// What fast disks alone are told.
-const FIGURES: [&str; 2] = ["diskIOPSReadWrite", "diskMBpsReadWrite"];
-
-/// A disk that is to be written.
-pub(crate) struct Wanted<'a> {
-    pub(crate) proposal: &'a Proposal<'a>,
-    /// The properties that the client sent.
-    pub(crate) given: &'a Value,
-    pub(crate) sku: &'a str,
-    pub(crate) gib: u64,
+/// Checks all of it. What follows from kind and size is not kept, so that it changes with them.
+pub(crate) fn check(
+    azure: &AzureState,
+    proposal: &Proposal<'_>,
+    sku: &str,
+    body: &mut Value,
+) -> Result<(), Refusal> {
+    check_kind(azure, proposal, sku)?;
+    check_shares(azure, proposal, sku, body)?;
+    check_figures(proposal, sku, body)
 }
 
-impl Wanted<'_> {
-    /// Checks all of it. What follows from kind and size is not kept, so that it changes with them.
-    pub(crate) fn check(&self, azure: &AzureState, properties: &mut Object) -> Result<(), Refusal> {
-        self.check_kind(azure)?;
-        self.check_shares(azure, properties)?;
-        let becomes_fast = self.proposal.old.is_some_and(|old| !is_fast(kind_of(old)));
-        for member in FIGURES {
-            if !is_fast(self.sku) {
-                self.drop_echo(member, properties, "disks of the kinds PremiumV2_LRS and UltraSSD_LRS")?;
-            } else if becomes_fast && self.is_echo(member) {
-                properties.remove(member);
-            }
-        }
-        self.check_tier(properties)
-    }
+fn check_shares(azure: &AzureState, proposal: &Proposal<'_>, sku: &str, body: &Value) -> Result<(), Refusal> {
+    let shares_of = |body| number(body, "properties/maxShares").unwrap_or(1);
+    let (name, shares) = (proposal.id.name(), shares_of(body));
+    let gib = number(body, "properties/diskSizeGB").unwrap_or_default();
+    let most = performance::most_shares(sku, gib);
+    BAD_REQUEST.says_when(
+        !(1..=most).contains(&shares),
+        format_args!(
+            "MaxShares '{shares}' for disk '{name}' of size '{gib}' GB is invalid. A {sku} disk of this size takes 1 to \
+             {most}."
+        ),
+    )?;
+    let before = proposal.old.map_or(shares, |old| shares_of(&old.body));
+    let used = azure.store.referrers(proposal.id).next().is_some();
+    OPERATION_NOT_ALLOWED.says_when(
+        used && before != shares,
+        format_args!(
+            "The maxShares of disk {name} can be changed from {before} to {shares} only while no machine has the disk."
+        ),
+    )
+}
 
-    fn check_shares(&self, azure: &AzureState, properties: &Object) -> Result<(), Refusal> {
-        let shares = properties.get("maxShares").and_then(Value::as_i64).unwrap_or(1);
-        let most = disk_performance::most_shares(self.sku, self.gib);
-        let id = self.proposal.id;
-        if !(1..=most).contains(&shares) {
-            return Err(BAD_REQUEST.says(format_args!(
-                    "MaxShares '{shares}' for disk '{}' of size '{}' GB is invalid. A {} disk of this size takes 1 to {most}.",
-                    id.name(),
-                    self.gib,
-                    self.sku
-                )));
-        }
-        let Some(old) = self.proposal.old else { return Ok(()) };
-        let before = at(&old.body, "properties/maxShares").and_then(Value::as_i64).unwrap_or(1);
-        if before != shares && azure.store.referrers(id).next().is_some() {
-            return Err(OPERATION_NOT_ALLOWED.says(format_args!(
-                    "The maxShares of disk {} can be changed from {before} to {shares} only while no machine has the disk.",
-                    id.name()
-                )));
-        }
-        Ok(())
-    }
-
-    /// The kind changes while no machine uses the disk; fast kinds do not become others, nor others UltraSSD_LRS.
-    fn check_kind(&self, azure: &AzureState) -> Result<(), Refusal> {
-        let Some(before) = self.proposal.old.map(kind_of).filter(|before| *before != self.sku) else {
-            return Ok(());
-        };
-        let name = self.proposal.id.name();
-        let change = format!("The kind of disk {name} cannot be changed from {before} to {}", self.sku);
-        if is_fast(before) || self.sku == "UltraSSD_LRS" {
-            let text = format!("{change}. Make a snapshot, and a disk of the other kind from it.");
-            return Err(OPERATION_NOT_ALLOWED.says(text));
-        }
-        let user = azure.store.referrers(self.proposal.id).find(|user| uses_disks(azure, &user.from));
-        match user {
-            None => Ok(()),
-            Some(user) => Err(OPERATION_NOT_ALLOWED
-                .says(format_args!("{change} while it is attached to running VM {}.", user.from))),
-        }
-    }
-
-    /// Premium disks may perform as larger ones, but not as smaller ones.
-    fn check_tier(&self, properties: &mut Object) -> Result<(), Refusal> {
-        let usual = disk_performance::of(self.sku, self.gib, None).tier;
-        let Some(usual) = usual else {
-            return self.drop_echo("tier", properties, "disks of the kinds Premium_LRS and Premium_ZRS");
-        };
-        let tier = properties.get("tier").and_then(Value::as_str).unwrap_or(usual);
-        let low = disk_performance::size_of_tier(tier) < disk_performance::size_of_tier(usual);
-        let asked = self.given.get("tier").is_some() && !self.is_echo("tier");
-        if !low && (asked || self.proposal.old_member("properties/tier").is_some()) {
-            return Ok(());
-        }
-        if !asked {
-            // A disk that outgrew its tier has the usual one.
-            properties.remove("tier");
-            return Ok(());
-        }
-        Err(Refusal::invalid_parameter(
-            "disk.tier",
-            format!(
-                "The value '{tier}' of parameter 'disk.tier' is not allowed for a disk of {} GiB: it must be {usual} or a \
-                 higher tier.",
-                self.gib
-            ),
-        ))
-    }
-
-    /// Takes a member away that disks of this kind are not told. Who sends back what was shown asks for nothing.
-    fn drop_echo(&self, member: &str, properties: &mut Object, of: &str) -> Result<(), Refusal> {
-        properties.remove(member);
-        match self.given.get(member).filter(|_| !self.is_echo(member)) {
-            None => Ok(()),
-            Some(value) => Err(Refusal::invalid_parameter(
-                &format!("disk.{member}"),
-                format!(
-                    "The value {value} of parameter 'disk.{member}' is not allowed: it is for {of} alone."
-                ),
-            )),
-        }
-    }
-
-    /// Whether the client sent what the disk shows already.
-    fn is_echo(&self, member: &str) -> bool {
-        let Some(given) = self.given.get(member) else { return false };
-        self.proposal.old.is_some_and(|old| shown(old, member).is_some_and(|shown| shown == *given))
+/// The kind changes while no machine uses the disk; fast kinds do not become others, nor others UltraSSD_LRS.
+fn check_kind(azure: &AzureState, proposal: &Proposal<'_>, sku: &str) -> Result<(), Refusal> {
+    let Some(before) = proposal.old.map(kind_of).filter(|before| *before != sku) else { return Ok(()) };
+    let name = proposal.id.name();
+    let change = format!("The kind of disk {name} cannot be changed from {before} to {sku}");
+    OPERATION_NOT_ALLOWED.says_when(
+        is_fast(before) || sku == "UltraSSD_LRS",
+        format_args!("{change}. Make a snapshot, and a disk of the other kind from it."),
+    )?;
+    match azure.store.referrers(proposal.id).find(|user| uses_disks(azure, &user.from)) {
+        None => Ok(()),
+        Some(user) => Err(OPERATION_NOT_ALLOWED
+            .says(format_args!("{change} while it is attached to running VM {}.", user.from))),
     }
 }
 
-/// What a disk shows of its speed.
-fn shown(disk: &Record, member: &str) -> Option<Value> {
-    if let Some(own) = at(&disk.body, &format!("properties/{member}")) {
-        return Some(own.clone());
+/// Fast disks alone are told how fast they are. Of others, who sends back what was shown asks for nothing.
+fn check_figures(proposal: &Proposal<'_>, sku: &str, body: &mut Value) -> Result<(), Refusal> {
+    let shown = proposal.old.filter(|old| !is_fast(kind_of(old))).map(|old| {
+        performance::of(kind_of(old), number(&old.body, "properties/diskSizeGB").unwrap_or_default())
+    });
+    for (member, shown) in [
+        ("diskIOPSReadWrite", shown.as_ref().map(|shown| shown.iops)),
+        ("diskMBpsReadWrite", shown.as_ref().map(|shown| shown.mbps)),
+    ] {
+        let given = number(&proposal.given, member).filter(|given| Some(*given) != shown);
+        if let (Some(given), false) = (given, is_fast(sku)) {
+            let text = format!(
+                "The value {given} of parameter 'disk.{member}' is not allowed: it is for disks of the kinds PremiumV2_LRS \
+                 and UltraSSD_LRS alone."
+            );
+            return Err(Refusal::invalid_parameter(&format!("disk.{member}"), text));
+        }
+        if !is_fast(sku) || (given.is_none() && shown.is_some()) {
+            remove_at(body, &format!("properties/{member}"));
+        }
     }
-    let gib = at(&disk.body, "properties/diskSizeGB").and_then(Value::as_u64).unwrap_or_default();
-    let figures = disk_performance::of(kind_of(disk), gib, text(&disk.body, "properties/tier"));
-    match member {
-        "diskIOPSReadWrite" => Some(figures.iops.into()),
-        "diskMBpsReadWrite" => Some(figures.mbps.into()),
-        _ => figures.tier.map(Value::from),
-    }
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use azure_engine::document::{Object, text};
+use azure_engine::document::text;
 use azure_engine::error::Refusal;
 use azure_engine::provider::Record;
 
@@ -27,8 +27,9 @@ pub(crate) fn largest(sku: &str) -> i64 {
     if matches!(sku, "PremiumV2_LRS" | "UltraSSD_LRS") { MAX_GIB } else { 32_767 }
 }
 
-/// A disk has a size that there is.
-pub(crate) fn check_size(member: &str, gib: i64, largest: i64) -> Result<(), Refusal> {
+/// A disk of a kind has a size that there is.
+pub(crate) fn check_size(member: &str, gib: u64, sku: &str) -> Result<(), Refusal> {
+    let (gib, largest) = (i64::try_from(gib).unwrap_or(i64::MAX), largest(sku));
     if (1..=largest).contains(&gib) { Ok(()) } else { Err(out_of_range(member, gib, 1, largest)) }
 }
 
@@ -41,11 +42,12 @@ pub(crate) fn tier(sku: &str) -> &'static str {
 }
 
 /// The kind that a document asks for; its tier goes with it.
-pub(crate) fn take_kind(body: &mut Object) -> String {
-    let Some(Value::Object(sku)) = body.get_mut("sku") else { return SKUS[0].to_owned() };
-    let name = sku.get("name").and_then(Value::as_str).unwrap_or(SKUS[0]).to_owned();
-    sku.insert("tier".into(), tier(&name).into());
-    name
+pub(crate) fn take_kind(body: &mut Value) -> String {
+    let kind = text(body, "sku/name").unwrap_or(SKUS[0]).to_owned();
+    if let Some(sku) = body.get_mut("sku") {
+        sku["tier"] = tier(&kind).into();
+    }
+    kind
 }
 
 /// The kind of a disk or snapshot that is there.

@@ -8,11 +8,11 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::compute::machine;
+use crate::compute::scale_set::flexible;
 use crate::compute::scale_set::instance_address::set_of;
-use crate::compute::scale_set::provisioning;
 use crate::compute::tables::type_names::{EXTENSION_TYPE, INSTANCE_TYPE};
 use azure_engine::code::Code;
-use azure_engine::document::{at, items, stored_reference, text};
+use azure_engine::document::{at, items, text};
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::store::State;
@@ -31,7 +31,7 @@ pub const TIMEOUT: &str = "timeout";
 fn model_of<'a>(azure: &'a AzureState, record: &Record) -> Option<&'a Record> {
     match record.resource_type.name() {
         INSTANCE_TYPE => set_of(azure, &record.id),
-        _ => azure.store.get(&stored_reference(&record.body, "properties/virtualMachineScaleSet/id")?),
+        _ => azure.store.get(&flexible::set_of(record)?),
     }
 }
 
@@ -109,10 +109,7 @@ pub(crate) fn told(azure: &mut AzureState, id: &ResourceId, answer: &Value) -> O
     // It has power, whatever its system makes of it.
     record.hidden.entry("power").or_insert_with(|| "running".into());
     if !own {
-        match record.resource_type.name() {
-            INSTANCE_TYPE => provisioning::settle(azure, id, failure.is_some()),
-            _ => machine::settle(azure, id, failure.is_some()),
-        }
+        machine::settle(azure, id, failure.is_some());
     }
     failure
 }

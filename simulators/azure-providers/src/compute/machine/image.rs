@@ -1,12 +1,12 @@
-//! Marketplace images: which version `latest` is, and what the system in it calls itself. A small
-//! catalogue with versions that publishers released in January 2026; other images get a version that
-//! looks like theirs.
+//! The images of machines: which version `latest` is, and what the system in it calls itself. Images that the catalogue
+//! does not have get a version that looks like theirs.
 
 use serde_json::Value;
 
 use crate::compute::shared::public_gallery;
+use crate::compute::tables::images;
 use azure_engine::code::Code;
-use azure_engine::document::text;
+use azure_engine::document::{fill_at, text};
 use azure_engine::error::Refusal;
 use azure_engine::provider::AzureState;
 use azure_types::ResourceId;
@@ -60,54 +60,6 @@ pub(crate) struct Image {
     pub(crate) os_version: String,
 }
 
-struct Known {
-    offer: &'static str,
-    /// How the sku begins.
-    sku: &'static str,
-    exact: &'static str,
-    os_name: &'static str,
-    os_version: &'static str,
-}
-
-const KNOWN: [Known; 6] = [
-    Known {
-        offer: "WindowsServer",
-        sku: "2019-datacenter",
-        exact: "17763.8276.260109",
-        os_name: "Windows Server 2019 Datacenter",
-        os_version: "10.0.17763.8276",
-    },
-    Known {
-        offer: "WindowsServer",
-        sku: "2022-datacenter",
-        exact: "20348.4648.260108",
-        os_name: "Windows Server 2022 Datacenter",
-        os_version: "10.0.20348.4648",
-    },
-    Known {
-        offer: "WindowsServer",
-        sku: "2025-datacenter",
-        exact: "26100.32230.260111",
-        os_name: "Windows Server 2025 Datacenter",
-        os_version: "10.0.26100.32230",
-    },
-    Known {
-        offer: "0001-com-ubuntu-server-jammy",
-        sku: "22_04",
-        exact: "22.04.202601160",
-        os_name: "ubuntu",
-        os_version: "22.04",
-    },
-    Known {
-        offer: "ubuntu-24_04-lts",
-        sku: "",
-        exact: "24.04.202601160",
-        os_name: "ubuntu",
-        os_version: "24.04",
-    },
-    Known { offer: "debian-12", sku: "", exact: "0.20260112.2355", os_name: "debian", os_version: "12.13" },
-];
-
 /// Versions of the guest agents of Windows and Linux, as released in January 2026.
 pub(crate) fn agent_version(windows: bool) -> &'static str {
     if windows { "2.7.41491.1149" } else { "2.15.0.1" }
@@ -120,23 +72,26 @@ pub(crate) fn of(storage: &Value) -> Image {
         Some(given) => given.eq_ignore_ascii_case("Windows"),
         None => image("publisher").to_ascii_lowercase().contains("windows"),
     };
-    let sku = image("sku").to_ascii_lowercase();
-    let known = KNOWN
-        .iter()
-        .find(|known| known.offer.eq_ignore_ascii_case(image("offer")) && sku.starts_with(known.sku));
+    let known = images::find(image("offer"), image("sku"));
     let asked = Some(image("version")).filter(|version| !version.is_empty() && *version != "latest");
-    let exact = asked.or(known.map(|known| known.exact)).unwrap_or("1.0.0").to_owned();
-    match known {
-        Some(known) => Image {
-            windows,
-            exact,
-            os_name: known.os_name.to_owned(),
-            os_version: known.os_version.to_owned(),
-        },
-        None => {
-            let system = if windows { "Windows" } else { "Linux" };
-            let offer = Some(image("offer")).filter(|offer| !offer.is_empty()).unwrap_or(system);
-            Image { windows, os_name: offer.to_owned(), os_version: exact.clone(), exact }
-        }
+    let exact = asked.or(known.map(|known| known.version)).unwrap_or("1.0.0").to_owned();
+    let system = if windows { "Windows" } else { "Linux" };
+    let offer = Some(image("offer")).filter(|offer| !offer.is_empty()).unwrap_or(system);
+    let (name, version) = known.map_or((offer, exact.as_str()), |known| (known.os_name, known.os_version));
+    Image { windows, os_name: name.to_owned(), os_version: version.to_owned(), exact }
+}
+
+/// Fills in what the image of a storage profile says of the system disk; says which image that is.
+pub(crate) fn fill_system_disk(storage: &mut Value) -> Image {
+    let image = of(storage);
+    fill_at(storage, "osDisk/osType", if image.windows { "Windows" } else { "Linux" });
+    fill_at(storage, "osDisk/diskSizeGB", if image.windows { 127 } else { 30 });
+    image
+}
+
+/// Says in a storage profile which version of its image it is of.
+pub(crate) fn name_version(storage: &mut Value, image: &Image) {
+    if let Some(reference) = storage.get_mut("imageReference").and_then(Value::as_object_mut) {
+        reference.insert("exactVersion".into(), image.exact.as_str().into());
     }
 }

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use crate::compute::machine::fault_domain;
 use crate::compute::machine::guest;
 use crate::compute::machine::image;
-use crate::compute::scale_set::flexible;
 use crate::compute::scale_set::instance_address::set_of;
+use crate::compute::scale_set::members;
 use crate::compute::tables::type_names::INSTANCE_TYPE;
-use azure_engine::document::{at, items};
-use azure_engine::provider::{AzureState, Record};
+use azure_engine::document::{Object, at, items};
+use azure_engine::provider::{AzureState, Expand, Record};
 use azure_engine::store::State;
 
 fn provisioning(state: State) -> (&'static str, &'static str, &'static str) {
@@ -29,21 +29,33 @@ fn power(record: &Record) -> Option<&str> {
     record.hidden.get("power").and_then(Value::as_str)
 }
 
-/// The instance view of a scale set instance.
-pub(crate) fn of_instance(azure: &AzureState, record: &Record) -> Value {
-    let set = set_of(azure, &record.id);
-    let placement = set.map(|set| azure.seed.guid("placement group", set.id.as_str(), 0));
-    let domain = fault_domain::of_number(set, record.id.name().parse().unwrap_or_default());
+/// Shows the extensions of a machine or an instance, and its view where it is asked for.
+pub(crate) fn present(azure: &AzureState, record: &Record, document: &mut Object, expand: Expand) {
+    let extensions = guest::extensions(azure, record);
+    if !extensions.is_empty() {
+        document.insert("resources".into(), extensions.into());
+    }
+    if expand.instance_view {
+        document["properties"]["instanceView"] = of(azure, record);
+    }
+}
+
+/// The instance view of a machine: of an instance it tells where it stands in its set, too.
+pub(crate) fn of(azure: &AzureState, record: &Record) -> Value {
     let mut view = of_machine(azure, record);
-    view["placementGroupId"] = json!(placement);
-    view["platformUpdateDomain"] = domain.into();
-    view["platformFaultDomain"] = domain.into();
-    view["computerName"] = json!(record.hidden.get("computerName"));
+    if record.resource_type.name() == INSTANCE_TYPE {
+        let set = set_of(azure, &record.id);
+        let placement = set.map(|set| azure.seed.guid("placement group", set.id.as_str(), 0));
+        let domain = fault_domain::of_number(set, record.id.name().parse().unwrap_or_default());
+        view["placementGroupId"] = json!(placement);
+        view["platformUpdateDomain"] = domain.into();
+        view["platformFaultDomain"] = domain.into();
+        view["computerName"] = json!(record.hidden.get("computerName"));
+    }
     view
 }
 
-/// The instance view of a machine of its own.
-pub(crate) fn of_machine(azure: &AzureState, record: &Record) -> Value {
+fn of_machine(azure: &AzureState, record: &Record) -> Value {
     let created = record.created.to_string();
     let (code, level, shown) = provisioning(record.state);
     let mut statuses = vec![json!({ "code": code, "level": level, "displayStatus": shown, "time": created })];
@@ -117,8 +129,7 @@ pub(crate) fn of_machine(azure: &AzureState, record: &Record) -> Value {
 /// The instance view of a scale set: how many machines are in which state.
 pub(crate) fn of_set(azure: &AzureState, record: &Record) -> Value {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    let instances = azure.store.of_type_below(INSTANCE_TYPE, &record.id);
-    for instance in instances.into_iter().chain(flexible::all_members(azure, &record.id)) {
+    for instance in members::all(azure, &record.id) {
         *counts.entry(provisioning(instance.state).0.to_owned()).or_default() += 1;
         if let Some(power) = power(instance) {
             *counts.entry(format!("PowerState/{power}")).or_default() += 1;

@@ -5,9 +5,11 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::compute::machine::network_profile;
-use azure_engine::document::{Object, at, fill, into_object, items, name, stored_reference, strip, text};
+use azure_engine::document::{
+    Object, at_mut, fill_at, into_object, items, items_mut, name, remove_at, stored_reference, text,
+};
 use azure_engine::error::Refusal;
-use azure_engine::provider::AzureState;
+use azure_engine::provider::{AzureState, Record};
 use azure_engine::reference::{Reference, Role};
 
 /// Oldest version of Network in which configurations may be written.
@@ -23,32 +25,26 @@ pub(crate) struct Interfaces {
 
 impl Interfaces {
     /// Reads the configurations of a network profile that was normalised. All names end in `suffix`.
-    pub(crate) fn of(profile: &Value, group: &ResourceId, location: &str, suffix: &str) -> Self {
+    pub(crate) fn of(profile: &Value, machine: &ResourceId, location: &str, suffix: &str) -> Self {
+        let group = ResourceId::group(machine.subscription_id(), machine.group_name().unwrap_or_default());
         let named = |kind: &str, given: &Value| {
             group.resource("Microsoft.Network", kind, &format!("{}-{suffix}", name(given)))
         };
         let mut all = Self { nics: Vec::new(), addresses: Vec::new() };
         for configuration in items(profile, "networkInterfaceConfigurations") {
-            let mut properties =
-                configuration.get("properties").cloned().map(into_object).unwrap_or_default();
-            let primary = properties.get("primary").cloned().unwrap_or(false.into());
-            let mut ips = Vec::new();
-            for (position, ip) in items(configuration, "properties/ipConfigurations").iter().enumerate() {
-                let mut kept = ip.get("properties").cloned().map(into_object).unwrap_or_default();
-                strip(&mut kept, &["loadBalancerInboundNatPools"]);
-                fill(&mut kept, "primary", position == 0);
-                if let Some(public) = kept.remove("publicIPAddressConfiguration") {
+            let mut properties = configuration.get("properties").cloned().unwrap_or_default();
+            let primary = remove_at(&mut properties, "primary").unwrap_or(false.into());
+            remove_at(&mut properties, "deleteOption");
+            for (position, ip) in items_mut(&mut properties, "ipConfigurations").iter_mut().enumerate() {
+                remove_at(ip, "properties/loadBalancerInboundNatPools");
+                fill_at(ip, "properties/primary", position == 0);
+                if let Some(public) = remove_at(ip, "properties/publicIPAddressConfiguration") {
                     let id = named("publicIPAddresses", &public);
-                    kept.insert("publicIPAddress".into(), json!({ "id": id }));
-                    all.addresses.push((id, address(&public, location, suffix)));
+                    ip["properties"]["publicIPAddress"] = json!({ "id": id });
+                    all.addresses.push((id, address(public, location, suffix)));
                 }
-                ips.push(json!({ "name": name(ip), "properties": kept }));
             }
-            strip(&mut properties, &["primary", "deleteOption"]);
-            properties.insert("ipConfigurations".into(), ips.into());
-            let mut body = Object::new();
-            body.insert("location".into(), location.into());
-            body.insert("properties".into(), Value::Object(properties));
+            let body = into_object(json!({ "location": location, "properties": properties }));
             all.nics.push((named("networkInterfaces", configuration), body, primary));
         }
         all
@@ -60,16 +56,12 @@ impl Interfaces {
             azure.draft(id, body.clone())?;
         }
         for (id, body, _) in &self.nics {
-            let mut body = body.clone();
+            let mut body = Value::Object(body.clone());
             // Its public addresses are not there yet.
-            let ips =
-                body.get_mut("properties").and_then(|properties| properties.get_mut("ipConfigurations"));
-            for ip in ips.and_then(Value::as_array_mut).into_iter().flatten() {
-                if let Some(properties) = ip.get_mut("properties").and_then(Value::as_object_mut) {
-                    properties.remove("publicIPAddress");
-                }
+            for ip in items_mut(&mut body, "properties/ipConfigurations") {
+                remove_at(ip, "properties/publicIPAddress");
             }
-            azure.draft(id, body)?;
+            azure.draft(id, into_object(body))?;
         }
         Ok(())
     }
@@ -96,43 +88,28 @@ impl Interfaces {
 }
 
 /// The document of a public address; a label for its name is made unique.
-fn address(configuration: &Value, location: &str, suffix: &str) -> Object {
-    let mut properties = configuration.get("properties").cloned().map(into_object).unwrap_or_default();
-    fill(&mut properties, "publicIPAllocationMethod", "Static");
-    fill(&mut properties, "deleteOption", "Delete");
-    if let Some(Value::Object(dns)) = properties.get_mut("dnsSettings")
-        && let Some(label) = dns.get("domainNameLabel").and_then(Value::as_str)
-    {
-        let label = format!("{label}-{suffix}");
-        dns.insert("domainNameLabel".into(), label.into());
+fn address(mut configuration: Value, location: &str, suffix: &str) -> Object {
+    fill_at(&mut configuration, "properties/publicIPAllocationMethod", "Static");
+    fill_at(&mut configuration, "properties/deleteOption", "Delete");
+    fill_at(&mut configuration, "sku/name", "Standard");
+    if let Some(label) = at_mut(&mut configuration, "properties/dnsSettings/domainNameLabel") {
+        *label = format!("{}-{suffix}", label.as_str().unwrap_or_default()).into();
     }
-    let mut body = Object::new();
-    body.insert("location".into(), location.into());
-    body.insert(
-        "sku".into(),
-        configuration.get("sku").cloned().unwrap_or_else(|| json!({ "name": "Standard" })),
-    );
-    body.insert("properties".into(), Value::Object(properties));
-    body
+    let (sku, properties) = (&configuration["sku"], &configuration["properties"]);
+    into_object(json!({ "location": location, "sku": sku, "properties": properties }))
 }
 
 /// Configurations need to say which version of Network they are written in.
-pub(crate) fn check_version(subject: &ResourceId, profile: Option<&Value>) -> Result<(), Refusal> {
-    let Some(profile) =
-        profile.filter(|profile| !items(profile, "networkInterfaceConfigurations").is_empty())
-    else {
-        return Ok(());
-    };
-    if text(profile, "networkApiVersion").is_some_and(|version| version >= OLDEST_NETWORK) {
+pub(crate) fn check_version(subject: &ResourceId, profile: &Value) -> Result<(), Refusal> {
+    let version = text(profile, "networkApiVersion").unwrap_or_default();
+    if items(profile, "networkInterfaceConfigurations").is_empty() || version >= OLDEST_NETWORK {
         return Ok(());
     }
-    Err(Refusal::invalid_parameter(
-        "networkProfile.networkApiVersion",
-        format!(
-            "{subject} has network interface configurations and needs networkProfile.networkApiVersion to be \
-             '{OLDEST_NETWORK}' or later."
-        ),
-    ))
+    let text = format!(
+        "{subject} has network interface configurations and needs networkProfile.networkApiVersion to be \
+         '{OLDEST_NETWORK}' or later."
+    );
+    Err(Refusal::invalid_parameter("networkProfile.networkApiVersion", text))
 }
 
 /// What the configurations in a profile point at.
@@ -154,14 +131,10 @@ pub(crate) fn references(from: &ResourceId, profile: &Value) -> Vec<Reference> {
 /// The public addresses that go with an interface.
 pub(crate) fn owned_addresses(azure: &AzureState, nic: &ResourceId) -> Vec<ResourceId> {
     let Some(record) = azure.store.get(nic) else { return Vec::new() };
+    let goes = |address: &Record| text(&address.body, "properties/deleteOption") == Some("Delete");
     items(&record.body, "properties/ipConfigurations")
         .iter()
         .filter_map(|ip| stored_reference(ip, "properties/publicIPAddress/id"))
-        .filter(|id| {
-            let address = azure.store.get(id);
-            address.is_some_and(|found| {
-                at(&found.body, "properties/deleteOption").is_some_and(|o| o == "Delete")
-            })
-        })
+        .filter(|id| azure.store.get(id).is_some_and(goes))
         .collect()
 }

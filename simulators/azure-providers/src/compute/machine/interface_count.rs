@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use azure_types::ResourceId;
-use serde_json::Value;
 
 use crate::compute::tables::sizes;
 use azure_engine::document::{items, stored_reference};
@@ -15,31 +14,19 @@ const ADDING_OR_DELETING_NETWORK_INTERFACES_ON_A_RUNNING_VIRTUAL_MACHINE_NOT_SUP
     Code::azures(400, "AddingOrDeletingNetworkInterfacesOnARunningVirtualMachineNotSupported");
 
 /// Refuses more interfaces than the size of a machine has room for. Of sizes outside the catalogue nobody knows.
-pub(crate) fn check_machine(name: &str, size: &str, count: usize) -> Result<(), Refusal> {
-    check(size, count, &format!("network interfaces for virtual machine {name}"), "network interfaces")
-}
-
-/// The same for the model of a scale set.
-pub(crate) fn check_model(size: &str, model: &Value) -> Result<(), Refusal> {
-    let what = "network interface configurations";
-    let count = items(model, "networkInterfaceConfigurations").len();
-    check(size, count, &format!("{what} for VM scale set"), what)
-}
-
-fn check(size: &str, count: usize, whose: &str, what: &str) -> Result<(), Refusal> {
-    let most = sizes::find(size).map(|size| size.interfaces);
-    match most.filter(|most| count as u64 > *most) {
-        None => Ok(()),
-        Some(most) => Err(NETWORK_INTERFACE_COUNT_EXCEEDED.details(format_args!(
-                "The number of {whose} exceeds the maximum allowed for the virtual machine size {size}. The number of \
-                 {what} is {count} and the maximum allowed is {most}."
-            ))),
-    }
+pub(crate) fn check(size: &str, count: usize, what: &str, whose: &str) -> Result<(), Refusal> {
+    let most = sizes::find(size).map_or(u64::MAX, |size| size.interfaces);
+    NETWORK_INTERFACE_COUNT_EXCEEDED.details_when(
+        count as u64 > most,
+        format_args!(
+            "The number of {what} for {whose} exceeds the maximum allowed for the virtual machine size {size}. The \
+             number of {what} is {count} and the maximum allowed is {most}."
+        ),
+    )
 }
 
 /// Refuses to give interfaces to a machine that is not deallocated, or to take some from it.
 pub(crate) fn check_change(machine: &Record, interfaces: &[ResourceId]) -> Result<(), Refusal> {
-    let power = machine.hidden.get("power").and_then(Value::as_str);
     let before: BTreeSet<String> = items(&machine.body, "properties/networkProfile/networkInterfaces")
         .iter()
         .filter_map(|entry| stored_reference(entry, "id"))
@@ -47,15 +34,13 @@ pub(crate) fn check_change(machine: &Record, interfaces: &[ResourceId]) -> Resul
         .collect();
     let after: BTreeSet<String> = interfaces.iter().map(ResourceId::to_lower).collect();
     // A machine that was never made runs nowhere.
-    if before == after || matches!(power, None | Some("deallocated")) {
-        return Ok(());
-    }
+    let runs = machine.hidden.get("power").is_some_and(|power| power != "deallocated");
     let why = if (before.len() == 1) == (after.len() == 1) {
         "must be stop-deallocated before network interfaces are added to it or taken from it."
     } else {
         "with a single network interface must be stop-deallocated before it can be updated to have multiple network \
          interfaces and vice-versa."
     };
-    Err(ADDING_OR_DELETING_NETWORK_INTERFACES_ON_A_RUNNING_VIRTUAL_MACHINE_NOT_SUPPORTED
-        .says(format_args!("Virtual machine {} {why}", machine.id)))
+    ADDING_OR_DELETING_NETWORK_INTERFACES_ON_A_RUNNING_VIRTUAL_MACHINE_NOT_SUPPORTED
+        .says_when(runs && before != after, format_args!("Virtual machine {} {why}", machine.id))
 }

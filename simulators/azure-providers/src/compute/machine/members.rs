@@ -2,8 +2,8 @@
 //! (Azure REST reference, "Virtual Machines").
 
 use azure_engine::member_table::Holds::{
-    Anything, Children, Derived, Flag, Names, Number, Object, Objects, Text, Texts, Uses, UsesAll, UsesId,
-    Word,
+    Anything, Children, Created, Derived, Flag, Guid, Kept, Names, Number, Object, Objects, Text, Texts,
+    Uses, UsesAll, UsesId, Word,
 };
 use azure_engine::member_table::{Holds, Member};
 
@@ -22,6 +22,8 @@ const SYSTEMS: Holds = Word(&["Linux", "Windows"], false);
 
 static MANAGED_DISK: [Member; 2] =
     [Member::new("id", UsesId("disks")), Member::new("storageAccountType", Text)];
+static MANAGED_DATA_DISK: [Member; 2] =
+    [Member::new("id", UsesId("disks")), Member::new("storageAccountType", Text).or_text("Standard_LRS")];
 
 const fn system_disk(caching: &'static str, goes: Member, [name, kind]: [Member; 2]) -> [Member; 9] {
     [
@@ -45,10 +47,10 @@ const fn data_disk(options: &'static [&'static str], goes: Member) -> [Member; 1
         Member::new("detachOption", Derived),
         Member::new("diskSizeGB", Number(1, MAX_GIB)).called("dataDisk.diskSizeGB"),
         Member::new("lun", Number(0, MAX_LUN)).required().called("dataDisk.lun"),
-        Member::new("managedDisk", Object(&MANAGED_DISK)).or_empty(),
+        Member::new("managedDisk", Object(&MANAGED_DATA_DISK)).or_empty(),
         Member::new("name", Text),
         Member::new("sourceResource", Anything),
-        Member::new("toBeDetached", Flag),
+        Member::new("toBeDetached", Flag).or_flag(false),
         Member::new("writeAcceleratorEnabled", Flag),
     ]
 }
@@ -75,7 +77,7 @@ static DATA_DISK_OF_MODEL: [Member; 11] =
 
 /// The disks of a machine.
 pub(crate) static STORAGE: [Member; 3] = [
-    Member::new("dataDisks", Objects(&DATA_DISK)),
+    Member::new("dataDisks", Objects(&DATA_DISK)).or_empty(),
     Member::new("imageReference", Anything).fixed().called("imageReference"),
     Member::new("osDisk", Object(&SYSTEM_DISK)).or_empty(),
 ];
@@ -85,7 +87,11 @@ pub(crate) static STORAGE_OF_MODEL: [Member; 2] = [
     Member::new("osDisk", Object(&SYSTEM_DISK_OF_MODEL)).or_empty(),
 ];
 /// The disks that an instance has for itself.
-pub(crate) static STORAGE_OF_INSTANCE: [Member; 1] = [Member::new("dataDisks", Objects(&DATA_DISK))];
+pub(crate) static STORAGE_OF_INSTANCE: [Member; 3] = [
+    Member::new("dataDisks", Objects(&DATA_DISK)),
+    Member::new("imageReference", Kept),
+    Member::new("osDisk", Kept),
+];
 
 static CONTENT: [Member; 1] = [Member::new("content", Text).secret()];
 static WINDOWS: [Member; 4] = [
@@ -153,12 +159,12 @@ static INTERFACE: [Member; 2] = [
     Member::new("id", UsesId("Microsoft.Network/networkInterfaces"))
         .required()
         .called("networkProfile.networkInterfaces.id"),
-    Member::new("properties", Object(&OF_INTERFACE)),
+    Member::new("properties", Object(&OF_INTERFACE)).closed(),
 ];
 static NETWORK: [Member; 3] = [
     Member::new("networkApiVersion", Text),
     Member::new("networkInterfaceConfigurations", Children(&INTERFACE_CONFIGURATION)),
-    Member::new("networkInterfaces", Objects(&INTERFACE)),
+    Member::new("networkInterfaces", Objects(&INTERFACE)).closed(),
 ];
 
 static HARDWARE: [Member; 1] = [Member::new("vmSize", Text).required()];
@@ -183,9 +189,9 @@ pub(crate) static MACHINE: [Member; 16] = [
         .called("proximityPlacementGroup.id"),
     Member::new("resources", Derived),
     Member::new("storageProfile", Object(&STORAGE)).or_empty(),
-    Member::new("timeCreated", Derived),
+    Member::new("timeCreated", Created),
     Member::new("virtualMachineScaleSet", Uses("virtualMachineScaleSets"))
         .fixed()
         .called("virtualMachineScaleSet.id"),
-    Member::new("vmId", Derived),
+    Member::new("vmId", Guid),
 ];

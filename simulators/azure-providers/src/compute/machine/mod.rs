@@ -12,10 +12,10 @@ pub(crate) mod network_profile;
 pub(crate) mod os_profile;
 pub mod power;
 pub(crate) mod spot;
-pub(crate) mod system_disk;
 
 use azure_types::ResourceId;
 
+use crate::compute::tables::type_names::MACHINE_TYPE;
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::store::State;
 
@@ -32,7 +32,7 @@ pub fn machine_name(id: &ResourceId) -> String {
     }
 }
 
-/// Ends the creation or change of a machine.
+/// Ends the creation or change of a machine or an instance.
 pub(crate) fn settle(azure: &mut AzureState, id: &ResourceId, failed: bool) {
     let Some(record) = azure.store.get_mut(id).filter(|record| record.state != State::Deleting) else {
         return;
@@ -40,8 +40,8 @@ pub(crate) fn settle(azure: &mut AzureState, id: &ResourceId, failed: bool) {
     record.state = if failed { State::Failed } else { State::Succeeded };
     if !failed && record.hidden.get("power").is_none() {
         record.hidden.insert("power".into(), "running".into());
-        // Recorded: the end of the creation is a change of its own.
-        record.version += 1;
+        // Recorded: the end of a machine's creation is a change of its own, that of an instance's is not.
+        record.version += u64::from(record.resource_type.name() == MACHINE_TYPE);
     }
     azure.revision += 1;
 }

@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use azure_engine::document::{fill, items, name, stored_reference, text};
+use azure_engine::document::{fill_at, flag, items, items_mut, name, stored_reference, text};
 use azure_engine::error::{Code, Refusal};
 use azure_engine::provider::AzureState;
 
@@ -16,33 +16,33 @@ const MEMBERSHIPS: [&str; 3] =
 
 /// Checks NIC configurations, whose members are as their table says, and fills what depends on others.
 pub(crate) fn normalise(profile: &mut Value, subject: &ResourceId) -> Result<(), Refusal> {
+    let bad = |why: &str| {
+        Refusal::invalid_parameter("networkProfile", format!("Network profile of {subject}: {why}."))
+    };
     let list = profile.get_mut("networkInterfaceConfigurations").and_then(Value::as_array_mut);
     let Some(list) = list else { return Ok(()) };
     let single = list.len() == 1;
-    let mut primaries = 0;
-    for nic in list.iter_mut().filter_map(|nic| nic.get_mut("properties")?.as_object_mut()) {
+    for nic in &mut *list {
         if single {
-            fill(nic, "primary", true);
+            fill_at(nic, "properties/primary", true);
         }
-        primaries += usize::from(nic.get("primary") == Some(&Value::Bool(true)));
-        let ips = nic.get_mut("ipConfigurations").and_then(Value::as_array_mut).into_iter().flatten();
-        for ip in ips.filter_map(|ip| ip.get_mut("properties")?.as_object_mut()) {
-            if !ip.contains_key("subnet") && ip.get("privateIPAddressVersion").is_some_and(|v| v == "IPv4") {
-                return Err(bad("every IP configuration needs a subnet", subject));
+        for ip in items_mut(nic, "properties/ipConfigurations") {
+            if subnet(ip).is_none() && !is_v6(ip) {
+                return Err(bad("every IP configuration needs a subnet"));
             }
-            ip.retain(|member, list| {
-                !MEMBERSHIPS.contains(&member.as_str()) || list.as_array().is_none_or(|list| !list.is_empty())
-            });
+            if let Some(ip) = ip.get_mut("properties").and_then(Value::as_object_mut) {
+                ip.retain(|member, list| {
+                    !MEMBERSHIPS.contains(&member.as_str())
+                        || list.as_array().is_none_or(|list| !list.is_empty())
+                });
+            }
         }
     }
+    let primaries = list.iter().filter(|nic| flag(nic, "properties/primary")).count();
     if primaries != 1 {
-        return Err(bad("exactly one network interface configuration must be primary", subject));
+        return Err(bad("exactly one network interface configuration must be primary"));
     }
     Ok(())
-}
-
-fn bad(why: &str, subject: &ResourceId) -> Refusal {
-    Refusal::invalid_parameter("networkProfile", format!("Network profile of {subject}: {why}."))
 }
 
 /// Checks that each network interface may be in its subnets and in all pools that it is to be in; `interface`

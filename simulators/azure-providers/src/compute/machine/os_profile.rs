@@ -4,7 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use azure_engine::document::{Object, at, fill, into_object, text};
+use crate::compute::tables::words::missing;
+use azure_engine::document::{at, at_mut, fill_at, text};
 use azure_engine::error::Refusal;
 use azure_engine::provider::{Proposal, Source};
 
@@ -17,8 +18,8 @@ const RESERVED: &str = "1 123 a actuser adm admin admin1 admin2 administrator as
                         user5";
 
 /// Checks what a client sent, secrets included: none of them is named in a refusal.
-pub(crate) fn check(os: &Object) -> Result<(), Refusal> {
-    let admin = os.get("adminUsername").and_then(Value::as_str).unwrap_or_default();
+fn check(os: &Value) -> Result<(), Refusal> {
+    let admin = text(os, "adminUsername").unwrap_or_default();
     if RESERVED.split(' ').any(|reserved| reserved.eq_ignore_ascii_case(admin)) {
         let text = "The Admin Username specified is not allowed.";
         return Err(Refusal::invalid_parameter("adminUsername", text));
@@ -38,56 +39,39 @@ fn is_custom_data(given: &Value) -> bool {
     STANDARD.decode(bare).is_ok()
 }
 
-/// Checks the profile of a machine, takes the secrets out of it and fills what is left open.
-pub(crate) fn normalise(
-    proposal: &Proposal<'_>,
-    windows: bool,
-    properties: &mut Object,
-) -> Result<(), Refusal> {
-    let storage = properties.get("storageProfile").cloned().unwrap_or_default();
-    let specialised = text(&storage, "osDisk/createOption") == Some("Attach");
-    if !properties.contains_key("osProfile") {
-        if specialised {
+/// Checks the profile of a machine and fills what is left open.
+pub(crate) fn normalise(proposal: &Proposal<'_>, windows: bool, body: &mut Value) -> Result<(), Refusal> {
+    if at(body, "properties/osProfile").is_none() {
+        if text(body, "properties/storageProfile/osDisk/createOption") == Some("Attach") {
             return Ok(());
         }
-        check_present(proposal, &storage)?;
+        // A system from the marketplace has no administrator yet. Images of one's own may have one.
+        let bare = at(body, "properties/storageProfile/imageReference/publisher").is_some();
+        if bare && proposal.old.is_none() && proposal.source != Source::Service {
+            return Err(missing("osProfile"));
+        }
     }
-    let mut os = properties.remove("osProfile").map(into_object).unwrap_or_default();
-    check(&os)?;
-    fill(&mut os, "computerName", proposal.id.name());
-    let (member, mut configuration) = fill_system(&mut os, windows);
-    fill(&mut configuration, "enableVMAgentPlatformUpdates", true);
-    let mut patches = configuration.remove("patchSettings").map(into_object).unwrap_or_default();
-    fill(&mut patches, "patchMode", if windows { "AutomaticByOS" } else { "ImageDefault" });
-    fill(&mut patches, "assessmentMode", "ImageDefault");
-    configuration.insert("patchSettings".into(), Value::Object(patches));
-    os.insert(member.into(), Value::Object(configuration));
-    properties.insert("osProfile".into(), Value::Object(os));
+    fill_at(body, "properties/osProfile/computerName", proposal.id.name());
+    let Some(os) = at_mut(body, "properties/osProfile") else { return Ok(()) };
+    let configuration = normalise_system(windows, os)?;
+    fill_at(os, &format!("{configuration}/enableVMAgentPlatformUpdates"), true);
+    let mode = if windows { "AutomaticByOS" } else { "ImageDefault" };
+    fill_at(os, &format!("{configuration}/patchSettings/patchMode"), mode);
+    fill_at(os, &format!("{configuration}/patchSettings/assessmentMode"), "ImageDefault");
     Ok(())
 }
 
-/// Fills what is left open of a system, of a machine or of a model; gives what is said of its kind.
-pub(crate) fn fill_system(os: &mut Object, windows: bool) -> (&'static str, Object) {
-    fill(os, "secrets", json!([]));
-    fill(os, "allowExtensionOperations", true);
-    fill(os, "requireGuestProvisionSignal", true);
-    let (member, extra) = if windows {
-        ("windowsConfiguration", ("enableAutomaticUpdates", true))
-    } else {
-        ("linuxConfiguration", ("disablePasswordAuthentication", false))
+/// Checks a system, of a machine or of a model, and fills what is left open; says which member tells of its kind.
+pub(crate) fn normalise_system(windows: bool, os: &mut Value) -> Result<&'static str, Refusal> {
+    check(os)?;
+    fill_at(os, "secrets", json!([]));
+    fill_at(os, "allowExtensionOperations", true);
+    fill_at(os, "requireGuestProvisionSignal", true);
+    let (member, choice, usual) = match windows {
+        true => ("windowsConfiguration", "enableAutomaticUpdates", true),
+        false => ("linuxConfiguration", "disablePasswordAuthentication", false),
     };
-    let mut configuration = os.remove(member).map(into_object).unwrap_or_default();
-    fill(&mut configuration, "provisionVMAgent", true);
-    fill(&mut configuration, extra.0, extra.1);
-    (member, configuration)
-}
-
-/// A system from the marketplace has no administrator yet. Images of one's own may have one.
-fn check_present(proposal: &Proposal<'_>, storage: &Value) -> Result<(), Refusal> {
-    let asked = proposal.old.is_none() && proposal.source != Source::Service;
-    if !asked || at(storage, "imageReference/publisher").is_none() {
-        return Ok(());
-    }
-    let text = "Required parameter 'osProfile' is missing (null).";
-    Err(Refusal::invalid_parameter("osProfile", text))
+    fill_at(os, &format!("{member}/provisionVMAgent"), true);
+    fill_at(os, &format!("{member}/{choice}"), usual);
+    Ok(member)
 }

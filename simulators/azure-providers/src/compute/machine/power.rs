@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::compute::disk::access as disk_access;
+use crate::compute::machine::data_disk::check_unread;
 use crate::compute::machine::guest;
-use crate::compute::machine::spot;
+use crate::compute::scale_set::capacity::{lower, protects};
 use crate::compute::scale_set::instance_address::is_set;
 use crate::compute::scale_set::members::instances;
 use crate::compute::scale_set::uniform::apply_model;
-use crate::compute::tables::type_names::MACHINE_TYPE;
+use crate::compute::tables::words::missing;
 use azure_engine::document::items;
 use azure_engine::error::{Code, Refusal};
 use azure_engine::operation::Completion;
-use azure_engine::provider::{Action, AzureState};
+use azure_engine::provider::{Action, AzureState, Record};
 use azure_engine::store::State;
 
 const RESOURCE_NOT_FOUND: Code = Code::azures(404, "ResourceNotFound");
@@ -38,14 +38,13 @@ const fn without_power(name: &'static str, names_instances: bool) -> Known {
     Known { name, during: None, after: None, names_instances }
 }
 
-const ACTIONS: [Known; 10] = [
+const ACTIONS: [Known; 9] = [
     to("start", "starting", "running"),
     to("powerOff", "stopping", "stopped"),
     to("deallocate", "deallocating", "deallocated"),
     to("restart", "starting", "running"),
     to("redeploy", "starting", "running"),
     to("reimage", "starting", "running"),
-    to("reimageall", "starting", "running"),
     without_power("reapply", false),
     without_power("manualupgrade", true),
     without_power("delete", true),
@@ -58,31 +57,22 @@ pub(crate) fn begin(
     action: &str,
     body: &Value,
 ) -> Option<Result<Action, Refusal>> {
-    if action.eq_ignore_ascii_case("simulateEviction") {
-        return Some(spot::simulate_eviction(azure, id));
-    }
     let known = ACTIONS.iter().find(|known| known.name.eq_ignore_ascii_case(action))?;
     let set = is_set(azure.store.get(id)?);
     if !set && known.names_instances {
         return None;
     }
-    // The disks of machines of their own are theirs to make anew.
-    if known.name == "reimageall" && azure.store.get(id)?.resource_type.name() == MACHINE_TYPE {
-        return None;
-    }
     let targets = if set { named_instances(azure, id, known, body) } else { Ok(vec![id.clone()]) };
-    let checked = targets.and_then(|targets| {
-        let mut records = targets.iter().filter_map(|target| azure.store.get(target));
+    Some(targets.and_then(|targets| {
         if known.name == "start" {
-            records.try_for_each(|record| disk_access::check_none_of(azure, record))?;
+            targets.iter().try_for_each(|target| check_unread(azure, target))?;
         }
-        Ok(targets)
-    });
-    let targets = match checked {
-        Ok(targets) => targets,
-        Err(refusal) => return Some(Err(refusal)),
-    };
-    for target in &targets {
+        Ok(run(azure, id, known, &targets))
+    }))
+}
+
+fn run(azure: &mut AzureState, id: &ResourceId, known: &Known, targets: &[ResourceId]) -> Action {
+    for target in targets {
         if known.name == "delete" {
             azure.doom(target);
             continue;
@@ -95,11 +85,10 @@ pub(crate) fn begin(
     }
     match known.name {
         "manualupgrade" => targets.iter().for_each(|target| apply_model(azure, target)),
-        "delete" => crate::compute::scale_set::capacity::lower(azure, id, targets.len() as u64),
+        "delete" => lower(azure, id, targets.len() as u64),
         _ => {}
     }
-    let completion = Completion::Action(known.name.into(), json!(targets));
-    Some(Ok(Action { completion, answer: None }))
+    Action { completion: Completion::Action(known.name.into(), json!(targets)), answer: None }
 }
 
 fn named_instances(
@@ -111,34 +100,23 @@ fn named_instances(
     let all = instances(azure, id);
     let names = items(body, "instanceIds");
     if names.is_empty() && known.names_instances {
-        return Err(Refusal::invalid_parameter(
-            "instanceIds",
-            "Required parameter 'instanceIds' is missing (null).",
-        ));
+        return Err(missing("instanceIds"));
     }
     if names.is_empty() || names.iter().any(|name| name == "*") {
         // Who is protected from what the set does is left out, unless it is named.
-        let free = |id: &&ResourceId| {
-            !azure.store.get(id).is_some_and(|record| {
-                crate::compute::scale_set::capacity::protects(record, "protectFromScaleSetActions")
-            })
-        };
-        return Ok(all.iter().filter(free).cloned().collect());
+        let protected = |record: &Record| protects(record, "protectFromScaleSetActions");
+        return Ok(all.into_iter().filter(|id| !azure.store.get(id).is_some_and(protected)).collect());
     }
-    let mut seen = BTreeSet::new();
-    names
-        .iter()
-        .filter(|name| seen.insert(name.as_str()))
-        .map(|name| {
-            let name = name.as_str().unwrap_or_default();
-            all.iter().find(|instance| instance.name() == name).cloned().ok_or_else(|| {
-                Refusal::invalid_parameter(
-                    "instanceIds",
-                    format!("The provided instanceId {name} is not an active Virtual Machine Scale Set VM instanceId."),
-                )
-            })
-        })
-        .collect()
+    let names: BTreeSet<&str> = names.iter().map(|name| name.as_str().unwrap_or_default()).collect();
+    let named = |name| all.iter().find(|instance| instance.name() == name).cloned();
+    names.into_iter().map(|name| named(name).ok_or_else(|| not_active(name))).collect()
+}
+
+/// No instance of a set has this number.
+pub(crate) fn not_active(number: &str) -> Refusal {
+    let text =
+        format!("The provided instanceId {number} is not an active Virtual Machine Scale Set VM instanceId.");
+    Refusal::invalid_parameter("instanceIds", text)
 }
 
 /// Ends an action that went well.
@@ -157,7 +135,7 @@ pub(crate) fn finish(azure: &mut AzureState, _id: &ResourceId, action: &str, tar
             }
         }
         if known.after == Some("running") {
-            guest::start(azure, &target, known.name.starts_with("reimage"));
+            guest::start(azure, &target, known.name == "reimage");
         }
     }
     azure.revision += 1;

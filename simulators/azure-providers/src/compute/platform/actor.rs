@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 use crate::compute::machine::spot::deleted_when_evicted;
 use crate::compute::platform::scheduled_events;
 use crate::compute::platform::scheduled_events::{EventPlan, EventType, ScheduledEvents};
+use crate::compute::scale_set::flexible;
+use crate::compute::tables::type_names::{INSTANCE_TYPE, MACHINE_TYPE, SET_TYPE};
 use azure_engine::actors::{Actor, ActorAction};
-use azure_engine::document::{stored_reference, text};
+use azure_engine::document::text;
 use azure_engine::provider::{Act, AzureState};
-
-const MACHINES: &str = "Microsoft.Compute/virtualMachines";
-const SCALE_SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
 
 /// Scales and evicts.
 pub(crate) fn act(azure: &mut AzureState, actor: &Actor, act: &Act) {
@@ -26,8 +25,8 @@ pub(crate) fn act(azure: &mut AzureState, actor: &Actor, act: &Act) {
 
 /// The scale sets that an actor looks at, ordered by id.
 fn scale_sets(azure: &AzureState, actor: &Actor) -> Vec<ResourceId> {
-    let sets = azure.store.of_type(SCALE_SETS);
-    sets.filter(|record| actor.on.fits(&record.id, SCALE_SETS)).map(|record| record.id.clone()).collect()
+    let sets = azure.store.of_type(SET_TYPE);
+    sets.filter(|record| actor.on.fits(&record.id, SET_TYPE)).map(|record| record.id.clone()).collect()
 }
 
 /// Sets the capacity of each scale set: the next of `capacities`, or one drawn from the range.
@@ -82,20 +81,19 @@ fn evict(azure: &mut AzureState, actor: &Actor, share: f64, notice: u64, draw: u
 
 /// The machines that an actor looks at, by themselves or by their scale set.
 fn machines(azure: &AzureState, actor: &Actor) -> Vec<ResourceId> {
-    let instances = format!("{SCALE_SETS}/virtualMachines");
     azure
         .store
         .all()
         .filter(|record| {
             let kind = record.resource_type.name();
-            let is_instance = kind.eq_ignore_ascii_case(&instances);
+            let is_instance = kind == INSTANCE_TYPE;
             // Machines of flexible sets name theirs.
             let set = match is_instance {
                 true => record.id.parent(),
-                false => stored_reference(&record.body, "properties/virtualMachineScaleSet/id"),
+                false => flexible::set_of(record),
             };
-            (is_instance || kind.eq_ignore_ascii_case(MACHINES))
-                && (actor.on.fits(&record.id, kind) || set.is_some_and(|set| actor.on.fits(&set, SCALE_SETS)))
+            (is_instance || kind == MACHINE_TYPE)
+                && (actor.on.fits(&record.id, kind) || set.is_some_and(|set| actor.on.fits(&set, SET_TYPE)))
         })
         .map(|record| record.id.clone())
         .collect()

@@ -3,24 +3,19 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::compute::machine::data_disk;
-use crate::compute::machine::guest;
-use crate::compute::machine::instance_view;
-use crate::compute::machine::network_profile;
-use crate::compute::machine::power;
-use crate::compute::scale_set::extension;
-use crate::compute::scale_set::flexible;
+use crate::compute::disk::creation;
+use crate::compute::machine;
+use crate::compute::machine::power::not_active;
+use crate::compute::machine::{data_disk, guest, instance_view, network_profile, power};
 use crate::compute::scale_set::instance_address::{address, ip_configuration_id, set_of};
-use crate::compute::scale_set::instance_public_ip;
-use crate::compute::scale_set::network_interface;
-use crate::compute::scale_set::uniform::{allocate, disk_prefix, follows};
-use crate::compute::scale_set::{model, provisioning};
+use crate::compute::scale_set::uniform::{allocate, follows};
+use crate::compute::scale_set::{
+    capacity, extension, flexible, instance_public_ip, model, network_interface,
+};
 use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::INSTANCE_TYPE;
-use azure_engine::document::{
-    Object, at, drop_nulls, into_object, items, merge, name, stored_reference, take_properties, text,
-};
+use azure_engine::document::{Object, at, items, name, stored_reference};
 use azure_engine::error::Refusal;
 use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
@@ -42,11 +37,8 @@ const PROTOCOL: Protocol = Protocol {
         "redeploy",
         "reimage",
         "reapply",
-        "reimageAll",
-        "simulateEviction",
         "attachDetachDataDisks",
     ],
-    puts_merge: false,
     ..protocol(INSTANCE_TYPE, "Virtual Machine Scale Set VM Instance")
 };
 
@@ -57,6 +49,10 @@ impl ResourceType for Instances {
 
     fn members(&self) -> &'static [Member] {
         &model::INSTANCE
+    }
+
+    fn envelope(&self) -> &'static [Member] {
+        &model::INSTANCE_ENVELOPE
     }
 
     fn gather<'a>(&self, azure: &'a AzureState, scope: &ResourceId) -> Option<Vec<&'a Record>> {
@@ -94,60 +90,25 @@ impl ResourceType for Instances {
     }
 
     fn absent(&self, _azure: &AzureState, id: &ResourceId) -> Option<Refusal> {
-        Some(not_active(id))
+        Some(not_active(id.name()))
     }
 
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        let id = proposal.id;
-        let Some(old) = proposal.old else { return Err(not_active(id)) };
-        if old.state == State::Deleting {
-            let set = id.parent().map(|set| set.name().to_owned()).unwrap_or_default();
-            return Err(OPERATION_NOT_ALLOWED.says(format_args!(
-                    "'Put on Virtual Machine Scale Set VM Instance' is not allowed on Virtual Machine Scale Set '{set}' \
-                     since it is marked for deletion."
-                )));
-        }
-        // Recorded: tags sent with an instance do not come back, they are the set's.
-        proposal.body.retain(|member, _| matches!(member.as_str(), "properties" | "identity"));
-        let mut given = take_properties(&mut proposal.body);
-        // What the service says about the instance is echoed by clients and not theirs to change.
-        given.retain(|member, _| {
-            matches!(
-                member.as_str(),
-                "networkProfileConfiguration"
-                    | "protectionPolicy"
-                    | "userData"
-                    | "licenseType"
-                    | "diagnosticsProfile"
-                    | "storageProfile"
-            )
-        });
-        // Of its disks, an instance has only the data disks for itself.
-        if let Some(Value::Object(storage)) = given.get_mut("storageProfile") {
-            storage.retain(|member, _| member == "dataDisks");
-        }
-        proposal.body.insert("properties".into(), Value::Object(given));
-        let mut whole = old.body.clone();
-        merge(&mut whole, Value::Object(proposal.body));
-        drop_nulls(&mut whole);
-        let mut body = into_object(whole);
-        let mut properties = take_properties(&mut body);
-        let mut profile = properties.remove("networkProfileConfiguration").unwrap_or_default();
-        network_profile::normalise(&mut profile, id)?;
-        network_profile::check(azure, &profile, |nic| id.child("networkInterfaces", nic))?;
-        properties.insert("networkProfileConfiguration".into(), profile);
-        let mut storage = properties.remove("storageProfile").map(into_object).unwrap_or_default();
-        let machine = data_disk::Machine {
-            id,
-            noun: "virtual machine scale set instance",
-            size: body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default(),
-            zone: body.get("zones").and_then(|zones| zones.as_array()?.first()?.as_str()),
-            name: &disk_prefix(id),
-        };
-        data_disk::normalise(azure, &machine, &mut storage)?;
-        properties.insert("storageProfile".into(), Value::Object(storage));
-        body.insert("properties".into(), Value::Object(properties));
-        Ok(Value::Object(body))
+        let (id, mut body) = (proposal.id, proposal.take());
+        let old = proposal.old.ok_or_else(|| not_active(id.name()))?;
+        let set = id.parent().map(|set| set.name().to_owned()).unwrap_or_default();
+        OPERATION_NOT_ALLOWED.says_when(
+            old.state == State::Deleting,
+            format_args!(
+                "'Put on Virtual Machine Scale Set VM Instance' is not allowed on Virtual Machine Scale Set '{set}' since \
+                 it is marked for deletion."
+            ),
+        )?;
+        let profile = &mut body["properties"]["networkProfileConfiguration"];
+        network_profile::normalise(profile, id)?;
+        network_profile::check(azure, profile, |nic| id.child("networkInterfaces", nic))?;
+        data_disk::normalise(azure, id, &mut body)?;
+        Ok(body)
     }
 
     fn owned(&self, _azure: &AzureState, record: &Record) -> Vec<ResourceId> {
@@ -186,7 +147,7 @@ impl ResourceType for Instances {
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, _old: Option<&Value>) {
-        data_disk::create_asked_for(azure, id);
+        creation::create_asked_for(azure, id);
         allocate(azure, id);
     }
 
@@ -199,9 +160,8 @@ impl ResourceType for Instances {
     ) {
         match completion {
             Completion::Action(action, targets) if !failed => power::finish(azure, id, action, targets),
-            Completion::Delete if failed => {}
             Completion::Delete => {}
-            _ => provisioning::settle(azure, id, failed),
+            _ => machine::settle(azure, id, failed),
         }
     }
 
@@ -211,7 +171,7 @@ impl ResourceType for Instances {
 
     fn on_delete(&self, azure: &mut AzureState, id: &ResourceId) {
         if let Some(set) = id.parent() {
-            crate::compute::scale_set::capacity::lower(azure, &set, 1);
+            capacity::lower(azure, &set, 1);
         }
     }
 
@@ -222,32 +182,20 @@ impl ResourceType for Instances {
         if let Some(tags) = set.body.get("tags") {
             document.insert("tags".into(), tags.clone());
         }
-        let view = expand.instance_view.then(|| instance_view::of_instance(azure, record));
-        let extensions = guest::extensions(azure, record);
-        if !extensions.is_empty() {
-            document.insert("resources".into(), extensions.into());
-        }
-        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
-        let profile = at(&record.body, "properties/networkProfileConfiguration");
-        let latest = follows(record, set);
-        properties.insert("latestModelApplied".into(), latest.into());
-        let nics: Vec<Value> = profile
-            .map_or(&[] as &[Value], |profile| items(profile, "networkInterfaceConfigurations"))
+        instance_view::present(azure, record, document, expand);
+        let profile = at(&record.body, "properties/networkProfileConfiguration").unwrap_or(&Value::Null);
+        let nics: Vec<Value> = items(profile, "networkInterfaceConfigurations")
             .iter()
             .map(|nic| json!({ "id": record.id.child("networkInterfaces", name(nic)) }))
             .collect();
-        properties.insert("networkProfile".into(), json!({ "networkInterfaces": nics }));
-        properties.insert("timeCreated".into(), record.created.to_string().into());
-        if let Some(view) = view {
-            properties.insert("instanceView".into(), view);
-        }
+        let properties = &mut document["properties"];
+        properties["latestModelApplied"] = follows(record, set).into();
+        properties["networkProfile"] = json!({ "networkInterfaces": nics });
     }
 
     fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
         match below {
-            [view] if view.eq_ignore_ascii_case("instanceView") => {
-                Some(Ok(instance_view::of_instance(azure, record)))
-            }
+            [view] if view.eq_ignore_ascii_case("instanceView") => Some(Ok(instance_view::of(azure, record))),
             [view, ..] if view.eq_ignore_ascii_case("extensions") => {
                 extension::view_of_instance(azure, record, below)
             }
@@ -270,19 +218,6 @@ impl ResourceType for Instances {
         action: &str,
         body: &Value,
     ) -> Option<Result<Action, Refusal>> {
-        if action.eq_ignore_ascii_case(data_disk::CHANGE) {
-            return Some(data_disk::change(azure, &Self, id, body));
-        }
-        power::begin(azure, id, action, body)
+        data_disk::change(azure, id, action, body).or_else(|| power::begin(azure, id, action, body))
     }
-}
-
-fn not_active(id: &ResourceId) -> Refusal {
-    Refusal::invalid_parameter(
-        "instanceId",
-        format!(
-            "The provided instanceId {} is not an active Virtual Machine Scale Set VM instanceId.",
-            id.name()
-        ),
-    )
 }

@@ -11,7 +11,6 @@ mod instance_public_ip;
 pub(crate) mod members;
 mod model;
 mod network_interface;
-pub(crate) mod provisioning;
 pub(crate) mod uniform;
 
 use std::collections::BTreeMap;
@@ -23,16 +22,19 @@ use self::flexible_member::{check_member, check_profile};
 use self::members::instances;
 use self::uniform::apply_model;
 use crate::compute::disk::sku::usual_disk;
+use crate::compute::machine;
 use crate::compute::machine::{
     data_disk, image, instance_view, interface_configuration, interface_count, network_profile, os_profile,
-    power, spot, system_disk,
+    power, spot,
 };
 use crate::compute::shared::zones::Span;
 use crate::compute::shared::{catalogue, quota, zones};
 use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::{INSTANCE_TYPE, SET_TYPE};
 use crate::compute::tables::words::missing;
-use azure_engine::document::{Object, at, fill, into_object, stored_reference, take_properties, text};
+use azure_engine::document::{
+    Object, at, at_mut, fill_at, flag, items, number, remove_at, stored_reference, text,
+};
 use azure_engine::error::Refusal;
 use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
@@ -41,6 +43,8 @@ use azure_engine::reference::{Reference, Role};
 use azure_engine::store::State;
 
 pub(crate) struct ScaleSets;
+
+const PROFILE: &str = "properties/virtualMachineProfile";
 
 const PROTOCOL: Protocol = Protocol {
     actions: &[
@@ -51,7 +55,6 @@ const PROTOCOL: Protocol = Protocol {
         "redeploy",
         "reimage",
         "reapply",
-        "reimageAll",
         "manualUpgrade",
         "delete",
     ],
@@ -72,53 +75,44 @@ impl ResourceType for ScaleSets {
     }
 
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
-        let id = proposal.id;
-        let mut body = std::mem::take(&mut proposal.body);
-        zones::check(azure, id, Span::Many, &mut body)?;
-        proposal.old.map_or(Ok(()), |old| zones::check_kept(old, &body))?;
-        let mut properties = take_properties(&mut body);
-        let flexible = properties.get("orchestrationMode").is_some_and(|mode| mode == "Flexible");
-        let mut profile = properties.remove("virtualMachineProfile");
-        let priority = profile.as_ref().and_then(|profile| profile.get("priority"));
+        let (id, mut body) = (proposal.id, proposal.take());
+        zones::check(azure, &proposal, Span::Many, &mut body)?;
+        let flexible = text(&body, "properties/orchestrationMode") == Some("Flexible");
         // A flexible set without a model is filled with machines that name it, of whatever size.
-        let may_lack_sku = flexible && profile.is_none();
-        if !may_lack_sku && !body.contains_key("sku") {
+        let modelled = !flexible || at(&body, PROFILE).is_some();
+        if modelled && body.get("sku").is_none() {
             return Err(missing("sku.name"));
         }
-        let capacity = capacity_of(azure, id, &body)?;
-        check_size(azure, &proposal, &body, spot::names_spot(priority), capacity)?;
-        let unique = proposal.old_member("properties/uniqueId").cloned();
-        let unique = unique
-            .unwrap_or_else(|| azure.seed.guid("scale set", id.as_str(), azure.store.incarnation(id)).into());
-        properties.insert("uniqueId".into(), unique);
-        fill(&mut properties, "singlePlacementGroup", !flexible);
+        let unique = azure.seed.guid("scale set", id.as_str(), azure.store.incarnation(id));
+        fill_at(&mut body, "properties/uniqueId", unique);
+        fill_at(&mut body, "properties/singlePlacementGroup", !flexible);
         if !flexible {
-            fill(&mut properties, "overprovision", true);
-            fill(&mut properties, "doNotRunExtensionsOnOverprovisionedVMs", false);
+            fill_at(&mut body, "properties/overprovision", true);
+            fill_at(&mut body, "properties/doNotRunExtensionsOnOverprovisionedVMs", false);
         }
-        check_capacity(azure, id, &properties, profile.as_ref(), capacity)?;
-        let spread = body.contains_key("zones") || flexible;
-        fill(&mut properties, "platformFaultDomainCount", if spread { 1 } else { 5 });
-        if flexible && profile.is_none() {
-            body.insert("properties".into(), Value::Object(properties));
-            return Ok(Value::Object(body));
+        let domains = if flexible || body.get("zones").is_some() { 1 } else { 5 };
+        fill_at(&mut body, "properties/platformFaultDomainCount", domains);
+        let capacity = capacity_of(azure, id, &body)?;
+        check_size(azure, &proposal, &body, capacity)?;
+        if !modelled {
+            return Ok(body);
         }
-        let mut profile = profile.take().map(into_object).unwrap_or_default();
-        if flexible {
-            check_profile(id, &profile)?;
+        let size = text(&body, "sku/name").unwrap_or_default().to_owned();
+        fill_at(&mut body, PROFILE, json!({}));
+        if let Some(profile) = at_mut(&mut body, PROFILE) {
+            if flexible {
+                check_profile(id, profile)?;
+            }
+            virtual_machine_profile(id, &size, profile)?;
         }
-        virtual_machine_profile(id, &body, &mut profile)?;
-        if let Some(storage) = profile.get("storageProfile")
-            && proposal.old_member("properties/virtualMachineProfile/storageProfile/imageReference")
-                != storage.get("imageReference")
-        {
-            image::check(azure, storage, body.get("location").and_then(Value::as_str).unwrap_or_default())?;
+        let image = format!("{PROFILE}/storageProfile/imageReference");
+        if proposal.old_member(&image) != at(&body, &image) {
+            let storage = &body["properties"]["virtualMachineProfile"]["storageProfile"];
+            image::check(azure, storage, text(&body, "location").unwrap_or_default())?;
         }
-        properties.insert("virtualMachineProfile".into(), Value::Object(profile));
-        body.insert("properties".into(), Value::Object(properties));
-        let body = Value::Object(body);
-        check_room(azure, id, &body, capacity)?;
-        if flexible && usize::try_from(capacity).is_ok_and(|wanted| wanted > instances(azure, id).len()) {
+        let added = capacity.saturating_sub(instances(azure, id).len() as u64);
+        check_room(azure, &body, added)?;
+        if flexible && added > 0 {
             check_member(azure, id, &body)?;
         }
         if let Some(profile) = at(&body, "properties/virtualMachineProfile/networkProfile") {
@@ -140,22 +134,16 @@ impl ResourceType for ScaleSets {
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
         let Some(record) = azure.store.get_mut(id) else { return };
         let rest = |body: &Value| {
-            let mut profile = at(body, "properties/virtualMachineProfile").cloned().unwrap_or_default();
-            if let Some(profile) = profile.as_object_mut() {
-                profile.remove("networkProfile");
-            }
+            let mut profile = at(body, PROFILE).cloned().unwrap_or_default();
+            remove_at(&mut profile, "networkProfile");
             (profile, at(body, "sku/name").cloned())
         };
         if old.is_none_or(|old| rest(old) != rest(&record.body)) {
             let version = record.hidden.get("model").and_then(Value::as_u64).unwrap_or_default();
             record.hidden.insert("model".into(), (version + 1).into());
         }
-        let automatic =
-            text(&record.body, "properties/upgradePolicy/mode").is_some_and(|mode| mode == "Automatic");
-        if automatic && old.is_some() {
-            for instance in instances(azure, id) {
-                apply_model(azure, &instance);
-            }
+        if old.is_some() && text(&record.body, "properties/upgradePolicy/mode") == Some("Automatic") {
+            instances(azure, id).iter().for_each(|instance| apply_model(azure, instance));
         }
         capacity::reconcile(azure, id);
     }
@@ -175,24 +163,20 @@ impl ResourceType for ScaleSets {
         completion: &Completion,
         failed: bool,
     ) {
-        match completion {
-            Completion::Action(action, targets) if !failed => power::finish(azure, id, action, targets),
-            _ => {}
+        if let (Completion::Action(action, targets), false) = (completion, failed) {
+            power::finish(azure, id, action, targets);
         }
-        // What the operation brought about in instances ends with it.
-        flexible_member::settle(azure, id, failed);
-        let pending: Vec<(ResourceId, State, bool)> = azure
-            .store
-            .of_type_below(INSTANCE_TYPE, id)
+        // What the operation brought about in its machines ends with it.
+        let pending: Vec<(ResourceId, State)> = members::all(azure, id)
             .into_iter()
-            .filter(|instance| instance.state != State::Succeeded)
-            .filter(|instance| azure.operations.running(instance.operation.as_ref()).is_none())
-            .map(|instance| (instance.id.clone(), instance.state, failed))
+            .filter(|machine| machine.state != State::Succeeded)
+            .filter(|machine| azure.operations.running(machine.operation.as_ref()).is_none())
+            .map(|machine| (machine.id.clone(), machine.state))
             .collect();
-        for (instance, state, failed) in pending {
-            match (state, failed) {
-                (State::Deleting, false) => azure.remove(&instance),
-                (State::Creating | State::Updating, _) => provisioning::settle(azure, &instance, failed),
+        for (id, state) in pending {
+            match state {
+                State::Deleting if !failed => azure.remove(&id),
+                State::Creating | State::Updating => machine::settle(azure, &id, failed),
                 _ => {}
             }
         }
@@ -205,38 +189,22 @@ impl ResourceType for ScaleSets {
     }
 
     fn present(&self, _azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
-        let created = record.created.to_string();
-        let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) else { return };
-        properties.insert("timeCreated".into(), created.as_str().into());
-        if let Some(profile) = properties.get_mut("virtualMachineProfile").and_then(Value::as_object_mut) {
-            profile.insert("timeCreated".into(), created.into());
+        if let Some(profile) = document["properties"].get_mut("virtualMachineProfile") {
+            profile["timeCreated"] = record.created.to_string().into();
         }
     }
 
     fn view(&self, azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
-        match below {
-            [view] if view.eq_ignore_ascii_case("instanceView") => {
-                Some(Ok(instance_view::of_set(azure, record)))
-            }
-            [view] if view.eq_ignore_ascii_case("networkInterfaces") => {
-                let all: Vec<Value> = azure
-                    .store
-                    .of_type_below(INSTANCE_TYPE, &record.id)
-                    .into_iter()
-                    .flat_map(|instance| network_interface::all(azure, instance))
-                    .collect();
-                Some(Ok(json!({ "value": all })))
-            }
-            [view] if view.eq_ignore_ascii_case("skus") => Some(Ok(catalogue::of_set(record))),
-            [view, ..] if view.eq_ignore_ascii_case("extensions") => extension::view(azure, record, below),
-            [view] if view.eq_ignore_ascii_case("publicIPAddresses") => {
-                let instances = azure.store.of_type_below(INSTANCE_TYPE, &record.id);
-                let all: Vec<Value> = instances
-                    .into_iter()
-                    .flat_map(|instance| instance_public_ip::all(azure, instance))
-                    .collect();
-                Some(Ok(json!({ "value": all })))
-            }
+        let each = |show: fn(&AzureState, &Record) -> Vec<Value>| {
+            let instances = azure.store.of_type_below(INSTANCE_TYPE, &record.id);
+            let all: Vec<Value> = instances.into_iter().flat_map(|instance| show(azure, instance)).collect();
+            Some(Ok(json!({ "value": all })))
+        };
+        match (below.first()?.to_ascii_lowercase().as_str(), below.len()) {
+            ("instanceview", 1) => Some(Ok(instance_view::of_set(azure, record))),
+            ("networkinterfaces", 1) => each(network_interface::all),
+            ("publicipaddresses", 1) => each(instance_public_ip::all),
+            ("extensions", _) => extension::view(azure, record, below),
             _ => None,
         }
     }
@@ -267,119 +235,76 @@ impl ResourceType for ScaleSets {
     }
 }
 
-/// How many machines are asked for.
-fn capacity_of(azure: &AzureState, id: &ResourceId, body: &Object) -> Result<i64, Refusal> {
-    let capacity =
-        body.get("sku").and_then(|sku| sku.get("capacity")).and_then(Value::as_i64).unwrap_or_default();
-    let most = i64::try_from(azure.limit("compute.instancesPerScaleSet")).unwrap_or(i64::MAX);
-    if (0..=most).contains(&capacity) {
-        return Ok(capacity);
+/// How many machines are asked for: one placement group holds fewer than others.
+fn capacity_of(azure: &AzureState, id: &ResourceId, body: &Value) -> Result<u64, Refusal> {
+    let (set, group) =
+        (azure.limit("compute.instancesPerScaleSet"), azure.limit("compute.instancesPerPlacementGroup"));
+    let (most, what) = match flag(body, "properties/singlePlacementGroup") && group < set {
+        true => (group, " while its singlePlacementGroup is true"),
+        false => (set, ""),
+    };
+    let capacity = at(body, "sku/capacity").and_then(Value::as_i64).unwrap_or_default();
+    match u64::try_from(capacity).ok().filter(|capacity| *capacity <= most) {
+        Some(capacity) => Ok(capacity),
+        None => Err(Refusal::invalid_parameter(
+            "sku.capacity",
+            format!("The capacity {capacity} of {id} is outside the range 0 to {most}{what}."),
+        )),
     }
-    let text = format!("The capacity {capacity} of {id} is outside the range 0 to {most}.");
-    Err(Refusal::invalid_parameter("sku.capacity", text))
-}
-
-/// A set in one placement group, and a set of a custom image, hold fewer machines than others.
-fn check_capacity(
-    azure: &AzureState,
-    id: &ResourceId,
-    properties: &Object,
-    profile: Option<&Value>,
-    capacity: i64,
-) -> Result<(), Refusal> {
-    let capacity = u64::try_from(capacity).unwrap_or_default();
-    let one_group = properties.get("singlePlacementGroup") == Some(&Value::Bool(true));
-    let image = profile.and_then(|profile| text(profile, "storageProfile/imageReference/id"));
-    let image = image.map(str::to_ascii_lowercase);
-    // Images of a gallery are not bounded so.
-    let custom = image.is_some_and(|image| image.contains("/images/") && !image.contains("/galleries/"));
-    for (applies, limit, what) in [
-        (one_group, "compute.instancesPerPlacementGroup", "whose singlePlacementGroup is true"),
-        (custom, "compute.instancesPerScaleSetOfCustomImage", "made from a custom image"),
-    ] {
-        let most = azure.limit(limit);
-        if applies && capacity > most {
-            return Err(Refusal::invalid_parameter(
-                "sku.capacity",
-                format!(
-                    "The capacity {capacity} of {id} is too large: a scale set {what} holds up to {most} machines."
-                ),
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// More machines, or machines of another size, must be to be had.
 fn check_size(
     azure: &AzureState,
     proposal: &Proposal<'_>,
-    body: &Object,
-    is_spot: bool,
-    capacity: i64,
+    body: &Value,
+    capacity: u64,
 ) -> Result<(), Refusal> {
-    let size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
-    let count = u64::try_from(capacity).unwrap_or_default();
-    let before = proposal.old_member("sku/capacity").and_then(Value::as_u64).unwrap_or_default();
+    let size = text(body, "sku/name").unwrap_or_default();
+    let before = proposal.old.and_then(|old| number(&old.body, "sku/capacity")).unwrap_or_default();
     let same = proposal.old_member("sku/name").and_then(Value::as_str) == Some(size);
-    if count == 0 || (same && count <= before) {
+    if capacity == 0 || (same && capacity <= before) {
         return Ok(());
     }
-    let location = body.get("location").and_then(Value::as_str).unwrap_or_default();
-    let zones = body.get("zones").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
-    catalogue::check_available(azure, size, location, zones)?;
+    catalogue::check_available(azure, size, body)?;
     // The machines of a flexible set count by themselves.
     let flexible = proposal.old.is_some_and(flexible::is_flexible);
-    let count = if flexible { count.saturating_sub(before) } else { count };
-    quota::check(azure, proposal.id, location, size, count, is_spot)
+    let count = if flexible { capacity.saturating_sub(before) } else { capacity };
+    let is_spot = at(body, PROFILE).is_some_and(spot::is_of_spot);
+    quota::check(azure, proposal.id, text(body, "location").unwrap_or_default(), size, count, is_spot)
 }
 
-fn virtual_machine_profile(id: &ResourceId, body: &Object, profile: &mut Object) -> Result<(), Refusal> {
-    let size = body.get("sku").and_then(|sku| text(sku, "name")).unwrap_or_default();
+fn virtual_machine_profile(id: &ResourceId, size: &str, profile: &mut Value) -> Result<(), Refusal> {
     spot::check_members(profile)?;
-    let mut storage = profile.remove("storageProfile").map(into_object).unwrap_or_default();
-    let windows = system_disk::fill_by_image(&mut storage).windows;
-    let managed = storage.get_mut("osDisk").and_then(|disk| disk.get_mut("managedDisk")?.as_object_mut());
-    if let Some(managed) = managed.filter(|managed| managed.is_empty()) {
-        managed.insert("storageAccountType".into(), usual_disk(size).into());
+    fill_at(profile, "storageProfile/osDisk/managedDisk", json!({}));
+    let storage = &mut profile["storageProfile"];
+    let windows = image::fill_system_disk(storage).windows;
+    let managed = &mut storage["osDisk"]["managedDisk"];
+    if managed.as_object().is_some_and(Object::is_empty) {
+        managed["storageAccountType"] = usual_disk(size).into();
     }
-    if storage.contains_key("dataDisks") {
-        data_disk::normalise_model(size, &mut storage)?;
-    }
-    profile.insert("storageProfile".into(), Value::Object(storage));
-
-    let mut os = profile.remove("osProfile").map(into_object).unwrap_or_default();
-    os_profile::check(&os)?;
-    let default_prefix: String = id.name().to_ascii_lowercase().chars().take(9).collect();
-    fill(&mut os, "computerNamePrefix", default_prefix);
-    let (member, configuration) = os_profile::fill_system(&mut os, windows);
-    os.insert(member.into(), Value::Object(configuration));
-    profile.insert("osProfile".into(), Value::Object(os));
-
-    let mut network = profile.remove("networkProfile").unwrap_or_default();
-    network_profile::normalise(&mut network, id)?;
-    interface_count::check_model(size, &network)?;
-    profile.insert("networkProfile".into(), network);
-    Ok(())
+    data_disk::normalise_model(size, storage)?;
+    let prefix: String = id.name().to_ascii_lowercase().chars().take(9).collect();
+    fill_at(profile, "osProfile/computerNamePrefix", prefix);
+    os_profile::normalise_system(windows, &mut profile["osProfile"])?;
+    let network = &mut profile["networkProfile"];
+    network_profile::normalise(network, id)?;
+    let count = items(network, "networkInterfaceConfigurations").len();
+    interface_count::check(size, count, "network interface configurations", "VM scale set")
 }
 
 /// The subnets must have room for the machines that the capacity adds.
-fn check_room(azure: &AzureState, id: &ResourceId, body: &Value, capacity: i64) -> Result<(), Refusal> {
-    let present = instances(azure, id).len();
-    let added = usize::try_from(capacity).unwrap_or_default().saturating_sub(present);
+fn check_room(azure: &AzureState, body: &Value, added: u64) -> Result<(), Refusal> {
     let Some(profile) = at(body, "properties/virtualMachineProfile/networkProfile") else { return Ok(()) };
-    if added == 0 {
-        return Ok(());
-    }
+    let added = usize::try_from(added).unwrap_or(usize::MAX);
     let mut wanted: BTreeMap<(String, bool), (ResourceId, usize)> = BTreeMap::new();
-    for (_, ip) in network_profile::ip_configurations(profile) {
+    for (_, ip) in network_profile::ip_configurations(profile).filter(|_| added > 0) {
         if let Some(subnet) = network_profile::subnet(ip) {
             let key = (subnet.to_lower(), network_profile::is_v6(ip));
             wanted.entry(key).or_insert_with(|| (subnet, 0)).1 += added;
         }
     }
-    for ((_, v6), (subnet, count)) in wanted {
-        crate::network::check_room(azure, &subnet, v6, count)?;
-    }
-    Ok(())
+    wanted
+        .into_iter()
+        .try_for_each(|((_, v6), (subnet, count))| crate::network::check_room(azure, &subnet, v6, count))
 }

@@ -1,7 +1,7 @@
 //! What the documents of scale sets and of their instances hold (Azure REST reference, "Virtual Machine Scale Sets").
 
 use azure_engine::member_table::Holds::{
-    Anything, Derived, Duration, Flag, Number, Object, Objects, Text, Texts, Word,
+    Anything, Created, Derived, Duration, Flag, Kept, Number, Object, Objects, Text, Texts, Word,
 };
 use azure_engine::member_table::Member;
 
@@ -71,16 +71,36 @@ pub(crate) static MEMBERS: [Member; 12] = [
     Member::new("provisioningState", Derived),
     Member::new("scaleInPolicy", Object(&SCALE_IN_POLICY)),
     Member::new("singlePlacementGroup", Flag),
-    Member::new("timeCreated", Derived),
-    Member::new("uniqueId", Derived),
+    Member::new("timeCreated", Created),
+    Member::new("uniqueId", Kept),
     Member::new("upgradePolicy", Object(&UPGRADE_POLICY)).or_empty(),
     Member::new("virtualMachineProfile", Object(&PROFILE)),
     Member::new("zoneBalance", Flag),
 ];
 
-/// What an instance is told apart from its model.
-pub(crate) static INSTANCE: [Member; 3] = [
+/// What an instance is told apart from its model, and what it is by its model.
+pub(crate) static INSTANCE: [Member; 14] = [
+    Member::new("hardwareProfile", Kept),
+    Member::new("instanceView", Derived),
+    Member::new("latestModelApplied", Derived),
     Member::new("licenseType", Text),
+    Member::new("modelDefinitionApplied", Kept),
+    Member::new("networkProfile", Derived),
     Member::new("networkProfileConfiguration", Object(&NETWORK_OF_MODEL)),
+    Member::new("osProfile", Kept),
+    Member::new("protectionPolicy", Anything),
+    Member::new("provisioningState", Derived),
+    Member::new("resilientVMDeletionStatus", Kept),
     Member::new("storageProfile", Object(&STORAGE_OF_INSTANCE)),
+    Member::new("timeCreated", Created),
+    Member::new("vmId", Kept),
+];
+
+/// Recorded: tags sent with an instance do not come back, they are the set's.
+pub(crate) static INSTANCE_ENVELOPE: [Member; 5] = [
+    Member::new("location", Kept),
+    Member::new("plan", Kept),
+    Member::new("sku", Kept),
+    Member::new("tags", Kept),
+    Member::new("zones", Kept),
 ];

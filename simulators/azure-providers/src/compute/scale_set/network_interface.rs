@@ -74,42 +74,31 @@ fn ip_configuration(azure: &AzureState, record: &Record, nic: &Value, ip: &Value
     })
 }
 
-/// Reads `networkInterfaces[/{nic}[/ipConfigurations[/{cfg}[/publicIPAddresses]]]]`.
+/// Reads `networkInterfaces[/{nic}[/ipConfigurations[/{cfg}[/publicIPAddresses[/{address}]]]]]`.
 pub(crate) fn view(azure: &AzureState, record: &Record, below: &[&str]) -> Option<Result<Value, Refusal>> {
-    let is = |word: &str, expected: &str| word.eq_ignore_ascii_case(expected);
-    let (first, rest) = below.split_first()?;
-    if !is(first, "networkInterfaces") {
+    const COLLECTIONS: [&str; 3] = ["networkInterfaces", "ipConfigurations", "publicIPAddresses"];
+    let collections = below.iter().step_by(2).zip(COLLECTIONS);
+    let known = collections.into_iter().all(|(given, known)| given.eq_ignore_ascii_case(known));
+    if below.is_empty() || below.len() > 6 || !known {
         return None;
     }
-    let list = |value: Vec<Value>| Some(Ok(json!({ "value": value })));
-    let Some((wanted, rest)) = rest.split_first() else { return list(all(azure, record)) };
-    let missing =
-        |what: &str| Some(Err(NOT_FOUND.details(format_args!("Resource {}/{what} not found.", record.id))));
-    let Some(nic) = configurations(record).iter().find(|nic| is(name(nic), wanted)) else {
-        return missing(&format!("networkInterfaces/{wanted}"));
+    let wanted = |level: usize, one: &Value| {
+        below.get(2 * level + 1).is_none_or(|wanted| name(one).eq_ignore_ascii_case(wanted))
     };
-    let Some((collection, rest)) = rest.split_first() else { return Some(Ok(interface(azure, record, nic))) };
-    if !is(collection, "ipConfigurations") {
-        return None;
-    }
-    let ips = items(nic, "properties/ipConfigurations");
-    let Some((wanted, rest)) = rest.split_first() else {
-        return list(ips.iter().map(|ip| ip_configuration(azure, record, nic, ip)).collect());
+    let nics = configurations(record).iter().filter(|nic| wanted(0, nic));
+    let ips = |nic| items(nic, "properties/ipConfigurations").iter().filter(|ip| wanted(1, ip));
+    let pairs = nics.clone().flat_map(|nic| ips(nic).map(move |ip| (nic, ip)));
+    let mut found: Vec<Value> = match below.len() {
+        1 | 2 => nics.map(|nic| interface(azure, record, nic)).collect(),
+        3 | 4 => pairs.map(|(nic, ip)| ip_configuration(azure, record, nic, ip)).collect(),
+        _ => pairs
+            .filter_map(|(nic, ip)| instance_public_ip::document(azure, record, nic, ip))
+            .filter(|public| wanted(2, public))
+            .collect(),
     };
-    let Some(ip) = ips.iter().find(|ip| is(name(ip), wanted)) else {
-        return missing(&format!("networkInterfaces/{}/ipConfigurations/{wanted}", name(nic)));
-    };
-    match rest {
-        [] => Some(Ok(ip_configuration(azure, record, nic, ip))),
-        [word] if is(word, "publicIPAddresses") => {
-            list(instance_public_ip::document(azure, record, nic, ip).into_iter().collect())
-        }
-        [word, wanted] if is(word, "publicIPAddresses") => {
-            match instance_public_ip::document(azure, record, nic, ip).filter(|one| is(name(one), wanted)) {
-                Some(found) => Some(Ok(found)),
-                None => missing(&format!("publicIPAddresses/{wanted}")),
-            }
-        }
-        _ => None,
-    }
+    let missing = || NOT_FOUND.details(format_args!("Resource {}/{} not found.", record.id, below.join("/")));
+    Some(match below.len() % 2 {
+        0 => found.pop().ok_or_else(missing),
+        _ => Ok(json!({ "value": found })),
+    })
 }

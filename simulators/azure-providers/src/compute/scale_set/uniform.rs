@@ -1,17 +1,18 @@
 //! Uniform orchestration: instances are made from the model of their set, and follow it.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::compute::machine::data_disk;
-use crate::compute::machine::guest;
-use crate::compute::machine::network_profile;
+use crate::compute::disk::creation;
+use crate::compute::disk::creation::disk_id;
+use crate::compute::machine::{data_disk, guest, image, network_profile};
 use crate::compute::scale_set::instance_address::{address, set_of};
 use crate::compute::scale_set::instance_public_ip;
 use crate::compute::tables::type_names::INSTANCE_TYPE;
-use azure_engine::document::{Object, at, into_object, strip, text};
+use azure_engine::document::{Object, at, into_object, items, remove_at, text};
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::store::State;
 
@@ -53,52 +54,36 @@ pub(crate) fn create(azure: &mut AzureState, set_id: &ResourceId, zone: Option<S
     record.hidden.insert("model".into(), model);
     copy_model(azure, &set_id, &body, &mut record);
     azure.insert(record);
-    data_disk::create_asked_for(azure, &id);
+    creation::create_asked_for(azure, &id);
     allocate(azure, &id);
     guest::start(azure, &id, true);
 }
 
-/// What the names of an instance's disks begin with.
-pub(crate) fn disk_prefix(instance: &ResourceId) -> String {
-    let set = instance.parent().map(|set| set.name().to_owned()).unwrap_or_default();
-    format!("{set}_{set}_{}", instance.name())
-}
-
 /// Gives an instance what the model says.
-pub(crate) fn copy_model(azure: &AzureState, set: &ResourceId, model: &Value, record: &mut Record) {
-    let profile = |member: &str| at(model, &format!("properties/virtualMachineProfile/{member}")).cloned();
-    let mut os = profile("osProfile").map(into_object).unwrap_or_default();
+fn copy_model(azure: &AzureState, set: &ResourceId, model: &Value, record: &mut Record) {
+    let profile = at(model, "properties/virtualMachineProfile").cloned().unwrap_or_default();
+    let mut os = profile["osProfile"].clone();
+    remove_at(&mut os, "computerNamePrefix");
     // What the first start is told stays with the model: there may be thousands of instances.
-    strip(&mut os, &["computerNamePrefix", "customData"]);
+    remove_at(&mut os, "customData");
     if let Some(computer) = record.hidden.get("computerName") {
-        os.insert("computerName".into(), computer.clone());
+        os["computerName"] = computer.clone();
     }
-    let mut storage = profile("storageProfile").map(into_object).unwrap_or_default();
+    let mut storage = profile["storageProfile"].clone();
     // The model's disks are made for each instance; those that it has stay as they are.
-    let disks = match at(&record.body, "properties/storageProfile/dataDisks") {
+    storage["dataDisks"] = match at(&record.body, "properties/storageProfile/dataDisks") {
         Some(disks) => disks.clone(),
-        None => data_disk::of_model(azure, &record.id, &disk_prefix(&record.id), storage.get("dataDisks")),
+        None => data_disk::of_model(azure, &record.id, items(&storage, "dataDisks")),
     };
-    storage.insert("dataDisks".into(), disks);
-    let image = crate::compute::machine::image::of(&Value::Object(storage.clone()));
-    if let Some(Value::Object(reference)) = storage.get_mut("imageReference") {
-        reference.insert("exactVersion".into(), image.exact.into());
-    }
-    let set_name = set.name();
+    let image = image::of(&storage);
+    image::name_version(&mut storage, &image);
     // Numbers of instances are used once in the life of a set, and every set has its own unique id.
     let subject = format!("{}/{}", text(model, "properties/uniqueId").unwrap_or_default(), record.id.name());
     let unique = azure.seed.guid("os disk", &subject, 0).replace('-', "");
-    let disk_name = format!("{set_name}_{set_name}_{}_OS__1_{unique}", record.id.name());
-    let group = ResourceId::group(set.subscription_id(), set.group_name().unwrap_or_default());
-    if let Some(Value::Object(disk)) = storage.get_mut("osDisk") {
-        disk.insert("name".into(), disk_name.as_str().into());
-        if let Some(Value::Object(managed)) = disk.get_mut("managedDisk") {
-            let id = group.resource("Microsoft.Compute", "disks", &disk_name);
-            managed.insert("id".into(), id.as_str().into());
-        }
-    }
-    let network = profile("networkProfile").map(into_object).unwrap_or_default();
-    let configurations = network.get("networkInterfaceConfigurations").cloned().unwrap_or_else(|| json!([]));
+    let disk = format!("{0}_{0}_{1}_OS__1_{unique}", set.name(), record.id.name());
+    storage["osDisk"]["managedDisk"]["id"] = disk_id(set, &disk).as_str().into();
+    storage["osDisk"]["name"] = disk.into();
+    let configurations = items(&profile, "networkProfile/networkInterfaceConfigurations");
     let mut properties = json!({
         "modelDefinitionApplied": "VirtualMachineScaleSet",
         "hardwareProfile": { "vmSize": at(model, "sku/name") },
@@ -108,17 +93,15 @@ pub(crate) fn copy_model(azure: &AzureState, set: &ResourceId, model: &Value, re
         "storageProfile": storage,
         "vmId": azure.seed.guid("vm", &subject, 0),
     });
-    if let Some(diagnostics) = profile("diagnosticsProfile") {
-        properties["diagnosticsProfile"] = diagnostics;
+    if let Some(diagnostics) = profile.get("diagnosticsProfile") {
+        properties["diagnosticsProfile"] = diagnostics.clone();
     }
-    let mut whole = record.body.clone();
-    whole["sku"] = json!({ "name": at(model, "sku/name"), "tier": at(model, "sku/tier") });
+    record.body["sku"] = json!({ "name": at(model, "sku/name"), "tier": at(model, "sku/tier") });
     // What was set on the instance alone (its protection) stays.
-    match whole.get_mut("properties") {
+    match record.body.get_mut("properties") {
         Some(Value::Object(old)) => old.extend(into_object(properties)),
-        _ => whole["properties"] = properties,
+        _ => record.body["properties"] = properties,
     }
-    record.body = whole;
 }
 
 /// Whether an instance is as the model of its set says.
@@ -131,17 +114,13 @@ pub(crate) fn follows(record: &Record, set: &Record) -> bool {
 
 /// Brings an instance to the latest model.
 pub(crate) fn apply_model(azure: &mut AzureState, id: &ResourceId) {
-    let Some((set, body, model)) = set_of(azure, id)
-        .map(|set| (set.id.clone(), set.body.clone(), set.hidden.get("model").cloned().unwrap_or_default()))
-    else {
+    let (Some(set), Some(old)) = (set_of(azure, id), azure.store.get(id)) else { return };
+    if old.resource_type.name() != INSTANCE_TYPE {
         return;
-    };
-    let Some(old) = azure.store.get(id).filter(|old| old.resource_type.name() == INSTANCE_TYPE) else {
-        return;
-    };
+    }
     let mut record = old.clone();
-    record.hidden.insert("model".into(), model);
-    copy_model(azure, &set, &body, &mut record);
+    record.hidden.insert("model".into(), set.hidden.get("model").cloned().unwrap_or_default());
+    copy_model(azure, &set.id, &set.body, &mut record);
     if record.body != old.body {
         record.version += 1;
         record.state = if record.state == State::Succeeded { State::Updating } else { record.state };
@@ -158,32 +137,22 @@ pub(crate) fn allocate(azure: &mut AzureState, id: &ResourceId) {
     let Some(record) = azure.store.get(id) else { return };
     let mut kept = Object::new();
     let mut promised = BTreeSet::new();
-    if let Some(profile) = at(&record.body, "properties/networkProfileConfiguration") {
-        for (nic, ip) in network_profile::ip_configurations(profile) {
-            let Some(subnet) = network_profile::subnet(ip) else { continue };
-            let prefixes = crate::network::subnet_prefixes(azure, &subnet);
-            let held = address(record, nic, ip)
-                .filter(|held| {
-                    let held = held.parse::<std::net::IpAddr>();
-                    held.is_ok_and(|held| prefixes.iter().any(|prefix| prefix.contains(&held)))
-                })
-                .map(str::to_owned);
-            let address = match held {
-                Some(held) => held,
-                None => {
-                    match crate::network::free_address(azure, &subnet, network_profile::is_v6(ip), &promised)
-                    {
-                        Ok(free) => {
-                            promised.insert(free);
-                            free.to_string()
-                        }
-                        // The write checked that there is room; a subnet may have filled up since.
-                        Err(_) => continue,
-                    }
-                }
-            };
-            kept.insert(network_profile::address_key(nic, ip), address.into());
-        }
+    let profile = at(&record.body, "properties/networkProfileConfiguration");
+    for (nic, ip) in profile.into_iter().flat_map(network_profile::ip_configurations) {
+        let Some(subnet) = network_profile::subnet(ip) else { continue };
+        let prefixes = crate::network::subnet_prefixes(azure, &subnet);
+        let held = address(record, nic, ip).and_then(|held| held.parse::<IpAddr>().ok());
+        let address = match held.filter(|held| prefixes.iter().any(|prefix| prefix.contains(held))) {
+            Some(held) => held,
+            // The write checked that there is room; a subnet may have filled up since.
+            None => match crate::network::free_address(azure, &subnet, network_profile::is_v6(ip), &promised)
+            {
+                Ok(free) => free,
+                Err(_) => continue,
+            },
+        };
+        promised.insert(address);
+        kept.insert(network_profile::address_key(nic, ip), address.to_string().into());
     }
     if let Some(record) = azure.store.get_mut(id) {
         record.hidden.insert("addresses".into(), Value::Object(kept));

@@ -7,7 +7,6 @@ use crate::compute::shared::catalogue;
 use crate::compute::shared::public_gallery;
 use crate::compute::shared::publishers;
 use crate::compute::shared::quota;
-use crate::compute::tables::sizes::SIZES;
 use crate::compute::tables::type_names::{MACHINE_TYPE, SET_TYPE};
 use azure_engine::document::text;
 use azure_engine::error::Refusal;
@@ -35,9 +34,7 @@ pub(crate) fn answer(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<V
         [locations, location, what] if locations.eq_ignore_ascii_case("locations") => {
             let location = normal_location(location);
             match what.to_ascii_lowercase().as_str() {
-                "vmsizes" => {
-                    Some(Ok(json!({ "value": SIZES.iter().map(catalogue::as_vm_size).collect::<Vec<_>>() })))
-                }
+                "vmsizes" => Some(Ok(catalogue::sizes())),
                 "usages" => Some(Ok(quota::usages(azure, call.subscription, &location))),
                 "virtualmachines" => Some(Ok(all_in(azure, call, MACHINE_TYPE, &location))),
                 "virtualmachinescalesets" => Some(Ok(all_in(azure, call, SET_TYPE, &location))),
@@ -56,5 +53,5 @@ fn all_in(azure: &AzureState, call: &Call<'_>, resource_type: &str, location: &s
         .filter(|record| record.id.subscription_id().eq_ignore_ascii_case(call.subscription))
         .filter(|record| text(&record.body, "location") == Some(location));
     let shown: Vec<Value> = here.map(|record| azure.present(record, Expand::default())).collect();
-    Value::Object([("value".to_owned(), Value::Array(shown))].into_iter().collect())
+    json!({ "value": shown })
 }

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::compute::disk::sku::{SKUS, largest};
-use crate::compute::tables::sizes::{SIZES, Size, cores};
+use crate::compute::tables::sizes::{SIZES, Size};
 use azure_engine::document::{items, text};
 use azure_engine::error::{Code, Refusal};
 use azure_engine::location::normal_location;
-use azure_engine::provider::{AzureState, Call, Record};
+use azure_engine::provider::{AzureState, Call};
 
 const SKU_NOT_AVAILABLE: Code = Code::azures(409, "SkuNotAvailable");
 
@@ -146,55 +146,33 @@ fn restricted<'a>(azure: &'a AzureState, size: &str) -> Option<&'a Vec<String>> 
     found.map(|(_, zones)| zones)
 }
 
-/// Refuses a size that is not to be had where it is wanted, in the words of Azure-Samples/azuresandbox#70.
-pub(crate) fn check_available(
-    azure: &AzureState,
-    size: &str,
-    location: &str,
-    wanted_zones: &[Value],
-) -> Result<(), Refusal> {
-    let Some(zones) = restricted(azure, size).filter(|_| location == azure.options.region) else {
-        return Ok(());
-    };
-    let hit = zones.is_empty() || wanted_zones.iter().any(|zone| zones.iter().any(|other| zone == other));
-    if !hit {
-        return Ok(());
-    }
-    Err(SKU_NOT_AVAILABLE.says(format_args!(
+/// Refuses a size that is not to be had where a document wants it, in the words of Azure-Samples/azuresandbox#70.
+pub(crate) fn check_available(azure: &AzureState, size: &str, body: &Value) -> Result<(), Refusal> {
+    let location = text(body, "location").unwrap_or_default();
+    let restricted = restricted(azure, size).filter(|_| location == azure.options.region);
+    let wanted = |zone: &String| items(body, "zones").iter().any(|wanted| wanted == zone);
+    let hit = restricted.is_some_and(|zones| zones.is_empty() || zones.iter().any(wanted));
+    SKU_NOT_AVAILABLE.says_when(
+        hit,
+        format_args!(
             "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: {size}' is currently not \
              available in location '{location}'. Please try another size or deploy to a different location or different \
              zone. See https://aka.ms/azureskunotavailable for details."
-        )))
+        ),
+    )
 }
 
-pub(crate) fn as_vm_size(size: &Size) -> Value {
-    json!({
-        "name": size.name,
-        "numberOfCores": cores(size.name),
-        "osDiskSizeInMB": 1_047_552,
-        "resourceDiskSizeInMB": size.temporary_gib * 1_024,
-        "memoryInMB": size.memory_gib * 1_024,
-        "maxDataDiskCount": size.disks,
-    })
-}
-
-/// The sizes that a scale set can change to.
-pub(crate) fn of_set(set: &Record) -> Value {
-    let most = if crate::compute::scale_set::flexible::is_flexible(set) { 1_000 } else { 600 };
-    let list: Vec<Value> = SIZES
-        .iter()
-        .map(|size| {
-            json!({
-                "resourceType": "Microsoft.Compute/virtualMachineScaleSets",
-                "sku": { "name": size.name, "tier": "Standard" },
-                "capacity": { "minimum": 0, "maximum": most, "defaultCapacity": 1, "scaleType": "Automatic" },
-            })
-        })
-        .collect();
-    json!({ "value": list })
-}
-
-/// The sizes that a machine can change to.
+/// All sizes as `vmSizes` lists them.
 pub(crate) fn sizes() -> Value {
-    json!({ "value": SIZES.iter().map(as_vm_size).collect::<Vec<_>>() })
+    let shown = SIZES.iter().map(|size| {
+        json!({
+            "name": size.name,
+            "numberOfCores": size.cores,
+            "osDiskSizeInMB": 1_047_552,
+            "resourceDiskSizeInMB": size.temporary_gib * 1_024,
+            "memoryInMB": size.memory_gib * 1_024,
+            "maxDataDiskCount": size.disks,
+        })
+    });
+    json!({ "value": shown.collect::<Vec<_>>() })
 }

@@ -2,54 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::compute::tables::images::{IMAGES, MarketplaceImage};
 use azure_engine::code::Code;
 use azure_engine::error::Refusal;
-
-struct Listed {
-    publisher: &'static str,
-    offer: &'static str,
-    sku: &'static str,
-    version: &'static str,
-    system: &'static str,
-    generation: &'static str,
-}
-
-const fn listed(
-    [publisher, offer, sku, version]: [&'static str; 4],
-    system: &'static str,
-    generation: &'static str,
-) -> Listed {
-    Listed { publisher, offer, sku, version, system, generation }
-}
-
-/// What documents about clusters name; machines are made of other images, too.
-static IMAGES: [Listed; 9] = [
-    listed(["Canonical", "ubuntu-24_04-lts", "server", "24.04.202601160"], "Linux", "V2"),
-    listed(["Canonical", "0001-com-ubuntu-server-jammy", "22_04-lts-gen2", "22.04.202601160"], "Linux", "V2"),
-    listed(["Debian", "debian-12", "12-gen2", "0.20260112.2355"], "Linux", "V2"),
-    listed(
-        ["MicrosoftWindowsServer", "WindowsServer", "2019-datacenter", "17763.8276.260109"],
-        "Windows",
-        "V1",
-    ),
-    listed(
-        ["MicrosoftWindowsServer", "WindowsServer", "2022-datacenter", "20348.4648.260108"],
-        "Windows",
-        "V1",
-    ),
-    listed(
-        ["MicrosoftWindowsServer", "WindowsServer", "2025-datacenter", "26100.32230.260111"],
-        "Windows",
-        "V1",
-    ),
-    listed(["cncf-upstream", "capi", "ubuntu-2204-gen1", "130.3.20240717"], "Linux", "V1"),
-    listed(["cncf-upstream", "capi", "ubuntu-2204-gen1", "129.7.20240717"], "Linux", "V1"),
-    listed(
-        ["cncf-upstream", "capi-windows", "windows-2019-containerd-gen1", "130.3.20240717"],
-        "Windows",
-        "V1",
-    ),
-];
 
 const NOT_FOUND: Code = Code::azures(404, "NotFound");
 
@@ -77,15 +32,15 @@ pub(crate) fn answer(
         }
         _ => return None,
     };
-    let parts = |image: &Listed| [image.publisher, image.offer, image.sku, image.version];
-    let fits = |image: &&Listed| {
+    let parts = |image: &MarketplaceImage| [image.publisher, image.offer, image.sku, image.version];
+    let fits = |image: &&MarketplaceImage| {
         parts(image).iter().zip(&chosen).all(|(part, wanted)| part.eq_ignore_ascii_case(wanted))
     };
-    let found: Vec<&Listed> = IMAGES.iter().filter(fits).collect();
+    let found: Vec<&MarketplaceImage> = IMAGES.iter().filter(fits).collect();
     let Some(first) = found.first() else {
         return Some(Err(NOT_FOUND.says(format_args!("Artifact: {} was not found.", chosen.join("/")))));
     };
-    let path = |image: &Listed, upto: usize| {
+    let path = |image: &MarketplaceImage, upto: usize| {
         let [publisher, offer, sku, version] = parts(image);
         let mut path = format!(
             "/Subscriptions/{subscription}/Providers/Microsoft.Compute/Locations/{location}/Publishers/{publisher}"
@@ -107,7 +62,7 @@ pub(crate) fn answer(
             "properties": {
                 "architecture": "x64",
                 "hyperVGeneration": first.generation,
-                "osDiskImage": { "operatingSystem": first.system },
+                "osDiskImage": { "operatingSystem": first.system() },
                 "dataDiskImages": [],
             },
         })));

@@ -5,16 +5,13 @@ use std::collections::BTreeMap;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::compute::disk::quota as disk_quota;
 use crate::compute::machine::spot;
 use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::sizes::{SIZES, cores, family};
+use crate::compute::tables::type_names::{INSTANCE_TYPE, MACHINE_TYPE};
 use azure_engine::document::text;
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
-
-const MACHINES: &str = "Microsoft.Compute/virtualMachines";
-const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 
 /// The size of a machine or instance.
 fn size_of(record: &Record) -> &str {
@@ -32,8 +29,8 @@ fn machines<'a>(
 ) -> impl Iterator<Item = &'a Record> {
     azure
         .store
-        .of_type(MACHINES)
-        .chain(azure.store.of_type(INSTANCES))
+        .of_type(MACHINE_TYPE)
+        .chain(azure.store.of_type(INSTANCE_TYPE))
         .filter(move |record| record.id.subscription_id().eq_ignore_ascii_case(subscription))
         .filter(move |record| but.is_none_or(|but| !record.id.is_within(but)))
         .filter(move |record| text(&record.body, "location") == Some(location))
@@ -133,8 +130,6 @@ pub(crate) fn usages(azure: &AzureState, subscription: &str, location: &str) -> 
             azure.limit("compute.scaleSetsPerRegion"),
         ),
     ];
-    let of_disks = disk_quota::usages(azure, subscription, location);
-    list.extend(of_disks.map(|(name, shown, value, limit)| usage(name, shown, value, limit)));
     let most = azure.limit("compute.coresPerFamily");
     list.extend(by_family.iter().map(|(name, value)| usage(name, &format!("{name} vCPUs"), *value, most)));
     json!({ "value": list })

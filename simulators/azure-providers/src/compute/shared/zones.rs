@@ -6,9 +6,9 @@ use serde_json::Value;
 use crate::compute::shared::catalogue;
 use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
 use crate::compute::tables::words::fixed;
-use azure_engine::document::{Object, items};
+use azure_engine::document::{items, text};
 use azure_engine::error::{Code, Refusal};
-use azure_engine::provider::{AzureState, Record};
+use azure_engine::provider::{AzureState, Proposal, Record};
 
 const LOCATION_NOT_SUPPORT_AVAILABILITY_ZONES: Code =
     Code::azures(400, "LocationNotSupportAvailabilityZones");
@@ -24,72 +24,61 @@ pub(crate) enum Span {
     Many,
 }
 
-/// Checks that the zones of a document are zones of its region. No zones at all are left out.
+/// Checks that the zones of a document are zones of its region, and that it stays in them: a scale set may spread, where
+/// machines and disks are stays. No zones at all are left out.
 pub(crate) fn check(
     azure: &AzureState,
-    id: &ResourceId,
+    proposal: &Proposal<'_>,
     span: Span,
-    body: &mut Object,
+    body: &mut Value,
 ) -> Result<(), Refusal> {
-    let Some(zones) = body.get("zones") else { return Ok(()) };
-    let Some(zones) = zones.as_array() else {
-        return Err(Refusal::bad_format("Member 'zones' must be an array."));
-    };
-    if zones.is_empty() {
-        body.remove("zones");
-        return Ok(());
+    check_known(azure, proposal.id, span, body)?;
+    let zones = items(body, "zones");
+    if let Some(old) = proposal.old.map(|old| items(&old.body, "zones")) {
+        let left = old.iter().any(|zone| !zones.contains(zone));
+        if left || (span == Span::One && old != zones) {
+            return Err(fixed("zones"));
+        }
     }
-    let location = body.get("location").and_then(Value::as_str).unwrap_or_default();
-    let known = catalogue::zones(azure, location);
-    let named = format!("{}/{}", id.resource_type(), id.name());
-    if known.is_empty() {
-        return Err(LOCATION_NOT_SUPPORT_AVAILABILITY_ZONES.says(format_args!(
-            "The resource '{named}' does not support availability zones at location '{location}'."
-        )));
-    }
-    let is_known = |zone: &Value| known.iter().any(|known| zone == known);
-    let given = zones.iter().map(|zone| zone.as_str().map_or_else(|| zone.to_string(), str::to_owned));
-    let given = given.collect::<Vec<_>>().join(",");
-    if !zones.iter().all(is_known) {
-        return Err(INVALID_AVAILABILITY_ZONE.says(format_args!(
-            "The zone(s) '{given}' for resource '{named}' is not supported. The supported zones for location \
-                 '{location}' are '{}'",
-            known.join(",")
-        )));
-    }
-    if span == Span::One && zones.len() > 1 {
-        let kind = id.resource_type();
-        let kind = kind.split_once('/').map_or(kind.as_str(), |(_, kind)| kind);
-        return Err(RESOURCE_TYPE_NOT_SUPPORT_MULTI_ZONES.says(format_args!(
-            "The resource type '{kind}' does not support multiple availability zones. The provided zones are \
-                 '{given}'. Please provide a single availability zone."
-        )));
+    if let (true, Some(document)) = (zones.is_empty(), body.as_object_mut()) {
+        document.remove("zones");
     }
     Ok(())
 }
 
-/// Zones can be added to a scale set, but not taken from it: machines may be there.
-pub(crate) fn check_kept(old: &Record, body: &Object) -> Result<(), Refusal> {
-    let zones = body.get("zones").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
-    match items(&old.body, "zones").iter().all(|zone| zones.contains(zone)) {
-        true => Ok(()),
-        false => Err(fixed("zones")),
-    }
-}
-
-/// Where disks and machines are stays.
-pub(crate) fn check_same(old: &Record, body: &Object) -> Result<(), Refusal> {
-    let zones = body.get("zones").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
-    if items(&old.body, "zones") == zones { Ok(()) } else { Err(fixed("zones")) }
+fn check_known(azure: &AzureState, id: &ResourceId, span: Span, body: &Value) -> Result<(), Refusal> {
+    let Some(zones) = body.get("zones") else { return Ok(()) };
+    let Some(zones) = zones.as_array() else {
+        return Err(Refusal::bad_format("Member 'zones' must be an array."));
+    };
+    let location = text(body, "location").unwrap_or_default();
+    let known = catalogue::zones(azure, location);
+    let (kind, name) = (id.resource_type(), id.name());
+    LOCATION_NOT_SUPPORT_AVAILABILITY_ZONES.says_when(
+        known.is_empty() && !zones.is_empty(),
+        format_args!(
+            "The resource '{kind}/{name}' does not support availability zones at location '{location}'."
+        ),
+    )?;
+    let strange = zones.iter().any(|zone| !known.iter().any(|known| zone == known));
+    let given = zones.iter().map(|zone| zone.as_str().map_or_else(|| zone.to_string(), str::to_owned));
+    let given = given.collect::<Vec<_>>().join(",");
+    INVALID_AVAILABILITY_ZONE.says_when(strange, format_args!(
+        "The zone(s) '{given}' for resource '{kind}/{name}' is not supported. The supported zones for location \
+         '{location}' are '{}'", known.join(",")
+    ))?;
+    let kind = kind.split_once('/').map_or(kind.as_str(), |(_, kind)| kind);
+    RESOURCE_TYPE_NOT_SUPPORT_MULTI_ZONES.says_when(span == Span::One && zones.len() > 1, format_args!(
+        "The resource type '{kind}' does not support multiple availability zones. The provided zones are '{given}'. \
+         Please provide a single availability zone."
+    ))
 }
 
 /// Disks that are kept in all zones are in none of them.
-pub(crate) fn check_kind(sku: &str, body: &Object) -> Result<(), Refusal> {
-    if !is_redundant(sku) || !body.contains_key("zones") {
-        return Ok(());
-    }
-    Err(OPERATION_NOT_ALLOWED
-        .says(format_args!("A disk with sku '{sku}' cannot be created in an availability zone.")))
+pub(crate) fn check_kind(sku: &str, body: &Value) -> Result<(), Refusal> {
+    let wrong = is_redundant(sku) && body.get("zones").is_some();
+    let text = format_args!("A disk with sku '{sku}' cannot be created in an availability zone.");
+    OPERATION_NOT_ALLOWED.says_when(wrong, text)
 }
 
 /// Whether a kind of disk is kept in all zones, so that machines of every zone can have it.
@@ -98,23 +87,17 @@ pub(crate) fn is_redundant(sku: &str) -> bool {
 }
 
 /// A machine that joins a scale set stands where the set does: in one of its zones, or in none where it has none.
-pub(crate) fn check_member(set: &Record, zone: Option<&str>) -> Result<(), Refusal> {
+pub(crate) fn check_member(set: &Record, zone: Option<&Value>) -> Result<(), Refusal> {
     let zones = items(&set.body, "zones");
-    let fits = match zone {
-        Some(zone) => zones.iter().any(|known| known == zone),
-        None => zones.is_empty(),
-    };
-    if fits {
+    if zone.map_or(zones.is_empty(), |zone| zones.contains(zone)) {
         return Ok(());
     }
     let zones: Vec<&str> = zones.iter().filter_map(Value::as_str).collect();
-    Err(Refusal::invalid_parameter(
-        "zones",
-        format!(
-            "A machine in zone '{}' cannot be in virtual machine scale set {}, whose zones are '{}'.",
-            zone.unwrap_or_default(),
-            set.id,
-            zones.join(",")
-        ),
-    ))
+    let text = format!(
+        "A machine in zone '{}' cannot be in virtual machine scale set {}, whose zones are '{}'.",
+        zone.and_then(Value::as_str).unwrap_or_default(),
+        set.id,
+        zones.join(",")
+    );
+    Err(Refusal::invalid_parameter("zones", text))
 }

@@ -24,7 +24,6 @@ pub(crate) static LIMITS: &[Limit] = &[
     per_region!("virtualMachinesPerRegion", 25_000, "virtualMachines", "Virtual Machines"),
     per_region!("scaleSetsPerRegion", 2_500, "virtualMachineScaleSets", "Virtual Machine Scale Sets"),
     Limit::of("compute.instancesPerScaleSet", 1_000),
-    Limit::of("compute.instancesPerScaleSetOfCustomImage", 600),
     Limit::of("compute.instancesPerPlacementGroup", 100),
     per_region!("availabilitySetsPerRegion", 2_500, "availabilitySets", "Availability Sets"),
     Limit {
@@ -41,10 +40,6 @@ pub(crate) static LIMITS: &[Limit] = &[
     Limit::of("compute.coresPerRegion", 100_000),
     Limit::of("compute.coresPerFamily", 100_000),
     Limit::of("compute.spotCoresPerRegion", 100_000),
-    Limit::of(DISKS, 50_000),
-    Limit::of(FAST_DISKS, 1_000),
-    Limit::of(SNAPSHOTS, 75_000),
-    Limit::of("compute.snapshotsPerDisk", 500),
 ];
 
 /// Types of which a group may hold any number ("Resources not limited to 800 instances per resource
@@ -73,66 +68,34 @@ pub(crate) fn quota(excess: &Excess<'_>) -> Refusal {
 }
 
 pub(crate) static NAMES: &[NameRule] = &[
-    NameRule {
-        of: "Microsoft.Compute/virtualMachines",
-        fits: |name| machine(name, 64),
-        refusal: bad_machine,
-    },
-    NameRule {
-        of: "Microsoft.Compute/virtualMachineScaleSets",
-        fits: |name| machine(name, 64),
-        refusal: bad_set,
-    },
-    NameRule { of: "Microsoft.Compute/disks", fits: |name| ordinary(name, 80), refusal: bad_disk },
-    NameRule { of: "Microsoft.Compute/snapshots", fits: |name| ordinary(name, 80), refusal: bad_snapshot },
-    NameRule {
-        of: "Microsoft.Compute/availabilitySets",
-        fits: |name| ordinary(name, 80),
-        refusal: bad_availability_set,
-    },
+    rule("Microsoft.Compute/virtualMachines", machine, |_, _| bad("vmName", 63)),
+    rule("Microsoft.Compute/virtualMachineScaleSets", machine, |_, _| bad("vmScaleSetName", 63)),
+    rule("Microsoft.Compute/disks", of_80, |_, _| bad("diskName", 79)),
+    rule("Microsoft.Compute/snapshots", of_80, |_, _| bad("snapshotName", 79)),
+    rule("Microsoft.Compute/availabilitySets", of_80, |_, _| bad("availabilitySetName", 79)),
 ];
 
+const fn rule(of: &'static str, fits: fn(&str) -> bool, refusal: fn(&str, &str) -> Refusal) -> NameRule {
+    NameRule { of, fits, refusal }
+}
+
+fn of_80(name: &str) -> bool {
+    ordinary(name, 80)
+}
+
 /// The rule that refusals quote.
-fn machine(name: &str, longest: usize) -> bool {
+fn machine(name: &str) -> bool {
     let word = |c: char| c.is_alphanumeric() || c == '_';
-    name.chars().count() <= longest
+    name.chars().count() <= 64
         && name.starts_with(char::is_alphanumeric)
         && !name.ends_with(['-', '.'])
         && name.chars().all(|c| word(c) || matches!(c, '.' | '-'))
 }
 
-fn bad_machine(_: &str, _: &str) -> Refusal {
-    bad("vmName", 63)
-}
-
-fn bad_set(_: &str, _: &str) -> Refusal {
-    bad("vmScaleSetName", 63)
-}
-
-fn bad_disk(_: &str, _: &str) -> Refusal {
-    bad("diskName", 79)
-}
-
-fn bad_snapshot(_: &str, _: &str) -> Refusal {
-    bad("snapshotName", 79)
-}
-
-fn bad_availability_set(_: &str, _: &str) -> Refusal {
-    bad("availabilitySetName", 79)
-}
-
 fn bad(entity: &str, further: usize) -> Refusal {
-    Refusal::invalid_parameter(
-        entity,
-        format!(
-            "The entity name '{entity}' is invalid according to its validation rule: \
-             ^[^_\\W][\\w-._]{{0,{further}}}(?<![-.])$."
-        ),
-    )
+    let text = format!(
+        "The entity name '{entity}' is invalid according to its validation rule: \
+         ^[^_\\W][\\w-._]{{0,{further}}}(?<![-.])$."
+    );
+    Refusal::invalid_parameter(entity, text)
 }
-
-pub(crate) const DISKS: &str = "compute.disksPerRegionAndKind";
-
-pub(crate) const FAST_DISKS: &str = "compute.fastDisksPerRegionAndKind";
-
-pub(crate) const SNAPSHOTS: &str = "compute.snapshotsPerRegionAndKind";

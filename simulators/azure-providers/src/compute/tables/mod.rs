@@ -3,6 +3,7 @@
 pub(crate) mod budgets;
 pub(crate) mod cluster_api_images;
 pub(crate) mod codes;
+pub(crate) mod images;
 pub(crate) mod joins;
 pub(crate) mod latencies;
 pub(crate) mod limits;

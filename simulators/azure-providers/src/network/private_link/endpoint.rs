@@ -30,6 +30,7 @@ use azure_engine::provider::{
 };
 use azure_engine::reference::{Reference, Role, is_of};
 use azure_engine::store::State;
+use azure_engine::words::Wrong;
 
 const CONNECTION_COUNT: Code = Code::ours(400, "PrivateEndpointMustHaveOnePrivateLinkServiceConnection");
 const INTERFACE_NAME_CHANGED: Code =
@@ -78,11 +79,12 @@ static CONNECTION: [Member; 6] = [
 static STATE: [Member; 3] =
     [Member::new("actionsRequired", Text), Member::new("description", Text), Member::new("status", Text)];
 
-fn interface_name_changed(member: &str) -> Refusal {
+fn interface_name_changed(wrong: &Wrong<'_>) -> Refusal {
+    let member = wrong.member;
     INTERFACE_NAME_CHANGED.details(format_args!("The {member} of a private endpoint cannot be changed."))
 }
 
-fn subnet_changed(_: &str) -> Refusal {
+fn subnet_changed(_: &Wrong<'_>) -> Refusal {
     SUBNET_CHANGED.details("The subnet of a private endpoint cannot be changed.")
 }
 

@@ -26,6 +26,7 @@ use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{AzureState, Proposal, Protocol, Record, ResourceType};
 use azure_engine::reference::is_of;
+use azure_engine::words::Wrong;
 
 const SKU_CHANGED: Code = Code::ours(400, "PublicIPAddressSkuCannotBeChanged");
 const METHOD_CHANGED: Code = Code::ours(400, "PublicIPAddressAllocationMethodCannotBeChangedWhileInUse");
@@ -84,7 +85,7 @@ static DNS_SETTINGS: [Member; 4] = [
     Member::new("reverseFqdn", Text),
 ];
 
-fn version_changed(_: &str) -> Refusal {
+fn version_changed(_: &Wrong<'_>) -> Refusal {
     VERSION_CHANGED.details("The IP version of a public IP address cannot be changed.")
 }
 

@@ -22,6 +22,7 @@ use azure_engine::member_table::Holds::{Derived, Guid, Names, Number, Objects, U
 use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{AzureState, Proposal, Protocol, ResourceType};
+use azure_engine::words::Wrong;
 
 const IN_USE: Code = Code::azures(400, "InUsePublicIpPrefixCannotBeDeleted");
 const CHANGED: Code = Code::ours(400, "PublicIpPrefixPropertyCannotBeChanged");
@@ -52,8 +53,8 @@ static MEMBERS: [Member; 10] = [
     Member::new("resourceGuid", Guid),
 ];
 
-fn changed(member: &str) -> Refusal {
-    CHANGED.details(format_args!("The {member} of a public IP prefix cannot be changed."))
+fn changed(wrong: &Wrong<'_>) -> Refusal {
+    CHANGED.details(format_args!("The {} of a public IP prefix cannot be changed.", wrong.member))
 }
 
 impl ResourceType for PublicIpPrefixes {
@@ -75,7 +76,7 @@ impl ResourceType for PublicIpPrefixes {
         check_length(azure, id, length, v6)?;
         if let Some(before) = proposal.old_member("sku/name") {
             if *before != *sku {
-                return Err(changed("sku"));
+                return Err(changed(&Wrong { id: proposal.id, member: "sku" }));
             }
             check_zones_unchanged(&proposal)?;
         } else {
