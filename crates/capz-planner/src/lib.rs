@@ -13,6 +13,7 @@
 //!   there belongs to somebody else and stays.
 //! * What is special about a kind of resource is a row of the table in [`kind`].
 
+pub mod azure_json;
 pub mod cluster;
 pub mod compare;
 pub mod condition;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod azure;
+mod azure_json;
 mod cluster;
 mod compare;
 mod condition;
