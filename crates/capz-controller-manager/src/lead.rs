@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 /// # Errors
 /// None so far.
 pub(crate) async fn lead(_client: Client, settings: Settings, stop: CancellationToken) -> anyhow::Result<()> {
+    tracing::debug!(?settings, "Leading");
     tracing::warn!(
-        ?settings,
         "This release has no controllers: objects are completed and judged, and nothing is made of them"
     );
     stop.cancelled().await;

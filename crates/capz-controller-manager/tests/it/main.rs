@@ -1,0 +1,15 @@
+//! The built program, asked over TLS by API servers as its webhooks are registered: by the simulated one through the Service,
+//! by a real one (`KUBEBUILDER_ASSETS`) with kubectl.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test, which says when it is skipped"
+)]
+
+mod manager;
+mod place;
+mod real;
+mod simulated;

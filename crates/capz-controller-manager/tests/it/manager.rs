@@ -1,0 +1,118 @@
+//! The program as a process.
+
+use std::path::Path;
+use std::time::Duration;
+
+use certificate_authority::CertificateAuthority;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::process::{Child, Command};
+use tokio::time::{sleep, timeout};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_capz-controller-manager");
+
+/// The names that the API server may ask by.
+const NAMES: [&str; 2] = ["capz-webhook-service.capz-system.svc", "127.0.0.1"];
+
+/// A running manager; it is killed when this value goes.
+pub struct Manager {
+    child: Child,
+    pub webhooks: u16,
+    health: u16,
+    diagnostics: u16,
+}
+
+async fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port()
+}
+
+/// Writes a certificate of the authority into a folder, as a mounted Secret has it.
+pub fn write_certificate(authority: &CertificateAuthority, folder: &Path) {
+    let issued = authority.issue(&NAMES).unwrap();
+    std::fs::write(folder.join("tls.crt"), issued.certificate_pem).unwrap();
+    std::fs::write(folder.join("tls.key"), issued.key_pem).unwrap();
+}
+
+impl Manager {
+    /// Starts one, and waits until it is ready.
+    pub async fn start(kubeconfig: &Path, certificates: &Path, more: &[&str]) -> Self {
+        let (webhooks, health, diagnostics) = (free_port().await, free_port().await, free_port().await);
+        let child = Command::new(PROGRAM)
+            .arg(format!("--kubeconfig={}", kubeconfig.display()))
+            .arg(format!("--webhook-cert-dir={}", certificates.display()))
+            .arg(format!("--webhook-port={webhooks}"))
+            .arg(format!("--health-addr=127.0.0.1:{health}"))
+            .arg(format!("--diagnostics-address=127.0.0.1:{diagnostics}"))
+            .args(["--insecure-diagnostics", "--leader-elect", "--leader-election-namespace=capz-system"])
+            .args(more)
+            .env_clear()
+            .env("AZURE_SUBSCRIPTION_ID", "of-the-environment\n")
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut this = Self { child, webhooks, health, diagnostics };
+        let ready = async {
+            while this
+                .get(this.health, "/readyz/webhook")
+                .await
+                .is_none_or(|answer| !answer.contains(" 200 "))
+            {
+                assert!(this.child.try_wait().unwrap().is_none(), "the manager has ended");
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        timeout(Duration::from_secs(30), ready).await.unwrap();
+        this
+    }
+
+    async fn get(&self, port: u16, path: &str) -> Option<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.ok()?;
+        Some(answer)
+    }
+
+    /// What `/healthz` says.
+    pub async fn health(&self) -> String {
+        self.get(self.health, "/healthz?verbose").await.unwrap()
+    }
+
+    /// What Prometheus reads.
+    pub async fn metrics(&self) -> String {
+        self.get(self.diagnostics, "/metrics").await.unwrap()
+    }
+
+    /// Ends it as kubelets do, and gives its exit code.
+    pub async fn stop(mut self) -> Option<i32> {
+        let id = self.child.id().unwrap().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
+        timeout(Duration::from_secs(10), self.child.wait()).await.unwrap().unwrap().code()
+    }
+}
+
+/// Runs the program to its end, with exit code and all that it writes.
+pub async fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments).env_clear().kill_on_drop(true);
+    let output = timeout(Duration::from_secs(30), command.output()).await.unwrap().unwrap();
+    (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+}
+
+#[tokio::test]
+async fn what_cannot_be_ends_the_program_with_a_line_for_each() {
+    let (code, text) =
+        run(&["--disable-controllers-or-webhooks=Nonsense", "--feature-gates=AKS=false"]).await;
+    assert_eq!(code, Some(1), "{text}");
+    assert_eq!(text.lines().count(), 3, "{text}");
+    assert!(text.contains("\"Nonsense\" is none of DisableASOSecretController"), "{text}");
+    assert!(text.contains("AKS cannot be turned off"), "{text}");
+}
+
+#[tokio::test]
+async fn an_init_container_of_the_established_manifest_goes_on() {
+    let (code, text) = run(&["migrate-aso-crds"]).await;
+    assert_eq!(code, Some(0));
+    assert!(text.contains("nothing to migrate"), "{text}");
+}

@@ -1,0 +1,97 @@
+//! Asked by a real API server. It runs beside no cluster network, so that the webhooks are registered by address.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use certificate_authority::CertificateAuthority;
+use real_kubernetes::RealKubernetes;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+use super::manager::{Manager, write_certificate};
+use super::place::{Place, cluster, infrastructure};
+
+/// Runs kubectl with an object on its standard input, and gives all that it writes.
+async fn kubectl(program: &Path, kubeconfig: &Path, arguments: &[&str], object: &Value) -> (bool, String) {
+    let mut child = Command::new(program)
+        .arg(format!("--kubeconfig={}", kubeconfig.display()))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(object.to_string().as_bytes()).await.unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    (output.status.success(), text)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kubectl_sees_what_is_completed_and_what_is_refused() {
+    let Some(assets) = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from) else {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "KUBEBUILDER_ASSETS is not set: in CI a real server must ask"
+        );
+        println!("skipped: KUBEBUILDER_ASSETS names no folder with etcd, kube-apiserver and kubectl");
+        return;
+    };
+    arm::install_crypto_provider();
+    let folder = tempfile::tempdir().unwrap();
+    let kubernetes = RealKubernetes::start(&assets, &folder.path().join("kubernetes")).await.unwrap();
+    let place = Place(kubernetes.client().await.unwrap());
+    let authority = CertificateAuthority::generate().unwrap();
+    write_certificate(&authority, folder.path());
+    let manager = Manager::start(&kubernetes.kubeconfig, folder.path(), &[]).await;
+    let port = manager.webhooks;
+    let by_address = move |config: &mut Value| {
+        let path = config["service"]["path"].as_str().unwrap_or_default();
+        let url = format!("https://127.0.0.1:{port}{path}");
+        *config = json!({ "url": url, "caBundle": config["caBundle"] });
+    };
+    place.install(&authority, by_address).await;
+    let program = assets.join("kubectl");
+    let apply = async |object: &Value, arguments: &[&str]| {
+        let all = [&["apply", "-f", "-"], arguments].concat();
+        kubectl(&program, &kubernetes.kubeconfig, &all, object).await
+    };
+    // Registrations count a moment after they are there.
+    let mut tries = 0;
+    let made = loop {
+        let (_, text) = apply(&cluster("c-1"), &["-o", "json", "--dry-run=server"]).await;
+        let made: Value = serde_json::from_str(&text).unwrap_or_default();
+        if made["spec"]["resourceGroup"] == "c-1" || tries > 50 {
+            break made;
+        }
+        tries += 1;
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    };
+    assert_eq!(made["spec"]["networkSpec"]["vnet"]["name"], "c-1-vnet", "{made}");
+    assert_eq!(
+        apply(&cluster("c-1"), &[]).await,
+        (true, "azurecluster.infrastructure.cluster.x-k8s.io/c-1 created\n".to_owned())
+    );
+    // What the webhook has added is not taken away by applying the same again.
+    let again = "azurecluster.infrastructure.cluster.x-k8s.io/c-1 unchanged\n".to_owned();
+    assert_eq!(apply(&cluster("c-1"), &[]).await, (true, again));
+
+    let mut moved = cluster("c-1");
+    moved["spec"]["location"] = json!("westeurope");
+    let (done, text) = apply(&moved, &[]).await;
+    assert!(
+        !done && text.contains("spec.location: Invalid value: \"westeurope\": field is immutable"),
+        "{text}"
+    );
+    let identity = infrastructure(
+        "AzureClusterIdentity",
+        "identity",
+        json!({ "type": "WorkloadIdentity", "clientID": "c", "tenantID": "t", "resourceID": "r" }),
+    );
+    let (done, text) = apply(&identity, &[]).await;
+    assert!(!done && text.contains("spec.resourceID"), "{text}");
+    let metrics = manager.metrics().await;
+    assert!(metrics.contains("controller_runtime_webhook_requests_total"), "{metrics}");
+    assert_eq!(manager.stop().await, Some(0));
+}
