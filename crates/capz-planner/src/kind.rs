@@ -41,6 +41,8 @@ pub struct Kind {
     pub conditional: bool,
     /// Members that are not simply compared.
     pub rules: &'static [(&'static str, Rule)],
+    /// Members in which Azure shows who speaks of the resource: no references of its own.
+    pub back: &'static [&'static str],
     /// Members that nobody may see in a plan.
     pub secret: &'static [&'static str],
 }
@@ -56,6 +58,7 @@ const PLAIN: Kind = Kind {
     read_by: ReadBy::GroupList,
     conditional: false,
     rules: &[],
+    back: &[],
     secret: &[],
 };
 
@@ -93,6 +96,11 @@ pub static KINDS: [Kind; 22] = [
         read_by: ReadBy::Parent("subnets"),
         conditional: true,
         rules: &[("properties/addressPrefixes", Rule::Whole), ("properties/serviceEndpoints", Rule::Whole)],
+        back: &[
+            "properties/ipConfigurations",
+            "properties/ipConfigurationProfiles",
+            "properties/privateEndpoints",
+        ],
         ..PLAIN
     },
     Kind {
@@ -106,14 +114,26 @@ pub static KINDS: [Kind; 22] = [
         noun: "security group",
         conditional: true,
         rules: &[("location", Rule::AtCreation), ("tags", Rule::AtCreation)],
+        back: &["properties/subnets", "properties/networkInterfaces"],
         ..PLAIN
     },
-    Kind { resource_type: "Microsoft.Network/routeTables", noun: "route table", ..PLAIN },
-    Kind { resource_type: "Microsoft.Network/publicIPAddresses", noun: "public IP", ..PLAIN },
+    Kind {
+        resource_type: "Microsoft.Network/routeTables",
+        noun: "route table",
+        back: &["properties/subnets"],
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Network/publicIPAddresses",
+        noun: "public IP",
+        back: &["properties/ipConfiguration", "properties/natGateway"],
+        ..PLAIN
+    },
     Kind {
         resource_type: "Microsoft.Network/natGateways",
         noun: "NAT gateway",
         rules: &[("location", Rule::AtCreation), ("zones", Rule::AtCreation)],
+        back: &["properties/subnets"],
         ..PLAIN
     },
     Kind {
@@ -127,12 +147,17 @@ pub static KINDS: [Kind; 22] = [
             ("properties/backendAddressPools", Rule::AddOnly),
             ("properties/outboundRules", Rule::AddOnly),
         ],
+        back: &[
+            "properties/backendAddressPools/*/properties/backendIPConfigurations",
+            "properties/backendAddressPools/*/properties/loadBalancerBackendAddresses",
+        ],
         ..PLAIN
     },
     Kind {
         resource_type: "Microsoft.Network/loadBalancers/inboundNatRules",
         noun: "inbound NAT rule",
         read_by: ReadBy::Parent("inboundNatRules"),
+        back: &["properties/backendIPConfiguration"],
         ..PLAIN
     },
     Kind {
@@ -177,11 +202,17 @@ pub static KINDS: [Kind; 22] = [
         rules: &[("properties/aaaaRecords", Rule::Whole)],
         ..PLAIN
     },
-    Kind { resource_type: "Microsoft.Network/networkInterfaces", noun: "network interface", ..PLAIN },
+    Kind {
+        resource_type: "Microsoft.Network/networkInterfaces",
+        noun: "network interface",
+        back: &["properties/virtualMachine", "properties/privateEndpoint"],
+        ..PLAIN
+    },
     Kind {
         resource_type: "Microsoft.Compute/availabilitySets",
         api_version: COMPUTE,
         noun: "availability set",
+        back: &["properties/virtualMachines"],
         ..PLAIN
     },
     Kind {
@@ -219,8 +250,13 @@ pub static KINDS: [Kind; 22] = [
 ];
 
 /// A disk: it is made with its machine, and deleted after it.
-pub static DISK: Kind =
-    Kind { resource_type: "Microsoft.Compute/disks", api_version: "2025-01-02", noun: "disk", ..PLAIN };
+pub static DISK: Kind = Kind {
+    resource_type: "Microsoft.Compute/disks",
+    api_version: "2025-01-02",
+    noun: "disk",
+    back: &["managedBy", "managedByExtended"],
+    ..PLAIN
+};
 
 /// What stands for a type that no row names: read one by one, compared as it stands.
 static UNKNOWN: Kind = Kind { noun: "resource", read_by: ReadBy::Id, ..PLAIN };

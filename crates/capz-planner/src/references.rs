@@ -12,7 +12,8 @@ pub fn ids_in(document: &Value) -> Vec<ResourceId> {
     ids
 }
 
-/// The ids that a document speaks of itself: without what other resources that stand in it speak of.
+/// The ids that a document speaks of itself: without what other resources that stand in it speak of, and without those that
+/// speak of it.
 pub fn own_ids_in(kind: &Kind, document: &Value) -> Vec<ResourceId> {
     let mut document = document.clone();
     if let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) {
@@ -20,7 +21,25 @@ pub fn own_ids_in(kind: &Kind, document: &Value) -> Vec<ResourceId> {
             properties.remove(member);
         }
     }
+    for path in kind.back {
+        remove(&mut document, path);
+    }
     ids_in(&document)
+}
+
+/// Takes a member out; `*` in its path is any item of a list.
+fn remove(value: &mut Value, path: &str) {
+    match path.split_once('/') {
+        None => {
+            value.as_object_mut().map(|members| members.remove(path));
+        }
+        Some(("*", rest)) => value.as_array_mut().into_iter().flatten().for_each(|item| remove(item, rest)),
+        Some((member, rest)) => {
+            if let Some(inner) = value.get_mut(member) {
+                remove(inner, rest);
+            }
+        }
+    }
 }
 
 fn collect(value: &Value, ids: &mut Vec<ResourceId>) {
@@ -46,6 +65,21 @@ fn collect(value: &Value, ids: &mut Vec<ResourceId>) {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn who_speaks_of_a_resource_is_no_reference_of_its_own() {
+        let group = ResourceId::group("s", "g");
+        let balancer = Kind::of(&group.resource("Microsoft.Network", "loadBalancers", "b"));
+        let (ip, nic) = ("/subscriptions/s/resourceGroups/ip", "/subscriptions/s/resourceGroups/nic");
+        let document = json!({ "properties": {
+            "frontendIPConfigurations": [{ "properties": { "publicIPAddress": { "id": ip } } }],
+            "backendAddressPools": [{ "properties": { "backendIPConfigurations": [{ "id": nic }] } }],
+            "inboundNatRules": [{ "properties": { "backendIPConfiguration": { "id": nic } } }],
+        } });
+        assert_eq!(own_ids_in(balancer, &document), [ResourceId::parse(ip).unwrap()]);
+        let disk = Kind::of(&group.resource("Microsoft.Compute", "disks", "d"));
+        assert_eq!(own_ids_in(disk, &json!({ "managedBy": nic })), []);
+    }
 
     #[test]
     fn ids_are_found_at_every_depth() {

@@ -334,8 +334,8 @@ impl ClusterWork<'_> {
                 return Ok(Outcome::After(*after));
             }
             Failure::Changed => return Ok(Outcome::After(std::time::Duration::ZERO)),
-            Failure::Terminal { words, .. } => {
-                recorder.warning(about, "ReconcileError", words.clone());
+            Failure::Terminal(terminal) => {
+                recorder.warning(about, "ReconcileError", terminal.message.clone());
                 (fails(NETWORK_READY, "Failed", Severity::Error, ""), Outcome::Idle)
             }
             Failure::Refused(words) if deleting => {
@@ -472,7 +472,7 @@ impl Subject for ClusterSubject<'_> {
         let Some(newest) = self.manager.stores.azure_clusters.get(self.key) else { return true };
         let cluster = key_of(&*self.surroundings.cluster);
         let paused = self.manager.stores.clusters.get(&cluster).is_none_or(|it| it.spec.paused);
-        newest.metadata.generation > self.generation
+        newest.metadata.generation > self.generation.max(self.edited.object.metadata.generation)
             || newest.metadata.deletion_timestamp.is_some() != self.deleting
             || paused
     }

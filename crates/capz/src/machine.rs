@@ -1,15 +1,488 @@
 //! The controller of AzureMachines. Source: spec/capz/self-managed.md, section 6.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use capz_api::Future;
+use capz_api::azure_machine::{AzureMachineSpec, AzureMachineStatus};
+use capz_api::machine::Image;
+use capz_planner::condition::{self, Severity, fails};
+use capz_planner::machine::{
+    GoalError, MADE_ANNOTATION, MachineScope, Making, Owner, TAGS, complete, conditions, ends, found, goals,
+    remembered_tags,
+};
+use capz_planner::sku::{ALIGNED, AVAILABILITY_SETS, Sku, VIRTUAL_MACHINES};
+use capz_planner::terminal::Terminal;
+use capz_planner::{Goal, Observed, Plan};
+use cloud_config::Secret;
+use controllers::Reference;
+use k8s::api::api::core::v1::Secret as KubernetesSecret;
+use kube::Api;
 use tokio::time::Instant;
 
+use crate::cluster::{BLOCK_MOVE, Surroundings};
+use crate::core::{self, Cluster, Machine};
+use crate::kinds::{API_VERSION, AzureCluster, AzureMachine};
 use crate::manager::{Manager, Outcome};
+use crate::patch::{Edited, PatchError};
+use crate::reach::{Failure, Reach, Subject};
 use crate::store::Key;
+
+const KIND: &str = "AzureMachine";
+/// The finalizer by which an AzureMachine waits for its machine to go.
+const FINALIZER: &str = "azuremachine.infrastructure.cluster.x-k8s.io";
+const RUNNING: &str = "VMRunning";
+/// The member of a Secret that holds bootstrap data.
+const BOOTSTRAP_DATA: &str = "value";
+
+type EditedMachine = Edited<AzureMachineSpec, AzureMachineStatus>;
+
+/// The objects around an AzureMachine.
+struct Family {
+    owner: Arc<Machine>,
+    cluster: Arc<Cluster>,
+    azure_cluster: Arc<AzureCluster>,
+}
 
 impl Manager {
     /// Brings Azure to what an AzureMachine declares.
-    pub(crate) async fn reconcile_machine(self: Arc<Self>, key: &Key, _not_before: Instant) -> Outcome {
-        if self.stores.azure_machines.get(key).is_none() { Outcome::Gone } else { Outcome::Idle }
+    pub(crate) async fn reconcile_machine(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
+        let Some(object) = self.stores.azure_machines.get(key) else { return Outcome::Gone };
+        let Some(family) = self.family(key, &object) else { return Outcome::Idle };
+        let edited = match Edited::of(&self.client, KIND, &object) {
+            Ok(edited) => edited,
+            Err(error) => return self.lost(key, &error),
+        };
+        let work = MachineWork { manager: &self, key, family, edited, not_before };
+        match work.run().await {
+            Ok(outcome) => outcome,
+            Err(error) => self.lost(key, &error),
+        }
+    }
+
+    /// The objects around an AzureMachine; `None` while one of them is missing, whose coming is seen.
+    fn family(&self, key: &Key, object: &AzureMachine) -> Option<Family> {
+        let owner = core::owner(object.metadata.owner_references.as_deref(), "Machine")?;
+        let owner = self.stores.machines.get(&key.beside(owner))?;
+        let labels = object.metadata.labels.as_ref();
+        let cluster =
+            labels.and_then(|labels| labels.get(core::CLUSTER_NAME)).unwrap_or(&owner.spec.cluster_name);
+        let cluster = self.stores.clusters.get(&key.beside(cluster))?;
+        let azure_cluster =
+            self.stores.azure_clusters.get(&key.beside(&cluster.spec.infrastructure_ref.name))?;
+        Some(Family { owner, cluster, azure_cluster })
+    }
+
+    async fn save_machine(&self, edited: &mut EditedMachine) -> Result<(), PatchError> {
+        if edited.save().await? {
+            self.stores.azure_machines.put(edited.object.clone());
+        }
+        Ok(())
+    }
+}
+
+/// One loop over one AzureMachine.
+struct MachineWork<'a> {
+    manager: &'a Manager,
+    key: &'a Key,
+    family: Family,
+    edited: EditedMachine,
+    not_before: Instant,
+}
+
+/// What a machine is made from, as it was found out.
+struct Material {
+    bootstrap: Secret,
+    password: Secret,
+    image: Image,
+    size: Sku,
+    availability_sets: Option<Sku>,
+}
+
+impl MachineWork<'_> {
+    async fn run(mut self) -> Result<Outcome, PatchError> {
+        let annotations = self.edited.object.metadata.annotations.clone();
+        if core::is_paused(&self.family.cluster, annotations.as_ref()) {
+            if let Some(annotations) = self.edited.object.metadata.annotations.as_mut() {
+                annotations.remove(BLOCK_MOVE);
+            }
+            self.manager.save_machine(&mut self.edited).await?;
+            return Ok(Outcome::Idle);
+        }
+        if self.edited.object.metadata.deletion_timestamp.is_some() {
+            return self.delete().await;
+        }
+        let status = self.edited.object.status.get_or_insert_default();
+        // Nothing is tried again that will not work before somebody changes it: the machine is replaced.
+        if status.failure_reason.is_some() || status.failure_message.is_some() {
+            return Ok(Outcome::Idle);
+        }
+        let metadata = &mut self.edited.object.metadata;
+        let finalizers = metadata.finalizers.get_or_insert_default();
+        if !finalizers.iter().any(|known| known == FINALIZER) {
+            finalizers.push(FINALIZER.to_owned());
+        }
+        metadata.annotations.get_or_insert_default().insert(BLOCK_MOVE.to_owned(), "true".to_owned());
+        let has_network =
+            self.family.cluster.status.as_ref().is_some_and(core::ClusterStatus::has_infrastructure);
+        if !has_network {
+            return self.wait("WaitingForClusterInfrastructure").await;
+        }
+        let Some(secret) = self.family.owner.spec.bootstrap.data_secret_name.clone() else {
+            return self.wait("WaitingForBootstrapData").await;
+        };
+        self.manager.save_machine(&mut self.edited).await?;
+        match self.pursue(&secret).await {
+            Ok(observed) => self.reached(&observed).await,
+            Err(failure) => self.failed(&failure).await,
+        }
+    }
+
+    async fn wait(mut self, reason: &str) -> Result<Outcome, PatchError> {
+        self.set([fails(RUNNING, reason, Severity::Info, "")]);
+        self.manager.save_machine(&mut self.edited).await?;
+        Ok(Outcome::Idle)
+    }
+
+    fn set(&mut self, new: impl IntoIterator<Item = capz_api::Condition>) {
+        set(&mut self.edited, self.manager.now(), new);
+    }
+
+    async fn surroundings(&self) -> Result<Surroundings, Failure> {
+        let found =
+            self.manager.surroundings(&self.family.azure_cluster, Arc::clone(&self.family.cluster)).await;
+        found.map_err(|error| Failure::Refused(error.to_string()))
+    }
+
+    fn zones(&self) -> Vec<String> {
+        let status = self.family.azure_cluster.status.as_ref();
+        let domains = status.and_then(|status| status.failure_domains.as_ref());
+        domains.into_iter().flat_map(|domains| domains.keys().cloned()).collect()
+    }
+
+    /// Works until the machine is there as declared.
+    async fn pursue(&mut self, secret: &str) -> Result<Observed, Failure> {
+        let surroundings = self.surroundings().await?;
+        let material = self.material(&surroundings, secret).await?;
+        let zones = self.zones();
+        let mut spec = self.edited.object.spec.clone();
+        {
+            let context = self.context(&surroundings, &zones);
+            let role = context.scope(&spec).role();
+            complete(&mut spec, context.cluster(), role).map_err(Failure::Refused)?;
+        }
+        self.edited.object.spec = spec;
+        self.reach(&surroundings, Some(&material)).await
+    }
+
+    async fn material(&self, surroundings: &Surroundings, secret: &str) -> Result<Material, Failure> {
+        let spec = &self.family.azure_cluster.spec;
+        let location = spec.location.as_deref().unwrap_or_default();
+        let requeue = self.manager.settings.timeouts.requeue;
+        let skus = self
+            .manager
+            .skus
+            .get(&surroundings.access, &surroundings.subscription, location)
+            .await
+            .map_err(|error| Failure::of(&error, requeue))?;
+        let size = self.edited.object.spec.vm_size.as_deref().unwrap_or_default();
+        let size = skus.get(size, VIRTUAL_MACHINES).map_err(Failure::Terminal)?.clone();
+        let availability_sets = skus.get(ALIGNED, AVAILABILITY_SETS).ok().cloned();
+        let zones = self.zones();
+        let context = self.context(surroundings, &zones);
+        let image = context
+            .scope(&self.edited.object.spec)
+            .image()
+            .map_err(|error| Failure::Refused(error.to_string()))?;
+        Ok(Material {
+            bootstrap: self.bootstrap_data(secret).await?,
+            password: Secret::new(password()),
+            image,
+            size,
+            availability_sets,
+        })
+    }
+
+    async fn bootstrap_data(&self, name: &str) -> Result<Secret, Failure> {
+        let namespace = &self.key.namespace;
+        let secrets: Api<KubernetesSecret> = Api::namespaced(self.manager.client.clone(), namespace);
+        let secret = secrets.get(name).await.map_err(|error| {
+            Failure::Refused(format!(
+                "Secret {namespace}/{name} with the bootstrap data cannot be read: {error}"
+            ))
+        })?;
+        let data = secret.data.unwrap_or_default();
+        let data = data.get(BOOTSTRAP_DATA).ok_or_else(|| {
+            Failure::Refused(format!(
+                "Secret {namespace}/{name} has no bootstrap data: its key {BOOTSTRAP_DATA} is missing"
+            ))
+        })?;
+        Ok(Secret::new(STANDARD.encode(&data.0)))
+    }
+
+    fn context<'a>(&'a self, surroundings: &'a Surroundings, zones: &'a [String]) -> MachineContext<'a> {
+        MachineContext {
+            manager: self.manager,
+            surroundings,
+            azure_cluster: &self.family.azure_cluster,
+            owner: &self.family.owner,
+            key: self.key,
+            zones,
+            labels: self.family.owner.metadata.labels.clone().unwrap_or_default(),
+            annotations: self.edited.object.metadata.annotations.clone().unwrap_or_default(),
+        }
+    }
+
+    /// Works until the machine is as wanted: made of this, or, without material, gone.
+    async fn reach(
+        &mut self,
+        surroundings: &Surroundings,
+        material: Option<&Material>,
+    ) -> Result<Observed, Failure> {
+        let status = self.edited.object.status.as_ref();
+        let kept: Vec<Future> =
+            status.and_then(|status| status.long_running_operation_states.clone()).unwrap_or_default();
+        let cluster = surroundings.cluster.metadata.name.clone().unwrap_or_default();
+        let reach = Reach {
+            client: &surroundings.access.client,
+            tenant: &surroundings.access.tenant,
+            reads: &self.manager.reads,
+            cluster: &cluster,
+            not_before: self.not_before,
+            requeue: self.manager.settings.timeouts.requeue,
+        };
+        let zones = self.zones();
+        let context = MachineContext {
+            manager: self.manager,
+            surroundings,
+            azure_cluster: &self.family.azure_cluster,
+            owner: &self.family.owner,
+            key: self.key,
+            zones: &zones,
+            labels: self.family.owner.metadata.labels.clone().unwrap_or_default(),
+            annotations: self.edited.object.metadata.annotations.clone().unwrap_or_default(),
+        };
+        let generation = self.edited.object.metadata.generation;
+        let mut subject = MachineSubject { context, material, generation, edited: &mut self.edited };
+        reach.run(&mut subject, &kept).await.map(|(observed, _)| observed)
+    }
+
+    /// The machine is as declared.
+    async fn reached(mut self, observed: &Observed) -> Result<Outcome, PatchError> {
+        let surroundings = match self.surroundings().await {
+            Ok(surroundings) => surroundings,
+            Err(failure) => return self.failed(&failure).await,
+        };
+        let zones = self.zones();
+        let context = self.context(&surroundings, &zones);
+        let scope = context.scope(&self.edited.object.spec);
+        let (known, tags) = (found(&scope, observed), remembered_tags(&scope));
+        drop(context);
+        let Some(known) = known else { return Ok(Outcome::After(Duration::from_secs(1))) };
+        if let Some(identity) = known.missing_identity {
+            let words =
+                format!("the machine lacks the user-assigned identity {identity}, which was taken from it");
+            self.set([fails(
+                "VMIdentitiesReady",
+                "UserAssignedIdentityMissing",
+                Severity::Warning,
+                words.clone(),
+            )]);
+            return self
+                .failed(&Failure::Terminal(Terminal {
+                    reason: capz_planner::terminal::Reason::UnsupportedChange,
+                    message: words,
+                }))
+                .await;
+        }
+        self.edited.object.spec.provider_id = Some(known.provider_id);
+        let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
+        annotations.insert(TAGS.to_owned(), tags);
+        annotations.insert(MADE_ANNOTATION.0.to_owned(), MADE_ANNOTATION.1.to_owned());
+        let status = self.edited.object.status.get_or_insert_default();
+        status.vm_state = Some(known.vm_state);
+        status.ready = Some(true);
+        if known.addresses.is_some() {
+            status.addresses = known.addresses;
+        }
+        self.manager.save_machine(&mut self.edited).await?;
+        Ok(Outcome::Rest)
+    }
+
+    async fn failed(mut self, failure: &Failure) -> Result<Outcome, PatchError> {
+        let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
+        let recorder = &self.manager.recorder;
+        match failure {
+            Failure::Later { after, words } => {
+                tracing::info!(machine = %self.key, %words, "to be tried again");
+                return Ok(Outcome::After(*after));
+            }
+            Failure::Changed => return Ok(Outcome::After(Duration::ZERO)),
+            Failure::Refused(words) => {
+                recorder.warning(about, "ReconcileError", words.clone());
+                return Ok(Outcome::Retry);
+            }
+            Failure::Terminal(terminal) => {
+                recorder.warning(about, terminal.reason.event(), terminal.message.clone());
+                let state = match terminal.reason {
+                    capz_planner::terminal::Reason::UpdateError => Some("Deleted"),
+                    capz_planner::terminal::Reason::CreateError => Some("Failed"),
+                    _ => None,
+                };
+                let status = self.edited.object.status.get_or_insert_default();
+                status.ready = Some(false);
+                status.failure_reason = Some(terminal.reason.as_str().to_owned());
+                status.failure_message = Some(terminal.message.clone());
+                if let Some(state) = state {
+                    status.vm_state = Some(state.to_owned());
+                }
+            }
+        }
+        self.manager.save_machine(&mut self.edited).await?;
+        Ok(Outcome::Idle)
+    }
+
+    async fn delete(mut self) -> Result<Outcome, PatchError> {
+        if !self.edited.object.metadata.finalizers.iter().flatten().any(|known| known == FINALIZER) {
+            return Ok(Outcome::Gone);
+        }
+        self.set([fails(RUNNING, "Deleting", Severity::Info, "")]);
+        self.manager.save_machine(&mut self.edited).await?;
+        let gone = async {
+            let surroundings = self.surroundings().await?;
+            // The group goes as a whole, and the machine with it.
+            if self.goes_with_its_group(&surroundings).await? {
+                return Ok(());
+            }
+            self.reach(&surroundings, None).await.map(|_| ())
+        };
+        if let Err(failure) = gone.await {
+            return self.failed(&failure).await;
+        }
+        self.edited.object.metadata.finalizers.iter_mut().for_each(|all| all.retain(|it| it != FINALIZER));
+        self.manager.save_machine(&mut self.edited).await?;
+        Ok(Outcome::Gone)
+    }
+
+    /// Whether the whole cluster ends with its resource groups.
+    async fn goes_with_its_group(&self, surroundings: &Surroundings) -> Result<bool, Failure> {
+        if self.family.cluster.metadata.deletion_timestamp.is_none() {
+            return Ok(false);
+        }
+        let zones = self.zones();
+        let context = self.context(surroundings, &zones);
+        let scope = context.cluster();
+        let mut observed = Observed::default();
+        for id in [scope.group(), scope.network_group()] {
+            let version = arm::ApiVersion::RESOURCES;
+            let document = surroundings
+                .access
+                .client
+                .get_optional(&id, version, arm::Class::Refresh)
+                .await
+                .map_err(|error| Failure::of(&error, self.manager.settings.timeouts.requeue))?;
+            observed.take(&id, document);
+        }
+        let end = capz_planner::cluster::end(scope, true, &observed);
+        Ok(end == capz_planner::cluster::End::WholeGroups)
+    }
+}
+
+fn set(edited: &mut EditedMachine, now: String, new: impl IntoIterator<Item = capz_api::Condition>) {
+    let conditions = edited.object.status.get_or_insert_default().conditions.get_or_insert_default();
+    for condition in new {
+        condition::set(conditions, condition, &now);
+    }
+    if let Some(ready) = condition::summary(conditions) {
+        condition::set(conditions, ready, &now);
+    }
+}
+
+/// A password that nobody will ever type: Azure wants one for Windows.
+fn password() -> String {
+    let part = uuid::Uuid::new_v4;
+    format!("Aa1!{}{}{}", part(), part(), part())
+}
+
+/// What the scope of a machine is made of.
+struct MachineContext<'a> {
+    manager: &'a Manager,
+    surroundings: &'a Surroundings,
+    azure_cluster: &'a AzureCluster,
+    owner: &'a Machine,
+    key: &'a Key,
+    zones: &'a [String],
+    labels: BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
+}
+
+impl MachineContext<'_> {
+    fn cluster(&self) -> capz_planner::Scope<'_> {
+        let name = self.azure_cluster.metadata.name.as_deref().unwrap_or_default();
+        let gates = self.manager.settings.gates.of_admission();
+        self.surroundings.scope(name, &self.azure_cluster.spec, self.zones, gates)
+    }
+
+    fn scope<'s>(&'s self, spec: &'s AzureMachineSpec) -> MachineScope<'s> {
+        MachineScope {
+            cluster: self.cluster(),
+            name: &self.key.name,
+            spec,
+            annotations: &self.annotations,
+            owner: Owner {
+                version: self.owner.spec.version.as_deref(),
+                failure_domain: self.owner.spec.failure_domain.as_deref(),
+                labels: &self.labels,
+            },
+        }
+    }
+}
+
+struct MachineSubject<'a> {
+    context: MachineContext<'a>,
+    material: Option<&'a Material>,
+    generation: Option<i64>,
+    edited: &'a mut EditedMachine,
+}
+
+impl Subject for MachineSubject<'_> {
+    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
+        let scope = self.context.scope(&self.edited.object.spec);
+        let Some(material) = self.material else { return Ok(ends(&scope)) };
+        let making = Making {
+            bootstrap: &material.bootstrap,
+            password: &material.password,
+            image: &material.image,
+            size: &material.size,
+            availability_sets: material.availability_sets.as_ref(),
+        };
+        goals(&scope, &making, observed).map_err(|error| match error {
+            GoalError::Terminal(terminal) => Failure::Terminal(terminal),
+            GoalError::NotNow(words) => Failure::Refused(words),
+        })
+    }
+
+    async fn tell(&mut self, plan: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
+        let manager = self.context.manager;
+        set(self.edited, manager.now(), conditions(plan));
+        let status = self.edited.object.status.get_or_insert_default();
+        status.long_running_operation_states = (!operations.is_empty()).then_some(operations);
+        match manager.save_machine(self.edited).await {
+            Ok(()) => Ok(()),
+            Err(error) if error.is_conflict() || error.is_not_found() => Err(Failure::Changed),
+            Err(error) => {
+                Err(Failure::Later { after: manager.settings.timeouts.requeue, words: error.to_string() })
+            }
+        }
+    }
+
+    fn has_changed(&self) -> bool {
+        let manager = self.context.manager;
+        let Some(newest) = manager.stores.azure_machines.get(self.context.key) else { return true };
+        newest.metadata.generation > self.generation.max(self.edited.object.metadata.generation)
+            || newest.metadata.deletion_timestamp.is_some() != self.material.is_none()
     }
 }

@@ -11,6 +11,7 @@ use capz_api::Future;
 use capz_planner::kind::Kind;
 use capz_planner::observed::readings;
 use capz_planner::plan::{Facts, plan};
+use capz_planner::terminal::Terminal;
 use capz_planner::{Action, Goal, Observed, Plan, Reading, State, Step};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join_all};
@@ -63,14 +64,8 @@ pub enum Failure {
     #[error("{0}")]
     Refused(String),
     /// It cannot be had as it is declared, and is not tried again before that changes.
-    #[expect(dead_code, reason = "machines come next")]
-    #[error("{words}")]
-    Terminal {
-        /// A word for the condition or event.
-        reason: &'static str,
-        /// What is the matter.
-        words: String,
-    },
+    #[error("{0}")]
+    Terminal(Terminal),
     /// What is wanted has changed meanwhile.
     #[error("what is declared has changed: the work begins anew")]
     Changed,

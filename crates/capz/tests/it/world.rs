@@ -16,6 +16,20 @@ use tokio_util::sync::CancellationToken;
 pub const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000123";
 pub const NAMESPACE: &str = "default";
 
+const SSH_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
+
+/// What is drawn at random at admission, always the same.
+struct Fixed;
+
+impl capz_api::Random for Fixed {
+    fn guid(&mut self) -> String {
+        "5e5e5e5e-0000-4000-8000-000000000000".into()
+    }
+    fn ssh_public_key(&mut self) -> String {
+        SSH_KEY.into()
+    }
+}
+
 pub struct World {
     pub azure: Azure,
     pub kubernetes: Kubernetes,
@@ -102,15 +116,6 @@ impl World {
 
     /// A Cluster with its AzureCluster, as they are after admission and the core's first look.
     pub fn cluster(&self, name: &str, spec: Value) {
-        struct NoRandom;
-        impl capz_api::Random for NoRandom {
-            fn guid(&mut self) -> String {
-                "5e5e5e5e-0000-4000-8000-000000000000".into()
-            }
-            fn ssh_public_key(&mut self) -> String {
-                String::new()
-            }
-        }
         let cluster = self.create(json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
             "metadata": { "name": name, "namespace": NAMESPACE },
@@ -119,7 +124,7 @@ impl World {
         let mut spec = spec;
         spec["location"] = json!("eastus");
         spec["identityRef"] = json!({ "kind": "AzureClusterIdentity", "name": "identity" });
-        let mut object = json!({
+        let object = json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureCluster",
             "metadata": {
                 "name": name, "namespace": NAMESPACE,
@@ -129,12 +134,62 @@ impl World {
             },
             "spec": spec,
         });
-        capz_api::crd::fill_defaults("AzureCluster", &mut object);
-        let context = capz_api::Context::default();
-        let object =
-            capz_api::admission::set_defaults("AzureCluster", object, &context, &mut NoRandom).unwrap();
-        capz_api::admission::validate("AzureCluster", &object, None, &context).unwrap();
+        self.admit("AzureCluster", object);
+    }
+
+    /// A Machine with its AzureMachine and bootstrap data, as the core makes them in a cluster with infrastructure.
+    pub fn machine(&self, cluster: &str, name: &str, labels: Value, spec: Value) {
+        self.create(json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": format!("{name}-data"), "namespace": NAMESPACE },
+            "data": { "value": "I2Nsb3VkLWNvbmZpZw==" },
+        }));
+        let mut all = json!({ "cluster.x-k8s.io/cluster-name": cluster });
+        all.as_object_mut().unwrap().extend(labels.as_object().unwrap().clone());
+        let machine = self.create(json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+            "metadata": { "name": name, "namespace": NAMESPACE, "labels": all },
+            "spec": { "clusterName": cluster, "version": "v1.33.0", "bootstrap": { "dataSecretName": format!("{name}-data") },
+                "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AzureMachine", "name": name } },
+        }));
+        let mut object = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureMachine",
+            "metadata": {
+                "name": name, "namespace": NAMESPACE, "labels": all,
+                "ownerReferences": [{ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": name,
+                    "uid": machine["metadata"]["uid"] }],
+            },
+            "spec": spec,
+        });
+        for (member, value) in [
+            ("vmSize", json!("Standard_D2s_v3")),
+            ("osDisk", json!({ "osType": "Linux", "diskSizeGB": 30 })),
+            ("sshPublicKey", json!(SSH_KEY)),
+        ] {
+            object["spec"].as_object_mut().unwrap().entry(member).or_insert(value);
+        }
+        self.admit("AzureMachine", object);
+    }
+
+    fn admit(&self, kind: &str, mut object: Value) {
+        capz_api::crd::fill_defaults(kind, &mut object);
+        let context = capz_api::Context {
+            subscription: capz_api::Lookup::Found(SUBSCRIPTION.to_owned()),
+            ..Default::default()
+        };
+        let object = capz_api::admission::set_defaults(kind, object, &context, &mut Fixed).unwrap();
+        capz_api::admission::validate(kind, &object, None, &context).unwrap();
         self.create(object);
+    }
+
+    /// The core has seen that the network is there.
+    pub fn provisioned(&self, cluster: &str) {
+        let status = json!({ "status": { "initialization": { "infrastructureProvisioned": true } } });
+        self.kubernetes.merge_status("Cluster", NAMESPACE, cluster, &status).unwrap();
+    }
+
+    /// Deletes an object, as a user does.
+    pub fn delete(&self, kind: &str, name: &str) {
+        self.kubernetes.delete(kind, NAMESPACE, name).unwrap();
     }
 
     pub fn get(&self, kind: &str, name: &str) -> Option<Value> {
@@ -164,7 +219,13 @@ impl World {
             if begin.elapsed() > Duration::from_secs(3600) {
                 let clusters: Vec<_> =
                     self.kubernetes.list("AzureCluster").iter().map(|it| it.value().clone()).collect();
-                panic!("not within an hour: {what}\n{}", serde_json::to_string_pretty(&clusters).unwrap());
+                let machines: Vec<_> =
+                    self.kubernetes.list("AzureMachine").iter().map(|it| it.value().clone()).collect();
+                panic!(
+                    "not within an hour: {what}\n{:#}\n{:#}",
+                    Value::from(clusters),
+                    Value::from(machines)
+                );
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

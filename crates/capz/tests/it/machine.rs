@@ -1,0 +1,107 @@
+//! AzureMachines.
+
+use azure_types::ResourceId;
+use serde_json::json;
+
+use crate::world::World;
+
+fn vm(world: &World, name: &str) -> ResourceId {
+    world.group("my-cluster").resource("Microsoft.Compute", "virtualMachines", name)
+}
+
+fn is_ready(world: &World, kind: &str, name: &str) -> bool {
+    world.get(kind, name).is_some_and(|it| it["status"]["ready"] == true)
+}
+
+async fn cluster() -> World {
+    let mut world = World::new();
+    world.cluster("my-cluster", json!({}));
+    world.start();
+    world.until("the cluster is ready", |world| is_ready(world, "AzureCluster", "my-cluster")).await;
+    world
+}
+
+const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
+
+/// CAPZ-102, CAPZ-104, CAPZ-113, CAPZ-114: machines wait for what they need, and then are there with id and addresses.
+#[tokio::test(start_paused = true)]
+async fn machines_are_made_once_their_network_and_data_are_there() {
+    let world = cluster().await;
+    let calls = world.sequence();
+    world.machine("my-cluster", "cp-0", json!({ (CONTROL_PLANE): "" }), json!({}));
+    world.machine("my-cluster", "cp-1", json!({ (CONTROL_PLANE): "" }), json!({}));
+    world.machine("my-cluster", "worker", json!({ "cluster.x-k8s.io/deployment-name": "md-0" }), json!({}));
+    world
+        .until("it waits", |world| {
+            world.condition("AzureMachine", "worker", "VMRunning")
+                == Some(("False".into(), "WaitingForClusterInfrastructure".into()))
+        })
+        .await;
+    assert_eq!(world.requests_after(calls), (0, 0));
+    world.provisioned("my-cluster");
+    for name in ["cp-0", "cp-1", "worker"] {
+        world.until(name, |world| is_ready(world, "AzureMachine", name)).await;
+        let object = world.get("AzureMachine", name).unwrap();
+        let id = format!(
+            "azure:///subscriptions/{}/resourceGroups/my-cluster/providers/Microsoft.Compute/virtualMachines/{name}",
+            crate::world::SUBSCRIPTION
+        );
+        assert_eq!(object["spec"]["providerID"], id.as_str());
+        assert_eq!(object["status"]["vmState"], "Succeeded");
+        assert_eq!(object["status"]["addresses"][0], json!({ "type": "InternalDNS", "address": name }));
+        assert_eq!(object["status"]["addresses"][1]["type"], "InternalIP");
+        assert_eq!(
+            world.condition("AzureMachine", name, "Ready"),
+            Some(("True".into(), String::new())),
+            "{object:#}"
+        );
+    }
+    let balancer =
+        world.group("my-cluster").resource("Microsoft.Network", "loadBalancers", "my-cluster-public-lb");
+    let balancer = world.azure.document(&balancer).unwrap();
+    let mut ports: Vec<_> = balancer["properties"]["inboundNatRules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| rule["properties"]["frontendPort"].as_i64().unwrap())
+        .collect();
+    ports.sort_unstable();
+    assert_eq!(ports, [22, 2201]);
+    assert_eq!(balancer["properties"]["loadBalancingRules"][0]["name"], "LBRuleHTTPS");
+}
+
+/// CAPZ-120: a deleted machine takes with it what was made for it, and nothing else. CAPZ-115: one that is gone is not made
+/// again.
+#[tokio::test(start_paused = true)]
+async fn machines_end_with_all_that_was_made_for_them() {
+    let world = cluster().await;
+    world.provisioned("my-cluster");
+    let before = world.azure.documents();
+    world.machine(
+        "my-cluster",
+        "cp-0",
+        json!({ (CONTROL_PLANE): "" }),
+        json!({ "allocatePublicIP": true,
+        "dataDisks": [{ "nameSuffix": "etcd", "diskSizeGB": 64 }] }),
+    );
+    world.until("ready", |world| is_ready(world, "AzureMachine", "cp-0")).await;
+    assert!(world.azure.document(&vm(&world, "cp-0")).is_some());
+    world.delete("AzureMachine", "cp-0");
+    world.until("gone", |world| world.get("AzureMachine", "cp-0").is_none()).await;
+    let names = |documents: &[serde_json::Value]| -> Vec<String> {
+        documents.iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&world.azure.documents()), names(&before));
+
+    world.machine("my-cluster", "lost", json!({}), json!({}));
+    world.until("ready", |world| is_ready(world, "AzureMachine", "lost")).await;
+    world.azure.delete(&vm(&world, "lost")).unwrap();
+    world
+        .until("told", |world| {
+            world.get("AzureMachine", "lost").unwrap()["status"]["failureReason"] == "UpdateError"
+        })
+        .await;
+    assert_eq!(world.get("AzureMachine", "lost").unwrap()["status"]["vmState"], "Deleted");
+    tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
+    assert!(world.azure.document(&vm(&world, "lost")).is_none());
+}
