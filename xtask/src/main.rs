@@ -1,6 +1,7 @@
 //! Chores that need code: end-to-end tests, replays of recorded conversations, proofs with Azure's own clients, and
 //! searches for what fails.
 
+mod admission;
 mod azure_clients;
 mod e2e;
 mod explore;
@@ -19,6 +20,8 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask")]
 enum Chore {
+    /// Judge a corpus of Cluster API's objects for Azure, and compare with what the established provider says.
+    Admission(admission::Arguments),
     /// Run everyday commands of the Azure CLI, fetched from PyPI, against the simulated Azure.
     AzureCli(azure_clients::Arguments),
     /// Run the release binaries against simulators over TLS, through one scenario.
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
     // The runner speaks TLS to what it starts; it needs a provider of cryptography before the first client.
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let done = match Chore::parse() {
+        Chore::Admission(arguments) => admission::run(&arguments),
         Chore::AzureCli(arguments) => azure_clients::CLI.prove(&arguments),
         Chore::E2e(arguments) => e2e::run(&arguments),
         Chore::Explore(arguments) => explore::run(&arguments),

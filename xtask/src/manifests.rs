@@ -1,8 +1,10 @@
-//! Manifests that are printed from the code that they describe: custom resource definitions, from the types.
+//! Manifests that are printed from the code that they describe: custom resource definitions, from the types, and the
+//! registrations of webhooks, from the table of those that are served.
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
+use capz_api::webhooks::{Task, registration};
 
 use crate::print;
 use crate::program::root;
@@ -20,14 +22,17 @@ pub struct Arguments {
 /// # Errors
 /// A file cannot be written; with `--check`, one is not what would be printed.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let folder = root().join("deploy/capz/crd");
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    for (path, text) in printed(&folder)? {
+    let folder = root().join("deploy/capz");
+    for (path, text) in printed()? {
+        let path = folder.join(path);
         if std::fs::read_to_string(&path).is_ok_and(|found| found == text) {
             continue;
         }
         if arguments.check {
-            bail!("{} is not what the types say: run cargo xtask manifests", path.display());
+            bail!("{} is not what the code says: run cargo xtask manifests", path.display());
+        }
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
         }
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         print::line(format_args!("wrote {}", path.display()));
@@ -35,13 +40,22 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn printed(folder: &std::path::Path) -> anyhow::Result<Vec<(PathBuf, String)>> {
-    capz_api::crd::KINDS
+/// Paths below `deploy/capz`, and what stands there.
+fn printed() -> anyhow::Result<Vec<(PathBuf, String)>> {
+    let definitions = capz_api::crd::KINDS
         .iter()
-        .map(|kind| {
-            let path = folder.join(format!("{}.yaml", kind.plural()));
-            let definition = serde_saphyr::to_string(&capz_api::crd::definition(kind))?;
-            Ok((path, format!("# Printed by cargo xtask manifests from crates/capz-api.\n{definition}")))
+        .map(|kind| (format!("crd/{}.yaml", kind.plural()), capz_api::crd::definition(kind)));
+    let registrations = [("mutating", Task::Default), ("validating", Task::Validate)]
+        .into_iter()
+        .map(|(name, task)| (format!("webhook/{name}.yaml"), registration(task)));
+    definitions
+        .chain(registrations)
+        .map(|(path, manifest)| {
+            let text = serde_saphyr::to_string(&manifest)?;
+            Ok((
+                PathBuf::from(path),
+                format!("# Printed by cargo xtask manifests from crates/capz-api.\n{text}"),
+            ))
         })
         .collect()
 }
@@ -51,7 +65,7 @@ mod tests {
     use super::{Arguments, run};
 
     #[test]
-    fn the_manifests_are_what_the_types_say() {
+    fn the_manifests_are_what_the_code_says() {
         run(&Arguments { check: true }).unwrap();
     }
 }

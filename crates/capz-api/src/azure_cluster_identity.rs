@@ -19,6 +19,7 @@ object! {
         #[schemars(required)]
         client_id: String,
         /// The Secret with the client secret, or with the certificate.
+        #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
         client_secret: SecretReference,
         /// The id of the identity, for UserAssignedMSI. Deprecated.
         #[serde(rename = "resourceID")]
@@ -47,6 +48,7 @@ object! {
         /// Names of namespaces.
         list: Vec<String>,
         /// Labels of namespaces.
+        #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
         selector: LabelSelector,
     }
 }

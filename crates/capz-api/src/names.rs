@@ -18,16 +18,16 @@ pub(crate) fn is_group_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '(' | ')'))
 }
 
-/// Whether it is a name of a domain, in Kubernetes' sense: labels of lower-case letters, digits and `-` with dots between them.
+/// Whether a private zone can have this name: labels of letters, digits, `-` and `_` with dots between them, of which none
+/// begins with `-`. It may end with a dot, and is no address.
 pub(crate) fn is_dns_name(text: &str) -> bool {
-    text.len() <= 253
-        && text.split('.').all(|label| {
-            !label.is_empty()
-                && label.len() <= 63
-                && label.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-                && !label.starts_with('-')
-                && !label.ends_with('-')
-        })
+    let name = text.strip_suffix('.').unwrap_or(text);
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && !label.starts_with('-')
+            && label.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+    };
+    name.len() <= 253 && text.parse::<std::net::IpAddr>().is_err() && name.split('.').all(is_label)
 }
 
 /// Whether it is a GUID.

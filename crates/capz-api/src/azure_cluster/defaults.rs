@@ -45,7 +45,7 @@ pub fn set_defaults(name: &str, spec: &mut AzureClusterSpec, gates: Gates) {
     if let Some(balancer) = &mut network.node_outbound_lb {
         set_outbound(balancer, name, &format!("pip-{name}-node-outbound"), None);
     }
-    if let Some(balancer) = &mut network.control_plane_outbound_lb {
+    if control_plane_enabled && let Some(balancer) = &mut network.control_plane_outbound_lb {
         let balancer_name = format!("{name}-outbound-lb");
         let pool = format!("{balancer_name}-outboundBackendPool");
         set_outbound(balancer, &balancer_name, &format!("pip-{name}-controlplane-outbound"), Some(pool));

@@ -10,7 +10,7 @@ use crate::field_error::{FieldErrors, Path};
 use crate::immutable::{Fixed, Rule, at, check as check_rules, check_member};
 use crate::network::{LoadBalancer, Subnet};
 
-/// The tag of what the controller has made for a cluster begins like this; its value is `owned`.
+/// The tag of what the controller has made for a cluster: this and the cluster's name; its value is `owned`.
 const OWNERSHIP_TAG: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_";
 
 const RULES: [Rule; 9] = [
@@ -35,7 +35,7 @@ const API_SERVER: [Rule; 4] = [
 
 /// Of the load balancer for what workers with IPv6 send out.
 const NODE_OUTBOUND: [Rule; 5] = [
-    ("spec.networkSpec.nodeOutboundLB.id", Fixed::OnceSet),
+    ("spec.networkSpec.nodeOutboundLB.id", Fixed::Always),
     ("spec.networkSpec.nodeOutboundLB.name", Fixed::OnceSet),
     ("spec.networkSpec.nodeOutboundLB.sku", Fixed::OnceSet),
     ("spec.networkSpec.nodeOutboundLB.type", Fixed::OnceSet),
@@ -43,7 +43,7 @@ const NODE_OUTBOUND: [Rule; 5] = [
 ];
 
 /// Compares what it shall be with what it was.
-pub(super) fn check(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
+pub(super) fn check(name: &str, new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
     let (new_value, old_value) = (json!({ "spec": new }), json!({ "spec": old }));
     check_rules(&RULES, &old_value, &new_value, errors);
     check_environment(new, old, errors);
@@ -57,7 +57,7 @@ pub(super) fn check(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut
         );
     }
     check_zones(new, old, errors);
-    check_subnets(new, old, errors);
+    check_subnets(name, new, old, errors);
     check_rules(&API_SERVER, &old_value, &new_value, errors);
     check_private_address(new, old, errors);
     if has_ipv6(old.network_spec.as_ref().and_then(|network| network.subnets.as_deref())) {
@@ -106,11 +106,10 @@ fn check_zones(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut Fiel
 }
 
 /// Subnets are matched by their names.
-fn check_subnets(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
-    let managed =
-        old.network_spec.as_ref().and_then(|network| network.vnet.as_ref()?.tags.as_ref()).is_some_and(
-            |tags| tags.iter().any(|(key, value)| key.starts_with(OWNERSHIP_TAG) && value == "owned"),
-        );
+fn check_subnets(name: &str, new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
+    let tags = old.network_spec.as_ref().and_then(|network| network.vnet.as_ref()?.tags.as_ref());
+    let owner = format!("{OWNERSHIP_TAG}{name}");
+    let managed = tags.and_then(|tags| tags.get(&owner)).is_some_and(|value| value == "owned");
     let subnets_of = |spec: &'_ AzureClusterSpec| -> Vec<Subnet> {
         spec.network_spec.as_ref().and_then(|network| network.subnets.clone()).unwrap_or_default()
     };

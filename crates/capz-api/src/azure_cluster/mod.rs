@@ -43,6 +43,7 @@ object! {
         /// Availability zones, to keep control plane machines out of some of them. The zones that exist are found out.
         failure_domains: BTreeMap<String, FailureDomain>,
         /// The AzureClusterIdentity with which the cluster's resources are made.
+        #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
         identity_ref: ObjectReference,
         /// The region.
         #[schemars(required)]

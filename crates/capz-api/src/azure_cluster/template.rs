@@ -54,6 +54,7 @@ object! {
         /// Availability zones, to keep control plane machines out of some of them.
         failure_domains: BTreeMap<String, FailureDomain>,
         /// The AzureClusterIdentity with which a cluster's resources are made.
+        #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
         identity_ref: ObjectReference,
         /// The region.
         #[schemars(required)]
@@ -117,6 +118,8 @@ pub fn set_template_defaults(spec: &mut AzureClusterTemplateSpec) {
     fill(&mut class.azure_environment, DEFAULT_ENVIRONMENT.to_owned());
     if let Some(bastion) = class.bastion_spec.as_mut().and_then(|bastion| bastion.azure_bastion.as_mut()) {
         let subnet = bastion.subnet.get_or_insert_default();
+        // Its name is found when a cluster is made.
+        subnet.name.get_or_insert_default();
         fill_cidr(subnet, DEFAULT_BASTION_CIDR);
         fill(&mut subnet.role, roles::BASTION.to_owned());
     }
@@ -223,19 +226,22 @@ pub fn validate_template(
     let subnets = network.subnets.as_deref().unwrap_or_default();
     let views: Vec<SubnetView<'_>> = subnets.iter().map(SubnetView::from).collect();
     let needed = [roles::CONTROL_PLANE, roles::NODE];
-    check_subnets(&views, &ranges, &needed, false, &network_path.child("subnets"), &mut errors);
+    check_subnets(&views, &ranges, &needed, &network_path.child("subnets"), &mut errors);
     let api_server = network.api_server_lb.clone().unwrap_or_default();
     let api_path = network_path.child("apiServerLB");
     check_sku_and_type(api_server.sku.as_deref(), api_server.kind.as_deref(), &api_path, &mut errors);
     check_idle_timeout(api_server.idle_timeout_in_minutes, &api_path, &mut errors);
     let internal = api_server.kind.as_deref() == Some(INTERNAL);
     let node_path = network_path.child("nodeOutboundLB");
-    match &network.node_outbound_lb {
-        Some(balancer) => check_idle_timeout(balancer.idle_timeout_in_minutes, &node_path, &mut errors),
-        None if !internal && subnets.iter().any(is_ipv6_for_nodes) => {
-            errors.required(&node_path, "Node outbound load balancer cannot be nil for public clusters");
+    // It is used where workers have IPv6 alone.
+    if subnets.iter().any(is_ipv6_for_nodes) {
+        match &network.node_outbound_lb {
+            Some(balancer) => check_idle_timeout(balancer.idle_timeout_in_minutes, &node_path, &mut errors),
+            None if !internal => {
+                errors.required(&node_path, "Node outbound load balancer cannot be nil for public clusters");
+            }
+            None => {}
         }
-        None => {}
     }
     if let Some(balancer) = &network.control_plane_outbound_lb {
         let path = network_path.child("controlPlaneOutboundLB");

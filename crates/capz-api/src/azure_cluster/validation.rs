@@ -28,7 +28,7 @@ pub fn validate(
 ) -> FieldErrors {
     let mut errors = FieldErrors::default();
     if let Some(old) = old {
-        immutable::check(new, old, &mut errors);
+        immutable::check(name, new, old, &mut errors);
         if !errors.is_empty() {
             return errors;
         }
@@ -183,7 +183,7 @@ fn check_network(spec: &AzureClusterSpec, gates: Gates, path: &Path, errors: &mu
     let subnets = network.subnets.as_deref().unwrap_or_default();
     let needed: &[&str] = if control_plane { &[roles::CONTROL_PLANE, roles::NODE] } else { &[roles::NODE] };
     let views: Vec<SubnetView<'_>> = subnets.iter().map(SubnetView::from).collect();
-    check_subnets(&views, &ranges, needed, true, &path.child("subnets"), errors);
+    check_subnets(&views, &ranges, needed, &path.child("subnets"), errors);
 
     if control_plane {
         let in_control_plane = control_plane_ranges(subnets);
@@ -194,6 +194,20 @@ fn check_network(spec: &AzureClusterSpec, gates: Gates, path: &Path, errors: &mu
             &path.child("apiServerLB"),
             errors,
         );
+    }
+    for (member, balancer) in [
+        ("nodeOutboundLB", &network.node_outbound_lb),
+        ("controlPlaneOutboundLB", &network.control_plane_outbound_lb),
+    ] {
+        if let Some(count) = balancer.as_ref().and_then(|balancer| balancer.frontend_ips_count)
+            && count < 0
+        {
+            errors.invalid(
+                &path.child(member).child("frontendIPsCount"),
+                count,
+                "there cannot be fewer front end ips than none",
+            );
+        }
     }
     check_node_outbound(network, control_plane, path, errors);
     check_control_plane_outbound(network, path, errors);
@@ -223,9 +237,8 @@ fn check_api_server(
     };
     check_sku_and_type(balancer.sku.as_deref(), balancer.kind.as_deref(), path, errors);
     check_idle_timeout(balancer.idle_timeout_in_minutes, path, errors);
-    if let Some(name) = balancer.name.as_deref()
-        && !names::is_resource_name(name)
-    {
+    let name = balancer.name.as_deref().unwrap_or_default();
+    if !names::is_resource_name(name) {
         errors.invalid(&path.child("name"), name, names::RESOURCE_NAME);
     }
     let frontends = balancer.frontend_ips.as_deref().unwrap_or_default();
@@ -325,7 +338,9 @@ fn check_node_outbound(network: &NetworkSpec, control_plane: bool, path: &Path, 
 fn check_control_plane_outbound(network: &NetworkSpec, path: &Path, errors: &mut FieldErrors) {
     let path = path.child("controlPlaneOutboundLB");
     let Some(balancer) = &network.control_plane_outbound_lb else { return };
-    if network.api_server_lb.as_ref().is_some_and(LoadBalancer::is_internal) {
+    // Without a control plane in this network there is no load balancer that this one could follow.
+    let Some(api_server) = &network.api_server_lb else { return };
+    if api_server.is_internal() {
         check_outbound(balancer, &path, errors);
     } else {
         errors.forbidden(&path, "Control plane outbound load balancer cannot be set for public clusters");

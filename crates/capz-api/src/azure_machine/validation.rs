@@ -74,7 +74,7 @@ pub(super) fn check(spec: &AzureMachineSpec, path: &Path, errors: &mut FieldErro
 
 /// A member that holds the id of a resource, of this type if one is given.
 fn check_id(id: Option<&str>, resource_type: Option<&str>, path: &Path, errors: &mut FieldErrors) {
-    let Some(id) = id.filter(|id| !id.is_empty()) else { return };
+    let Some(id) = id else { return };
     let fits = ResourceId::parse(id)
         .is_ok_and(|id| resource_type.is_none_or(|wanted| id.resource_type().eq_ignore_ascii_case(wanted)));
     if !fits {

@@ -33,6 +33,7 @@ object! {
         /// Operations of Azure that had not ended when the instance was last looked at.
         long_running_operation_states: Vec<Future>,
         /// The node of the instance.
+        #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
         node_ref: ObjectReference,
         /// The state of the instance in Azure.
         provisioning_state: String,

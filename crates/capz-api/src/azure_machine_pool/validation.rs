@@ -7,7 +7,7 @@ use crate::common::IntOrPercent;
 use crate::context::{Context, Lookup};
 use crate::field_error::{FieldErrors, Path};
 use crate::machine::{
-    check_diagnostics, check_image, check_interfaces, check_os_disk, check_role, check_ssh_key,
+    check_diagnostics, check_image, check_os_disk, check_role, check_ssh_key, check_subnet_name,
     check_user_assigned,
 };
 
@@ -53,10 +53,10 @@ pub fn validate(
         &mut errors,
     );
     check_role_stays(new, old, &spec, &mut errors);
-    check_interfaces(
+    // An interface without a number of addresses has one; pools are judged at every write, and some were stored so.
+    check_subnet_name(
         template.network_interfaces.as_deref(),
         template.subnet_name.as_deref(),
-        template.accelerated_networking,
         &path,
         &mut errors,
     );

@@ -59,9 +59,9 @@ pub(crate) fn check(diagnostics: Option<&Diagnostics>, path: &Path, errors: &mut
         }
     } else if boot.user_managed.is_some() {
         errors.invalid(
-            &path,
-            json!(boot.user_managed),
-            "userManaged is only for the storageAccountType UserManaged: leave it away",
+            &path.child("storageAccountURI"),
+            json!(uri),
+            "a storage account is only for the storageAccountType UserManaged: leave userManaged away",
         );
     }
 }

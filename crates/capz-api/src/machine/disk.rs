@@ -147,7 +147,9 @@ pub(crate) fn check_os_disk(disk: Option<&OsDisk>, path: &Path, errors: &mut Fie
     }
     check_cache(disk.caching_type.as_deref(), path, errors);
     if let Some(managed) = &disk.managed_disk {
-        check_managed_disk(managed, &KINDS[..KINDS.len() - 1], &path.child("managedDisk"), errors);
+        let path = path.child("managedDisk");
+        check_managed_disk(managed, &KINDS[..KINDS.len() - 1], &path, errors);
+        check_disk_security(managed.security_profile.as_ref(), &path.child("securityProfile"), errors);
     }
     let encrypted = disk.managed_disk.as_ref().is_some_and(|disk| disk.disk_encryption_set.is_some());
     if disk.is_ephemeral() && encrypted {
@@ -200,12 +202,6 @@ pub(crate) fn check_data_disks(disks: Option<&[DataDisk]>, path: &Path, errors: 
         if let Some(managed) = &disk.managed_disk {
             kind = managed.storage_account_type.as_deref();
             check_managed_disk(managed, &KINDS, &path.child("managedDisk"), errors);
-            if managed.security_profile.is_some() {
-                errors.forbidden(
-                    &path.child("managedDisk").child("securityProfile"),
-                    "only the disk with the system can be a confidential machine's",
-                );
-            }
         }
         check_cache(disk.caching_type.as_deref(), &path, errors);
         let cache = disk.caching_type.as_deref().unwrap_or_default();
@@ -242,19 +238,17 @@ fn check_managed_disk(disk: &ManagedDisk, kinds: &[&str], path: &Path, errors: &
         Some(kind) if !kinds.contains(&kind) => errors.not_supported(&kind_path, kind, kinds),
         Some(_) => {}
     }
-    let Some(profile) = &disk.security_profile else { return };
-    let set = path.child("securityProfile").child("diskEncryptionSet");
-    if profile.disk_encryption_set.is_some() {
-        let whole_disk = profile.security_encryption_type.as_deref() == Some("DiskWithVMGuestState");
-        if !whole_disk {
-            errors.invalid(
-                &set,
-                json!(profile.disk_encryption_set),
-                "diskEncryptionSet is only supported when securityEncryptionType is DiskWithVMGuestState",
-            );
-        }
-        if disk.disk_encryption_set.is_some() {
-            errors.forbidden(&set, "the disk has a diskEncryptionSet already");
-        }
+}
+
+/// The state of a machine alone is encrypted with keys of Azure's.
+fn check_disk_security(profile: Option<&DiskSecurityProfile>, path: &Path, errors: &mut FieldErrors) {
+    let Some(profile) = profile else { return };
+    let whole_disk = profile.security_encryption_type.as_deref() == Some("DiskWithVMGuestState");
+    if profile.disk_encryption_set.is_some() && !whole_disk {
+        errors.invalid(
+            &path.child("diskEncryptionSet"),
+            json!(profile.disk_encryption_set),
+            "diskEncryptionSet is only supported when securityEncryptionType is DiskWithVMGuestState",
+        );
     }
 }

@@ -109,6 +109,10 @@ pub(crate) fn check(image: Option<&Image>, path: &Path, errors: &mut FieldErrors
     let Some(image) = image else { return };
     let mut members: Vec<(Path, Option<&String>)> = Vec::new();
     let mut sources = Vec::new();
+    if image.id.is_some() {
+        sources.push(path.child("id"));
+        members.push((path.child("id"), image.id.as_ref()));
+    }
     if let Some(marketplace) = &image.marketplace {
         let path = path.child("marketplace");
         sources.push(path.clone());
@@ -134,14 +138,10 @@ pub(crate) fn check(image: Option<&Image>, path: &Path, errors: &mut FieldErrors
         members.push((path.child("version"), gallery.version.as_ref()));
         // Both make it a gallery of one's own, neither a community gallery.
         let (subscription, group) = (gallery.subscription_id.as_ref(), gallery.resource_group.as_ref());
-        if is_set(subscription) != is_set(group) {
+        if subscription.is_some() || group.is_some() {
             members.push((path.child("subscriptionID"), subscription));
             members.push((path.child("resourceGroup"), group));
         }
-    }
-    if image.id.is_some() {
-        sources.push(path.child("id"));
-        members.push((path.child("id"), image.id.as_ref()));
     }
     if sources.is_empty() {
         errors

@@ -45,11 +45,10 @@ pub fn set_default(
     }
 }
 
-/// Interfaces are not named in both ways, and each has an address. `path` is that of the machine.
-pub(crate) fn check(
+/// Interfaces are not named in both ways. `path` is that of the machine.
+pub(crate) fn check_subnet_name(
     interfaces: Option<&[NetworkInterface]>,
     subnet_name: Option<&str>,
-    accelerated_networking: Option<bool>,
     path: &Path,
     errors: &mut FieldErrors,
 ) {
@@ -61,6 +60,18 @@ pub(crate) fn check(
             "cannot set both networkInterfaces and machine subnetName: name the subnet in the interface",
         );
     }
+}
+
+/// Interfaces are not named in both ways, and each has an address. `path` is that of the machine.
+pub(crate) fn check(
+    interfaces: Option<&[NetworkInterface]>,
+    subnet_name: Option<&str>,
+    accelerated_networking: Option<bool>,
+    path: &Path,
+    errors: &mut FieldErrors,
+) {
+    check_subnet_name(interfaces, subnet_name, path, errors);
+    let interfaces = interfaces.unwrap_or_default();
     if !interfaces.is_empty() && accelerated_networking.is_some() {
         errors.invalid(
             &path.child("networkInterfaces"),

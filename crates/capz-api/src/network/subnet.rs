@@ -148,19 +148,18 @@ impl<'a> From<&'a SubnetClass> for SubnetView<'a> {
 }
 
 /// What the subnets of a network with these ranges must hold to. `needed` are the roles that must be there unless one subnet
-/// is for the whole cluster. Subnets of a template may lack a name until they are used.
+/// is for the whole cluster.
 pub(crate) fn check_subnets(
     subnets: &[SubnetView<'_>],
     network: &[IpNet],
     needed: &[&str],
-    names_needed: bool,
     path: &Path,
     errors: &mut FieldErrors,
 ) {
     let mut seen = BTreeSet::new();
     for (index, subnet) in subnets.iter().enumerate() {
         let path = path.index(index);
-        if (names_needed || !subnet.name.is_empty()) && !names::is_resource_name(subnet.name) {
+        if !names::is_resource_name(subnet.name) {
             errors.invalid(&path.child("name"), subnet.name, names::RESOURCE_NAME);
         }
         if !subnet.name.is_empty() && !seen.insert(subnet.name) {

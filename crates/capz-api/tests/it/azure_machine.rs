@@ -269,7 +269,7 @@ fn extensions_images_and_ids_are_checked() {
                     "spec.image",
                     json!({ "id": "/x", "sharedGallery": { "subscriptionID": "1", "resourceGroup": "g", "gallery": "g", "name": "n", "version": "1" } }),
                 )],
-                "spec.image.id: Forbidden",
+                "spec.image.sharedGallery: Forbidden",
             ),
             (
                 &[(

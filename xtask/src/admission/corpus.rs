@@ -1,0 +1,147 @@
+//! The corpus: manifests of all flavors, values at the edges of every field, and combinations that somebody wrote down.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use capz_api::crd::{Kind, definition};
+use serde_json::Value;
+
+use super::fields::{self, Builder};
+use crate::program::root;
+
+/// Something that is asked: may this object be made, or may it become that?
+#[derive(Debug, Clone)]
+pub struct Case {
+    pub kind: String,
+    /// What stands in tables: unique.
+    pub name: String,
+    pub old: Option<Value>,
+    pub new: Value,
+    /// Whether all feature gates are open.
+    pub gates: bool,
+}
+
+impl Case {
+    pub fn made(kind: &str, words: &str, new: Value) -> Self {
+        Self { kind: kind.to_owned(), name: format!("{kind} {words}"), old: None, new, gates: false }
+    }
+
+    /// The same with all feature gates open.
+    fn gated(&self) -> Self {
+        Self { name: format!("{} with all gates", self.name), gates: true, ..self.clone() }
+    }
+
+    pub fn changed(kind: &str, words: &str, old: Value, new: Value) -> Self {
+        Self { kind: kind.to_owned(), name: format!("{kind} {words}"), old: Some(old), new, gates: false }
+    }
+}
+
+/// Values for fields, by the end of their path without numbers: first two that fit, then edges.
+#[derive(Debug, Default)]
+pub struct Values(BTreeMap<String, Vec<Value>>);
+
+impl Values {
+    /// Those of the longest end of this path.
+    pub fn at(&self, path: &str) -> Vec<Value> {
+        let plain: String = path.chars().filter(|c| !c.is_ascii_digit()).collect();
+        self.0
+            .iter()
+            .filter(|(end, _)| {
+                plain.strip_suffix(end.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            })
+            .max_by_key(|(end, _)| end.len())
+            .map(|(_, values)| values.clone())
+            .unwrap_or_default()
+    }
+}
+
+/// What `edges.yaml` says of a kind.
+#[derive(Debug)]
+pub struct Edges {
+    /// The object that fields are set in.
+    pub base: Value,
+    pub values: Values,
+}
+
+/// The folder of the corpus.
+pub fn folder() -> PathBuf {
+    root().join("tests/corpus/cluster-api")
+}
+
+/// All cases.
+///
+/// # Errors
+/// A file of the corpus cannot be read.
+pub fn read() -> anyhow::Result<Vec<Case>> {
+    let mut cases = flavors(&folder().join("flavors"))?;
+    let file = folder().join("edges.yaml");
+    let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+    let table: Value = serde_saphyr::from_str(&text).with_context(|| file.display().to_string())?;
+    let values: BTreeMap<String, Vec<Value>> = serde_json::from_value(table["values"].clone())?;
+    for (kind, entry) in table["kinds"].as_object().context("edges.yaml: there are no kinds")? {
+        let known = Kind::named(kind).with_context(|| format!("edges.yaml: there is no kind {kind}"))?;
+        let definition = definition(known);
+        let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        let mut base = entry["base"].clone();
+        base["apiVersion"] = "infrastructure.cluster.x-k8s.io/v1beta1".into();
+        base["kind"] = kind.as_str().into();
+        let mut all = values.clone();
+        if let Some(own) = entry.get("values") {
+            let own: BTreeMap<String, Vec<Value>> = serde_json::from_value(own.clone())?;
+            all.extend(own);
+        }
+        let edges = Edges { base, values: Values(all) };
+        let builder = Builder { schema, values: &edges.values };
+        cases.extend(fields::cases(kind, schema, &edges));
+        cases.extend(rows(kind, &entry["made"], &builder, &edges.base));
+        cases.extend(rows(kind, &entry["gated"], &builder, &edges.base).iter().map(Case::gated));
+        cases.extend(changes(kind, &entry["changed"], &builder, &edges.base));
+    }
+    Ok(cases)
+}
+
+/// The object with the members of a row: paths with values, where `null` takes a member away.
+fn built(builder: &Builder<'_>, base: &Value, row: &Value) -> Value {
+    row.as_object().into_iter().flatten().fold(base.clone(), |object, (path, value)| {
+        if value.is_null() { builder.clear(&object, path) } else { builder.set(&object, path, value.clone()) }
+    })
+}
+
+fn rows(kind: &str, rows: &Value, builder: &Builder<'_>, base: &Value) -> Vec<Case> {
+    let rows = rows.as_array().into_iter().flatten();
+    rows.map(|row| Case::made(kind, &row.to_string(), built(builder, base, row))).collect()
+}
+
+/// Rows of two: what there was, and what is set in it. Both start from the base.
+fn changes(kind: &str, rows: &Value, builder: &Builder<'_>, base: &Value) -> Vec<Case> {
+    let rows = rows.as_array().into_iter().flatten();
+    rows.map(|row| {
+        let (old, new) = (built(builder, base, &row[0]), built(builder, base, &row[1]));
+        Case::changed(kind, &format!("{} becomes {}", row[0], row[1]), old, new)
+    })
+    .collect()
+}
+
+/// The objects of all flavors; each is made, and then written again as it is; with gates closed and open.
+fn flavors(folder: &Path) -> anyhow::Result<Vec<Case>> {
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+    files.sort();
+    let mut cases = Vec::new();
+    for file in files {
+        let flavor = file.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let text = std::fs::read_to_string(&file)?;
+        let objects: Vec<Value> =
+            serde_saphyr::from_multiple(&text).with_context(|| file.display().to_string())?;
+        for object in objects {
+            let kind = object["kind"].as_str().unwrap_or_default().to_owned();
+            let words = format!("{} of {flavor}", object["metadata"]["name"].as_str().unwrap_or_default());
+            cases.push(Case::made(&kind, &words, object.clone()));
+            cases.push(Case::changed(&kind, &format!("{words} again"), object.clone(), object));
+        }
+    }
+    let gated: Vec<Case> = cases.iter().map(Case::gated).collect();
+    cases.extend(gated);
+    Ok(cases)
+}
