@@ -350,6 +350,14 @@ impl Refusal {
         INVALID_PARAMETER.says(message.into()).at(target)
     }
 
+    /// Refuses a member so where something is wrong.
+    ///
+    /// # Errors
+    /// The refusal, as [`Refusal::invalid_parameter`] makes it.
+    pub fn invalid_when(wrong: bool, target: &str, message: impl std::fmt::Display) -> Result<(), Self> {
+        if wrong { Err(Self::invalid_parameter(target, message.to_string())) } else { Ok(()) }
+    }
+
     /// What is asked for has no such method.
     pub fn method_not_allowed(method: &str) -> Self {
         METHOD_NOT_ALLOWED.says(format_args!("The request does not support the method '{method}'."))

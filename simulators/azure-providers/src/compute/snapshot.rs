@@ -37,13 +37,14 @@ impl ResourceType for Snapshots {
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let mut body = proposal.take();
         let kind = take_kind(&mut body);
-        if !SKUS.contains(&kind.as_str()) {
-            let text = format!(
-                "SKU {kind} is not supported for resource type Snapshot in this region. Supported SKUs for this region are {}",
-                SKUS.join(",")
-            );
-            return Err(Refusal::invalid_parameter("sku.name", text));
-        }
+        let known = SKUS.join(",");
+        Refusal::invalid_when(
+            !SKUS.contains(&kind.as_str()),
+            "sku.name",
+            format_args!(
+                "SKU {kind} is not supported for resource type Snapshot in this region. Supported SKUs for this region are {known}"
+            ),
+        )?;
         if proposal.old.is_none()
             && let Some(source) = copy_source::find(azure, "snapshot", &mut body)?
         {
@@ -99,25 +100,21 @@ impl ResourceType for Snapshots {
 fn check_way(source: &Record, body: &Value) -> Result<(), Refusal> {
     let background = text(body, "properties/creationData/createOption") == Some("CopyStart");
     let incremental = flag(body, "properties/incremental");
-    if background && !(incremental && flag(&source.body, "properties/incremental")) {
-        return Err(Refusal::invalid_parameter(
-            "snapshot.creationData.createOption",
-            format!(
-                "The value 'CopyStart' of parameter 'snapshot.creationData.createOption' is not allowed: it makes an \
-                 incremental snapshot of another one, which {} is not or which is not asked for.",
-                source.id
-            ),
-        ));
-    }
-    if !incremental && background_copy::is_of_fast_disk(source) {
-        return Err(Refusal::invalid_parameter(
-            "snapshot.incremental",
-            format!(
-                "The value 'false' of parameter 'snapshot.incremental' is not allowed: of {} there are incremental \
-                 snapshots only.",
-                source.id
-            ),
-        ));
-    }
-    Ok(())
+    let id = &source.id;
+    Refusal::invalid_when(
+        background && !(incremental && flag(&source.body, "properties/incremental")),
+        "snapshot.creationData.createOption",
+        format_args!(
+            "The value 'CopyStart' of parameter 'snapshot.creationData.createOption' is not allowed: it makes an \
+             incremental snapshot of another one, which {id} is not or which is not asked for."
+        ),
+    )?;
+    Refusal::invalid_when(
+        !incremental && background_copy::is_of_fast_disk(source),
+        "snapshot.incremental",
+        format_args!(
+            "The value 'false' of parameter 'snapshot.incremental' is not allowed: of {id} there are incremental snapshots \
+             only."
+        ),
+    )
 }

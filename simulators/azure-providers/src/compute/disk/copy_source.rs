@@ -36,22 +36,22 @@ pub(crate) fn find<'a>(
     let Some(source) = source.filter(|source| source.state != State::Deleting) else {
         return Err(NOT_FOUND.says(format_args!("Resource {given} is not found.")));
     };
-    if ![DISK_TYPE, SNAPSHOT_TYPE].contains(&source.resource_type.name()) {
-        let text = format!("Resource {given} is neither a disk nor a snapshot.");
-        return Err(Refusal::invalid_parameter(&format!("{noun}.creationData.sourceResourceId"), text));
-    }
+    Refusal::invalid_when(
+        ![DISK_TYPE, SNAPSHOT_TYPE].contains(&source.resource_type.name()),
+        &format!("{noun}.creationData.sourceResourceId"),
+        format_args!("Resource {given} is neither a disk nor a snapshot."),
+    )?;
     let elsewhere = option != "CopyStart" && text(&source.body, "location") != text(body, "location");
     NOT_FOUND.says_when(elsewhere, format_args!("Resource {} is not found.", source.id.name()))?;
     let least = number(&source.body, "properties/diskSizeGB").unwrap_or_default();
     fill_at(body, "properties/diskSizeGB", least);
     let size = number(body, "properties/diskSizeGB").unwrap_or_default();
-    if size < least {
-        let text = format!(
-            "The value {size} of parameter '{noun}.diskSizeGB' is smaller than the {least} GiB of its source {}.",
-            source.id
-        );
-        return Err(Refusal::invalid_parameter(&format!("{noun}.diskSizeGB"), text));
-    }
+    let member = format!("{noun}.diskSizeGB");
+    let text = format_args!(
+        "The value {size} of parameter '{member}' is smaller than the {least} GiB of its source {}.",
+        source.id
+    );
+    Refusal::invalid_when(size < least, &member, text)?;
     let unique = azure.seed.guid("disk", source.id.as_str(), source.incarnation);
     body["properties"]["creationData"]["sourceResourceId"] = source.id.as_str().into();
     body["properties"]["creationData"]["sourceUniqueId"] = unique.into();

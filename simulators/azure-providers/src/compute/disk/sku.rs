@@ -6,6 +6,7 @@ use azure_engine::document::text;
 use azure_engine::error::Refusal;
 use azure_engine::provider::Record;
 
+use crate::compute::tables::sizes::features;
 use crate::compute::tables::words::out_of_range;
 
 /// Kinds of disks, the default first.
@@ -57,7 +58,5 @@ pub(crate) fn kind_of(record: &Record) -> &str {
 
 /// The kind of system disk that a size gets: those with an `s` behind their number take premium disks.
 pub(crate) fn usual_disk(size: &str) -> &'static str {
-    let series = size.split('_').nth(1).unwrap_or_default();
-    let premium = series.trim_start_matches(|c: char| !c.is_ascii_digit()).contains('s');
-    if premium { "Premium_LRS" } else { "Standard_LRS" }
+    if features(size).contains('s') { "Premium_LRS" } else { "Standard_LRS" }
 }

@@ -172,25 +172,23 @@ fn check_shared_caching(entry: &Value, disk: &Record) -> Result<(), Refusal> {
 /// Hosts cache no fast disks.
 fn check_caching(entry: &Value, kind: &str) -> Result<(), Refusal> {
     let caching = caching(entry);
-    if caching == "None" || !is_fast(kind) {
-        return Ok(());
-    }
-    let text = format!(
+    let text = format_args!(
         "Storage Account type {kind} is not supported with caching type {caching}. Please use caching type None."
     );
-    Err(Refusal::invalid_parameter("dataDisk.caching", text))
+    Refusal::invalid_when(caching != "None" && is_fast(kind), "dataDisk.caching", text)
 }
 
 /// Not every size takes premium disks. What those outside the catalogue take nobody knows.
 pub(crate) fn check_kind(size: &str, kind: &str, disk: &str, target: &str) -> Result<(), Refusal> {
-    if sizes::find(size).is_none_or(Size::premium) || !kind.starts_with("Premium") {
-        return Ok(());
-    }
-    let text = format!(
-        "Requested operation cannot be performed because the VM size {size} does not support the storage account type \
+    let wrong = kind.starts_with("Premium") && !sizes::find(size).is_none_or(Size::premium);
+    Refusal::invalid_when(
+        wrong,
+        target,
+        format_args!(
+            "Requested operation cannot be performed because the VM size {size} does not support the storage account type \
          {kind} of disk '{disk}'. Consider updating the VM to a size that supports Premium storage."
-    );
-    Err(Refusal::invalid_parameter(target, text))
+        ),
+    )
 }
 
 /// Whether a disk can be with this machine, too.

@@ -5,7 +5,7 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use crate::compute::scale_set::flexible;
-use azure_engine::document::{at, stored_reference};
+use azure_engine::document::{number, stored_reference};
 use azure_engine::provider::{AzureState, Record};
 
 /// What the instance view calls each domain, and the member of the set that says how many there are.
@@ -21,22 +21,14 @@ pub(crate) fn assign(azure: &mut AzureState, id: &ResourceId) {
         .into_iter()
         .find_map(|member| stored_reference(&record.body, &format!("properties/{member}/id")));
     let Some(set) = set.and_then(|set| azure.store.get(&set)) else { return };
-    let chosen: Vec<(&str, u64)> = DOMAINS
-        .into_iter()
-        .filter_map(|(domain, member)| {
-            let count = at(&set.body, &format!("properties/{member}"))?.as_u64()?;
-            let mut used = vec![0_usize; usize::try_from(count.max(1)).ok()?];
-            let others = flexible::all_members(azure, &set.id);
-            for taken in others.filter_map(|other| other.hidden.get(domain)?.as_u64()) {
-                if let Some(used) = usize::try_from(taken).ok().and_then(|taken| used.get_mut(taken)) {
-                    *used += 1;
-                }
-            }
-            let (number, _) =
-                used.into_iter().zip(0_u64..).map(|(used, at)| (at, used)).min_by_key(|one| one.1)?;
-            Some((domain, number))
-        })
-        .collect();
+    let fewest = |(domain, member): (&'static str, &str)| {
+        let count = number(&set.body, &format!("properties/{member}"))?;
+        let others =
+            || flexible::all_members(azure, &set.id).filter_map(|other| other.hidden.get(domain)?.as_u64());
+        let chosen = (0..count.max(1)).min_by_key(|at| others().filter(|other| other == at).count())?;
+        Some((domain, chosen))
+    };
+    let chosen: Vec<(&str, u64)> = DOMAINS.into_iter().filter_map(fewest).collect();
     if let Some(record) = azure.store.get_mut(id) {
         record.hidden.extend(chosen.into_iter().map(|(domain, number)| (domain.to_owned(), number.into())));
     }
@@ -52,7 +44,7 @@ pub(crate) fn show(record: &Record, view: &mut Value) {
 }
 
 /// The domain of the instance with that number in a uniform set.
-pub(crate) fn of_number(set: Option<&Record>, number: u64) -> u64 {
-    let count = set.and_then(|set| at(&set.body, "properties/platformFaultDomainCount")?.as_u64());
-    number % count.unwrap_or(1).max(1)
+pub(crate) fn of_number(set: Option<&Record>, instance: u64) -> u64 {
+    let count = set.and_then(|set| number(&set.body, "properties/platformFaultDomainCount"));
+    instance % count.unwrap_or(1).max(1)
 }

@@ -24,6 +24,10 @@ fn provisioning(state: State) -> (&'static str, &'static str, &'static str) {
     }
 }
 
+fn status((code, level, shown): (&str, &str, &str), time: &str) -> Value {
+    json!({ "code": code, "level": level, "displayStatus": shown, "time": time })
+}
+
 /// The power state, where the machine has one: one that is being made has none yet.
 fn power(record: &Record) -> Option<&str> {
     record.hidden.get("power").and_then(Value::as_str)
@@ -57,30 +61,18 @@ pub(crate) fn of(azure: &AzureState, record: &Record) -> Value {
 
 fn of_machine(azure: &AzureState, record: &Record) -> Value {
     let created = record.created.to_string();
-    let (code, level, shown) = provisioning(record.state);
-    let mut statuses = vec![json!({ "code": code, "level": level, "displayStatus": shown, "time": created })];
+    let mut statuses = vec![status(provisioning(record.state), &created)];
     let power = power(record);
     if let Some(power) = power {
         let code = format!("PowerState/{power}");
         statuses.push(json!({ "code": code, "level": "Info", "displayStatus": format!("VM {power}") }));
     }
-    let storage = at(&record.body, "properties/storageProfile").cloned().unwrap_or_default();
-    let image = image::of(&storage);
-    let disks: Vec<Value> = at(&storage, "osDisk")
-        .into_iter()
-        .chain(items(&storage, "dataDisks"))
-        .map(|disk| {
-            json!({
-                "name": disk.get("name"),
-                "statuses": [{
-                    "code": "ProvisioningState/succeeded",
-                    "level": "Info",
-                    "displayStatus": "Provisioning succeeded",
-                    "time": created,
-                }],
-            })
-        })
-        .collect();
+    let storage = at(&record.body, "properties/storageProfile").unwrap_or(&Value::Null);
+    let image = image::of(storage);
+    let ready = status(provisioning(State::Succeeded), &created);
+    let disks = at(storage, "osDisk").into_iter().chain(items(storage, "dataDisks"));
+    let disks: Vec<Value> =
+        disks.map(|disk| json!({ "name": disk.get("name"), "statuses": [ready] })).collect();
     let mut view = json!({
         "computerName": at(&record.body, "properties/osProfile/computerName"),
         "disks": disks,
@@ -103,26 +95,17 @@ fn of_machine(azure: &AzureState, record: &Record) -> Value {
     } else if record.state == State::Creating || record.state == State::Updating {
         return view;
     }
-    let (version, code, level, shown, message) = match ready {
-        true => (
-            image::agent_version(image.windows),
-            "ProvisioningState/succeeded",
-            "Info",
-            "Ready",
-            "GuestAgent is running and processing the extensions.",
-        ),
-        false => (
-            "Unknown",
-            "ProvisioningState/Unavailable",
-            "Warning",
-            "Not Ready",
-            "VM status blob is found but not yet populated.",
-        ),
+    let (version, words, message) = if ready {
+        let words = ("ProvisioningState/succeeded", "Info", "Ready");
+        let message = "GuestAgent is running and processing the extensions.";
+        (image::agent_version(image.windows), words, message)
+    } else {
+        let words = ("ProvisioningState/Unavailable", "Warning", "Not Ready");
+        ("Unknown", words, "VM status blob is found but not yet populated.")
     };
-    view["vmAgent"] = json!({
-        "vmAgentVersion": version,
-        "statuses": [{ "code": code, "level": level, "displayStatus": shown, "message": message, "time": created }],
-    });
+    let mut agent = status(words, &created);
+    agent["message"] = message.into();
+    view["vmAgent"] = json!({ "vmAgentVersion": version, "statuses": [agent] });
     view
 }
 
@@ -137,9 +120,6 @@ pub(crate) fn of_set(azure: &AzureState, record: &Record) -> Value {
     }
     let summary: Vec<Value> =
         counts.into_iter().map(|(code, count)| json!({ "code": code, "count": count })).collect();
-    let (code, level, shown) = provisioning(record.state);
-    json!({
-        "virtualMachine": { "statusesSummary": summary },
-        "statuses": [{ "code": code, "level": level, "displayStatus": shown, "time": record.created.to_string() }],
-    })
+    let own = status(provisioning(record.state), &record.created.to_string());
+    json!({ "virtualMachine": { "statusesSummary": summary }, "statuses": [own] })
 }

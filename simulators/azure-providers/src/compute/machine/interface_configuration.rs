@@ -4,11 +4,12 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::compute::machine::network_profile;
+use crate::compute::machine::members::NETWORK_OF_MODEL;
 use azure_engine::document::{
     Object, at_mut, fill_at, into_object, items, items_mut, name, remove_at, stored_reference, text,
 };
 use azure_engine::error::Refusal;
+use azure_engine::member_table::pointers_below;
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::reference::{Reference, Role};
 
@@ -102,30 +103,24 @@ fn address(mut configuration: Value, location: &str, suffix: &str) -> Object {
 /// Configurations need to say which version of Network they are written in.
 pub(crate) fn check_version(subject: &ResourceId, profile: &Value) -> Result<(), Refusal> {
     let version = text(profile, "networkApiVersion").unwrap_or_default();
-    if items(profile, "networkInterfaceConfigurations").is_empty() || version >= OLDEST_NETWORK {
-        return Ok(());
-    }
-    let text = format!(
-        "{subject} has network interface configurations and needs networkProfile.networkApiVersion to be \
+    let wrong = version < OLDEST_NETWORK && !items(profile, "networkInterfaceConfigurations").is_empty();
+    Refusal::invalid_when(
+        wrong,
+        "networkProfile.networkApiVersion",
+        format_args!(
+            "{subject} has network interface configurations and needs networkProfile.networkApiVersion to be \
          '{OLDEST_NETWORK}' or later."
-    );
-    Err(Refusal::invalid_parameter("networkProfile.networkApiVersion", text))
+        ),
+    )
 }
 
-/// What the configurations in a profile point at.
+/// What a profile and the configurations in it point at.
 pub(crate) fn references(from: &ResourceId, profile: &Value) -> Vec<Reference> {
-    let mut targets = Vec::new();
-    for (nic, ip) in network_profile::ip_configurations(profile) {
-        targets.extend(network_profile::memberships(ip));
-        targets.extend(network_profile::subnet(ip));
-        targets.extend(stored_reference(nic, "properties/networkSecurityGroup/id"));
-    }
-    targets.sort();
-    targets.dedup();
-    targets
-        .into_iter()
-        .map(|to| Reference { from: from.clone(), to, role: Role::Model, address: None })
-        .collect()
+    let mut all = pointers_below(&NETWORK_OF_MODEL, from, profile, Role::Model);
+    all.iter_mut().for_each(|reference| reference.from = from.clone());
+    all.sort_by(|a, b| a.to.cmp(&b.to));
+    all.dedup_by(|a, b| a.to == b.to);
+    all
 }
 
 /// The public addresses that go with an interface.

@@ -2,8 +2,8 @@
 //! (Azure REST reference, "Virtual Machines").
 
 use azure_engine::member_table::Holds::{
-    Anything, Children, Created, Derived, Flag, Guid, Kept, Names, Number, Object, Objects, Text, Texts,
-    Uses, UsesAll, UsesId, Word,
+    Anything, Children, Created, Derived, Flag, Guid, Kept, Number, Object, Objects, Text, Texts, Uses,
+    UsesAll, UsesId, Word,
 };
 use azure_engine::member_table::{Holds, Member};
 
@@ -148,7 +148,7 @@ static INTERFACE_CONFIGURATION: [Member; 8] = [
 
 /// The interfaces that a model, or an instance of it, has.
 pub(crate) static NETWORK_OF_MODEL: [Member; 3] = [
-    Member::new("healthProbe", Names("Microsoft.Network/loadBalancers/probes")),
+    Member::new("healthProbe", Uses("Microsoft.Network/loadBalancers/probes")),
     Member::new("networkApiVersion", Text),
     Member::new("networkInterfaceConfigurations", Children(&INTERFACE_CONFIGURATION)),
 ];

@@ -20,17 +20,15 @@ const RESERVED: &str = "1 123 a actuser adm admin admin1 admin2 administrator as
 /// Checks what a client sent, secrets included: none of them is named in a refusal.
 fn check(os: &Value) -> Result<(), Refusal> {
     let admin = text(os, "adminUsername").unwrap_or_default();
-    if RESERVED.split(' ').any(|reserved| reserved.eq_ignore_ascii_case(admin)) {
-        let text = "The Admin Username specified is not allowed.";
-        return Err(Refusal::invalid_parameter("adminUsername", text));
-    }
-    if os.get("customData").is_none_or(is_custom_data) {
-        return Ok(());
-    }
-    let text = format!(
+    Refusal::invalid_when(
+        RESERVED.split(' ').any(|reserved| reserved.eq_ignore_ascii_case(admin)),
+        "adminUsername",
+        "The Admin Username specified is not allowed.",
+    )?;
+    let text = format_args!(
         "Custom data in OSProfile must be in Base64 encoding and with a maximum length of {MAX_CUSTOM_DATA} characters."
     );
-    Err(Refusal::invalid_parameter("customData", text))
+    Refusal::invalid_when(!os.get("customData").is_none_or(is_custom_data), "customData", text)
 }
 
 fn is_custom_data(given: &Value) -> bool {

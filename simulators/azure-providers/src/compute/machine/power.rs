@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use crate::compute::machine::data_disk::check_unread;
 use crate::compute::machine::guest;
+use crate::compute::machine::is_machine;
 use crate::compute::scale_set::capacity::{lower, protects};
-use crate::compute::scale_set::instance_address::is_set;
 use crate::compute::scale_set::members::instances;
 use crate::compute::scale_set::uniform::apply_model;
+use crate::compute::tables::type_names::SET_TYPE;
 use crate::compute::tables::words::missing;
 use azure_engine::document::items;
 use azure_engine::error::{Code, Refusal};
@@ -23,31 +24,32 @@ const RESOURCE_NOT_FOUND: Code = Code::azures(404, "ResourceNotFound");
 /// An action, with the power state while it runs and after it.
 struct Known {
     name: &'static str,
-    during: Option<&'static str>,
-    after: Option<&'static str>,
+    power: Option<(&'static str, &'static str)>,
     /// Whether the caller must say which instances.
     names_instances: bool,
 }
 
-/// What a machine comes to while an action runs on it, and after it.
-const fn to(name: &'static str, during: &'static str, after: &'static str) -> Known {
-    Known { name, during: Some(during), after: Some(after), names_instances: false }
+const fn known(
+    name: &'static str,
+    power: Option<(&'static str, &'static str)>,
+    names_instances: bool,
+) -> Known {
+    Known { name, power, names_instances }
 }
 
-const fn without_power(name: &'static str, names_instances: bool) -> Known {
-    Known { name, during: None, after: None, names_instances }
-}
+/// A machine that starts.
+const UP: Option<(&str, &str)> = Some(("starting", "running"));
 
 const ACTIONS: [Known; 9] = [
-    to("start", "starting", "running"),
-    to("powerOff", "stopping", "stopped"),
-    to("deallocate", "deallocating", "deallocated"),
-    to("restart", "starting", "running"),
-    to("redeploy", "starting", "running"),
-    to("reimage", "starting", "running"),
-    without_power("reapply", false),
-    without_power("manualupgrade", true),
-    without_power("delete", true),
+    known("start", UP, false),
+    known("powerOff", Some(("stopping", "stopped")), false),
+    known("deallocate", Some(("deallocating", "deallocated")), false),
+    known("restart", UP, false),
+    known("redeploy", UP, false),
+    known("reimage", UP, false),
+    known("reapply", None, false),
+    known("manualupgrade", None, true),
+    known("delete", None, true),
 ];
 
 /// Starts an action on a scale set (some or all of its instances) or on one instance.
@@ -58,7 +60,7 @@ pub(crate) fn begin(
     body: &Value,
 ) -> Option<Result<Action, Refusal>> {
     let known = ACTIONS.iter().find(|known| known.name.eq_ignore_ascii_case(action))?;
-    let set = is_set(azure.store.get(id)?);
+    let set = azure.store.get(id)?.resource_type.name() == SET_TYPE;
     if !set && known.names_instances {
         return None;
     }
@@ -79,7 +81,7 @@ fn run(azure: &mut AzureState, id: &ResourceId, known: &Known, targets: &[Resour
         }
         let Some(record) = azure.store.get_mut(target) else { continue };
         record.state = State::Updating;
-        if let Some(during) = known.during {
+        if let Some((during, _)) = known.power {
             record.hidden.insert("power".into(), during.into());
         }
     }
@@ -130,11 +132,11 @@ pub(crate) fn finish(azure: &mut AzureState, _id: &ResourceId, action: &str, tar
         }
         if let Some(record) = azure.store.get_mut(&target).filter(|record| record.state != State::Deleting) {
             record.state = State::Succeeded;
-            if let Some(after) = known.after {
+            if let Some((_, after)) = known.power {
                 record.hidden.insert("power".into(), after.into());
             }
         }
-        if known.after == Some("running") {
+        if known.power == UP {
             guest::start(azure, &target, known.name == "reimage");
         }
     }
@@ -145,13 +147,14 @@ pub(crate) fn finish(azure: &mut AzureState, _id: &ResourceId, action: &str, tar
 pub fn set(azure: &mut AzureState, instance: &ResourceId, state: &str) -> Result<(), Refusal> {
     let missing = || RESOURCE_NOT_FOUND.says(format_args!("The Resource '{instance}' was not found."));
     let record = azure.store.get_mut(instance).ok_or_else(missing)?;
-    if is_set(record) || !record.resource_type.name().ends_with("/virtualMachines") {
-        let text = format!(
+    Refusal::invalid_when(
+        !is_machine(record),
+        "id",
+        format_args!(
             "'{instance}' has no power state: give the id of a virtual machine, or of one instance of a scale set, \
-             .../virtualMachineScaleSets/NAME/virtualMachines/NUMBER."
-        );
-        return Err(Refusal::invalid_parameter("id", text));
-    }
+         .../virtualMachineScaleSets/NAME/virtualMachines/NUMBER."
+        ),
+    )?;
     record.hidden.insert("power".into(), state.into());
     azure.revision += 1;
     Ok(())

@@ -9,8 +9,7 @@ use crate::compute::platform::scheduled_events::{EventPlan, EventType, Scheduled
 use crate::compute::scale_set::flexible;
 use crate::compute::tables::type_names::{INSTANCE_TYPE, MACHINE_TYPE, SET_TYPE};
 use azure_engine::actors::{Actor, ActorAction};
-use azure_engine::document::text;
-use azure_engine::provider::{Act, AzureState};
+use azure_engine::provider::{Act, AzureState, Record};
 
 /// Scales and evicts.
 pub(crate) fn act(azure: &mut AzureState, actor: &Actor, act: &Act) {
@@ -47,17 +46,16 @@ fn scale(azure: &mut AzureState, actor: &Actor, act: &Act, (min, max): (u64, u64
 
 /// Takes a share of the spot machines that run.
 fn evict(azure: &mut AzureState, actor: &Actor, share: f64, notice: u64, draw: u64) {
+    let events = azure.timetable::<ScheduledEvents>();
+    let announced = |id: &ResourceId| events.is_some_and(|events| events.announces(EventType::Preempt, id));
     let mut running: Vec<(u64, ResourceId, bool)> = machines(azure, actor)
         .into_iter()
-        .filter(|id| {
-            !azure
-                .timetable::<ScheduledEvents>()
-                .is_some_and(|events| events.announces(EventType::Preempt, id))
-        })
+        .filter(|machine| machine.hidden.get("power").is_none_or(|power| power == "running"))
+        .map(|machine| machine.id.clone())
+        .filter(|id| !announced(id))
         .filter_map(|id| {
             let deletes = deleted_when_evicted(azure, &id)?;
-            let off = power(azure, &id).is_some_and(|state| state != "running");
-            (!off).then(|| (azure.seed.number("evicted", id.as_str(), draw), id, deletes))
+            Some((azure.seed.number("evicted", id.as_str(), draw), id, deletes))
         })
         .collect();
     running.sort();
@@ -80,30 +78,13 @@ fn evict(azure: &mut AzureState, actor: &Actor, share: f64, notice: u64, draw: u
 }
 
 /// The machines that an actor looks at, by themselves or by their scale set.
-fn machines(azure: &AzureState, actor: &Actor) -> Vec<ResourceId> {
-    azure
-        .store
-        .all()
-        .filter(|record| {
-            let kind = record.resource_type.name();
-            let is_instance = kind == INSTANCE_TYPE;
-            // Machines of flexible sets name theirs.
-            let set = match is_instance {
-                true => record.id.parent(),
-                false => flexible::set_of(record),
-            };
-            (is_instance || kind == MACHINE_TYPE)
-                && (actor.on.fits(&record.id, kind) || set.is_some_and(|set| actor.on.fits(&set, SET_TYPE)))
-        })
-        .map(|record| record.id.clone())
-        .collect()
-}
-
-/// The word behind `PowerState/` in a machine's instance view.
-fn power(azure: &AzureState, id: &ResourceId) -> Option<String> {
-    let record = azure.store.get(id)?;
-    let view = record.resource_type.view(azure, record, &["instanceView"])?.ok()?;
-    let statuses = view.get("statuses")?.as_array()?;
-    let codes = statuses.iter().filter_map(|status| text(status, "code"));
-    codes.filter_map(|code| code.strip_prefix("PowerState/")).map(str::to_owned).next()
+fn machines<'a>(azure: &'a AzureState, actor: &Actor) -> Vec<&'a Record> {
+    let fits = |machine: &&Record| {
+        let kind = machine.resource_type.name();
+        // Machines of flexible sets name theirs.
+        let set = if kind == INSTANCE_TYPE { machine.id.parent() } else { flexible::set_of(machine) };
+        actor.on.fits(&machine.id, kind) || set.is_some_and(|set| actor.on.fits(&set, SET_TYPE))
+    };
+    let all = azure.store.of_type(MACHINE_TYPE).chain(azure.store.of_type(INSTANCE_TYPE));
+    all.filter(fits).collect()
 }

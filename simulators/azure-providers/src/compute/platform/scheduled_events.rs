@@ -188,13 +188,12 @@ pub fn plan_event(azure: &mut AzureState, plan: EventPlan) -> Result<String, Ref
         return Err(azure.not_found(absent));
     }
     let now = azure.now();
-    let Some(events) = azure.timetable_mut::<ScheduledEvents>() else { return Ok(String::new()) };
-    events.planned += 1;
-    let number = events.planned;
+    let number = azure.timetable::<ScheduledEvents>().map_or(0, |events| events.planned) + 1;
     let id = azure.seed.guid("scheduled event", "", number).to_uppercase();
     let wait = plan.in_seconds.unwrap_or(plan.event_type.usual().0).max(0);
     let event = Event { id: id.clone(), not_before: later(now, wait), started: None, plan };
     if let Some(events) = azure.timetable_mut::<ScheduledEvents>() {
+        events.planned = number;
         events.list.push(event);
     }
     azure.revision += 1;
@@ -218,24 +217,19 @@ pub fn attend_events(azure: &mut AzureState) {
         .map(|event| (event.id.clone(), event.started.is_some()))
         .collect();
     for (id, started) in due {
-        match started {
-            true => {
-                cancel_event(azure, &id);
-            }
-            false => start_event(azure, &id),
+        if started {
+            cancel_event(azure, &id);
+        } else {
+            start_event(azure, &id);
         }
     }
 }
 
 fn start_event(azure: &mut AzureState, id: &str) {
     let now = azure.now();
-    let events = azure.timetable_mut::<ScheduledEvents>();
-    let event =
-        events.and_then(|events| events.list.iter_mut().find(|event| event.id.eq_ignore_ascii_case(id)));
-    let Some(event) = event else { return };
-    if event.started.is_some() {
-        return;
-    }
+    let Some(events) = azure.timetable_mut::<ScheduledEvents>() else { return };
+    let mut waiting = events.list.iter_mut().filter(|event| event.started.is_none());
+    let Some(event) = waiting.find(|event| event.id.eq_ignore_ascii_case(id)) else { return };
     event.started = Some(now);
     let (kind, machines) = (event.plan.event_type, event.plan.machines.clone());
     azure.revision += 1;

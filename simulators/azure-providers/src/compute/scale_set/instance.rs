@@ -73,13 +73,9 @@ impl ResourceType for Instances {
     }
 
     fn check_name(&self, name: &str) -> Result<(), Refusal> {
-        if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Ok(());
-        }
-        Err(Refusal::invalid_parameter(
-            "instanceId",
-            "Virtual Machine Scale Set VM instanceId must be a number.",
-        ))
+        let number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+        let text = "Virtual Machine Scale Set VM instanceId must be a number.";
+        Refusal::invalid_when(!number, "instanceId", text)
     }
 
     fn stands_for(&self, azure: &AzureState, id: &ResourceId) -> Option<ResourceId> {
@@ -116,10 +112,10 @@ impl ResourceType for Instances {
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {
-        let Some(profile) = at(&record.body, "properties/networkProfileConfiguration") else {
-            return Vec::new();
-        };
-        let mut all = Vec::new();
+        let profile = at(&record.body, "properties/networkProfileConfiguration").unwrap_or(&Value::Null);
+        let disks = items(&record.body, "properties/storageProfile/dataDisks").iter();
+        let disks = disks.filter_map(|disk| stored_reference(disk, "managedDisk/id"));
+        let mut all: Vec<Reference> = disks.map(|to| Reference::uses(&record.id, to)).collect();
         for (nic, ip) in network_profile::ip_configurations(profile) {
             let from = ip_configuration_id(&record.id, nic, ip);
             all.extend(network_profile::memberships(ip).map(|to| Reference::uses(&from, to)));
@@ -133,12 +129,6 @@ impl ResourceType for Instances {
                 all.push(Reference::uses(&record.id.child("networkInterfaces", name(nic)), to));
             }
         }
-        let disks = items(&record.body, "properties/storageProfile/dataDisks").iter();
-        all.extend(
-            disks
-                .filter_map(|disk| stored_reference(disk, "managedDisk/id"))
-                .map(|to| Reference::uses(&record.id, to)),
-        );
         all
     }
 

@@ -4,7 +4,6 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use crate::compute::machine::network_profile;
-use crate::compute::tables::type_names::SET_TYPE;
 use azure_engine::document::name;
 use azure_engine::provider::{AzureState, Record};
 
@@ -21,9 +20,4 @@ pub(crate) fn set_of<'a>(azure: &'a AzureState, instance: &ResourceId) -> Option
 /// The address that an instance holds for one IP configuration.
 pub(crate) fn address<'a>(record: &'a Record, nic: &Value, ip: &Value) -> Option<&'a str> {
     record.hidden.get("addresses")?.get(network_profile::address_key(nic, ip))?.as_str()
-}
-
-/// Whether a record is a scale set (rather than one of its instances).
-pub(crate) fn is_set(record: &Record) -> bool {
-    record.resource_type.name() == SET_TYPE
 }

@@ -32,14 +32,12 @@ use crate::compute::shared::{catalogue, quota, zones};
 use crate::compute::tables::protocol::protocol;
 use crate::compute::tables::type_names::{INSTANCE_TYPE, SET_TYPE};
 use crate::compute::tables::words::missing;
-use azure_engine::document::{
-    Object, at, at_mut, fill_at, flag, items, number, remove_at, stored_reference, text,
-};
+use azure_engine::document::{Object, at, at_mut, fill_at, flag, items, number, remove_at, text};
 use azure_engine::error::Refusal;
 use azure_engine::member_table::Member;
 use azure_engine::operation::Completion;
 use azure_engine::provider::{Action, AzureState, Expand, Proposal, Protocol, Record, ResourceType};
-use azure_engine::reference::{Reference, Role};
+use azure_engine::reference::Reference;
 use azure_engine::store::State;
 
 pub(crate) struct ScaleSets;
@@ -122,13 +120,8 @@ impl ResourceType for ScaleSets {
     }
 
     fn references(&self, record: &Record) -> Vec<Reference> {
-        let Some(profile) = at(&record.body, "properties/virtualMachineProfile/networkProfile") else {
-            return Vec::new();
-        };
-        let probe = stored_reference(profile, "healthProbe/id");
-        let probe =
-            probe.map(|to| Reference { from: record.id.clone(), to, role: Role::Model, address: None });
-        interface_configuration::references(&record.id, profile).into_iter().chain(probe).collect()
+        let profile = at(&record.body, "properties/virtualMachineProfile/networkProfile").into_iter();
+        profile.flat_map(|profile| interface_configuration::references(&record.id, profile)).collect()
     }
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
@@ -244,13 +237,9 @@ fn capacity_of(azure: &AzureState, id: &ResourceId, body: &Value) -> Result<u64,
         false => (set, ""),
     };
     let capacity = at(body, "sku/capacity").and_then(Value::as_i64).unwrap_or_default();
-    match u64::try_from(capacity).ok().filter(|capacity| *capacity <= most) {
-        Some(capacity) => Ok(capacity),
-        None => Err(Refusal::invalid_parameter(
-            "sku.capacity",
-            format!("The capacity {capacity} of {id} is outside the range 0 to {most}{what}."),
-        )),
-    }
+    let text = format!("The capacity {capacity} of {id} is outside the range 0 to {most}{what}.");
+    let capacity = u64::try_from(capacity).ok().filter(|capacity| *capacity <= most);
+    capacity.ok_or_else(|| Refusal::invalid_parameter("sku.capacity", text))
 }
 
 /// More machines, or machines of another size, must be to be had.

@@ -16,20 +16,10 @@ use azure_engine::document::{Object, at, into_object, items, remove_at, text};
 use azure_engine::provider::{AzureState, Record};
 use azure_engine::store::State;
 
-/// Digits of the number in a computer name.
-pub(crate) const NAME_DIGITS: usize = 6;
-
-/// A number in base 36, filled up with zeros.
-pub(crate) fn computer_number(number: u64) -> String {
-    let mut digits = Vec::new();
-    let mut left = number;
-    while left > 0 || digits.len() < NAME_DIGITS {
-        let digit =
-            u32::try_from(left % 36).ok().and_then(|digit| char::from_digit(digit, 36)).unwrap_or('0');
-        digits.push(digit);
-        left /= 36;
-    }
-    digits.iter().rev().collect()
+/// A number in base 36, of six digits, as computer names have it.
+fn computer_number(number: u64) -> String {
+    let digit = |place| char::from_digit((number / 36_u64.pow(place) % 36) as u32, 36).unwrap_or('0');
+    (0..6).rev().map(digit).collect()
 }
 
 /// Makes the next instance of a set from its model. Numbers are never used twice.

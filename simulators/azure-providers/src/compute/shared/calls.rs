@@ -17,32 +17,24 @@ pub(crate) fn answer(azure: &mut AzureState, call: &Call<'_>) -> Option<Result<V
     if call.method != "GET" {
         return None;
     }
-    match call.segments {
-        [skus] if skus.eq_ignore_ascii_case("skus") => Some(catalogue::catalogue(azure, call)),
-        [locations, location, rest @ ..]
-            if locations.eq_ignore_ascii_case("locations")
-                && rest.first().is_some_and(|first| first.eq_ignore_ascii_case("publishers")) =>
-        {
-            publishers::answer(call.subscription, &normal_location(location), rest)
+    let words: Vec<String> = call.segments.iter().map(|segment| segment.to_ascii_lowercase()).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (location, below) = match words.as_slice() {
+        ["skus"] => return Some(catalogue::catalogue(azure, call)),
+        ["locations", location, ..] => (normal_location(location), call.segments.get(2..)?),
+        _ => return None,
+    };
+    Some(Ok(match words.get(2..)? {
+        ["publishers", ..] => return publishers::answer(call.subscription, &location, below),
+        ["communitygalleries" | "sharedgalleries", ..] => {
+            return public_gallery::answer(azure, &location, below);
         }
-        [locations, location, rest @ ..]
-            if locations.eq_ignore_ascii_case("locations")
-                && rest.first().is_some_and(|first| first.to_ascii_lowercase().ends_with("galleries")) =>
-        {
-            public_gallery::answer(azure, &normal_location(location), rest)
-        }
-        [locations, location, what] if locations.eq_ignore_ascii_case("locations") => {
-            let location = normal_location(location);
-            match what.to_ascii_lowercase().as_str() {
-                "vmsizes" => Some(Ok(catalogue::sizes())),
-                "usages" => Some(Ok(quota::usages(azure, call.subscription, &location))),
-                "virtualmachines" => Some(Ok(all_in(azure, call, MACHINE_TYPE, &location))),
-                "virtualmachinescalesets" => Some(Ok(all_in(azure, call, SET_TYPE, &location))),
-                _ => None,
-            }
-        }
-        _ => None,
-    }
+        ["vmsizes"] => catalogue::sizes(),
+        ["usages"] => quota::usages(azure, call.subscription, &location),
+        ["virtualmachines"] => all_in(azure, call, MACHINE_TYPE, &location),
+        ["virtualmachinescalesets"] => all_in(azure, call, SET_TYPE, &location),
+        _ => return None,
+    }))
 }
 
 /// All resources of a type that a subscription has in a location.

@@ -20,12 +20,10 @@ pub(crate) fn catalogue(azure: &AzureState, call: &Call<'_>) -> Result<Value, Re
         None | Some("") => azure.options.region.clone(),
         Some(filter) => {
             let (member, wanted) = filter.split_once(" eq ").unwrap_or((filter, ""));
-            if !member.trim().eq_ignore_ascii_case("location") {
-                return Err(Refusal::invalid_parameter(
-                    "$filter",
-                    format!("The filter '{filter}' is not supported: it must be location eq '{{location}}'."),
-                ));
-            }
+            let text = format_args!(
+                "The filter '{filter}' is not supported: it must be location eq '{{location}}'."
+            );
+            Refusal::invalid_when(!member.trim().eq_ignore_ascii_case("location"), "$filter", text)?;
             normal_location(wanted.trim().trim_matches('\''))
         }
     };
@@ -128,14 +126,13 @@ fn restrictions(azure: &AzureState, size: &str, location: &str) -> Vec<Value> {
     let Some(zones) = restricted(azure, size).filter(|_| location == azure.options.region) else {
         return Vec::new();
     };
-    let (kind, values, info) = if zones.is_empty() {
-        ("Location", vec![location.to_owned()], json!({ "locations": [location] }))
-    } else {
-        ("Zone", vec![location.to_owned()], json!({ "locations": [location], "zones": zones }))
-    };
+    let mut info = json!({ "locations": [location] });
+    if !zones.is_empty() {
+        info["zones"] = json!(zones);
+    }
     vec![json!({
-        "type": kind,
-        "values": values,
+        "type": if zones.is_empty() { "Location" } else { "Zone" },
+        "values": [location],
         "restrictionInfo": info,
         "reasonCode": "NotAvailableForSubscription",
     })]

@@ -6,9 +6,9 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::compute::machine::spot;
-use crate::compute::tables::codes::OPERATION_NOT_ALLOWED;
+use crate::compute::tables::limits::over_quota;
 use crate::compute::tables::sizes::{SIZES, cores, family};
-use crate::compute::tables::type_names::{INSTANCE_TYPE, MACHINE_TYPE};
+use crate::compute::tables::type_names::{INSTANCE_TYPE, MACHINE_TYPE, SET_TYPE};
 use azure_engine::document::text;
 use azure_engine::error::Refusal;
 use azure_engine::provider::{AzureState, Record};
@@ -69,12 +69,7 @@ pub(crate) fn check(
     };
     match quotas.iter().find(|(_, used, most)| used.saturating_add(wanted) > *most) {
         None => Ok(()),
-        Some((called, used, most)) => Err(OPERATION_NOT_ALLOWED.says(format_args!(
-                "Operation could not be completed as it results in exceeding approved {called} quota. Additional \
-                 details - Deployment Model: Resource Manager, Location: {location}, Current Limit: {most}, Current \
-                 Usage: {used}, Additional Required: {wanted}, (Minimum) New Limit Required: {}.",
-                used.saturating_add(wanted)
-            ))),
+        Some((called, used, most)) => Err(over_quota(called, location, *most, *used, wanted)),
     }
 }
 
@@ -100,37 +95,30 @@ pub(crate) fn usages(azure: &AzureState, subscription: &str, location: &str) -> 
             .filter(|record| record.id.subscription_id().eq_ignore_ascii_case(subscription))
             .count() as u64
     };
-    let usage = |name: &str, shown: &str, value: u64, limit: u64| {
+    let usage = |name: &str, shown: &str, value: u64, limit: &str| {
         json!({
             "unit": "Count",
             "currentValue": value,
-            "limit": limit,
+            "limit": azure.limit(limit),
             "name": { "value": name, "localizedValue": shown },
         })
     };
+    let (sets, scale_sets) = (here("Microsoft.Compute/availabilitySets"), here(SET_TYPE));
     let mut list = vec![
-        usage(
-            "availabilitySets",
-            "Availability Sets",
-            here("Microsoft.Compute/availabilitySets"),
-            azure.limit("compute.availabilitySetsPerRegion"),
-        ),
-        usage("cores", "Total Regional vCPUs", total, azure.limit("compute.coresPerRegion")),
-        usage(
-            "lowPriorityCores",
-            "Total Regional Spot vCPUs",
-            total_of_spot,
-            azure.limit("compute.spotCoresPerRegion"),
-        ),
-        usage("virtualMachines", "Virtual Machines", count, azure.limit("compute.virtualMachinesPerRegion")),
+        usage("availabilitySets", "Availability Sets", sets, "compute.availabilitySetsPerRegion"),
+        usage("cores", "Total Regional vCPUs", total, "compute.coresPerRegion"),
+        usage("lowPriorityCores", "Total Regional Spot vCPUs", total_of_spot, "compute.spotCoresPerRegion"),
+        usage("virtualMachines", "Virtual Machines", count, "compute.virtualMachinesPerRegion"),
         usage(
             "virtualMachineScaleSets",
             "Virtual Machine Scale Sets",
-            here("Microsoft.Compute/virtualMachineScaleSets"),
-            azure.limit("compute.scaleSetsPerRegion"),
+            scale_sets,
+            "compute.scaleSetsPerRegion",
         ),
     ];
-    let most = azure.limit("compute.coresPerFamily");
-    list.extend(by_family.iter().map(|(name, value)| usage(name, &format!("{name} vCPUs"), *value, most)));
+    let of_family = |(name, value): (&String, &u64)| {
+        usage(name, &format!("{name} vCPUs"), *value, "compute.coresPerFamily")
+    };
+    list.extend(by_family.iter().map(of_family));
     json!({ "value": list })
 }

@@ -2,50 +2,42 @@
 
 use azure_engine::join::Join;
 
-const fn join(of: &'static str, members: &'static [&'static str], action: &'static str) -> Join {
-    Join { of, members, action }
+/// Documents of a type, a member that points, and the action on what it points at.
+macro_rules! join {
+    ($of:literal, $member:literal, $action:literal) => {
+        Join {
+            of: concat!("Microsoft.Compute/", $of),
+            members: &[$member],
+            action: concat!("Microsoft.", $action),
+        }
+    };
 }
 
-/// Sets and their instances, which hold configurations of interfaces.
-const SETS: &str = "Microsoft.Compute/virtualMachineScaleSets*";
-const MACHINES: &str = "Microsoft.Compute/virtualMachine*";
-
+/// Sets and their instances hold configurations of interfaces.
 pub(crate) static JOINS: [Join; 13] = [
-    join(
-        "Microsoft.Compute/virtualMachines",
-        &["networkInterfaces"],
-        "Microsoft.Network/networkInterfaces/join/action",
+    join!("virtualMachines", "networkInterfaces", "Network/networkInterfaces/join/action"),
+    join!("virtualMachineScaleSets*", "subnet", "Network/virtualNetworks/subnets/join/action"),
+    join!("virtualMachineScaleSets*", "networkSecurityGroup", "Network/networkSecurityGroups/join/action"),
+    join!(
+        "virtualMachineScaleSets*",
+        "loadBalancerBackendAddressPools",
+        "Network/loadBalancers/backendAddressPools/join/action"
     ),
-    join(SETS, &["subnet"], "Microsoft.Network/virtualNetworks/subnets/join/action"),
-    join(SETS, &["networkSecurityGroup"], "Microsoft.Network/networkSecurityGroups/join/action"),
-    join(
-        SETS,
-        &["loadBalancerBackendAddressPools"],
-        "Microsoft.Network/loadBalancers/backendAddressPools/join/action",
+    join!(
+        "virtualMachineScaleSets*",
+        "loadBalancerInboundNatPools",
+        "Network/loadBalancers/inboundNatPools/join/action"
     ),
-    join(
-        SETS,
-        &["loadBalancerInboundNatPools"],
-        "Microsoft.Network/loadBalancers/inboundNatPools/join/action",
+    join!("virtualMachineScaleSets*", "healthProbe", "Network/loadBalancers/probes/join/action"),
+    join!("virtualMachineScaleSets*", "publicIPPrefix", "Network/publicIPPrefixes/join/action"),
+    join!(
+        "virtualMachineScaleSets*",
+        "applicationSecurityGroups",
+        "Network/applicationSecurityGroups/joinIpConfiguration/action"
     ),
-    join(SETS, &["healthProbe"], "Microsoft.Network/loadBalancers/probes/join/action"),
-    join(SETS, &["publicIPPrefix"], "Microsoft.Network/publicIPPrefixes/join/action"),
-    join(
-        SETS,
-        &["applicationSecurityGroups"],
-        "Microsoft.Network/applicationSecurityGroups/joinIpConfiguration/action",
-    ),
-    join(MACHINES, &["managedDisk"], "Microsoft.Compute/disks/write"),
-    join(MACHINES, &["diskEncryptionSet"], "Microsoft.Compute/diskEncryptionSets/read"),
-    join(
-        MACHINES,
-        &["capacityReservationGroup"],
-        "Microsoft.Compute/capacityReservationGroups/deploy/action",
-    ),
-    join("Microsoft.Compute/disks", &["sourceResourceId"], "Microsoft.Compute/disks/beginGetAccess/action"),
-    join(
-        "Microsoft.Compute/snapshots",
-        &["sourceResourceId"],
-        "Microsoft.Compute/disks/beginGetAccess/action",
-    ),
+    join!("virtualMachine*", "managedDisk", "Compute/disks/write"),
+    join!("virtualMachine*", "diskEncryptionSet", "Compute/diskEncryptionSets/read"),
+    join!("virtualMachine*", "capacityReservationGroup", "Compute/capacityReservationGroups/deploy/action"),
+    join!("disks", "sourceResourceId", "Compute/disks/beginGetAccess/action"),
+    join!("snapshots", "sourceResourceId", "Compute/disks/beginGetAccess/action"),
 ];

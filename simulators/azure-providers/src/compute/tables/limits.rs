@@ -55,16 +55,20 @@ fn too_many_users(excess: &Excess<'_>) -> Refusal {
     ))
 }
 
+fn quota(excess: &Excess<'_>) -> Refusal {
+    let Excess { called, region, most, wanted, .. } = excess;
+    over_quota(called, region, *most, wanted.saturating_sub(1), 1)
+}
+
 /// Compute's words for every quota. Reports show them with this code for cores (Azure/karpenter-provider-azure#192);
 /// `QuotaExceeded` is what the validation of a template says.
-pub(crate) fn quota(excess: &Excess<'_>) -> Refusal {
-    let Excess { called, region, most, wanted, .. } = excess;
+pub(crate) fn over_quota(called: &str, region: &str, most: u64, used: u64, more: u64) -> Refusal {
     OPERATION_NOT_ALLOWED.says(format_args!(
-            "Operation could not be completed as it results in exceeding approved {called} quota. Additional details - \
-             Deployment Model: Resource Manager, Location: {region}, Current Limit: {most}, Current Usage: {}, Additional \
-             Required: 1, (Minimum) New Limit Required: {wanted}.",
-            wanted.saturating_sub(1)
-        ))
+        "Operation could not be completed as it results in exceeding approved {called} quota. Additional details - \
+         Deployment Model: Resource Manager, Location: {region}, Current Limit: {most}, Current Usage: {used}, Additional \
+         Required: {more}, (Minimum) New Limit Required: {}.",
+        used.saturating_add(more)
+    ))
 }
 
 pub(crate) static NAMES: &[NameRule] = &[

@@ -26,7 +26,7 @@ impl Size {
 }
 
 /// The small letters behind the number of cores in a size's name.
-fn features(name: &str) -> &str {
+pub(crate) fn features(name: &str) -> &str {
     let series = name.split('_').nth(1).unwrap_or_default();
     let letters = series.trim_start_matches(|c: char| !c.is_ascii_digit());
     letters.trim_start_matches(|c: char| c.is_ascii_digit())

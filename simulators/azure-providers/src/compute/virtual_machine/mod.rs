@@ -209,12 +209,11 @@ impl ResourceType for VirtualMachines {
 fn check_scale_set(azure: &AzureState, proposal: &Proposal<'_>, body: &Value) -> Result<(), Refusal> {
     let set = stored_reference(body, "properties/virtualMachineScaleSet/id");
     let Some(set) = set.and_then(|set| azure.store.get(&set)) else { return Ok(()) };
-    if !flexible::is_flexible(set) {
-        let id = &set.id;
-        let text =
-            format!("Virtual machine scale set {id} has uniform orchestration: machines cannot join it.");
-        return Err(Refusal::invalid_parameter("virtualMachineScaleSet.id", text));
-    }
+    let text = format_args!(
+        "Virtual machine scale set {} has uniform orchestration: machines cannot join it.",
+        set.id
+    );
+    Refusal::invalid_when(!flexible::is_flexible(set), "virtualMachineScaleSet.id", text)?;
     // A set may have got zones since.
     if proposal.old.is_some() { Ok(()) } else { zones::check_member(set, items(body, "zones").first()) }
 }
@@ -295,10 +294,9 @@ fn network_profile(
     interface_count::check(size, nics.len() + made, "network interfaces", &whose)?;
     proposal.old.map_or(Ok(()), |old| interface_count::check_change(old, &nics))?;
     for (at, nic) in nics.iter().enumerate() {
-        if nics.iter().take(at).any(|other| other == nic) {
-            let text = format!("Network interface {nic} is listed more than once.");
-            return Err(Refusal::invalid_parameter("networkProfile", text));
-        }
+        let twice = nics.iter().take(at).any(|other| other == nic);
+        let text = format_args!("Network interface {nic} is listed more than once.");
+        Refusal::invalid_when(twice, "networkProfile", text)?;
         if let Some(user) = azure.store.referrers(nic).map(|user| &user.from).find(|user| *user != id) {
             return Err(NIC_IN_USE.details(format_args!(
                 "Network Interface {nic} is used by existing resource {user}. In order to delete the network interface, it must \
