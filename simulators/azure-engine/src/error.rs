@@ -128,7 +128,7 @@ impl Refusal {
     }
 
     /// A refusal by the Network provider, which sends `details` even when it has none.
-    pub fn network(status: u16, code: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn network(status: u16, code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { details: Some(Vec::new()), ..Self::new(status, code, message) }
     }
 

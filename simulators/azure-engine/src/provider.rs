@@ -34,13 +34,13 @@ use super::operation::{Completion, Operations};
 use super::options::Options;
 use super::outside::Outside;
 use super::request::Request;
-use super::schema::Members;
 use super::seed::Seed;
 use super::store;
 use super::store::Indexed;
 use super::target::Target;
 use super::version::Since;
 
+pub use super::asked::{Act, Asked, Call, Expand, Extension, Listing, Source};
 pub use super::protocol::{
     ChildCollection, Concurrency, EtagForm, KeyForm, LiesIn, Pages, Placement, Polling, Protocol, Readiness,
     UrlForm,
@@ -53,17 +53,6 @@ pub type Record = store::Record<dyn ResourceType>;
 
 /// All documents of one simulated Azure.
 pub type Store = store::Store<dyn ResourceType>;
-
-/// Where a write comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// The client sent a document, or parts of one.
-    Put,
-    /// The client sent changes, which are in the document already.
-    Patch,
-    /// A service makes what goes with another resource, for which the client's request was checked.
-    Service,
-}
 
 /// A write that asks to be normalised and checked.
 pub struct Proposal<'a> {
@@ -109,24 +98,6 @@ impl Proposal<'_> {
     pub fn old_member(&self, path: &str) -> Option<&Value> {
         at(&self.old?.body, path)
     }
-}
-
-/// Which optional parts a read asked for (`$expand`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Expand {
-    /// The instance view of machines.
-    pub instance_view: bool,
-}
-
-/// What a list was asked for.
-#[derive(Debug, Clone, Copy)]
-pub struct Listing<'a> {
-    /// What is listed below.
-    pub scope: &'a ResourceId,
-    /// The optional parts.
-    pub expand: Expand,
-    /// Query options by lower-case name.
-    pub query: &'a BTreeMap<String, String>,
 }
 
 /// What a POST action starts.
@@ -343,57 +314,10 @@ pub trait ResourceType: Send + Sync + 'static {
     }
 }
 
-/// A request about a resource, or a list of them, with its query options.
-pub struct Asked<'a> {
-    /// The HTTP method.
-    pub method: &'a str,
-    /// The resource; for a list, what it lies in. Neither need exist.
-    pub id: &'a ResourceId,
-    /// Whether it is about all resources of the type.
-    pub list: bool,
-    /// The segments behind the resource, such as an action's.
-    pub below: &'a [String],
-    /// Query options by lower-case name, and headers that name a part of a resource, such as `x-ms-snapshot`.
-    pub query: &'a BTreeMap<String, String>,
-    /// `Null` where there is no body.
-    pub body: &'a Value,
-}
-
-/// A request to a provider that is about no resource: `skus`, `locations/{location}/usages`.
-pub struct Call<'a> {
-    /// `GET` or `POST`.
-    pub method: &'a str,
-    /// The subscription, which exists.
-    pub subscription: &'a str,
-    /// The resource group, where the path names one; it exists.
-    pub group: Option<&'a str>,
-    /// The segments behind the namespace, in the caller's spelling.
-    pub segments: &'a [&'a str],
-    /// Query options by lower-case name.
-    pub query: &'a BTreeMap<String, String>,
-    /// `Null` where there is no body.
-    pub body: &'a Value,
-}
-
 /// Answers a call; `None` where it is not this function's.
 pub type Answers = fn(&mut AzureState, &Call<'_>) -> Option<Result<Value, Refusal>>;
 
-/// A request to something that lies on a subscription, a group or a resource and belongs to another
-/// provider: tags, an identity.
-pub struct Extension<'a> {
-    /// The HTTP method.
-    pub method: &'a str,
-    /// What it lies on; groups and resources exist.
-    pub scope: &'a ResourceId,
-    /// The segments behind the namespace, in the caller's spelling.
-    pub segments: &'a [&'a str],
-    /// `Null` where there is no body.
-    pub body: &'a Value,
-    /// The object id of who asks, where somebody judges tokens.
-    pub caller: Option<&'a str>,
-}
-
-/// Answers such a request; `None` where it is not this function's.
+/// Answers a request to what lies on something; `None` where it is not this function's.
 pub type Extends = fn(&mut AzureState, &Extension<'_>) -> Option<Result<Answer, Refusal>>;
 
 /// Refuses a request that would change something, by its method and by what it is about.
@@ -454,8 +378,6 @@ pub struct Provider {
     pub unlimited: &'static [&'static str],
     /// Which names new resources may have.
     pub names: &'static [NameRule],
-    /// What members of its documents hold.
-    pub members: &'static [Members],
     /// What older API versions do not show.
     pub since: &'static [Since],
     /// How long its operations typically take, the special before the general.
@@ -488,7 +410,6 @@ impl Provider {
             limits: &[],
             unlimited: &[],
             names: &[],
-            members: &[],
             since: &[],
             latencies: &[],
             envelope: &[],
@@ -530,14 +451,6 @@ pub trait Timetable: Any + Send {
 
     /// What was saved, taken up again.
     fn read(&self, saved: Value) -> Result<Box<dyn Timetable>, serde_json::Error>;
-}
-
-/// One act of an actor.
-pub struct Act {
-    /// From 1.
-    pub count: u64,
-    /// Drawn from the seed.
-    pub draw: u64,
 }
 
 /// Does an act, if it is one of those that the provider knows.

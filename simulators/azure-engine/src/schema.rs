@@ -12,99 +12,18 @@ const INVALID_JSON_REFERENCE_FORMAT: Code = Code::azures(400, "InvalidJsonRefere
 
 /// What a member holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub(super) enum Shape {
     /// True or false.
     Flag,
     /// A whole number.
     Number,
     /// A text.
     Text,
-    /// A reference (`{"id": …}`) to a resource of this type of the same namespace, such as `virtualNetworks/subnets`.
-    Refers(&'static str),
-}
-
-/// Members of documents that hold one shape.
-pub struct Members {
-    /// The full type, with wildcards.
-    pub(super) of: &'static str,
-    /// Where in the document; a step `*` is each item of a list.
-    below: &'static str,
-    /// With `/*`, each item of a list.
-    names: &'static [&'static str],
-    shape: Shape,
-}
-
-/// For tables.
-pub const fn members(
-    of: &'static str,
-    below: &'static str,
-    names: &'static [&'static str],
-    shape: Shape,
-) -> Members {
-    Members { of, below, names, shape }
-}
-
-impl Members {
-    /// Brings the members of a document into the shape.
-    pub(super) fn shape_document(&self, document: &mut Value, namespace: &str) -> Result<(), Refusal> {
-        self.visit(document, self.below, &mut String::new(), namespace)
-    }
-
-    /// Goes down `below` and shapes the members there; `path` is where `value` is.
-    fn visit(
-        &self,
-        value: &mut Value,
-        below: &str,
-        path: &mut String,
-        namespace: &str,
-    ) -> Result<(), Refusal> {
-        let length = path.len();
-        if below.is_empty() {
-            for name in self.names {
-                let each = name.strip_suffix("/*");
-                let Some(member) = member_mut(value, each.unwrap_or(name)) else { continue };
-                path.push('.');
-                path.push_str(each.unwrap_or(name));
-                match (each, member) {
-                    (None, member) => self.shape(member, path, namespace)?,
-                    (Some(_), Value::Array(items)) => {
-                        for item in items {
-                            self.shape(item, path, namespace)?;
-                        }
-                    }
-                    // Whoever reads the list reports what is no list.
-                    (Some(_), _) => {}
-                }
-                path.truncate(length);
-            }
-            return Ok(());
-        }
-        let (step, rest) = below.split_once('/').unwrap_or((below, ""));
-        if step != "*" {
-            let Some(inner) = member_mut(value, step) else { return Ok(()) };
-            path.push('.');
-            path.push_str(step);
-            self.visit(inner, rest, path, namespace)?;
-            path.truncate(length);
-            return Ok(());
-        }
-        for (at, item) in value.as_array_mut().into_iter().flatten().enumerate() {
-            path.push_str(&format!("[{at}]"));
-            self.visit(item, rest, path, namespace)?;
-            path.truncate(length);
-        }
-        Ok(())
-    }
-
-    fn shape(&self, value: &mut Value, path: &str, namespace: &str) -> Result<(), Refusal> {
-        shape(self.shape, value, path.trim_start_matches('.'), namespace)
-    }
 }
 
 /// Brings one value into a shape.
-pub(super) fn shape(wanted: Shape, value: &mut Value, path: &str, namespace: &str) -> Result<(), Refusal> {
+pub(super) fn shape(wanted: Shape, value: &mut Value, path: &str) -> Result<(), Refusal> {
     let what = match wanted {
-        Shape::Refers(expected) => return check_reference(value, namespace, expected, path),
         Shape::Flag => "boolean",
         Shape::Number => "integer",
         Shape::Text => "string",
@@ -125,16 +44,6 @@ pub(super) fn shape(wanted: Shape, value: &mut Value, path: &str, namespace: &st
         }
     }
     Ok(())
-}
-
-/// A member, however the client spelled its name.
-fn member_mut<'a>(value: &'a mut Value, name: &str) -> Option<&'a mut Value> {
-    let object = value.as_object_mut()?;
-    // Nearly always it is spelled as Azure spells it.
-    if object.contains_key(name) {
-        return object.get_mut(name);
-    }
-    object.iter_mut().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
 /// Whoever reads the reference reports what is no id at all.
@@ -174,14 +83,11 @@ pub(super) fn check_reference(
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Members, Shape};
+    use super::Shape;
 
-    fn shaped(shape: Shape, value: Value) -> Result<Value, String> {
-        let members = Members { of: "*", below: "properties/list/*", names: &["member"], shape };
-        let mut document = json!({ "properties": { "List": [{}, { "member": value }] } });
-        let done = members.visit(&mut document, members.below, &mut String::new(), "Microsoft.Network");
-        match done {
-            Ok(()) => Ok(document["properties"]["List"][1]["member"].take()),
+    fn shaped(wanted: Shape, mut value: Value) -> Result<Value, String> {
+        match super::shape(wanted, &mut value, "properties.list[1].member") {
+            Ok(()) => Ok(value),
             Err(refusal) => Err(format!("{refusal:?}")),
         }
     }
@@ -218,17 +124,19 @@ mod tests {
     #[test]
     fn a_reference_is_to_its_type_in_its_namespace() {
         let id = |tail: &str| json!({ "id": format!("/subscriptions/s/resourceGroups/g/providers/{tail}") });
-        let shape = Shape::Refers("virtualNetworks/subnets");
-        assert!(shaped(shape, id("microsoft.network/VirtualNetworks/n/Subnets/s")).is_ok());
+        let check = |value: Value| {
+            super::check_reference(&value, "Microsoft.Network", "virtualNetworks/subnets", "place")
+        };
+        assert!(check(id("microsoft.network/VirtualNetworks/n/Subnets/s")).is_ok());
         for wrong in [
             "Microsoft.Network/virtualNetworks/n",
             "Microsoft.Compute/virtualNetworks/n/subnets/s",
             "Microsoft.Network/routeTables/t",
         ] {
-            let said = shaped(shape, id(wrong)).expect_err(wrong);
+            let said = format!("{:?}", check(id(wrong)).expect_err(wrong));
             assert!(said.contains("InvalidJsonReferenceFormat") && said.contains(wrong), "{said}");
         }
         // Others tell what is wrong with these.
-        assert!(shaped(shape, json!({})).is_ok() && shaped(shape, json!({ "id": "x" })).is_ok());
+        assert!(check(json!({})).is_ok() && check(json!({ "id": "x" })).is_ok());
     }
 }

@@ -45,25 +45,6 @@ impl AzureState {
             _ => Ok(()),
         }
     }
-    /// Brings the members of a written document into the shapes that their provider declares.
-    ///
-    /// # Errors
-    /// Refuses a value that cannot stand for what its member holds, naming member and value.
-    pub(super) fn shape_members(&self, resource_type: &str, document: &mut Value) -> Result<(), Refusal> {
-        let Some(provider) = self.provider_of(resource_type) else {
-            return Ok(());
-        };
-        if document.get("properties").is_some_and(|properties| !properties.is_object()) {
-            return Err(Refusal::bad_format(
-                "Could not convert 'properties' to an object. Path 'properties'.",
-            ));
-        }
-        for members in provider.members.iter().filter(|members| matches(members.of, resource_type)) {
-            members.shape_document(document, provider.namespace)?;
-        }
-        Ok(())
-    }
-
     /// The document that a write comes to: what the client sent, put together with what is there where the provider does
     /// so, brought into the form that the tables say, and judged by its type.
     ///
@@ -79,9 +60,11 @@ impl AzureState {
             proposal.given = proposal.body.get("properties").cloned().unwrap_or_default();
             proposal.body = merged(&mut proposal);
         }
-        let mut body = Value::Object(std::mem::take(&mut proposal.body));
-        self.shape_members(protocol.resource_type, &mut body)?;
-        proposal.body = into_object(body);
+        if proposal.body.get("properties").is_some_and(|properties| !properties.is_object()) {
+            return Err(Refusal::bad_format(
+                "Could not convert 'properties' to an object. Path 'properties'.",
+            ));
+        }
         self.apply_members(resource_type, &mut proposal)?;
         let mut stored = resource_type.write(self, proposal)?;
         if let (false, Some(Value::Object(properties))) = (self.outside.listens, stored.get_mut("properties"))

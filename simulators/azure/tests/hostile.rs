@@ -35,6 +35,13 @@ async fn raw(
     (status, serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
+const TENANT: &str = "72f988bf-0000-4000-8000-000000000001";
+const READER: &str = "acdd72a7-3385-48ef-bd42-f606fba81ae7";
+
+fn in_group(namespace: &str, kind: &str, name: &str) -> ResourceId {
+    ResourceId::group(common::SUBSCRIPTION, common::GROUP).resource(namespace, kind, name)
+}
+
 fn ip() -> String {
     format!("{}?api-version=2025-05-01", network_id("publicIPAddresses/a"))
 }
@@ -202,17 +209,99 @@ async fn members_of_the_wrong_type_never_break_it() {
     let network = network_id("virtualNetworks/net");
     client.create(&balancer, load_balancer(&balancer, &address, &[80, 443])).await;
     client.create(&set, scale_set(2, &subnet, &[balancer.child("backendAddressPools", "p")])).await;
+    let global = json!({ "location": "global" });
+    for (id, body) in [
+        (network_id("privateDnsZones/kept.example.org"), global.clone()),
+        (network_id("dnsZones/kept.example.org"), global),
+        (compute_id("galleries/kept"), json!({ "location": "eastus" })),
+        (
+            in_group("Microsoft.ContainerService", "managedClusters", "kept"),
+            json!({ "location": "eastus", "identity": { "type": "SystemAssigned" }, "properties": {
+                "dnsPrefix": "k", "agentPoolProfiles": [{ "name": "system", "mode": "System", "count": 1 }] } }),
+        ),
+    ] {
+        client.put(&id, body).await;
+        assert!(client.azure.document(&id).is_some(), "{id}");
+    }
     let documents = [
         (balancer.clone(), load_balancer(&balancer, &address, &[80, 443])),
-        (set, scale_set(2, &subnet, &[balancer.child("backendAddressPools", "p")])),
+        (set.clone(), scale_set(2, &subnet, &[balancer.child("backendAddressPools", "p")])),
         (network.clone(), client.get(&network).await.body),
         (network_id("publicIPAddresses/second"), public_ip()),
         (
-            ResourceId::group(common::SUBSCRIPTION, common::GROUP).resource(
-                "Microsoft.Storage",
-                "storageAccounts",
-                "acct1",
-            ),
+            in_group("Microsoft.ContainerService", "managedClusters", "c"),
+            json!({
+                "location": "eastus", "identity": { "type": "SystemAssigned" }, "sku": { "name": "Base", "tier": "Free" },
+                "properties": {
+                    "dnsPrefix": "c", "kubernetesVersion": "1.31", "disableLocalAccounts": false,
+                    "agentPoolProfiles": [{
+                        "name": "system", "mode": "System", "count": 1, "vmSize": "Standard_D2s_v3",
+                        "kubeletDiskType": "OS", "nodeTaints": ["a=b:NoSchedule"], "nodeLabels": { "a": "b" },
+                        "upgradeSettings": { "maxSurge": "1" }, "vnetSubnetID": subnet,
+                    }],
+                    "networkProfile": {
+                        "networkPlugin": "azure", "outboundType": "managedNATGateway", "podCidr": "10.244.0.0/16",
+                        "natGatewayProfile": { "managedOutboundIPProfile": { "count": 1 }, "idleTimeoutInMinutes": 4 },
+                    },
+                    "apiServerAccessProfile": { "enablePrivateCluster": true, "privateDNSZone": "system" },
+                    "podIdentityProfile": { "enabled": false },
+                },
+            }),
+        ),
+        (
+            in_group("Microsoft.ContainerService", "managedClusters", "kept").child("agentPools", "user"),
+            json!({ "properties": {
+                "count": 1, "minCount": 1, "maxCount": 2, "enableAutoScaling": true, "vmSize": "Standard_D2s_v3",
+                "scaleSetPriority": "Spot", "securityProfile": { "sshAccess": "LocalUser" },
+            } }),
+        ),
+        (
+            in_group("Microsoft.KeyVault", "vaults", "kept1"),
+            json!({ "location": "eastus", "properties": {
+                "tenantId": TENANT, "sku": { "family": "A", "name": "standard" },
+                "accessPolicies": [{ "tenantId": TENANT, "objectId": TENANT, "permissions": { "secrets": ["get"] } }],
+                "networkAcls": { "defaultAction": "Deny", "ipRules": [{ "value": "192.0.2.1" }],
+                    "virtualNetworkRules": [{ "id": subnet }] },
+            } }),
+        ),
+        (network_id("privateDnsZones/kept.example.org"), json!({ "location": "global", "properties": {} })),
+        (
+            network_id("privateDnsZones/kept.example.org").child("A", "a"),
+            json!({ "properties": { "ttl": 300, "aRecords": [{ "ipv4Address": "10.0.0.1" }], "metadata": { "a": "b" } } }),
+        ),
+        (
+            network_id("privateDnsZones/kept.example.org").child("virtualNetworkLinks", "l"),
+            json!({ "location": "global", "properties": { "virtualNetwork": { "id": network }, "registrationEnabled": false } }),
+        ),
+        (
+            network_id("dnsZones/kept.example.org").child("SRV", "s"),
+            json!({ "properties": { "TTL": 300, "SRVRecords": [{ "priority": 1, "weight": 1, "port": 1, "target": "t" }] } }),
+        ),
+        (
+            in_group("Microsoft.ContainerRegistry", "registries", "registry1"),
+            json!({ "location": "eastus", "sku": { "name": "Premium" }, "properties": {
+                "adminUserEnabled": true, "networkRuleSet": { "defaultAction": "Deny", "ipRules": [{ "value": "192.0.2.1" }] },
+                "policies": { "retentionPolicy": { "days": 7, "status": "enabled" } },
+            } }),
+        ),
+        (
+            set.resource("Microsoft.Authorization", "roleAssignments", TENANT),
+            json!({ "properties": {
+                "roleDefinitionId": format!("/providers/Microsoft.Authorization/roleDefinitions/{READER}"),
+                "principalId": TENANT, "principalType": "User", "condition": "a", "conditionVersion": "2.0",
+            } }),
+        ),
+        (
+            address.resource("Microsoft.Authorization", "locks", "l"),
+            json!({ "properties": { "level": "CanNotDelete", "notes": "n", "owners": [{ "applicationId": "a" }] } }),
+        ),
+        (
+            compute_id("galleries/kept").child("images", "i"),
+            json!({ "location": "eastus", "properties": { "osType": "Linux",
+                "identifier": { "publisher": "p", "offer": "o", "sku": "s" }, "recommended": { "vCPUs": { "min": 1 } } } }),
+        ),
+        (
+            in_group("Microsoft.Storage", "storageAccounts", "acct1"),
             json!({
                 "location": "eastus", "kind": "StorageV2", "sku": { "name": "Standard_LRS", "tier": "Standard" },
                 "properties": {

@@ -239,3 +239,42 @@ async fn prefixes_of_one_security_rule_are_apart_of_one_family_and_no_tags() {
     let shown = client.create(&group, with(json!(["10.0.0.0/9", "10.128.0.0/9", "192.0.2.1"]))).await;
     assert_eq!(shown["properties"]["securityRules"][0]["properties"]["destinationPortRange"], "443");
 }
+
+#[tokio::test(start_paused = true)]
+async fn each_provider_says_in_its_own_way_what_it_cannot_read() {
+    let client = Client::with_group(Options::default()).await;
+    let group = ResourceId::parse(&group_path()).unwrap();
+    let cluster = group.resource("Microsoft.ContainerService", "managedClusters", "c");
+    let system = json!({ "name": "system", "mode": "System", "count": 1 });
+    let made = json!({ "location": "eastus", "identity": { "type": "SystemAssigned" },
+        "properties": { "dnsPrefix": "c", "agentPoolProfiles": [system] } });
+    client.create(&cluster, made).await;
+    let zone = network_id("privateDnsZones/a.example.org");
+    client.put(&zone, json!({ "location": "global" })).await;
+    let vault = group.resource("Microsoft.KeyVault", "vaults", "vault1");
+    let registry = group.resource("Microsoft.ContainerRegistry", "registries", "registry1");
+    let account = group.resource("Microsoft.Storage", "storageAccounts", "account1");
+    let lock = cluster.resource("Microsoft.Authorization", "locks", "l");
+    let (plan, host) = (network_id("ddosProtectionPlans/p"), compute_id("hostGroups/h"));
+    let of = |properties: Value| json!({ "location": "eastus", "properties": properties });
+    // No source shows what these say.
+    const ANY: &str = "";
+    for (id, body, code) in [
+        (cluster.child("agentPools", "user"), of(json!({ "count": "many" })), "BadRequest"),
+        (cluster.child("agentPools", "user"), of(json!({ "osType": "Plan 9" })), "InvalidParameter"),
+        (cluster.clone(), of(json!({ "dnsPrefix": ["c"] })), "BadRequest"),
+        (vault.clone(), of(json!({ "enablePurgeProtection": "perhaps" })), ANY),
+        (vault, of(json!([])), ANY),
+        (zone.child("A", "a"), json!({ "properties": { "ttl": "long" } }), ANY),
+        (registry, of(json!({ "adminUserEnabled": {} })), ANY),
+        (account, of(json!({ "accessTier": 7 })), ANY),
+        (lock.clone(), json!({ "properties": { "level": "Ajar" } }), ANY),
+        (lock, json!({ "properties": {} }), ANY),
+        (plan, of(json!("x")), "InvalidRequestFormat"),
+        (host, of(json!({ "platformFaultDomainCount": "few" })), "BadRequest"),
+    ] {
+        let reply = client.put(&id, body.clone()).await;
+        let said = reply.body["error"]["code"].as_str().unwrap_or_default();
+        assert!(reply.status == 400 && (code == ANY || said == code), "{id} {body}: {}", reply.body);
+    }
+}

@@ -248,7 +248,7 @@ impl Walk<'_> {
     }
 
     fn shape(&self, member: &Member, wanted: Shape, value: &mut Value) -> Result<(), Refusal> {
-        let read = shape(wanted, value, &self.path, self.namespace);
+        let read = shape(wanted, value, &self.path);
         if read.is_err() && member.secret {
             return Err(Refusal::bad_format(format!("Could not read the value at path '{}'.", self.path)));
         }

@@ -25,7 +25,7 @@ const PROTOCOL: Protocol = Protocol {
 };
 
 static MEMBERS: [Member; 3] = [
-    Member::new("level", Word(&["NotSpecified", "CanNotDelete", READ_ONLY], true)).required(),
+    Member::new("level", Word(&["NotSpecified", "CanNotDelete", READ_ONLY], false)).required(),
     Member::new("notes", Text),
     Member::new("owners", Anything),
 ];

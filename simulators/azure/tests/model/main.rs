@@ -149,7 +149,8 @@ async fn take(client: &Client, act: &Act) {
         Verb::PutChild => {
             let Some((collection, body)) = child else { return };
             let name = choices.pick(&["a", "b", "p", "q"]);
-            let body = json!({ "properties": body(&mut choices, &id) });
+            let body = body(&mut choices, &id);
+            let body = if body.get("properties").is_some() { body } else { json!({ "properties": body }) };
             send(client, "PUT", &format!("{id}/{collection}/{name}"), subject.version, Some(body), None)
                 .await;
         }
@@ -202,6 +203,8 @@ async fn run(acts: &[Act], seed: u64, faults: Vec<Fault>, check: bool) -> Azure 
         }
     }
     tokio::time::sleep(Duration::from_secs(3_600)).await;
+    // What operations have begun ends when somebody asks: here, while time is the runtime's.
+    client.azure.running_operations();
     client.azure
 }
 
@@ -210,7 +213,11 @@ fn ended(azure: &Azure) {
     assert_eq!(azure.running_operations(), 0, "every operation ends");
     for document in azure.documents() {
         let state = document["properties"]["provisioningState"].as_str();
-        assert!(matches!(state, Some("Succeeded") | None), "{} is {state:?}", document["id"]);
+        // Clusters are accepted before their scale sets, for which a subnet may be too small, are made.
+        let may_fail =
+            document["type"].as_str().unwrap_or_default().starts_with("Microsoft.ContainerService/");
+        let well = matches!(state, Some("Succeeded") | None) || may_fail && state == Some("Failed");
+        assert!(well, "{} is {state:?}", document["id"]);
     }
     invariants::check(azure);
 }
@@ -243,7 +250,7 @@ proptest! {
 /// The universe is rich enough: most types come to exist, so that the properties above say something.
 #[test]
 fn the_random_workload_reaches_every_type() {
-    let acts = long_workload(4_000);
+    let acts = long_workload(12_000);
     let azure = in_paused_time(run(&acts, 1, Vec::new(), false));
     let journal = azure.journal();
     for subject in &SUBJECTS {

@@ -56,11 +56,12 @@ pub struct Subject {
 
 const NETWORK: &str = "Microsoft.Network";
 const COMPUTE: &str = "Microsoft.Compute";
+const AUTHORIZATION: &str = "Microsoft.Authorization";
 const N: &str = "2025-05-01";
 const C: &str = "2025-04-01";
 const D: &str = "2025-01-02";
 
-pub const SUBJECTS: [Subject; 18] = [
+pub const SUBJECTS: [Subject; 30] = [
     network("virtualNetworks", virtual_network, &[("subnets", subnet)]),
     network("networkSecurityGroups", security_group, &[("securityRules", security_rule)]),
     network("applicationSecurityGroups", plain, &[]),
@@ -108,7 +109,65 @@ pub const SUBJECTS: [Subject; 18] = [
         children: &[],
         actions: &[("listKeys", ""), ("regenerateKey", r#"{"keyName":"key1"}"#)],
     },
+    Subject {
+        namespace: "Microsoft.ContainerService",
+        collection: "managedClusters",
+        version: "2025-08-01",
+        body: cluster,
+        children: &[("agentPools", agent_pool)],
+        actions: &[
+            ("stop", ""),
+            ("start", ""),
+            ("rotateClusterCertificates", ""),
+            ("listClusterUserCredential", ""),
+        ],
+    },
+    Subject {
+        namespace: "Microsoft.KeyVault",
+        collection: "vaults",
+        version: "2023-07-01",
+        body: vault,
+        children: &[("secrets", secret)],
+        actions: &[],
+    },
+    zones(
+        "privateDnsZones",
+        "2020-06-01",
+        &[("A", addresses), ("CNAME", alias), ("virtualNetworkLinks", link)],
+    ),
+    zones("dnsZones", "2018-05-01", &[("A", addresses), ("CNAME", alias)]),
+    Subject {
+        namespace: "Microsoft.ContainerRegistry",
+        collection: "registries",
+        version: "2023-07-01",
+        body: registry,
+        children: &[],
+        actions: &[("listCredentials", ""), ("regenerateCredential", r#"{"name":"password"}"#)],
+    },
+    compute("proximityPlacementGroups", C, plain, &[]),
+    Subject {
+        namespace: COMPUTE,
+        collection: "galleries",
+        version: "2024-03-03",
+        body: plain,
+        children: &[("images", gallery_image)],
+        actions: &[],
+    },
+    compute("hostGroups", C, host_group, &[]),
+    network("ddosProtectionPlans", plain, &[]),
+    network("ipGroups", ip_group, &[]),
+    extension("roleAssignments", "2022-04-01", role_assignment),
+    extension("locks", "2020-05-01", lock),
 ];
+
+const fn zones(collection: &'static str, version: &'static str, children: Children) -> Subject {
+    Subject { namespace: NETWORK, collection, version, body: zone, children, actions: &[] }
+}
+
+/// What lies on other resources.
+const fn extension(collection: &'static str, version: &'static str, body: Body) -> Subject {
+    Subject { namespace: AUTHORIZATION, collection, version, body, children: &[], actions: &[] }
+}
 
 const fn network(collection: &'static str, body: Body, children: Children) -> Subject {
     Subject { namespace: NETWORK, collection, version: N, body, children, actions: &[] }
@@ -129,7 +188,19 @@ impl Subject {
         let group = if choices.once_in(12) { GROUPS[1] } else { GROUPS[0] };
         // The first name comes up most often, so that what refers to others finds them.
         let number = if choices.once_in(3) { choices.below(NAMES) } else { 0 };
-        let name = format!("{}{number}", self.collection.get(..3).unwrap_or("x"));
+        let name = match self.collection {
+            "privateDnsZones" | "dnsZones" => {
+                format!("{}{number}.example.org", self.collection.to_lowercase())
+            }
+            "registries" => format!("registry{number}"),
+            "roleAssignments" => format!("00000000-0000-4000-8000-00000000000{number}"),
+            _ => format!("{}{number}", self.collection.get(..3).unwrap_or("x")),
+        };
+        if self.namespace == AUTHORIZATION {
+            let scope =
+                choices.pick(&["virtualNetworks", "managedClusters", "vaults", "registries", "disks"]);
+            return some(choices, scope).resource(self.namespace, self.collection, &name);
+        }
         ResourceId::group(SUBSCRIPTION, group).resource(self.namespace, self.collection, &name)
     }
 }
@@ -142,6 +213,134 @@ fn some(choices: &mut Choices, collection: &str) -> ResourceId {
         .find(|subject| subject.collection == collection && !of_another_type)
         .unwrap_or(&SUBJECTS[0]);
     subject.id(choices)
+}
+
+fn cluster(choices: &mut Choices, id: &ResourceId) -> Value {
+    let count = 1 + choices.below(2);
+    let mut pool = agent_pool(choices, id);
+    pool["name"] = json!("system");
+    pool["mode"] = json!(choices.pick(&["System", "System", "System", "User"]));
+    pool["count"] = json!(count);
+    let outbound = choices.pick(&["loadBalancer", "loadBalancer", "managedNATGateway", "none"]);
+    let mut properties = json!({
+        "dnsPrefix": "c",
+        "agentPoolProfiles": [pool],
+        "networkProfile": {
+            "networkPlugin": choices.pick(&["azure", "azure", "kubenet", "pigeons"]),
+            "outboundType": outbound,
+        },
+    });
+    if choices.once_in(4) {
+        properties["apiServerAccessProfile"] = json!({ "enablePrivateCluster": true });
+    }
+    let mut body = with(properties, choices);
+    body["identity"] = json!({ "type": "SystemAssigned" });
+    body
+}
+
+fn agent_pool(choices: &mut Choices, _id: &ResourceId) -> Value {
+    let mut properties = json!({
+        "count": choices.below(3),
+        "vmSize": choices.pick(&["Standard_D2s_v3", "Standard_D4s_v5"]),
+        "mode": choices.pick(&["User", "User", "System"]),
+    });
+    if choices.once_in(3) {
+        properties["vnetSubnetID"] = some_subnet(choices)["id"].clone();
+    }
+    if choices.once_in(6) {
+        properties["kubeletDiskType"] = json!("Temporary");
+    }
+    properties
+}
+
+fn vault(choices: &mut Choices, _id: &ResourceId) -> Value {
+    let mut properties = json!({
+        "tenantId": "72f988bf-0000-4000-8000-000000000001",
+        "sku": { "family": "A", "name": choices.pick(&["standard", "premium", "paper"]) },
+        "accessPolicies": [],
+    });
+    if choices.once_in(3) {
+        properties["createMode"] = json!("recover");
+    }
+    if choices.once_in(3) {
+        let subnet = some_subnet(choices);
+        properties["networkAcls"] = json!({ "defaultAction": "Deny", "virtualNetworkRules": [subnet] });
+    }
+    with(properties, choices)
+}
+
+fn secret(choices: &mut Choices, _id: &ResourceId) -> Value {
+    json!({ "value": choices.below(9).to_string() })
+}
+
+fn zone(_choices: &mut Choices, _id: &ResourceId) -> Value {
+    json!({ "location": "global" })
+}
+
+fn addresses(choices: &mut Choices, id: &ResourceId) -> Value {
+    let host = choices.below(300);
+    record_set(id, json!([{ "ipv4Address": format!("10.1.0.{host}") }]), "ARecords")
+}
+
+fn alias(choices: &mut Choices, id: &ResourceId) -> Value {
+    let name = choices.pick(&["example.com", "not a name"]);
+    record_set(id, json!({ "cname": name }), "CNAMERecord")
+}
+
+/// Private zones spell members of records otherwise than public ones.
+fn record_set(id: &ResourceId, records: Value, member: &str) -> Value {
+    let private = id.resource_type().ends_with("privateDnsZones");
+    let (time, member) = match private {
+        true => ("ttl", format!("{}{}", member[..1].to_lowercase(), &member[1..]).replace("cNAME", "cname")),
+        false => ("TTL", member.to_owned()),
+    };
+    json!({ time: 300, member: records })
+}
+
+fn link(choices: &mut Choices, _id: &ResourceId) -> Value {
+    let network = reference(choices, "virtualNetworks");
+    json!({
+        "location": "global",
+        "properties": { "virtualNetwork": network, "registrationEnabled": choices.once_in(4) },
+    })
+}
+
+fn registry(choices: &mut Choices, _id: &ResourceId) -> Value {
+    let mut body = with(json!({ "adminUserEnabled": choices.once_in(2) }), choices);
+    body["sku"] = json!({ "name": choices.pick(&["Basic", "Standard", "Premium", "Royal"]) });
+    body
+}
+
+fn gallery_image(choices: &mut Choices, _id: &ResourceId) -> Value {
+    let system = choices.pick(&["Linux", "Windows", "Plan 9"]);
+    json!({
+        "location": "eastus",
+        "properties": { "osType": system, "identifier": { "publisher": "p", "offer": "o", "sku": "s" } },
+    })
+}
+
+fn host_group(choices: &mut Choices, _id: &ResourceId) -> Value {
+    with(json!({ "platformFaultDomainCount": 1 + choices.below(4) }), choices)
+}
+
+fn ip_group(choices: &mut Choices, _id: &ResourceId) -> Value {
+    with(json!({ "ipAddresses": [choices.pick(&["10.0.0.0/8", "10.0.0.1-10.0.0.9", "somewhere"])] }), choices)
+}
+
+fn role_assignment(choices: &mut Choices, id: &ResourceId) -> Value {
+    let role =
+        choices.pick(&["acdd72a7-3385-48ef-bd42-f606fba81ae7", "00000000-0000-0000-0000-00000000beef"]);
+    let role =
+        ResourceId::subscription(id.subscription_id()).resource(AUTHORIZATION, "roleDefinitions", role);
+    json!({ "properties": {
+        "roleDefinitionId": role,
+        "principalId": format!("10000000-0000-4000-8000-00000000000{}", choices.below(4)),
+        "principalType": "ServicePrincipal",
+    } })
+}
+
+fn lock(choices: &mut Choices, _id: &ResourceId) -> Value {
+    json!({ "properties": { "level": choices.pick(&["CanNotDelete", "ReadOnly", "Ajar", "Ajar", "Ajar", "Ajar"]) } })
 }
 
 fn storage_account(choices: &mut Choices, _id: &ResourceId) -> Value {
@@ -214,7 +413,11 @@ fn virtual_network(choices: &mut Choices, id: &ResourceId) -> Value {
         .map(|name| json!({ "name": name, "properties": subnet(choices, id) }))
         .collect();
     let space = choices.pick(&["10.1.0.0/16", "10.1.0.0/16", "10.1.0.0/22", "nonsense"]);
-    with(json!({ "addressSpace": { "addressPrefixes": [space] }, "subnets": subnets }), choices)
+    let mut properties = json!({ "addressSpace": { "addressPrefixes": [space] }, "subnets": subnets });
+    if choices.once_in(8) {
+        properties["ddosProtectionPlan"] = reference(choices, "ddosProtectionPlans");
+    }
+    with(properties, choices)
 }
 
 fn security_rule(choices: &mut Choices, _id: &ResourceId) -> Value {
@@ -449,6 +652,9 @@ fn machine(choices: &mut Choices, _id: &ResourceId) -> Value {
     });
     if choices.once_in(4) {
         properties["availabilitySet"] = reference(choices, "availabilitySets");
+    }
+    if choices.once_in(6) {
+        properties["proximityPlacementGroup"] = reference(choices, "proximityPlacementGroups");
     }
     with(properties, choices)
 }

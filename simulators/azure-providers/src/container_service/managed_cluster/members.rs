@@ -1,7 +1,7 @@
 //! What the members of a cluster's `properties` hold (Azure REST reference, "Managed Clusters"), and which of them are
 //! chosen once.
 
-use azure_engine::member_table::Holds::{Anything, Derived, Flag, Word};
+use azure_engine::member_table::Holds::{Anything, Derived, Flag, Text, Word};
 use azure_engine::member_table::Member;
 
 pub(super) static MEMBERS: [Member; 52] = [
@@ -18,24 +18,24 @@ pub(super) static MEMBERS: [Member; 52] = [
     Member::new("creationData", Anything),
     Member::new("currentKubernetesVersion", Derived),
     Member::new("disableLocalAccounts", Flag),
-    Member::new("diskEncryptionSetID", Anything),
-    Member::new("dnsPrefix", Anything),
+    Member::new("diskEncryptionSetID", Text),
+    Member::new("dnsPrefix", Text),
     Member::new("eTag", Derived),
     Member::new("enableNamespaceResources", Flag),
     Member::new("enablePodSecurityPolicy", Flag),
     Member::new("enableRBAC", Flag),
     Member::new("fqdn", Derived),
-    Member::new("fqdnSubdomain", Anything),
+    Member::new("fqdnSubdomain", Text),
     Member::new("httpProxyConfig", Anything),
     Member::new("identityProfile", Anything),
     Member::new("ingressProfile", Anything),
-    Member::new("kubernetesVersion", Anything),
+    Member::new("kubernetesVersion", Text),
     Member::new("linuxProfile", Anything),
     Member::new("maxAgentPools", Derived),
     Member::new("metricsProfile", Anything),
     Member::new("networkProfile", Anything),
     Member::new("nodeProvisioningProfile", Anything),
-    Member::new("nodeResourceGroup", Anything),
+    Member::new("nodeResourceGroup", Text),
     Member::new("nodeResourceGroupProfile", Anything),
     Member::new("oidcIssuerProfile", Anything),
     Member::new("podIdentityProfile", Anything),

@@ -74,7 +74,7 @@ static MEMBERS: [Member; 17] = [
 ];
 
 static DDOS_SETTINGS: [Member; 2] = [
-    Member::new("ddosProtectionPlan", Names("ddosProtectionPlans")),
+    Member::new("ddosProtectionPlan", Uses("ddosProtectionPlans")),
     Member::new("protectionMode", Word(&["VirtualNetworkInherited", "Enabled", "Disabled"], true)),
 ];
 

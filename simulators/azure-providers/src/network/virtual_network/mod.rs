@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use crate::network::shared::codes::{ADDRESS_FORMAT, PREFIX_FORMAT};
 use crate::network::shared::{addresses::prefixes_of, children::each_child, protocol::protocol};
-use azure_engine::document::{self, fill, into_object, items, name, stored_reference, take_properties};
+use azure_engine::document::{self, fill, into_object, items, name, take_properties};
 use azure_engine::error::{Code, Refusal};
 use azure_engine::member_table::Holds::{
-    Anything, Children, Derived, Flag, Guid, Names, Number, Object, Texts, Word,
+    Anything, Children, Derived, Flag, Guid, Number, Object, Texts, Uses, Word,
 };
 use azure_engine::member_table::Member;
 use azure_engine::provider::{
@@ -32,7 +32,7 @@ const PREFIXES_OVERLAP: Code = Code::ours(400, "VnetAddressPrefixesOverlap");
 static MEMBERS: [Member; 16] = [
     Member::new("addressSpace", Anything),
     Member::new("bgpCommunities", Anything),
-    Member::new("ddosProtectionPlan", Names("ddosProtectionPlans")),
+    Member::new("ddosProtectionPlan", Uses("ddosProtectionPlans")),
     Member::new("defaultPublicNatGateway", Derived),
     Member::new("dhcpOptions", Object(&DHCP_OPTIONS)),
     Member::new("enableDdosProtection", Flag).or_flag(false),
@@ -80,7 +80,7 @@ impl ResourceType for VirtualNetworks {
     fn write(&self, azure: &AzureState, mut proposal: Proposal<'_>) -> Result<Value, Refusal> {
         let id = proposal.id;
         let mut properties = take_properties(&mut proposal.body);
-        check_options(azure, id, &properties)?;
+        check_options(id, &properties)?;
         let space = address_space(id, properties.get("addressSpace"))?;
         if properties.contains_key(peering::COLLECTION) {
             peering::check_all(azure, &proposal, &space, &mut properties)?;
@@ -187,11 +187,7 @@ fn address_space(id: &ResourceId, space: Option<&Value>) -> Result<Vec<IpNet>, R
 }
 
 /// What a network has beside addresses.
-fn check_options(azure: &AzureState, id: &ResourceId, properties: &document::Object) -> Result<(), Refusal> {
-    let plan = properties.get("ddosProtectionPlan").and_then(|plan| stored_reference(plan, "id"));
-    if let Some(plan) = plan.filter(|plan| azure.store.get(plan).is_none()) {
-        return Err(Refusal::invalid_reference(&plan, id));
-    }
+fn check_options(id: &ResourceId, properties: &document::Object) -> Result<(), Refusal> {
     let servers = properties.get("dhcpOptions").map_or(&[][..], |options| items(options, "dnsServers"));
     for server in servers.iter().filter_map(Value::as_str) {
         ADDRESS_FORMAT.details_when(
