@@ -3,18 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arm::{Credential, Transport};
+use arm::Credential;
 use azure_simulator::{Azure, Budgets, LatencyProfile};
 use azure_types::ResourceId;
 use kube::Client;
 use kubernetes_simulator::Kubernetes;
 use serde_json::{Value, json};
+use testkit::KillSwitch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000123";
 pub const NAMESPACE: &str = "default";
+/// How often a test looks.
+const LOOK: Duration = Duration::from_millis(500);
 
 const SSH_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
 
@@ -58,7 +61,7 @@ impl World {
     }
 
     pub fn with(latency: LatencyProfile, seed: u64) -> Self {
-        if std::env::var_os("CERULEAN_LOG").is_some() {
+        if std::env::var_os("CERULEAN_LOG").is_some_and(|it| it == "1") {
             let _ = tracing_subscriber::fmt()
                 .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
                 .try_init();
@@ -90,11 +93,15 @@ impl World {
     }
 
     pub fn start(&mut self) {
+        self.start_with(&KillSwitch::never());
+    }
+
+    pub fn start_with(&mut self, switch: &KillSwitch) {
         let stop = CancellationToken::new();
         let client = Client::new(self.kubernetes.router(), "default");
         let since = Duration::try_from(self.kubernetes.now().as_duration()).unwrap();
         let clock = arm::Clock::following_tokio(since);
-        let transport = Transport::in_process(self.azure.router());
+        let transport = switch.transport(&self.azure);
         let azure = capz::Azure::new(transport, clock.clone(), self.settings.clone())
             .with_credentials(Box::new(|_, _| Ok(Credential::fixed("token"))));
         let (settings, token) = (self.settings.clone(), stop.clone());
@@ -227,7 +234,7 @@ impl World {
                     Value::from(machines)
                 );
             }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokio::time::sleep(LOOK).await;
         }
         begin.elapsed()
     }
