@@ -13,3 +13,4 @@ mod manager;
 mod place;
 mod real;
 mod simulated;
+mod templates;

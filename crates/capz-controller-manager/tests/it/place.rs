@@ -44,6 +44,13 @@ impl Place {
         Ok(serde_json::to_value(made).unwrap())
     }
 
+    /// Applies an object at the server, which must know each member.
+    pub async fn apply(&self, object: Value) -> Result<Value, kube::Error> {
+        let parameters = PatchParams::apply("test").force().validation_strict();
+        let made = api(&self.0, &object).patch(name(&object), &parameters, &Patch::Apply(&object)).await?;
+        Ok(serde_json::to_value(made).unwrap())
+    }
+
     /// Changes members of an object; it is named by kind, namespace and name.
     pub async fn merge(&self, object: Value) -> Result<Value, kube::Error> {
         let changed = api(&self.0, &object)

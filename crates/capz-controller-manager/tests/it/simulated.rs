@@ -14,15 +14,15 @@ use tokio_util::sync::CancellationToken;
 use super::manager::{Manager, write_certificate};
 use super::place::{Place, cluster, core, infrastructure, refusal};
 
-struct World {
-    place: Place,
-    manager: Manager,
-    folder: TempDir,
-    _stop: tokio_util::sync::DropGuard,
+pub struct World {
+    pub place: Place,
+    pub manager: Manager,
+    pub folder: TempDir,
+    pub _stop: tokio_util::sync::DropGuard,
 }
 
 /// A simulated Kubernetes whose Service leads to a running manager.
-async fn world(more: &[&str]) -> World {
+pub async fn world(more: &[&str]) -> World {
     arm::install_crypto_provider();
     let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
     let kubernetes = Kubernetes::new(Options::default());

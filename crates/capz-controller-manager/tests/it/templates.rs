@@ -1,0 +1,161 @@
+//! Every template of `deploy/capz/templates`, with its variables filled in, is taken: by the schemas, which know each member,
+//! and by the webhooks.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::simulated::{World, world};
+
+/// What people say of their cluster; all else has defaults.
+const VARIABLES: [(&str, &str); 16] = [
+    ("APISERVER_LB_DNS_SUFFIX", "suffix"),
+    ("AZURE_CLIENT_ID", "00000000-0000-0000-0000-000000000001"),
+    ("AZURE_CLIENT_ID_USER_ASSIGNED_IDENTITY", "00000000-0000-0000-0000-000000000002"),
+    ("AZURE_CLUSTER_IDENTITY_SECRET_NAME", "secret"),
+    ("AZURE_CONTROL_PLANE_MACHINE_TYPE", "Standard_D2s_v3"),
+    ("AZURE_EXTENDEDLOCATION_NAME", "edge"),
+    ("AZURE_EXTENDEDLOCATION_TYPE", "EdgeZone"),
+    ("AZURE_LOCATION", "westeurope"),
+    ("AZURE_NODE_MACHINE_TYPE", "Standard_D2s_v3"),
+    ("AZURE_SERVER_APP_ID", "00000000-0000-0000-0000-000000000003"),
+    ("AZURE_SUBSCRIPTION_ID", "00000000-0000-0000-0000-000000000004"),
+    ("AZURE_TENANT_ID", "00000000-0000-0000-0000-000000000005"),
+    ("CLUSTER_CLASS_NAME", "class"),
+    ("FLATCAR_VERSION", "4152.2.0"),
+    ("KUBERNETES_VERSION", "v1.33.1"),
+    // What the flavor flatcar-sysext has no default for.
+    ("WORKER_MACHINE_COUNT", "3"),
+];
+
+/// Fills variables in as clusterctl does: `${A}`, `${A:=default}`, `${A:-default}` and `${A%.*}`, with variables in defaults.
+fn substituted(text: &str, variables: &BTreeMap<&str, String>) -> String {
+    let Some((before, rest)) = text.split_once("${") else { return text.to_owned() };
+    let mut depth = 1;
+    let end = rest.char_indices().find_map(|(at, c)| {
+        let opens = rest[at..].starts_with("${");
+        depth += i32::from(opens) - i32::from(c == '}');
+        (depth == 0).then_some(at)
+    });
+    let (expression, after) = rest.split_at(end.expect("a variable has an end"));
+    let name = expression.split([':', '%']).next().unwrap();
+    let value = variables.get(name).cloned();
+    let value = match expression.strip_prefix(name).unwrap() {
+        "" => value.unwrap_or_else(|| panic!("{name} has no default and is none of the variables")),
+        "%.*" => value.unwrap().rsplit_once('.').unwrap().0.to_owned(),
+        default => {
+            let default = default.strip_prefix(":=").or_else(|| default.strip_prefix(":-")).unwrap();
+            value.unwrap_or_else(|| substituted(default, variables))
+        }
+    };
+    format!("{before}{value}{}", substituted(&after[1..], variables))
+}
+
+fn files() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/capz/templates");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let name = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
+    files.iter().map(|path| (name(path), std::fs::read_to_string(path).unwrap())).collect()
+}
+
+/// A cluster whose Kubernetes is as it is, and that is called like its template.
+fn objects(template: &str, cluster: &str) -> Vec<Value> {
+    let mut variables: BTreeMap<&str, String> =
+        VARIABLES.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    variables.insert("CLUSTER_NAME", cluster.to_owned());
+    variables.insert("CLUSTER_IDENTITY_NAME", cluster.to_owned());
+    serde_saphyr::from_multiple(&substituted(template, &variables)).unwrap()
+}
+
+#[test]
+fn variables_are_filled_in_as_clusterctl_fills_them_in() {
+    let variables = BTreeMap::from([("A", "x".to_owned()), ("V", "v1.2.3".to_owned())]);
+    for (text, filled) in [
+        ("a ${A} b", "a x b"),
+        ("${B:=${A}-vnet}.", "x-vnet."),
+        ("${A:=y}${B:-y}", "xy"),
+        ("${V%.*}", "v1.2"),
+        ("${B:=\"\"}", "\"\""),
+        ("$(curl)", "$(curl)"),
+    ] {
+        assert_eq!(substituted(text, &variables), filled, "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_template_is_taken_whole() {
+    let gates = "--feature-gates=EdgeZone=true,APIServerILB=true";
+    let World { place, manager: _manager, folder: _folder, _stop } = world(&[gates]).await;
+    let mut wrong = String::new();
+    let (mut flavors, mut taken) = (0, 0);
+    for (name, template) in files() {
+        flavors += 1;
+        let cluster = name.replace("cluster-template", "c-0");
+        for object in objects(&template, &cluster) {
+            if object["apiVersion"] != "infrastructure.cluster.x-k8s.io/v1beta1" {
+                continue;
+            }
+            match place.apply(object.clone()).await {
+                Ok(made) => {
+                    taken += 1;
+                    wrong += &said_twice(&object, &made);
+                }
+                Err(error) => {
+                    wrong += &format!("{name}: {} {}: {error}\n", object["kind"], object["metadata"]["name"])
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(flavors > 20 && taken > 80, "{flavors}, {taken}");
+}
+
+/// The webhooks complete templates and change nothing that they say.
+fn said_twice(said: &Value, made: &Value) -> String {
+    fn changed(said: &Value, made: &Value, path: &str) -> Option<String> {
+        match (said, made) {
+            (Value::Object(said), made) => said.iter().find_map(|(name, value)| {
+                changed(value, made.get(name).unwrap_or(&Value::Null), &format!("{path}.{name}"))
+            }),
+            (Value::Array(said), Value::Array(made)) if said.len() == made.len() => {
+                said.iter().zip(made).find_map(|(said, made)| changed(said, made, path))
+            }
+            // An empty key is one that was not said.
+            (said, made) => (said != made && said != "").then(|| format!("{path}: {said} became {made}\n")),
+        }
+    }
+    changed(&said["spec"], &made["spec"], "spec").unwrap_or_default()
+}
+
+/// The objects of a template refer to each other, and to nothing else.
+#[test]
+fn what_templates_refer_to_is_in_them() {
+    fn references(value: &Value, found: &mut Vec<(String, String)>) {
+        if let (Some(kind), Some(name), None) =
+            (value["kind"].as_str(), value["name"].as_str(), value.get("metadata"))
+        {
+            found.push((kind.to_owned(), name.to_owned()));
+        }
+        match value {
+            Value::Object(members) => members.values().for_each(|value| references(value, found)),
+            Value::Array(entries) => entries.iter().for_each(|value| references(value, found)),
+            _ => {}
+        }
+    }
+    for (name, template) in files() {
+        let objects = objects(&template, "c-1");
+        let is_there = |(kind, name): &(String, String)| {
+            objects.iter().any(|object| object["kind"] == **kind && object["metadata"]["name"] == **name)
+        };
+        let mut found = Vec::new();
+        objects.iter().for_each(|object| references(&object["spec"], &mut found));
+        let missing: Vec<_> = found.iter().filter(|reference| !is_there(reference)).collect();
+        assert!(missing.is_empty(), "{name}: {missing:?}");
+        assert_eq!(found.is_empty(), name == "cluster-template-topology", "{name}");
+        for object in &objects {
+            assert_eq!(object["metadata"]["namespace"], json!("default"), "{name}: {object}");
+        }
+    }
+}
