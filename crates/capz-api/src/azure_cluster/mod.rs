@@ -48,7 +48,8 @@ object! {
         /// The region.
         #[schemars(required)]
         location: String,
-        /// The network.
+        /// The network: a virtual network with subnets, and the load balancers in front of it. What is not said gets names and
+        /// ranges from the cluster's name and 10.0.0.0/8.
         network_spec: NetworkSpec,
         /// The resource group; the cluster's name if it is not set.
         resource_group: String,
@@ -61,32 +62,38 @@ object! {
 object! {
     /// The network of a cluster.
     NetworkSpec {
-        /// Further ports of the API server's load balancer.
+        /// Further ports of the API server's load balancer. Each leads to the same port of the control plane's machines.
         #[serde(rename = "additionalAPIServerLBPorts")]
         additional_api_server_lb_ports: Vec<LoadBalancerPort>,
-        /// The load balancer of the API server.
+        /// The load balancer of the API server. Public, with an address of its own, unless its type is Internal; then its
+        /// address is one of the control plane's subnet, 10.0.0.100 if none is given.
         #[serde(rename = "apiServerLB")]
         api_server_lb: LoadBalancer,
-        /// The load balancer for what control plane machines send out, where the API server's is internal.
+        /// The load balancer for what control plane machines send out. Only beside an internal load balancer of the API server;
+        /// a public one carries this, too.
         #[serde(rename = "controlPlaneOutboundLB")]
         control_plane_outbound_lb: LoadBalancer,
-        /// The load balancer for what workers send out, where their subnets have no NAT gateway.
+        /// The load balancer for what workers send out, where their subnets have no NAT gateway: those with IPv6, or where it is
+        /// asked for.
         #[serde(rename = "nodeOutboundLB")]
         node_outbound_lb: LoadBalancer,
-        /// Whether the zone with the private name of an internal API server is managed: System or None.
+        /// Whether the DNS zone with the private name of an internal API server is kept for the cluster: System, which is
+        /// meant if nothing is said, or None, for whoever keeps DNS in another way.
         #[serde(rename = "privateDNSZone")]
         #[schemars(extend("enum" = ["System", "None"]))]
         private_dns_zone: String,
-        /// The zone with the private name of an internal API server.
+        /// The DNS zone with the private name of an internal API server, such as example.com; if it is not set, the cluster's
+        /// name and capz.io.
         #[serde(rename = "privateDNSZoneName")]
         private_dns_zone_name: String,
         /// The resource group of that zone; that of the cluster if it is not set.
         #[serde(rename = "privateDNSZoneResourceGroup")]
         private_dns_zone_resource_group: String,
-        /// The subnets.
+        /// The subnets, by name. Workers need one of the role node, the control plane one of the role control-plane, or both one
+        /// of the role cluster. What is missing is added.
         #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
         subnets: Vec<Subnet>,
-        /// The virtual network.
+        /// The virtual network. One that exists and was not made for this cluster is used as it is.
         vnet: VirtualNetwork,
     }
 }

@@ -1,7 +1,7 @@
 //! Section F of the acceptance list, as far as it is about admission: scale sets and their instances.
 
 use capz_api::admission::{Denied, validate};
-use capz_api::{Context, Lookup};
+use capz_api::{Context, Gates, Lookup};
 use serde_json::{Value, json};
 
 use super::{SSH_KEY, admitted, change_refused, context, judge};
@@ -85,6 +85,16 @@ fn what_a_pool_decided_once_stays() {
     // A role that is added later is none that changed.
     let system = super::with(&base(), &[("spec.identity", json!("SystemAssigned"))]);
     assert!(change_refused(KIND, base(), system, &context()).is_empty());
+}
+
+/// CAPZ-133, as far as it is about admission: no gate keeps a pool out.
+#[test]
+fn pools_are_taken_whatever_the_gates() {
+    let object = admitted(KIND, base(), &context());
+    for gates in [Gates::default(), Gates { edge_zone: true, api_server_ilb: true }] {
+        let context = Context { gates, ..context() };
+        validate(KIND, &object, None, &context).unwrap();
+    }
 }
 
 #[test]
