@@ -122,61 +122,79 @@ impl Credential {
         let rejected = |what: &str, error: azure_core::Error| {
             setting(format!("{what}: {}", one_line(&error.to_string())))
         };
-        let assertion_options = || Some(ClientAssertionCredentialOptions { client_options: options() });
         let tenant = config.tenant_id.clone();
 
-        let (source, description): (Arc<dyn TokenCredential>, String) =
-            if config.use_federated_workload_identity_extension {
-                require(config, &["tenantId", "aadClientId", "aadFederatedTokenFile"], "workload identity")?;
-                let file = FederatedToken(config.aad_federated_token_file.clone().into());
-                let made = ClientAssertionCredential::new(tenant, client.clone(), file, assertion_options());
-                let description = format!("workload identity of client {client}");
-                (made.map_err(|error| rejected(&description, error))?, description)
-            } else if config.use_managed_identity_extension {
-                let id = config.user_assigned_identity_id.trim();
-                let (id, description) = match id {
-                    "" => (None, "system-assigned managed identity".to_owned()),
-                    id if id.to_ascii_uppercase().contains("/SUBSCRIPTIONS/") => {
-                        (Some(UserAssignedId::ResourceId(id.to_owned())), format!("managed identity {id}"))
-                    }
-                    id => (Some(UserAssignedId::ClientId(id.to_owned())), format!("managed identity {id}")),
-                };
-                let made = ManagedIdentityCredential::new(Some(ManagedIdentityCredentialOptions {
-                    user_assigned_id: id,
-                    client_options: options(),
-                }));
-                (made.map_err(|error| rejected(&description, error))?, description)
-            } else if !config.aad_client_secret.is_empty() {
-                require(config, &["tenantId", "aadClientId"], "a client secret")?;
-                let secret = Secret::new(config.aad_client_secret.reveal().to_owned());
-                let options = ClientSecretCredentialOptions { client_options: options() };
-                let made = ClientSecretCredential::new(&tenant, client.clone(), secret, Some(options));
-                let description = format!("client secret of client {client}");
-                (made.map_err(|error| rejected(&description, error))?, description)
-            } else if !config.aad_client_cert_path.is_empty() {
-                require(config, &["tenantId", "aadClientId"], "a client certificate")?;
-                let path = &config.aad_client_cert_path;
-                let content = std::fs::read(path)
-                    .map_err(|error| setting(format!("aadClientCertPath={path}: cannot be read: {error}")))?;
-                let audience =
-                    format!("{}/{tenant}/oauth2/v2.0/token", cloud.authority.as_str().trim_end_matches('/'));
-                let password = config.aad_client_cert_password.reveal();
-                let certificate = Certificate::read(&content, password, client, &audience, clock)
-                    .map_err(|reason| setting(format!("aadClientCertPath={path}: {reason}")))?;
-                let made =
-                    ClientAssertionCredential::new(tenant, client.clone(), certificate, assertion_options());
-                let description = format!("client certificate of client {client}");
-                (made.map_err(|error| rejected(&description, error))?, description)
-            } else {
-                return Err(setting(
-                    "no credential is configured: set useManagedIdentityExtension, aadClientSecret, \
-                     aadClientCertPath or useFederatedWorkloadIdentityExtension in the cloud config"
-                        .into(),
-                ));
+        let (source, description): (Arc<dyn TokenCredential>, String) = if config
+            .use_federated_workload_identity_extension
+        {
+            require(config, &["tenantId", "aadClientId", "aadFederatedTokenFile"], "workload identity")?;
+            let file = FederatedToken(config.aad_federated_token_file.clone().into());
+            let description = format!("workload identity of client {client}");
+            return Self::asserted(&tenant, client, file, description, cloud, transport);
+        } else if config.use_managed_identity_extension {
+            let id = config.user_assigned_identity_id.trim();
+            let (id, description) = match id {
+                "" => (None, "system-assigned managed identity".to_owned()),
+                id if id.to_ascii_uppercase().contains("/SUBSCRIPTIONS/") => {
+                    (Some(UserAssignedId::ResourceId(id.to_owned())), format!("managed identity {id}"))
+                }
+                id => (Some(UserAssignedId::ClientId(id.to_owned())), format!("managed identity {id}")),
             };
+            let made = ManagedIdentityCredential::new(Some(ManagedIdentityCredentialOptions {
+                user_assigned_id: id,
+                client_options: options(),
+            }));
+            (made.map_err(|error| rejected(&description, error))?, description)
+        } else if !config.aad_client_secret.is_empty() {
+            require(config, &["tenantId", "aadClientId"], "a client secret")?;
+            let secret = Secret::new(config.aad_client_secret.reveal().to_owned());
+            let options = ClientSecretCredentialOptions { client_options: options() };
+            let made = ClientSecretCredential::new(&tenant, client.clone(), secret, Some(options));
+            let description = format!("client secret of client {client}");
+            (made.map_err(|error| rejected(&description, error))?, description)
+        } else if !config.aad_client_cert_path.is_empty() {
+            require(config, &["tenantId", "aadClientId"], "a client certificate")?;
+            let path = &config.aad_client_cert_path;
+            let content = std::fs::read(path)
+                .map_err(|error| setting(format!("aadClientCertPath={path}: cannot be read: {error}")))?;
+            let password = &config.aad_client_cert_password;
+            return Self::certificate(&tenant, client, &content, password, cloud, transport, clock).map_err(
+                |error| match error {
+                    Error::Configuration { reason } => setting(format!("aadClientCertPath={path}: {reason}")),
+                    error => error,
+                },
+            );
+        } else {
+            return Err(setting(
+                "no credential is configured: set useManagedIdentityExtension, aadClientSecret, \
+                     aadClientCertPath or useFederatedWorkloadIdentityExtension in the cloud config"
+                    .into(),
+            ));
+        };
         // The library dates tokens by the machine's clock, whatever clock signs assertions.
         let tokens = Arc::new(Tokens::new(Clock::system()));
         Ok(Self { source, description: description.into(), last_failure, tokens })
+    }
+
+    /// A client certificate that is at hand, such as a Secret's: PEM or PKCS#12, with its key. Nothing is requested yet.
+    ///
+    /// Errors: what is at hand is no certificate with its key, the password does not open it, or a tenant or client that
+    /// cannot be.
+    pub fn certificate(
+        tenant: &str,
+        client: &str,
+        content: &[u8],
+        password: &cloud_config::Secret,
+        cloud: &Cloud,
+        transport: &Transport,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let audience =
+            format!("{}/{tenant}/oauth2/v2.0/token", cloud.authority.as_str().trim_end_matches('/'));
+        let certificate =
+            Certificate::read(content, password.reveal(), client, &audience, clock).map_err(setting)?;
+        let description = format!("client certificate of client {client}");
+        Self::asserted(tenant, client, certificate, description, cloud, transport)
     }
 
     /// The workload identity of a service account whose token is at hand, such as the one that a kubelet sends along
@@ -190,19 +208,28 @@ impl Credential {
         cloud: &Cloud,
         transport: &Transport,
     ) -> Result<Self, Error> {
+        let description = format!("service account token for client {client}");
+        Self::asserted(tenant, client, GivenToken(token), description, cloud, transport)
+    }
+
+    /// A client that proves itself by assertions.
+    fn asserted(
+        tenant: &str,
+        client: &str,
+        assertion: impl ClientAssertion + 'static,
+        description: String,
+        cloud: &Cloud,
+        transport: &Transport,
+    ) -> Result<Self, Error> {
         let last_failure = Arc::new(Mutex::new(None));
         let options = ClientAssertionCredentialOptions {
             client_options: client_options(cloud, transport, &last_failure),
         };
-        let description = format!("service account token for client {client}");
-        let made = ClientAssertionCredential::new(
-            tenant.to_owned(),
-            client.to_owned(),
-            GivenToken(token),
-            Some(options),
-        );
+        let made =
+            ClientAssertionCredential::new(tenant.to_owned(), client.to_owned(), assertion, Some(options));
         let source =
             made.map_err(|error| setting(format!("{description}: {}", one_line(&error.to_string()))))?;
+        // The library dates tokens by the machine's clock, whatever clock signs assertions.
         let tokens = Arc::new(Tokens::new(Clock::system()));
         Ok(Self { source, description: description.into(), last_failure, tokens })
     }

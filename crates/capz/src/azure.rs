@@ -6,21 +6,52 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use arm::{Budgets, CallObserver, Client, Clock, Cloud, Credential, Transport};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use capz_api::azure_cluster_identity::AzureClusterIdentitySpec;
 use cloud_config::{CloudConfig, CloudEndpoints, Secret};
 use parking_lot::Mutex;
+use serde::Deserialize;
 
 use crate::Settings;
 
-/// What a Secret with credentials holds.
+/// What a Secret with credentials holds: texts and bytes that must never be printed.
 #[derive(Default, Clone)]
 pub struct Material {
     /// `clientSecret`.
-    pub client_secret: Option<Secret>,
+    pub client_secret: Option<Vec<u8>>,
     /// `certificate`.
-    pub certificate: Option<Secret>,
+    pub certificate: Option<Vec<u8>>,
     /// `password` of the certificate.
     pub password: Option<Secret>,
+}
+
+impl Material {
+    /// The client secret as a text, without the end of line that files bring along.
+    pub fn secret_text(&self) -> Option<Secret> {
+        let bytes = self.client_secret.as_ref()?;
+        Some(Secret::new(String::from_utf8_lossy(bytes).trim_end()))
+    }
+
+    /// The certificate and its password, from a Secret as the documentation asks for it, or from one that has it in the
+    /// place of a client secret.
+    pub fn certificate(&self) -> Option<(&[u8], Secret)> {
+        match (&self.certificate, &self.client_secret) {
+            (Some(certificate), _) => Some((certificate, self.password.clone().unwrap_or_default())),
+            (None, Some(certificate)) => Some((certificate, Secret::default())),
+            (None, None) => None,
+        }
+    }
+}
+
+/// Who a cluster is to Azure, and what proves it. It cannot be printed.
+pub struct Proof {
+    /// Tenant, client, and where the proof is.
+    pub config: CloudConfig,
+    /// A certificate with its key; its password is that of `config`.
+    pub certificate: Option<Vec<u8>>,
+    /// Who issues tokens, where the proof says it.
+    authority: Option<String>,
 }
 
 /// Why there is no client.
@@ -40,7 +71,7 @@ pub enum AccessError {
 }
 
 /// How credentials become tokens. Worlds replace it.
-pub type CredentialSource = dyn Fn(&CloudConfig, &Cloud) -> Result<Credential, arm::Error> + Send + Sync;
+pub type CredentialSource = dyn Fn(&Proof, &Cloud) -> Result<Credential, arm::Error> + Send + Sync;
 
 /// Azure, for all identities.
 pub struct Azure {
@@ -67,8 +98,20 @@ impl Azure {
     pub fn new(transport: Transport, clock: Clock, settings: Settings) -> Self {
         let (sign, dated) = (transport.clone(), clock.clone());
         Self {
-            credentials: Box::new(move |config, cloud| {
-                Credential::from_config(config, cloud, &sign, dated.clone())
+            credentials: Box::new(move |proof, cloud| {
+                let config = &proof.config;
+                match &proof.certificate {
+                    Some(content) => Credential::certificate(
+                        &config.tenant_id,
+                        &config.aad_client_id,
+                        content,
+                        &config.aad_client_cert_password,
+                        cloud,
+                        &sign,
+                        dated.clone(),
+                    ),
+                    None => Credential::from_config(config, cloud, &sign, dated.clone()),
+                }
             }),
             transport,
             budgets: Budgets::default(),
@@ -108,13 +151,13 @@ impl Azure {
         if !known {
             return Err(AccessError::UnknownCloud(name.to_owned()));
         }
-        let config = self.config(name, identity, material)?;
-        let print = print_of(name, identity, &config);
+        let proof = self.proof(name, identity, material)?;
+        let print = print_of(name, identity, &proof);
         if let Some(access) = self.clients.lock().get(&print) {
             return Ok(access.clone());
         }
-        let cloud = self.cloud(&endpoints)?;
-        let credential = (self.credentials)(&config, &cloud)?;
+        let cloud = self.cloud(&endpoints, &proof)?;
+        let credential = (self.credentials)(&proof, &cloud)?;
         let mut builder = Client::builder(cloud, self.transport.clone(), credential)
             .user_agent(concat!("cluster-api-provider-azure/", env!("CARGO_PKG_VERSION")))
             .budgets(self.budgets.clone())
@@ -127,7 +170,7 @@ impl Azure {
         Ok(access)
     }
 
-    fn cloud(&self, endpoints: &CloudEndpoints) -> Result<Cloud, arm::Error> {
+    fn cloud(&self, endpoints: &CloudEndpoints, proof: &Proof) -> Result<Cloud, arm::Error> {
         let mut cloud = Cloud::built_in(endpoints)?;
         let own = &self.settings.endpoints;
         let url = |setting: &str, text: &str| {
@@ -140,6 +183,8 @@ impl Azure {
         }
         if let Some(text) = &own.authority_host {
             cloud.authority = url("AZURE_AUTHORITY_HOST", text)?;
+        } else if let Some(text) = &proof.authority {
+            cloud.authority = url("authentication_endpoint", text)?;
         }
         if let Some(audience) = &own.audience {
             cloud.audience.clone_from(audience);
@@ -147,35 +192,33 @@ impl Azure {
         Ok(cloud)
     }
 
-    /// The identity in the words of the credentials that the house knows already.
-    fn config(
+    /// The identity in the words of the credentials that the house knows already. Files are read each time, as Secrets are:
+    /// what changed counts at once.
+    fn proof(
         &self,
         cloud: &str,
         identity: &AzureClusterIdentitySpec,
         material: &Material,
-    ) -> Result<CloudConfig, AccessError> {
+    ) -> Result<Proof, AccessError> {
         let trimmed = |text: &Option<String>| text.as_deref().unwrap_or_default().trim().to_owned();
         let mut config = CloudConfig::default();
         config.cloud = cloud.to_owned();
         config.tenant_id = trimmed(&identity.tenant_id);
         config.aad_client_id = trimmed(&identity.client_id);
-        match identity.kind.as_deref().unwrap_or_default() {
+        let mut proof = Proof { config, certificate: None, authority: None };
+        let config = &mut proof.config;
+        match kind_of(identity) {
             "ServicePrincipal" | "ManualServicePrincipal" => {
-                let secret = material.client_secret.as_ref().ok_or_else(|| {
+                config.aad_client_secret = material.secret_text().ok_or_else(|| {
                     AccessError::Identity(
                         "spec.clientSecret must name a Secret with the key clientSecret".into(),
                     )
                 })?;
-                config.aad_client_secret = Secret::new(secret.reveal().trim_end());
             }
             "ServicePrincipalCertificate" => {
-                let path = trimmed(&identity.cert_path);
-                if path.is_empty() {
-                    return Err(AccessError::Identity(
-                        "spec.certPath must name the file with the certificate".into(),
-                    ));
-                }
-                config.aad_client_cert_path = path;
+                let (certificate, password) = certificate(identity, material)?;
+                config.aad_client_cert_password = password;
+                proof.certificate = Some(certificate);
             }
             "UserAssignedMSI" => {
                 config.use_managed_identity_extension = true;
@@ -185,19 +228,86 @@ impl Azure {
                 config.use_federated_workload_identity_extension = true;
                 config.aad_federated_token_file = self.settings.federated_token_file.display().to_string();
             }
+            "UserAssignedIdentityCredential" => {
+                let issued = issued_credential(&trimmed(&identity.user_assigned_identity_credentials_path))?;
+                config.tenant_id = issued.tenant_id;
+                config.aad_client_id = issued.client_id;
+                let certificate = STANDARD.decode(issued.client_secret.trim()).map_err(|_| {
+                    AccessError::Identity(format!("{ISSUED}: its client_secret is not base64"))
+                })?;
+                proof.certificate = Some(certificate);
+                proof.authority = issued.authentication_endpoint.filter(|text| !text.is_empty());
+            }
             other => {
                 return Err(AccessError::Identity(format!("spec.type {other:?} is not supported")));
             }
         }
-        Ok(config)
+        Ok(proof)
     }
 }
 
+/// How the identity proves itself.
+pub(crate) fn kind_of(identity: &AzureClusterIdentitySpec) -> &str {
+    identity.kind.as_deref().unwrap_or_default()
+}
+
+/// Whether the identity proves itself by a client secret.
+pub(crate) fn has_client_secret(identity: &AzureClusterIdentitySpec) -> bool {
+    matches!(kind_of(identity), "ServicePrincipal" | "ManualServicePrincipal")
+}
+
+/// The certificate of an identity with its password: of the file that it names, else of its Secret.
+pub(crate) fn certificate(
+    identity: &AzureClusterIdentitySpec,
+    material: &Material,
+) -> Result<(Vec<u8>, Secret), AccessError> {
+    let path = identity.cert_path.as_deref().unwrap_or_default().trim();
+    if !path.is_empty() {
+        let content = std::fs::read(path).map_err(|error| {
+            AccessError::Identity(format!("spec.certPath {path} cannot be read: {error}"))
+        })?;
+        return Ok((content, Secret::default()));
+    }
+    let (content, password) = material.certificate().ok_or_else(|| {
+        AccessError::Identity(
+            "spec.certPath must name the file with the certificate, or spec.clientSecret a Secret with the keys certificate and password"
+                .into(),
+        )
+    })?;
+    Ok((content.to_owned(), password))
+}
+
+/// Where a [`IssuedCredential`] is.
+const ISSUED: &str = "the file that spec.userAssignedIdentityCredentialsPath names";
+
+/// A credential of a user-assigned identity as the data plane of managed identities issues it. Source: Azure/msi-dataplane.
+#[derive(Deserialize)]
+struct IssuedCredential {
+    client_id: String,
+    tenant_id: String,
+    /// A certificate with its key, in base64.
+    client_secret: String,
+    authentication_endpoint: Option<String>,
+}
+
+fn issued_credential(path: &str) -> Result<IssuedCredential, AccessError> {
+    let content = std::fs::read(path)
+        .map_err(|error| AccessError::Identity(format!("{ISSUED} cannot be read: {path:?}: {error}")))?;
+    // Words of the reader may quote what it reads.
+    serde_json::from_slice(&content).map_err(|_| {
+        AccessError::Identity(format!(
+            "{ISSUED} is no JSON with client_id, tenant_id and client_secret: {path:?}"
+        ))
+    })
+}
+
 /// What tells one credential from another. Secrets go into it, and cannot be read out of it.
-fn print_of(cloud: &str, identity: &AzureClusterIdentitySpec, config: &CloudConfig) -> u64 {
+fn print_of(cloud: &str, identity: &AzureClusterIdentitySpec, proof: &Proof) -> u64 {
     let mut hasher = DefaultHasher::new();
+    let config = &proof.config;
     (cloud, &identity.kind, &config.tenant_id, &config.aad_client_id).hash(&mut hasher);
-    (config.aad_client_secret.reveal(), &config.aad_client_cert_path, &identity.resource_id)
+    (config.aad_client_secret.reveal(), &proof.certificate, config.aad_client_cert_password.reveal())
         .hash(&mut hasher);
+    (&proof.authority, &identity.resource_id).hash(&mut hasher);
     hasher.finish()
 }

@@ -14,7 +14,7 @@ use capz_planner::{Goal, Observed, Plan, Scope};
 use controllers::Reference;
 use tokio::time::Instant;
 
-use crate::azure::Access;
+use crate::azure::{Access, Material};
 use crate::core::{self, Cluster};
 use crate::identity::{self, IdentityError};
 use crate::kinds::{API_VERSION, AzureCluster};
@@ -38,6 +38,8 @@ pub(crate) struct Surroundings {
     pub cluster: Arc<Cluster>,
     /// Azure.
     pub access: Access,
+    /// What proves the cluster's identity.
+    pub material: Material,
     /// The subscription in effect.
     pub subscription: String,
     /// Where public names end.
@@ -88,7 +90,8 @@ impl Manager {
                     "no subscription is known: set spec.subscriptionID, or AZURE_SUBSCRIPTION_ID of the manager".into(),
                 )
             })?;
-        Ok(Surroundings { access: self.access(object).await?, cluster, subscription, dns_suffix })
+        let (access, material) = self.access(object).await?;
+        Ok(Surroundings { access, material, cluster, subscription, dns_suffix })
     }
 
     /// Brings Azure to what an AzureCluster declares.
@@ -99,7 +102,14 @@ impl Manager {
             return Outcome::Idle;
         }
         let owners = object.metadata.owner_references.as_deref();
-        let Some(owner) = core::owner(owners, "Cluster") else { return Outcome::Idle };
+        let Some(owner) = core::owner(owners, "Cluster") else {
+            self.recorder.normal(
+                reference(&object),
+                "OwnerRefNotSet",
+                "no Cluster has taken it as its own yet",
+            );
+            return Outcome::Idle;
+        };
         let Some(cluster) = self.stores.clusters.get(&key.beside(owner)) else { return Outcome::Idle };
         let mut edited = match Edited::of(&self.client, KIND, &object) {
             Ok(edited) => edited,
@@ -109,8 +119,19 @@ impl Manager {
             if let Some(annotations) = edited.object.metadata.annotations.as_mut() {
                 annotations.remove(BLOCK_MOVE);
             }
-            return match self.save(&mut edited).await {
-                Ok(()) => Outcome::Idle,
+            return match edited.save().await {
+                Ok(written) => {
+                    if written {
+                        let about = reference(&edited.object);
+                        self.recorder.normal(
+                            about,
+                            "ClusterPaused",
+                            "it, or its Cluster, is paused: it is left alone",
+                        );
+                        self.stores.azure_clusters.put(edited.object);
+                    }
+                    Outcome::Idle
+                }
                 Err(error) => self.lost(key, &error),
             };
         }
@@ -471,7 +492,9 @@ impl Subject for ClusterSubject<'_> {
     fn has_changed(&self) -> bool {
         let Some(newest) = self.manager.stores.azure_clusters.get(self.key) else { return true };
         let cluster = key_of(&*self.surroundings.cluster);
-        let paused = self.manager.stores.clusters.get(&cluster).is_none_or(|it| it.spec.paused);
+        let annotations = newest.metadata.annotations.as_ref();
+        let cluster = self.manager.stores.clusters.get(&cluster);
+        let paused = cluster.is_none_or(|cluster| core::is_paused(&cluster, annotations));
         newest.metadata.generation > self.generation.max(self.edited.object.metadata.generation)
             || newest.metadata.deletion_timestamp.is_some() != self.deleting
             || paused

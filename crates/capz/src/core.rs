@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s::api::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s::api::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -118,6 +118,12 @@ pub fn owner<'a>(owners: Option<&'a [OwnerReference]>, kind: &str) -> Option<&'a
         .flatten()
         .find(|owner| owner.kind == kind && owner.api_version.split('/').next() == Some(GROUP))
         .map(|owner| owner.name.as_str())
+}
+
+/// The name of the Cluster that an object belongs to.
+pub fn cluster_name(object: &ObjectMeta) -> Option<&str> {
+    let labelled = object.labels.as_ref().and_then(|labels| labels.get(CLUSTER_NAME));
+    labelled.map(String::as_str).or_else(|| owner(object.owner_references.as_deref(), "Cluster"))
 }
 
 /// Whether an object, or the Cluster that it belongs to, is paused.

@@ -10,7 +10,7 @@ use k8s::api::api::core::v1::{Namespace, Secret as KubernetesSecret};
 use kube::Api;
 use sha2::{Digest, Sha224};
 
-use crate::azure::{Access, AccessError, Material};
+use crate::azure::{Access, AccessError, Material, has_client_secret, kind_of};
 use crate::kinds::{AzureCluster, AzureClusterIdentity};
 use crate::manager::Manager;
 use crate::store::{Key, key_of};
@@ -70,33 +70,37 @@ pub fn key(cluster: &AzureCluster) -> Result<Key, IdentityError> {
 }
 
 impl Manager {
-    /// The client of a cluster's identity. Secrets are read each time: a rotated one counts at once.
-    pub(crate) async fn access(&self, cluster: &AzureCluster) -> Result<Access, IdentityError> {
+    /// The client of a cluster's identity, and what proves it. Secrets are read each time: a rotated one counts at once.
+    pub(crate) async fn access(&self, cluster: &AzureCluster) -> Result<(Access, Material), IdentityError> {
         let identity = self.identity_of(cluster)?;
-        let mut material = Material::default();
-        if let Some(reference) = &identity.spec.client_secret
-            && let Some(name) = reference.name.as_deref().filter(|name| !name.is_empty())
-        {
-            let own = key_of(&*identity).namespace;
-            let namespace = reference.namespace.as_deref().filter(|it| !it.is_empty()).unwrap_or(&own);
-            let secrets: Api<KubernetesSecret> = Api::namespaced(self.client.clone(), namespace);
-            let found = secrets.get(name).await.map_err(|source| IdentityError::Kubernetes {
-                what: format!("Secret {namespace}/{name}"),
-                source: Box::new(source),
-            })?;
-            let data = found.data.unwrap_or_default();
-            let text = |key: &str| {
-                let bytes = data.get(key)?;
-                Some(Secret::new(String::from_utf8_lossy(&bytes.0).into_owned()))
-            };
-            material = Material {
-                client_secret: text("clientSecret"),
-                certificate: text("certificate"),
-                password: text("password"),
-            };
-        }
+        let material = self.material(&identity).await?;
         let environment = cluster.spec.azure_environment.as_deref().unwrap_or_default();
-        Ok(self.azure.access(environment, &identity.spec, &material)?)
+        Ok((self.azure.access(environment, &identity.spec, &material)?, material))
+    }
+
+    /// What the Secret of an identity holds; nothing for those that need none.
+    async fn material(&self, identity: &AzureClusterIdentity) -> Result<Material, IdentityError> {
+        let spec = &identity.spec;
+        let has_file = spec.cert_path.as_deref().is_some_and(|path| !path.trim().is_empty());
+        let reads = has_client_secret(spec) || kind_of(spec) == "ServicePrincipalCertificate" && !has_file;
+        let reference = spec.client_secret.as_ref();
+        let name = reference.and_then(|it| it.name.as_deref()).filter(|name| reads && !name.is_empty());
+        let Some(name) = name else { return Ok(Material::default()) };
+        let own = key_of(identity).namespace;
+        let namespace = reference.and_then(|it| it.namespace.as_deref()).filter(|it| !it.is_empty());
+        let namespace = namespace.unwrap_or(&own);
+        let secrets: Api<KubernetesSecret> = Api::namespaced(self.client.clone(), namespace);
+        let found = secrets.get(name).await.map_err(|source| IdentityError::Kubernetes {
+            what: format!("Secret {namespace}/{name}"),
+            source: Box::new(source),
+        })?;
+        let mut data = found.data.unwrap_or_default();
+        let mut bytes = |key: &str| data.remove(key).map(|bytes| bytes.0);
+        Ok(Material {
+            client_secret: bytes("clientSecret"),
+            certificate: bytes("certificate"),
+            password: bytes("password").map(|it| Secret::new(String::from_utf8_lossy(&it).trim_end())),
+        })
     }
 
     pub(crate) fn identity_of(
@@ -180,6 +184,25 @@ mod tests {
             finalizer(&cluster),
             "azurecluster.infrastructure.cluster.x-k8s.io/aef4d1943ba7de2a3172b3f464fbdf6c3704309cd7e151dec01836cc"
         );
+    }
+
+    /// CAPZ-159.
+    #[test]
+    fn an_identity_is_in_the_clusters_namespace_unless_another_is_named() {
+        for (reference, expected) in [
+            (json!({ "name": "i" }), Some("team/i")),
+            (json!({ "name": "i", "namespace": "" }), Some("team/i")),
+            (json!({ "name": "i", "namespace": "shared" }), Some("shared/i")),
+            (json!({}), None),
+            (json!(null), None),
+        ] {
+            let object = json!({
+                "apiVersion": "v", "kind": "k", "metadata": { "name": "c", "namespace": "team" },
+                "spec": { "identityRef": reference },
+            });
+            let object: AzureCluster = serde_json::from_value(object).unwrap();
+            assert_eq!(key(&object).ok().map(|key| key.to_string()).as_deref(), expected);
+        }
     }
 
     /// CAPZ-157.

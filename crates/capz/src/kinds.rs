@@ -2,7 +2,10 @@
 
 use capz_api::azure_cluster::{AzureClusterSpec, AzureClusterStatus};
 use capz_api::azure_cluster_identity::{AzureClusterIdentitySpec, AzureClusterIdentityStatus};
-use capz_api::azure_machine::{AzureMachineSpec, AzureMachineStatus};
+use capz_api::azure_machine::{
+    AzureMachineSpec, AzureMachineStatus, AzureMachineTemplateSpec, AzureMachineTemplateStatus,
+};
+use capz_api::azure_machine_pool::{AzureMachinePoolSpec, AzureMachinePoolStatus};
 use kube::core::{ApiResource, GroupVersionKind};
 
 /// An object with a typed specification and status.
@@ -11,6 +14,10 @@ pub type Object<S, T> = kube::core::Object<S, T>;
 pub type AzureCluster = Object<AzureClusterSpec, AzureClusterStatus>;
 /// One virtual machine.
 pub type AzureMachine = Object<AzureMachineSpec, AzureMachineStatus>;
+/// What virtual machines are made from.
+pub type AzureMachineTemplate = Object<AzureMachineTemplateSpec, AzureMachineTemplateStatus>;
+/// One scale set.
+pub type AzureMachinePool = Object<AzureMachinePoolSpec, AzureMachinePoolStatus>;
 /// Credentials.
 pub type AzureClusterIdentity = Object<AzureClusterIdentitySpec, AzureClusterIdentityStatus>;
 

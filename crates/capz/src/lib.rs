@@ -9,7 +9,9 @@
 //! What a cluster or machine wants of Azure, and what that means for its conditions, is decided in `capz-planner`. Here are the
 //! loops around it: [`run`] starts them.
 
+mod aso_secret;
 mod azure;
+mod azure_json;
 mod cluster;
 pub mod core;
 mod gates;
@@ -18,14 +20,16 @@ pub mod kinds;
 mod machine;
 mod manager;
 mod operations;
+mod owned_secret;
 mod patch;
 mod reach;
 mod reads;
 mod settings;
 mod skus;
 mod store;
+mod template;
 
-pub use azure::{AccessError, Azure, CredentialSource};
+pub use azure::{AccessError, Azure, CredentialSource, Material, Proof};
 pub use gates::{Gate, GateError, Gates, Stage};
 pub use manager::{RunError, run};
 pub use settings::{Concurrency, Endpoints, Settings, Timeouts};

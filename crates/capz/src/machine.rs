@@ -29,7 +29,7 @@ use crate::kinds::{API_VERSION, AzureCluster, AzureMachine};
 use crate::manager::{Manager, Outcome};
 use crate::patch::{Edited, PatchError};
 use crate::reach::{Failure, Reach, Subject};
-use crate::store::Key;
+use crate::store::{Key, key_of};
 
 const KIND: &str = "AzureMachine";
 /// The finalizer by which an AzureMachine waits for its machine to go.
@@ -65,7 +65,12 @@ impl Manager {
 
     /// The objects around an AzureMachine; `None` while one of them is missing, whose coming is seen.
     fn family(&self, key: &Key, object: &AzureMachine) -> Option<Family> {
-        let owner = core::owner(object.metadata.owner_references.as_deref(), "Machine")?;
+        let Some(owner) = core::owner(object.metadata.owner_references.as_deref(), "Machine") else {
+            let about = Reference::of(API_VERSION, KIND, &object.metadata);
+            let reason = "Machine controller dependency not yet met";
+            self.recorder.normal(about, reason, "no Machine has taken it as its own yet");
+            return None;
+        };
         let owner = self.stores.machines.get(&key.beside(owner))?;
         let labels = object.metadata.labels.as_ref();
         let cluster =
@@ -482,7 +487,11 @@ impl Subject for MachineSubject<'_> {
     fn has_changed(&self) -> bool {
         let manager = self.context.manager;
         let Some(newest) = manager.stores.azure_machines.get(self.context.key) else { return true };
+        let cluster = key_of(&*self.context.surroundings.cluster);
+        let cluster = manager.stores.clusters.get(&cluster);
+        let annotations = newest.metadata.annotations.as_ref();
         newest.metadata.generation > self.generation.max(self.edited.object.metadata.generation)
             || newest.metadata.deletion_timestamp.is_some() != self.material.is_none()
+            || cluster.is_none_or(|cluster| core::is_paused(&cluster, annotations))
     }
 }

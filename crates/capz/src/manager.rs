@@ -20,7 +20,9 @@ use tokio_util::sync::CancellationToken;
 use crate::Settings;
 use crate::azure::Azure;
 use crate::core;
-use crate::kinds::{self, AzureCluster, AzureClusterIdentity, AzureMachine, Object};
+use crate::kinds::{
+    self, AzureCluster, AzureClusterIdentity, AzureMachine, AzureMachinePool, AzureMachineTemplate, Object,
+};
 use crate::reads::Reads;
 use crate::skus::SkuCache;
 use crate::store::{Key, Store, key_of};
@@ -42,6 +44,16 @@ pub struct Stores {
     /// AzureMachines.
     pub azure_machines:
         Store<capz_api::azure_machine::AzureMachineSpec, capz_api::azure_machine::AzureMachineStatus>,
+    /// AzureMachineTemplates.
+    pub azure_machine_templates: Store<
+        capz_api::azure_machine::AzureMachineTemplateSpec,
+        capz_api::azure_machine::AzureMachineTemplateStatus,
+    >,
+    /// AzureMachinePools, where machine pools are on.
+    pub azure_machine_pools: Store<
+        capz_api::azure_machine_pool::AzureMachinePoolSpec,
+        capz_api::azure_machine_pool::AzureMachinePoolStatus,
+    >,
     /// AzureClusterIdentities.
     pub identities: Store<
         capz_api::azure_cluster_identity::AzureClusterIdentitySpec,
@@ -102,6 +114,14 @@ impl Work {
     }
 }
 
+/// Queues of objects for which Secrets are made.
+pub(crate) struct Secrets {
+    pub machines: Arc<Work>,
+    pub templates: Arc<Work>,
+    pub pools: Arc<Work>,
+    pub clusters: Arc<Work>,
+}
+
 /// How work on an object ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -129,6 +149,8 @@ pub struct Manager {
     pub(crate) skus: SkuCache,
     pub(crate) clusters: Arc<Work>,
     pub(crate) machines: Arc<Work>,
+    pub(crate) templates: Arc<Work>,
+    pub(crate) secrets: Secrets,
     core_version: String,
 }
 
@@ -171,6 +193,13 @@ pub async fn run(
         azure,
         clusters: Arc::new(Work::new("azurecluster", &observer)),
         machines: Arc::new(Work::new("azuremachine", &observer)),
+        templates: Arc::new(Work::new("azuremachinetemplate", &observer)),
+        secrets: Secrets {
+            machines: Arc::new(Work::new("azurejsonmachine", &observer)),
+            templates: Arc::new(Work::new("azurejsontemplate", &observer)),
+            pools: Arc::new(Work::new("azurejsonmachinepool", &observer)),
+            clusters: Arc::new(Work::new("asosecret", &observer)),
+        },
         settings,
         clock,
         recorder,
@@ -181,14 +210,30 @@ pub async fn run(
     });
     let events = tokio::spawn(events.run(stop.clone()));
     let watches = manager.watches(&stop);
-    let (clusters, machines) = (manager.settings.concurrency.clusters, manager.settings.concurrency.machines);
+    let limits = manager.settings.concurrency;
+    let secrets = &manager.secrets;
     let work = async {
         tokio::join!(
-            manager.work(&manager.clusters, clusters, &stop, |manager, key, not_before| async move {
+            manager.work(&manager.clusters, limits.clusters, &stop, |manager, key, not_before| async move {
                 manager.reconcile_cluster(&key, not_before).await
             }),
-            manager.work(&manager.machines, machines, &stop, |manager, key, not_before| async move {
+            manager.work(&manager.machines, limits.machines, &stop, |manager, key, not_before| async move {
                 manager.reconcile_machine(&key, not_before).await
+            }),
+            manager.work(&manager.templates, limits.machines, &stop, |manager, key, _| async move {
+                manager.reconcile_template(&key).await
+            }),
+            manager.work(&secrets.machines, limits.machines, &stop, |manager, key, _| async move {
+                manager.reconcile_machine_secret(&key).await
+            }),
+            manager.work(&secrets.templates, limits.machines, &stop, |manager, key, _| async move {
+                manager.reconcile_template_secret(&key).await
+            }),
+            manager.work(&secrets.pools, limits.pools, &stop, |manager, key, _| async move {
+                manager.reconcile_pool_secret(&key).await
+            }),
+            manager.work(&secrets.clusters, limits.clusters, &stop, |manager, key, _| async move {
+                manager.reconcile_aso_secret(&key).await
             }),
         )
     };
@@ -295,6 +340,7 @@ impl Manager {
                 &self.stores.azure_clusters,
                 |manager, it: &AzureCluster| {
                     manager.clusters.wake(key_of(it));
+                    manager.wake_dependants_of(it);
                 }
             ),
             self.follow(
@@ -304,8 +350,33 @@ impl Manager {
                 &self.stores.azure_machines,
                 |manager, it: &AzureMachine| {
                     manager.machines.wake(key_of(it));
+                    manager.wake_machine_secret(it);
                 }
             ),
+            self.follow(
+                kinds::resource("AzureMachineTemplate"),
+                labels(),
+                stop,
+                &self.stores.azure_machine_templates,
+                |manager, it: &AzureMachineTemplate| {
+                    manager.templates.wake(key_of(it));
+                    manager.secrets.templates.wake(key_of(it));
+                }
+            ),
+            async {
+                if self.settings.gates.machine_pool {
+                    self.follow(
+                        kinds::resource("AzureMachinePool"),
+                        labels(),
+                        stop,
+                        &self.stores.azure_machine_pools,
+                        |manager, it: &AzureMachinePool| {
+                            manager.secrets.pools.wake(key_of(it));
+                        },
+                    )
+                    .await;
+                }
+            },
         );
     }
 
@@ -339,6 +410,8 @@ impl Manager {
         let what = match resource.kind.as_str() {
             "AzureCluster" => "AzureClusters",
             "AzureMachine" => "AzureMachines",
+            "AzureMachineTemplate" => "AzureMachineTemplates",
+            "AzureMachinePool" => "AzureMachinePools",
             "AzureClusterIdentity" => "AzureClusterIdentities",
             "Machine" => "Machines",
             _ => "Clusters",
@@ -372,6 +445,7 @@ impl Manager {
         for cluster in self.stores.azure_clusters.all() {
             if crate::identity::key(&cluster).is_ok_and(|key| key == *identity) {
                 self.clusters.wake(key_of(&*cluster));
+                self.wake_dependants_of(&cluster);
             }
         }
     }
@@ -379,9 +453,57 @@ impl Manager {
     /// Wakes everything that belongs to a Cluster.
     fn wake_all_of(&self, cluster: &Key) {
         if let Some(found) = self.stores.clusters.get(cluster) {
-            self.clusters.wake(cluster.beside(&found.spec.infrastructure_ref.name));
+            let infrastructure = cluster.beside(&found.spec.infrastructure_ref.name);
+            self.clusters.wake(infrastructure.clone());
+            self.wake_secrets_of(cluster, &infrastructure);
         }
         self.wake_machines_of(cluster);
+    }
+
+    /// Wakes what is made from what an AzureCluster says.
+    fn wake_dependants_of(&self, azure_cluster: &AzureCluster) {
+        let key = key_of(azure_cluster);
+        if let Some(cluster) = core::cluster_name(&azure_cluster.metadata) {
+            self.wake_secrets_of(&key.beside(cluster), &key);
+        }
+    }
+
+    /// Wakes the Secrets and templates of a Cluster.
+    fn wake_secrets_of(&self, cluster: &Key, azure_cluster: &Key) {
+        let belongs = |key: &Key, name: Option<&str>| {
+            key.namespace == cluster.namespace && name == Some(cluster.name.as_str())
+        };
+        if self.settings.aso_secrets {
+            self.secrets.clusters.wake(azure_cluster.clone());
+        }
+        for template in self.stores.azure_machine_templates.all() {
+            let key = key_of(&*template);
+            let owner = core::owner(template.metadata.owner_references.as_deref(), "Cluster");
+            if belongs(&key, owner) {
+                self.templates.wake(key.clone());
+                self.secrets.templates.wake(key);
+            }
+        }
+        for pool in self.stores.azure_machine_pools.all() {
+            let key = key_of(&*pool);
+            if belongs(&key, core::cluster_name(&pool.metadata)) {
+                self.secrets.pools.wake(key);
+            }
+        }
+        for machine in self.stores.azure_machines.all() {
+            if belongs(&key_of(&*machine), core::cluster_name(&machine.metadata)) {
+                self.wake_machine_secret(&machine);
+            }
+        }
+    }
+
+    /// Wakes the Secret of an AzureMachine, if it has one of its own.
+    fn wake_machine_secret(&self, machine: &AzureMachine) {
+        let none = std::collections::BTreeMap::new();
+        let annotations = machine.metadata.annotations.as_ref().unwrap_or(&none);
+        if self.settings.machine_secrets && capz_planner::azure_json::machine_has_own(annotations) {
+            self.secrets.machines.wake(key_of(machine));
+        }
     }
 
     /// Wakes the machines of a Cluster.

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod cluster;
+mod identity;
 mod kill;
 mod machine;
+mod secrets;
 mod world;

@@ -6,8 +6,11 @@ use std::time::Duration;
 use arm::Credential;
 use azure_simulator::{Azure, Budgets, LatencyProfile};
 use azure_types::ResourceId;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use kube::Client;
 use kubernetes_simulator::Kubernetes;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use testkit::KillSwitch;
 use tokio::task::JoinHandle;
@@ -37,6 +40,8 @@ pub struct World {
     pub azure: Azure,
     pub kubernetes: Kubernetes,
     pub settings: capz::Settings,
+    /// The client secrets with which clients of Azure were made.
+    pub client_secrets: Arc<Mutex<Vec<String>>>,
     running: Option<(JoinHandle<()>, CancellationToken)>,
 }
 
@@ -61,21 +66,28 @@ impl World {
     }
 
     pub fn with(latency: LatencyProfile, seed: u64) -> Self {
+        Self::tuned(seed, |azure| azure.latency = latency)
+    }
+
+    /// A world whose Azure has other options.
+    pub fn tuned(seed: u64, tune: impl FnOnce(&mut azure_simulator::Options)) -> Self {
         if std::env::var_os("CERULEAN_LOG").is_some_and(|it| it == "1") {
             let _ = tracing_subscriber::fmt()
                 .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
                 .try_init();
         }
         let kubernetes = Kubernetes::new(kubernetes_simulator::Options { seed, ..Default::default() });
-        let azure = Azure::new(azure_simulator::Options {
+        let mut options = azure_simulator::Options {
             seed,
             subscription: SUBSCRIPTION.to_owned(),
             region: "eastus".to_owned(),
-            latency,
+            latency: LatencyProfile::instant(),
             budgets: Some(Budgets::default()),
             start: kubernetes.now(),
             ..Default::default()
-        });
+        };
+        tune(&mut options);
+        let azure = Azure::new(options);
         for kind in capz_api::crd::KINDS.iter() {
             kubernetes.create(capz_api::crd::definition(kind)).unwrap();
         }
@@ -83,7 +95,7 @@ impl World {
             kubernetes.create(definition(kind)).unwrap();
         }
         let settings = capz::Settings { subscription: Some(SUBSCRIPTION.into()), ..Default::default() };
-        let world = Self { azure, kubernetes, settings, running: None };
+        let world = Self { azure, kubernetes, settings, client_secrets: Arc::default(), running: None };
         world.create(json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureClusterIdentity",
             "metadata": { "name": "identity", "namespace": NAMESPACE },
@@ -102,8 +114,13 @@ impl World {
         let since = Duration::try_from(self.kubernetes.now().as_duration()).unwrap();
         let clock = arm::Clock::following_tokio(since);
         let transport = switch.transport(&self.azure);
-        let azure = capz::Azure::new(transport, clock.clone(), self.settings.clone())
-            .with_credentials(Box::new(|_, _| Ok(Credential::fixed("token"))));
+        let secrets = Arc::clone(&self.client_secrets);
+        let azure = capz::Azure::new(transport, clock.clone(), self.settings.clone()).with_credentials(
+            Box::new(move |proof, _| {
+                secrets.lock().push(proof.config.aad_client_secret.reveal().to_owned());
+                Ok(Credential::fixed("token"))
+            }),
+        );
         let (settings, token) = (self.settings.clone(), stop.clone());
         let task = tokio::spawn(async move {
             capz::run(client, azure, settings, clock, None, token).await.unwrap();
@@ -177,7 +194,69 @@ impl World {
         self.admit("AzureMachine", object);
     }
 
-    fn admit(&self, kind: &str, mut object: Value) {
+    /// A template of machines of a Cluster, as the core makes its own.
+    pub fn template(&self, cluster: &str, name: &str, spec: Value) {
+        let mut object = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureMachineTemplate",
+            "metadata": {
+                "name": name, "namespace": NAMESPACE,
+                "labels": { "cluster.x-k8s.io/cluster-name": cluster },
+                "ownerReferences": [{ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": cluster,
+                    "uid": self.get("Cluster", cluster).unwrap()["metadata"]["uid"] }],
+            },
+            "spec": { "template": { "spec": spec } },
+        });
+        let machine = object["spec"]["template"]["spec"].as_object_mut().unwrap();
+        for (member, value) in [
+            ("vmSize", json!("Standard_D2s_v3")),
+            ("osDisk", json!({ "osType": "Linux", "diskSizeGB": 30 })),
+            ("sshPublicKey", json!(SSH_KEY)),
+        ] {
+            machine.entry(member).or_insert(value);
+        }
+        self.admit("AzureMachineTemplate", object);
+    }
+
+    /// The reasons of the events about an object.
+    pub fn events(&self, kind: &str, name: &str) -> Vec<String> {
+        let all = self.kubernetes.list("Event");
+        let about = |event: &Value| {
+            let object =
+                if event["regarding"].is_object() { &event["regarding"] } else { &event["involvedObject"] };
+            object["kind"] == kind && object["name"] == name
+        };
+        all.iter()
+            .map(|event| event.value())
+            .filter(|event| about(event))
+            .map(|event| event["reason"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+
+    /// A member of a Secret, as text.
+    pub fn secret(&self, name: &str, member: &str) -> Option<String> {
+        let encoded = self.get("Secret", name)?["data"][member].as_str()?.to_owned();
+        Some(String::from_utf8(STANDARD.decode(encoded).unwrap()).unwrap())
+    }
+
+    /// Writes a Secret with these members.
+    pub fn put_secret(&self, name: &str, members: &[(&str, &str)]) {
+        let data: serde_json::Map<String, Value> =
+            members.iter().map(|(name, text)| ((*name).to_owned(), json!(STANDARD.encode(text)))).collect();
+        if self.get("Secret", name).is_some() {
+            self.merge("Secret", name, json!({ "data": data }));
+        } else {
+            self.create(json!({
+                "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name, "namespace": NAMESPACE }, "data": data,
+            }));
+        }
+    }
+
+    /// Changes an object, as a user does.
+    pub fn merge(&self, kind: &str, name: &str, patch: Value) {
+        self.kubernetes.merge(kind, NAMESPACE, name, &patch).unwrap();
+    }
+
+    pub fn admit(&self, kind: &str, mut object: Value) {
         capz_api::crd::fill_defaults(kind, &mut object);
         let context = capz_api::Context {
             subscription: capz_api::Lookup::Found(SUBSCRIPTION.to_owned()),
@@ -237,6 +316,18 @@ impl World {
             tokio::time::sleep(LOOK).await;
         }
         begin.elapsed()
+    }
+
+    /// When requests of this method on this type came, by the seconds of virtual time between them.
+    pub fn gaps(&self, method: &str, resource_type: &str) -> Vec<f64> {
+        let journal = self.azure.journal();
+        let times: Vec<_> = journal
+            .entries
+            .iter()
+            .filter(|entry| entry.method == method && entry.resource_type.as_deref() == Some(resource_type))
+            .map(|entry| entry.time)
+            .collect();
+        times.windows(2).map(|pair| pair[1].duration_since(pair[0]).as_secs_f64()).collect()
     }
 
     /// How many requests came to Azure after this one, and how many of them write.

@@ -1,0 +1,222 @@
+//! Whose rights are used, and who may use them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arm::{Clock, Transport};
+use azure_simulator::entra::{Application, Entra, EntraOptions, RegisteredCertificate};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use capz::{AccessError, Azure, Material, Settings};
+use cloud_config::Secret;
+use serde_json::{Value, json};
+
+use crate::world::{NAMESPACE, World};
+
+const PEM: &str = include_str!("../../../arm/tests/data/client.pem");
+const PFX: &[u8] = include_bytes!("../../../arm/tests/data/client.pfx");
+
+/// An Azure that knows one application, by a secret and a certificate.
+fn azure() -> Azure {
+    let clock = Clock::following_tokio(Duration::from_secs(1_800_000_000));
+    let dated = clock.clone();
+    let entra = Entra::new(EntraOptions::new("tenant", Arc::new(move || dated.now()))).unwrap();
+    let certificate = RegisteredCertificate::from_pem(PEM).unwrap();
+    entra.register(Application::new("client", "object").with_secret("abc").with_certificate(certificate));
+    Azure::new(Transport::in_process(entra.router()), clock, Settings::default())
+}
+
+fn identity(kind: &str, more: Value) -> capz_api::azure_cluster_identity::AzureClusterIdentitySpec {
+    let mut spec = json!({ "type": kind, "tenantID": "tenant", "clientID": "client" });
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    serde_json::from_value(spec).unwrap()
+}
+
+/// CAPZ-160, CAPZ-161: the end of a line is no part of a secret; certificates come from a Secret's `certificate` and `password`,
+/// from its `clientSecret`, or from a file.
+#[tokio::test(start_paused = true)]
+async fn each_proof_gets_a_token() {
+    let azure = azure();
+    let directory = std::env::temp_dir().join(format!("capz-identity-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("client.pem");
+    std::fs::write(&file, PEM).unwrap();
+    let bytes = |text: &[u8]| Some(text.to_vec());
+    let secret = |text: &str| Some(Secret::new(text));
+    let certificate = "ServicePrincipalCertificate";
+    let of_file = json!({ "certPath": file.display().to_string() });
+    for (what, identity, material) in [
+        (
+            "secret",
+            identity("ServicePrincipal", json!({})),
+            Material { client_secret: bytes(b"abc\n"), ..Default::default() },
+        ),
+        (
+            "PKCS#12 with password",
+            identity(certificate, json!({})),
+            Material { certificate: bytes(PFX), password: secret("correct-horse"), ..Default::default() },
+        ),
+        (
+            "in the place of a client secret",
+            identity(certificate, json!({})),
+            Material { client_secret: bytes(PEM.as_bytes()), ..Default::default() },
+        ),
+        ("file", identity(certificate, of_file), Material::default()),
+    ] {
+        let access = azure.access("", &identity, &material).unwrap();
+        access.client.check_credential().await.unwrap_or_else(|error| panic!("{what}: {error}"));
+    }
+    for (identity, material, words) in [
+        (identity(certificate, json!({})), Material::default(), "keys certificate and password"),
+        (identity("ServicePrincipal", json!({})), Material::default(), "with the key clientSecret"),
+        (
+            identity(certificate, json!({})),
+            Material { certificate: bytes(PFX), password: secret("wrong-horse"), ..Default::default() },
+            "is neither PEM nor a PKCS#12 file that this password opens",
+        ),
+        (
+            identity(certificate, json!({ "certPath": "/none.pem" })),
+            Material::default(),
+            "spec.certPath /none.pem cannot be read",
+        ),
+    ] {
+        let error = azure.access("", &identity, &material).err().unwrap().to_string();
+        assert!(error.contains(words) && !error.contains("horse"), "{error}");
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// A credential that the data plane of managed identities has issued is read from its file, and read again when it changes.
+#[tokio::test(start_paused = true)]
+async fn an_issued_credential_is_read_from_its_file() {
+    let azure = azure();
+    let file = std::env::temp_dir().join(format!("capz-issued-{}.json", std::process::id()));
+    let identity = identity(
+        "UserAssignedIdentityCredential",
+        json!({ "userAssignedIdentityCredentialsPath": file.display().to_string(),
+            "userAssignedIdentityCredentialsCloudType": "public" }),
+    );
+    let write = |client: &str| {
+        let document = json!({
+            "client_id": client, "tenant_id": "tenant", "client_secret": STANDARD.encode(PEM),
+            "authentication_endpoint": "https://login.microsoftonline.com/", "not_before": "2026-01-01T00:00:00Z",
+        });
+        std::fs::write(&file, document.to_string()).unwrap();
+    };
+    write("somebody-else");
+    let before = azure.access("", &identity, &Material::default()).unwrap();
+    assert!(before.client.check_credential().await.is_err());
+    write("client");
+    let after = azure.access("", &identity, &Material::default()).unwrap();
+    after.client.check_credential().await.unwrap();
+    assert_ne!(before.tenant, after.tenant);
+    let same = azure.access("", &identity, &Material::default()).unwrap();
+    assert_eq!(same.tenant, after.tenant, "what has not changed is the same client");
+
+    std::fs::write(&file, format!("{{\"client_secret\": \"{}\"}}", STANDARD.encode(PEM))).unwrap();
+    let error = azure.access("", &identity, &Material::default()).err().unwrap().to_string();
+    assert!(error.contains("client_id, tenant_id and client_secret"), "{error}");
+    std::fs::remove_file(&file).unwrap();
+    let error = azure.access("", &identity, &Material::default()).err().unwrap().to_string();
+    assert!(error.contains("cannot be read"), "{error}");
+}
+
+/// CAPZ-163: a cloud that nobody knows is told by its name, and nobody is asked anything.
+#[tokio::test(start_paused = true)]
+async fn an_unknown_cloud_is_asked_nothing() {
+    let error =
+        azure().access("AzureMoonCloud", &identity("WorkloadIdentity", json!({})), &Material::default());
+    assert!(matches!(error.err(), Some(AccessError::UnknownCloud(name)) if name == "AzureMoonCloud"));
+
+    let mut world = World::new();
+    world.cluster("my-cluster", json!({}));
+    world.template("my-cluster", "md-0", json!({}));
+    world.merge("AzureCluster", "my-cluster", json!({ "spec": { "azureEnvironment": "AzureMoonCloud" } }));
+    let sequence = world.sequence();
+    world.start();
+    world
+        .until("told", |world| {
+            world.events("AzureCluster", "my-cluster").contains(&"CreateClusterScopeFailed".to_owned())
+        })
+        .await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(world.requests_after(sequence), (0, 0));
+}
+
+/// CAPZ-070, CAPZ-157: a cluster in a namespace that its identity does not allow is told so, and is made once it does.
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_is_not_allowed_is_told() {
+    let mut world = World::new();
+    let allow = |allowed: Value| json!({ "spec": { "allowedNamespaces": allowed } });
+    world.merge("AzureClusterIdentity", "identity", allow(json!({ "list": ["elsewhere"] })));
+    world.cluster("my-cluster", json!({}));
+    let sequence = world.sequence();
+    world.start();
+    let denied = Some(("False".to_owned(), "NamespaceNotAllowedByIdentity".to_owned()));
+    let condition =
+        |world: &World| world.condition("AzureCluster", "my-cluster", "NetworkInfrastructureReady");
+    world.until("denied", |world| condition(world) == denied).await;
+    let object = world.get("AzureCluster", "my-cluster").unwrap();
+    let conditions = object["status"]["conditions"].as_array().unwrap();
+    let found = conditions.iter().find(|it| it["type"] == "NetworkInfrastructureReady").unwrap();
+    assert_eq!(found["severity"], "Error");
+    assert_eq!(world.requests_after(sequence), (0, 0));
+    let finalizers = world.get("AzureClusterIdentity", "identity").unwrap()["metadata"]["finalizers"].clone();
+    assert_eq!(finalizers, Value::Null, "who may not use it does not hold on to it");
+
+    // By the labels of the namespace.
+    world
+        .kubernetes
+        .merge("Namespace", "", NAMESPACE, &json!({ "metadata": { "labels": { "team": "a" } } }))
+        .unwrap();
+    world.merge(
+        "AzureClusterIdentity",
+        "identity",
+        allow(json!({ "list": null, "selector": { "matchLabels": { "team": "a" } } })),
+    );
+    let holds = Some(("True".to_owned(), String::new()));
+    let waited = world.until("allowed", |world| condition(world) == holds).await;
+    assert!(waited < Duration::from_secs(60), "{waited:?}");
+}
+
+/// CAPZ-162: a rotated secret counts at the next look.
+#[tokio::test(start_paused = true)]
+async fn a_rotated_secret_counts_at_once() {
+    let mut world = World::new();
+    world.put_secret("credentials", &[("clientSecret", "abc\n")]);
+    let spec = json!({ "spec": { "type": "ServicePrincipal", "clientSecret": { "name": "credentials" } } });
+    world.merge("AzureClusterIdentity", "identity", spec);
+    world.cluster("my-cluster", json!({}));
+    world.start();
+    world
+        .until("ready", |world| world.get("AzureCluster", "my-cluster").unwrap()["status"]["ready"] == true)
+        .await;
+    assert_eq!(*world.client_secrets.lock(), ["abc"]);
+    world.put_secret("credentials", &[("clientSecret", "def")]);
+    world.until("rotated", |world| world.client_secrets.lock().len() == 2).await;
+    tokio::time::sleep(Duration::from_secs(1300)).await;
+    assert_eq!(*world.client_secrets.lock(), ["abc", "def"]);
+}
+
+/// CAPZ-164: an identity that two clusters use is held by the one that stays.
+#[tokio::test(start_paused = true)]
+async fn an_identity_is_held_until_its_last_cluster_goes() {
+    let mut world = World::new();
+    let finalizers = |world: &World| {
+        let identity = world.get("AzureClusterIdentity", "identity").unwrap();
+        identity["metadata"]["finalizers"].as_array().cloned().unwrap_or_default()
+    };
+    world.cluster("first", json!({}));
+    world.start();
+    let is_ready = |world: &World, name: &str| {
+        world.get("AzureCluster", name).is_some_and(|it| it["status"]["ready"] == true)
+    };
+    world.until("the first", |world| is_ready(world, "first")).await;
+    let first = finalizers(&world);
+    world.cluster("second", json!({}));
+    world.until("the second", |world| is_ready(world, "second")).await;
+    assert_eq!(finalizers(&world).len(), 2);
+    world.delete("AzureCluster", "second");
+    world.until("gone", |world| world.get("AzureCluster", "second").is_none()).await;
+    assert_eq!(finalizers(&world), first);
+}
