@@ -338,11 +338,7 @@ impl ClusterWork<'_> {
         self.remember(&memory);
         self.manager.save(&mut self.edited).await?;
         // Machines that waited for their network need not wait for the watch.
-        if let Some(labels) = &self.edited.object.metadata.labels
-            && let Some(cluster) = labels.get(core::CLUSTER_NAME)
-        {
-            self.manager.wake_machines_of(&self.key.beside(cluster));
-        }
+        self.manager.wake_machines_of(&key_of(&*self.surroundings.cluster));
         Ok(outcome)
     }
 
@@ -427,16 +423,16 @@ impl ClusterWork<'_> {
     async fn hold_identity(&self, hold: bool) -> Result<(), PatchError> {
         let Ok(identity) = self.manager.identity_of(&self.edited.object) else { return Ok(()) };
         let finalizer = identity::finalizer(self.key);
-        let holds = identity.metadata.finalizers.iter().flatten().any(|known| *known == finalizer);
-        if holds == hold {
+        let older = identity::older_finalizer(self.key);
+        let has = |wanted: &str| identity.metadata.finalizers.iter().flatten().any(|known| known == wanted);
+        if has(&finalizer) == hold && !has(&older) {
             return Ok(());
         }
         let mut edited = Edited::of(&self.manager.client, "AzureClusterIdentity", &identity)?;
         let finalizers = edited.object.metadata.finalizers.get_or_insert_default();
+        finalizers.retain(|known| *known != finalizer && *known != older);
         if hold {
             finalizers.push(finalizer);
-        } else {
-            finalizers.retain(|known| *known != finalizer);
         }
         edited.save().await?;
         self.manager.stores.identities.put(edited.object);

@@ -56,6 +56,11 @@ pub fn finalizer(cluster: &Key) -> String {
     })
 }
 
+/// The same, as a few old releases wrote it: too long for some names, so that it is taken away wherever it is seen.
+pub fn older_finalizer(cluster: &Key) -> String {
+    format!("{FINALIZER}/{}-{}", cluster.namespace, cluster.name)
+}
+
 /// The key of the identity that a cluster names.
 pub fn key(cluster: &AzureCluster) -> Result<Key, IdentityError> {
     let own = key_of(cluster);
@@ -183,6 +188,10 @@ mod tests {
         assert_eq!(
             finalizer(&cluster),
             "azurecluster.infrastructure.cluster.x-k8s.io/aef4d1943ba7de2a3172b3f464fbdf6c3704309cd7e151dec01836cc"
+        );
+        assert_eq!(
+            older_finalizer(&cluster),
+            "azurecluster.infrastructure.cluster.x-k8s.io/default-my-cluster"
         );
     }
 

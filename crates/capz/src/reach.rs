@@ -26,6 +26,8 @@ use crate::reads::{Answer, Reads};
 /// is twice as long.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 const LONGEST_LOOK: Duration = Duration::from_secs(15);
+/// How often it is looked whether what is wanted has changed, while Azure is at work.
+const GLANCE: Duration = Duration::from_secs(1);
 /// The wait after a throttled answer that names no time.
 const THROTTLED: Duration = Duration::from_secs(60);
 
@@ -152,7 +154,14 @@ impl Reach<'_> {
             }
             self.start(&mut work, &plan);
             subject.tell(&plan, work.futures()).await?;
-            match work.tasks.next().await {
+            let ended = loop {
+                match tokio::time::timeout(GLANCE, work.tasks.next()).await {
+                    Ok(ended) => break ended,
+                    Err(_) if work.is_kept() && subject.has_changed() => return Err(Failure::Changed),
+                    Err(_) => {}
+                }
+            };
+            match ended {
                 Some(ended) => self.take(&mut work, ended),
                 None => return work.end(plan),
             }
@@ -302,6 +311,11 @@ struct Work {
 }
 
 impl Work {
+    /// Whether all that runs is in the status, so that whoever comes next can go on with it.
+    fn is_kept(&self) -> bool {
+        self.running.keys().all(|id| self.operations.contains_key(id))
+    }
+
     fn futures(&self) -> Vec<Future> {
         self.operations.values().cloned().collect()
     }
@@ -383,6 +397,9 @@ async fn send(client: &Client, step: &Step) -> Result<Accepted<Value>, Error> {
     let version = ApiVersion::new(Kind::of(&step.target).api_version);
     let if_match = step.if_match.as_deref();
     match step.action {
+        Action::Update if step.partial => {
+            client.patch(&step.target, version, &step.document, if_match, Class::Create).await
+        }
         Action::Create | Action::Update => {
             client.put(&step.target, version, &step.document, if_match, Class::Create).await
         }

@@ -213,6 +213,11 @@ async fn an_identity_is_held_until_its_last_cluster_goes() {
     };
     world.until("the first", |world| is_ready(world, "first")).await;
     let first = finalizers(&world);
+    // One that an old release has written goes.
+    let older = json!("azurecluster.infrastructure.cluster.x-k8s.io/default-first");
+    let both = json!([older, first[0]]);
+    world.merge("AzureClusterIdentity", "identity", json!({ "metadata": { "finalizers": both } }));
+    world.until("the older one is gone", |world| finalizers(world) == first).await;
     world.cluster("second", json!({}));
     world.until("the second", |world| is_ready(world, "second")).await;
     assert_eq!(finalizers(&world).len(), 2);

@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod cluster;
+mod cluster_flow;
 mod identity;
 mod kill;
 mod machine;
+mod machine_flow;
 mod secrets;
 mod world;

@@ -1,0 +1,157 @@
+//! What becomes of AzureMachines that cannot be had, that take their time, or that somebody changes.
+
+use std::time::Duration;
+
+use azure_simulator::{Fault, FaultAction, LatencyProfile};
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const MACHINE: &str = "AzureMachine";
+
+fn vm(world: &World, name: &str) -> ResourceId {
+    world.group("my-cluster").resource("Microsoft.Compute", "virtualMachines", name)
+}
+
+fn is_ready(world: &World, name: &str) -> bool {
+    world.get(MACHINE, name).is_some_and(|it| it["status"]["ready"] == true)
+}
+
+async fn cluster(latency: LatencyProfile) -> World {
+    let mut world = World::with(latency, 1);
+    world.cluster("my-cluster", json!({}));
+    world.start();
+    world
+        .until("the cluster", |world| {
+            world.get("AzureCluster", "my-cluster").unwrap()["status"]["ready"] == true
+        })
+        .await;
+    world.provisioned("my-cluster");
+    world
+}
+
+/// CAPZ-109, CAPZ-110, CAPZ-111: what cannot be had is told in status and event, and not tried again.
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_had_is_told_and_not_tried_again() {
+    let world = cluster(LatencyProfile::instant()).await;
+    let ephemeral = json!({ "vmSize": "Standard_D2s_v5",
+        "osDisk": { "osType": "Linux", "diskSizeGB": 30, "diffDiskSettings": { "option": "Local" }, "cachingType": "ReadOnly" } });
+    for (name, spec, reason, event) in [
+        ("tiny", json!({ "vmSize": "Standard_B1s" }), "CreateError", "ReconcileError"),
+        ("unknown", json!({ "vmSize": "Standard_Unknown" }), "InvalidConfiguration", "SKUNotFound"),
+        ("ephemeral", ephemeral, "CreateError", "ReconcileError"),
+    ] {
+        world.machine("my-cluster", name, json!({}), spec);
+        world
+            .until(name, |world| world.get(MACHINE, name).unwrap()["status"]["failureReason"] == reason)
+            .await;
+        let status = world.get(MACHINE, name).unwrap()["status"].clone();
+        assert!(status["failureMessage"].as_str().is_some_and(|words| !words.is_empty()));
+        assert_eq!(status["ready"], false);
+        world.until(event, |world| world.events(MACHINE, name).contains(&event.to_owned())).await;
+        assert!(world.azure.document(&vm(&world, name)).is_none());
+    }
+    let sequence = world.sequence();
+    let events = world.events(MACHINE, "tiny");
+    tokio::time::sleep(Duration::from_secs(550)).await;
+    assert_eq!(world.requests_after(sequence).1, 0);
+    assert_eq!(world.events(MACHINE, "tiny"), events);
+}
+
+/// CAPZ-121: a machine that has failed is left alone, whatever happens to it, until it is deleted.
+#[tokio::test(start_paused = true)]
+async fn a_failed_machine_is_left_alone() {
+    let world = cluster(LatencyProfile::instant()).await;
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world.until("ready", |world| is_ready(world, "worker")).await;
+    let status = json!({ "status": { "failureReason": "UpdateError", "failureMessage": "by hand" } });
+    world.kubernetes.merge_status(MACHINE, "default", "worker", &status).unwrap();
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let before = world.get(MACHINE, "worker").unwrap();
+    let tags = world.azure.document(&vm(&world, "worker")).unwrap()["tags"].clone();
+    world.merge(MACHINE, "worker", json!({ "spec": { "additionalTags": { "a": "1" } } }));
+    tokio::time::sleep(Duration::from_secs(1300)).await;
+    assert_eq!(world.get(MACHINE, "worker").unwrap()["status"], before["status"]);
+    assert_eq!(world.azure.document(&vm(&world, "worker")).unwrap()["tags"], tags);
+    world.delete(MACHINE, "worker");
+    world.until("gone", |world| world.get(MACHINE, "worker").is_none()).await;
+    assert!(world.azure.document(&vm(&world, "worker")).is_none());
+}
+
+/// CAPZ-117: a machine is not ready before its bootstrapping has ended, of which the condition tells.
+#[tokio::test(start_paused = true)]
+async fn a_machine_is_ready_once_its_bootstrapping_has_ended() {
+    let latency = LatencyProfile::instant().with(
+        "CREATE",
+        "Microsoft.Compute/virtualMachines/extensions",
+        Duration::from_secs(200),
+    );
+    let world = cluster(latency).await;
+    world.machine("my-cluster", "worker", json!({}), json!({ "disableVMBootstrapExtension": false }));
+    world
+        .until("creating", |world| {
+            world.condition(MACHINE, "worker", "BootstrapSucceeded")
+                == Some(("False".into(), "Creating".into()))
+        })
+        .await;
+    let object = world.get(MACHINE, "worker").unwrap();
+    let conditions = object["status"]["conditions"].as_array().unwrap();
+    let told = conditions.iter().find(|it| it["type"] == "BootstrapSucceeded").unwrap();
+    assert!(told["message"].as_str().unwrap().contains("still being installed"), "{told}");
+    assert!(!is_ready(&world, "worker"));
+    world.until("ready", |world| is_ready(world, "worker")).await;
+    assert_eq!(
+        world.condition(MACHINE, "worker", "BootstrapSucceeded"),
+        Some(("True".into(), String::new()))
+    );
+}
+
+/// CAPZ-119: additional tags of a machine follow what is declared; tags of others stay, and a machine without our tag is not ours.
+#[tokio::test(start_paused = true)]
+async fn tags_of_a_machine_follow_what_is_declared() {
+    let world = cluster(LatencyProfile::instant()).await;
+    world.machine("my-cluster", "worker", json!({}), json!({ "additionalTags": { "a": "1", "b": "2" } }));
+    world.until("ready", |world| is_ready(world, "worker")).await;
+    let id = vm(&world, "worker");
+    world.azure.edit(&id, |document| document["tags"]["policy"] = json!("p")).unwrap();
+    let tags = |world: &World| world.azure.document(&id).unwrap()["tags"].clone();
+    world.merge(MACHINE, "worker", json!({ "spec": { "additionalTags": { "a": "3", "b": null } } }));
+    world.until("changed", |world| tags(world)["a"] == "3").await;
+    assert_eq!((&tags(&world)["b"], &tags(&world)["policy"]), (&Value::Null, &json!("p")));
+    let remembered = |world: &World| {
+        let object = world.get(MACHINE, "worker").unwrap();
+        let name = "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags-vm";
+        object["metadata"]["annotations"][name].as_str().unwrap_or_default().to_owned()
+    };
+    world
+        .until("remembered", |world| {
+            let text = remembered(world);
+            text.contains("\"a\":\"3\"") && !text.contains("\"b\"")
+        })
+        .await;
+    let owned = "sigs.k8s.io_cluster-api-provider-azure_cluster_my-cluster";
+    world
+        .azure
+        .edit(&id, |document| {
+            document["tags"].as_object_mut().unwrap().remove(owned);
+        })
+        .unwrap();
+    world.merge(MACHINE, "worker", json!({ "spec": { "additionalTags": { "a": "4" } } }));
+    tokio::time::sleep(Duration::from_secs(1300)).await;
+    assert_eq!(tags(&world)["a"], "3");
+}
+
+/// CAPZ-078: what is gone already when it is to be deleted is as good as deleted.
+#[tokio::test(start_paused = true)]
+async fn what_is_gone_already_is_as_good_as_deleted() {
+    let world = cluster(LatencyProfile::instant()).await;
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world.until("ready", |world| is_ready(world, "worker")).await;
+    let lost = FaultAction::Fail { status: 404, code: "ResourceNotFound".into(), message: String::new() };
+    world.azure.inject(Fault::new(lost).on_method("DELETE").on_resource("worker-nic"));
+    world.delete(MACHINE, "worker");
+    let waited = world.until("gone", |world| world.get(MACHINE, "worker").is_none()).await;
+    assert!(waited < Duration::from_secs(60), "{waited:?}");
+    assert!(world.azure.document(&vm(&world, "worker")).is_none());
+}
