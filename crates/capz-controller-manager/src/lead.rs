@@ -1,19 +1,56 @@
-//! What the replica does that leads.
+//! What the replica does that leads: it runs the controllers.
 
-use capz::Settings;
+use std::sync::Arc;
+
+use arm::{Transport, TransportOptions};
+use capz::{Azure, Settings};
+use controllers::Clock;
 use kube::Client;
+use program::surroundings::Surroundings;
+use telemetry::metrics::Metrics;
 use tokio_util::sync::CancellationToken;
 
-/// Runs the controllers until `stop`. They are written in `capz`, and are called here once they are there; until then
-/// this replica answers webhooks like every other.
+/// Who counts what the controllers do.
+#[derive(Clone)]
+pub(crate) struct Meter(pub(crate) Metrics);
+
+impl controllers::Observer for Meter {
+    fn leading(&self, lease: &str, leads: bool) {
+        self.0.leading(lease, leads);
+    }
+}
+
+/// The way to Azure, without any identity yet: each cluster names its own.
 ///
 /// # Errors
-/// None so far.
-pub(crate) async fn lead(_client: Client, settings: Settings, stop: CancellationToken) -> anyhow::Result<()> {
+/// No certificate authorities, or a proxy that cannot be used.
+pub(crate) fn azure(
+    settings: &Settings,
+    surroundings: &Surroundings,
+    metrics: &Metrics,
+) -> anyhow::Result<Azure> {
+    let transport = Transport::connect(TransportOptions {
+        extra_roots: surroundings.extra_roots.clone(),
+        redirects: surroundings.redirects.clone(),
+        proxy: surroundings.proxy()?,
+        ..TransportOptions::default()
+    })?;
+    let azure = Azure::new(transport, Clock::system(), settings.clone());
+    Ok(azure.with_observer(Arc::new(metrics.clone())))
+}
+
+/// Runs the controllers until `stop`.
+///
+/// # Errors
+/// Cluster API's core is not installed, or nobody can be asked.
+pub(crate) async fn lead(
+    client: Client,
+    azure: Azure,
+    settings: Settings,
+    meter: Meter,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     tracing::debug!(?settings, "Leading");
-    tracing::warn!(
-        "This release has no controllers: objects are completed and judged, and nothing is made of them"
-    );
-    stop.cancelled().await;
+    capz::run(client, azure, settings, Clock::system(), Some(Arc::new(meter)), stop).await?;
     Ok(())
 }

@@ -17,7 +17,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::flags::CommandLine;
-use crate::lead::lead;
+use crate::lead::{Meter, azure, lead};
 use crate::webhooks::{Lookups, Webhooks};
 
 /// Who we are to the Kubernetes API; audit logs and priority rules of clusters know it.
@@ -49,6 +49,8 @@ pub async fn run(
     let client = client?;
     let settings = line.settings(&surroundings);
     let metrics = Metrics::default();
+    let meter = Meter(metrics.clone());
+    let azure = azure(&settings, &surroundings, &metrics)?;
     let serving = CancellationToken::new();
     let _stops_serving = serving.clone().drop_guard();
     let webhooks = Webhooks {
@@ -65,25 +67,34 @@ pub async fn run(
             let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
             let election = line.election(namespace, leader_election::identity(&surroundings.host_name()));
             let clock = controllers::Clock::system();
-            Some(Elector::new(client.clone(), election, clock, Arc::new(Leading(metrics.clone())))?)
+            Some(Elector::new(client.clone(), election, clock, Arc::new(meter.clone()))?)
         }
     };
     serve_health(&line, &webhooks, elector.as_ref(), &serving).await?;
 
+    // It counts from the stop, while the controllers end their work.
+    let lingers = tokio::spawn({
+        let stop = stop.clone();
+        async move {
+            stop.cancelled().await;
+            sleep(LINGER).await;
+        }
+    });
     let led = async {
         match elector {
-            None => lead(client, settings, stop.clone()).await,
+            None => lead(client, azure, settings, meter, stop.clone()).await,
             Some(elector) => {
-                let led =
-                    elector.run(stop.clone(), async move |stop| lead(client, settings, stop).await).await?;
+                let led = elector
+                    .run(stop.clone(), async move |stop| lead(client, azure, settings, meter, stop).await)
+                    .await?;
                 led.unwrap_or(Ok(()))
             }
         }
     };
     let outcome = led.await;
     // Whoever has lost the lease goes at once.
-    if outcome.is_ok() {
-        sleep(LINGER).await;
+    if outcome.is_ok() && stop.is_cancelled() {
+        lingers.await?;
     }
     serving.cancel();
     webhooks.ended().await;
@@ -162,13 +173,4 @@ async fn serve_health(
     let listening = server::serve(health.router(), asked, None, stop.clone()).await?;
     tracing::info!(address = %listening.address, "Serving health checks");
     Ok(())
-}
-
-/// Tells who leads.
-struct Leading(Metrics);
-
-impl controllers::Observer for Leading {
-    fn leading(&self, lease: &str, leads: bool) {
-        self.0.leading(lease, leads);
-    }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use arm::{CallObserver, CallRecord, Purpose};
-use telemetry::metrics::{ArmOutcome, ArmRequest, CloudMetrics, Metrics};
+use arm::{CallObserver, CallRecord};
+use telemetry::metrics::{CloudMetrics, Metrics};
 
 /// Counts calls to Azure and what the controllers report.
 pub struct Meter {
@@ -21,26 +21,7 @@ impl Default for Meter {
 
 impl CallObserver for Meter {
     fn on_call(&self, call: &CallRecord<'_>) {
-        let method = match call.purpose {
-            Purpose::Read | Purpose::FinalRead | Purpose::Poll => "get",
-            Purpose::List => "list",
-            Purpose::Write | Purpose::Action | Purpose::Register => "create_or_update",
-            Purpose::Delete => "delete",
-        };
-        let request = ArmRequest {
-            subscription_id: call.subscription.to_owned(),
-            resource_group: call.resource_group.unwrap_or_default().to_ascii_lowercase(),
-            resource: resource_label(call.resource_type).to_owned(),
-            method: method.to_owned(),
-        };
-        let outcome = match (call.throttled, call.reason) {
-            (true, _) => ArmOutcome::Throttled,
-            (false, None) => ArmOutcome::Success,
-            (false, Some(code)) => {
-                ArmOutcome::Failed { status: call.status.unwrap_or_default(), code: code.to_owned() }
-            }
-        };
-        self.metrics.arm_request(&request, call.duration, &outcome);
+        self.metrics.on_call(call);
     }
 }
 
@@ -69,21 +50,4 @@ impl controllers::Observer for Meter {
     fn leading(&self, lease: &str, leads: bool) {
         self.metrics.leading(lease, leads);
     }
-}
-
-/// The name that dashboards know a resource type by.
-fn resource_label(resource_type: &str) -> &str {
-    const LABELS: [(&str, &str); 9] = [
-        ("Microsoft.Network/loadBalancers", "LoadBalancer"),
-        ("Microsoft.Network/loadBalancers/backendAddressPools", "BackendAddressPool"),
-        ("Microsoft.Network/publicIPAddresses", "PublicIPAddress"),
-        ("Microsoft.Network/networkSecurityGroups", "SecurityGroup"),
-        ("Microsoft.Network/routeTables", "RouteTable"),
-        ("Microsoft.Network/virtualNetworks/subnets", "Subnet"),
-        ("Microsoft.Network/networkInterfaces", "Interface"),
-        ("Microsoft.Compute/virtualMachineScaleSets", "VirtualMachineScaleSet"),
-        ("Microsoft.Compute/virtualMachineScaleSets/virtualMachines", "VirtualMachineScaleSetVM"),
-    ];
-    let known = LABELS.iter().find(|(kind, _)| kind.eq_ignore_ascii_case(resource_type));
-    known.map_or_else(|| resource_type.rsplit('/').next().unwrap_or(resource_type), |(_, label)| label)
 }

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Json, Response};
 use axum::routing::post;
 use bytes::Bytes;
 use capz_api::admission::{self, Admitted};
+use capz_api::crd::{GROUP, MANAGED_KINDS, VERSION};
 use capz_api::webhooks::{Task, WEBHOOKS, Webhook};
 use capz_api::{Context, Gates, Random};
 use http::{HeaderMap, header};
@@ -39,6 +40,14 @@ impl Webhooks {
         let router = WEBHOOKS.iter().fold(axum::Router::new(), |router, webhook| {
             let state = (self.clone(), webhook);
             router.route(&webhook.path(), post(serve).with_state(state))
+        });
+        // Registrations of the established manifest name these, too: whoever changes the image alone is told why.
+        let router = MANAGED_KINDS.into_iter().fold(router, |router, kind| {
+            ["mutate", "validate"].into_iter().fold(router, |router, verb| {
+                let group = GROUP.replace('.', "-");
+                let path = format!("/{verb}-{group}-{VERSION}-{}", kind.to_lowercase());
+                router.route(&path, post(refuse).with_state(kind))
+            })
         });
         router.layer(DefaultBodyLimit::max(MAX_BODY))
     }
@@ -96,6 +105,18 @@ async fn serve(
     webhooks.metrics.answered(&path, 200, asked.elapsed());
     let response = &answer["response"];
     tracing::debug!(path, allowed = %response["allowed"], status = %response["status"]["message"], "Answered the API server");
+    Json(answer).into_response()
+}
+
+async fn refuse(State(kind): State<&'static str>, body: Bytes) -> Response {
+    let answer = match Review::read(&body) {
+        Err(why) => review::unreadable(&why),
+        Ok(review) if matches!(review.request.operation, Operation::Create | Operation::Update) => {
+            let denied = admission::Denied::NotServed(kind.to_owned());
+            review.answer(Task::Validate, Err(denied.status(kind, &review.name())))
+        }
+        Ok(review) => review.allow(),
+    };
     Json(answer).into_response()
 }
 

@@ -64,9 +64,8 @@ impl Place {
         found.map(|found| serde_json::to_value(found).unwrap())
     }
 
-    /// The namespace, the definitions, those of Cluster API that are looked at, and the registrations of the webhooks with
-    /// this authority; `reach` changes where one is reached.
-    pub async fn install(&self, authority: &CertificateAuthority, reach: impl Fn(&mut Value)) {
+    /// The namespace, the definitions, and those of Cluster API that are looked at.
+    pub async fn install(&self) {
         self.create(
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "capz-system" } }),
         )
@@ -75,16 +74,14 @@ impl Place {
         for kind in &KINDS {
             self.create(definition(kind)).await.unwrap();
         }
-        for kind in ["Cluster", "MachinePool"] {
+        for kind in ["Cluster", "Machine", "MachinePool"] {
             self.create(of_core(kind)).await.unwrap();
-        }
-        for task in [Task::Default, Task::Validate] {
-            self.create(trusting(registration(task), authority, &reach)).await.unwrap();
         }
         // The kinds are served a moment after their definitions are there.
         let served = async {
             for kind in KINDS.iter().map(|kind| (capz_api::crd::GROUP, "v1beta1", kind.name)).chain([
                 ("cluster.x-k8s.io", "v1beta1", "Cluster"),
+                ("cluster.x-k8s.io", "v1beta1", "Machine"),
                 ("cluster.x-k8s.io", "v1beta1", "MachinePool"),
             ]) {
                 let (group, version, kind) = kind;
@@ -98,6 +95,13 @@ impl Place {
             }
         };
         timeout(Duration::from_secs(30), served).await.unwrap();
+    }
+
+    /// Registers the webhooks with this authority; `reach` changes where one is reached.
+    pub async fn register(&self, authority: &CertificateAuthority, reach: impl Fn(&mut Value)) {
+        for task in [Task::Default, Task::Validate] {
+            self.create(trusting(registration(task), authority, &reach)).await.unwrap();
+        }
     }
 
     /// Registers the webhooks with another authority.

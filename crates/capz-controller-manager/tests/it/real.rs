@@ -44,6 +44,7 @@ async fn kubectl_sees_what_is_completed_and_what_is_refused() {
     let place = Place(kubernetes.client().await.unwrap());
     let authority = CertificateAuthority::generate().unwrap();
     write_certificate(&authority, folder.path());
+    place.install().await;
     let manager = Manager::start(&kubernetes.kubeconfig, folder.path(), &[]).await;
     let port = manager.webhooks;
     let by_address = move |config: &mut Value| {
@@ -51,7 +52,7 @@ async fn kubectl_sees_what_is_completed_and_what_is_refused() {
         let url = format!("https://127.0.0.1:{port}{path}");
         *config = json!({ "url": url, "caBundle": config["caBundle"] });
     };
-    place.install(&authority, by_address).await;
+    place.register(&authority, by_address).await;
     let program = assets.join("kubectl");
     let apply = async |object: &Value, arguments: &[&str]| {
         let all = [&["apply", "-f", "-"], arguments].concat();

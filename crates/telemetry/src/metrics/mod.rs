@@ -1,5 +1,6 @@
 //! Metrics under the names that dashboards know.
 
+mod calls;
 mod cloud;
 mod webhooks;
 
