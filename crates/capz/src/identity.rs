@@ -8,6 +8,7 @@ use capz_api::azure_cluster_identity::AllowedNamespaces;
 use cloud_config::Secret;
 use k8s::api::api::core::v1::{Namespace, Secret as KubernetesSecret};
 use kube::Api;
+use kube::api::ListParams;
 use sha2::{Digest, Sha224};
 
 use crate::azure::{Access, AccessError, Material, has_client_secret, kind_of};
@@ -126,11 +127,13 @@ impl Manager {
         let needs_labels = allowed.is_some_and(|allowed| allowed.selector.is_some());
         let labels = if needs_labels {
             let namespaces: Api<Namespace> = Api::all(self.client.clone());
-            let found = namespaces.get(&namespace).await.map_err(|source| IdentityError::Kubernetes {
+            // The role that established installations have lists namespaces, and gets none.
+            let this = ListParams::default().fields(&format!("metadata.name={namespace}"));
+            let found = namespaces.list(&this).await.map_err(|source| IdentityError::Kubernetes {
                 what: format!("Namespace {namespace}"),
                 source: Box::new(source),
             })?;
-            found.metadata.labels.unwrap_or_default()
+            found.items.into_iter().next().and_then(|it| it.metadata.labels).unwrap_or_default()
         } else {
             BTreeMap::new()
         };

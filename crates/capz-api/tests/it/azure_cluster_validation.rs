@@ -54,7 +54,7 @@ fn names_are_short_and_plain() {
     }
 }
 
-/// CAPZ-021 to CAPZ-024. Missing roles are judged where defaults did not add them: in a stored object.
+/// CAPZ-021, CAPZ-022, CAPZ-023, CAPZ-024. Missing roles are judged where defaults did not add them: in a stored object.
 #[test]
 fn subnets_fit_the_network_and_each_other() {
     let only = |role: &str| {
@@ -127,7 +127,7 @@ fn security_rules_have_a_priority_and_one_source() {
     );
 }
 
-/// CAPZ-027 to CAPZ-029
+/// CAPZ-027, CAPZ-028, CAPZ-029
 #[test]
 fn the_load_balancer_of_the_api_server_is_one_that_azure_makes() {
     let gate = Context { gates: Gates { api_server_ilb: true, ..Gates::default() }, ..Context::default() };
@@ -213,7 +213,7 @@ fn a_private_name_needs_an_internal_load_balancer() {
     );
 }
 
-/// CAPZ-034 to CAPZ-036
+/// CAPZ-034, CAPZ-035, CAPZ-036
 #[test]
 fn identity_edge_zone_and_tunnels_are_checked() {
     let edge = ("spec.extendedLocation", json!({ "name": "losangeles", "type": "EdgeZone" }));
@@ -333,8 +333,8 @@ fn no_network_is_joined_twice() {
     );
 }
 
-/// CAPZ-040 to CAPZ-047. Each case: what the object was, what it shall be, and what the refusal says (nothing where it is
-/// taken).
+/// CAPZ-040, CAPZ-041, CAPZ-042, CAPZ-043, CAPZ-044, CAPZ-045, CAPZ-046, CAPZ-047. Each case: what the object was, what it shall
+/// be, and what the refusal says (nothing where it is taken).
 #[test]
 fn what_azure_cannot_change_stays() {
     let spec = |member: &str, value: Value| vec![(format!("spec.{member}"), value)];

@@ -9,6 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use capz::{AccessError, Azure, Material, Settings};
 use cloud_config::Secret;
+use kubernetes_simulator::Fault;
 use serde_json::{Value, json};
 
 use crate::world::{NAMESPACE, World};
@@ -164,7 +165,8 @@ async fn a_namespace_that_is_not_allowed_is_told() {
     let finalizers = world.get("AzureClusterIdentity", "identity").unwrap()["metadata"]["finalizers"].clone();
     assert_eq!(finalizers, Value::Null, "who may not use it does not hold on to it");
 
-    // By the labels of the namespace.
+    // By the labels of the namespace, which the role of established installations may only list.
+    world.kubernetes.inject(Fault::status(403).verb("get").resource("namespaces"));
     world
         .kubernetes
         .merge("Namespace", "", NAMESPACE, &json!({ "metadata": { "labels": { "team": "a" } } }))
