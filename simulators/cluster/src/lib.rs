@@ -6,6 +6,7 @@
 //! * [`HostedAzure`] is Azure alone, the same way, and [`HostedKubernetes`] is Kubernetes alone.
 //! * [`HostedRegistries`] are container registries with the sign-in that a node needs for them.
 //! * [`upstream_arguments`] is what the program that Cerulean replaces needs beside these files.
+//! * [`WorkloadClusters`] are clusters that machines become whose bootstrap data is kubeadm's.
 //! * [`manifests`] applies what users apply.
 
 mod files;
@@ -24,6 +25,7 @@ mod shape;
 mod sign_in;
 mod stand_ins;
 mod upstream;
+mod workload;
 
 pub use self::stand_ins::spawn_stand_ins;
 pub use files::HostError;
@@ -35,3 +37,6 @@ pub use machines::{AzureMachines, running_host};
 pub use node_answers::NodeAnswers;
 pub use shape::{ExtraSubnet, NodePool, Orchestration, Shape, StandaloneMachine};
 pub use upstream::upstream_arguments;
+pub use workload::{
+    Boot, BootPlan, CloudProvider, Outcome, WorkloadCluster, WorkloadClusters, WorkloadOptions,
+};

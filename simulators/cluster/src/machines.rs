@@ -32,7 +32,7 @@ impl Machines for AzureMachines {
 impl AzureMachines {
     /// The machine behind a document; none while it has no address. A kubelet reports the first address of
     /// each family that its first interface has, IPv4 first.
-    fn machine(&self, instance: &Value) -> Option<Machine> {
+    pub(crate) fn machine(&self, instance: &Value) -> Option<Machine> {
         let name = host_name(instance)?;
         let interface = instance.pointer("/properties/networkProfile/networkInterfaces/0/id")?.as_str()?;
         let interface = self.0.document(&interface.parse().ok()?)?;

@@ -95,7 +95,7 @@ fn pool_of(azure: &Azure, instance: &Value) -> Option<(Value, Value)> {
 }
 
 /// The provider id that the cloud controller manager gives a node: the name of the group is in lower case.
-fn provider_id(instance: &str) -> String {
+pub(crate) fn provider_id(instance: &str) -> String {
     let Some((before, rest)) = instance.split_once("/resourceGroups/") else {
         return format!("azure://{instance}");
     };
@@ -104,7 +104,7 @@ fn provider_id(instance: &str) -> String {
 }
 
 /// A taint as pools have it: `key=value:effect`.
-fn parse_taint(text: &str) -> Option<Taint> {
+pub(crate) fn parse_taint(text: &str) -> Option<Taint> {
     let (key, effect) = text.rsplit_once(':')?;
     let (key, value) = key.split_once('=').map_or((key, None), |(key, value)| (key, Some(value.to_owned())));
     Some(Taint { key: key.to_owned(), value, effect: effect.to_owned(), ..Taint::default() })

@@ -22,8 +22,8 @@ const STATUS_INTERVAL: Duration = Duration::from_secs(300);
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Namespace of the kubelets' Leases.
 pub(crate) const LEASES: &str = "kube-node-lease";
-/// The version that the stand-in claims to be.
-const KUBELET_VERSION: &str = "v1.33.0";
+/// The version that a stand-in claims to be where nobody says another.
+pub(crate) const VERSION: &str = "v1.33.0";
 
 pub(crate) struct Kubelet {
     pace: Pace,
@@ -150,8 +150,8 @@ impl Kubelet {
                 "bootID": "",
                 "containerRuntimeVersion": "containerd://2.0.0",
                 "kernelVersion": "6.8.0-azure",
-                "kubeProxyVersion": KUBELET_VERSION,
-                "kubeletVersion": KUBELET_VERSION,
+                "kubeProxyVersion": self.machine.kubelet_version,
+                "kubeletVersion": self.machine.kubelet_version,
                 "machineID": "",
                 "operatingSystem": "linux",
                 "osImage": "Stand-in Linux",

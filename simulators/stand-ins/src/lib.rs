@@ -68,6 +68,8 @@ pub struct Machine {
     /// Taints beside the one that waits for the cloud provider, as `key=value:effect` has them
     /// (`--register-with-taints`).
     pub taints: Vec<Taint>,
+    /// The version that the kubelet says it is.
+    pub kubelet_version: String,
     /// Number of processors.
     pub cpus: u32,
     /// Memory in MiB.
@@ -86,6 +88,7 @@ impl Machine {
             running: true,
             labels: BTreeMap::new(),
             taints: Vec::new(),
+            kubelet_version: kubelet::VERSION.to_owned(),
             cpus: 2,
             memory_mib: 8192,
         }

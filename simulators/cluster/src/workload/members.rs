@@ -1,0 +1,270 @@
+//! The machines of workload clusters: what their kubelets were told, and whether they still run.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use azure_simulator::{Azure, GuestStart};
+use azure_types::ResourceId;
+use k8s::api::api::core::v1::Taint;
+use serde_json::Value;
+use stand_ins::Machine;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{CloudProvider, WorkloadClusters};
+use crate::machines::AzureMachines;
+use crate::managed_clusters::{parse_taint, provider_id};
+
+/// How often it is looked whether machines have gone.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What kubeadm was told of a node (`nodeRegistration`).
+#[derive(Debug, Clone)]
+pub(super) struct Registration {
+    /// The host name of the machine.
+    pub(super) host: String,
+    /// The name of the node.
+    pub(super) node: String,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) taints: Vec<Taint>,
+    /// Whether the node is the control plane's.
+    pub(super) control_plane: bool,
+    /// Whether the kubelet leaves its identity to a cloud provider.
+    pub(super) external: bool,
+}
+
+impl Registration {
+    pub(super) fn read(registration: &Value, start: &GuestStart, control_plane: bool) -> Self {
+        let host = start.computer_name.to_ascii_lowercase();
+        let node = registration["name"].as_str().filter(|name| !name.is_empty()).unwrap_or(&host);
+        let arguments = arguments(&registration["kubeletExtraArgs"]);
+        let parts = |name: &str| {
+            let all = arguments.get(name).map(String::as_str).unwrap_or_default();
+            all.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let labels = parts("node-labels").into_iter().map(|label| match label.split_once('=') {
+            Some((name, value)) => (name.to_owned(), value.to_owned()),
+            None => (label, String::new()),
+        });
+        let taints = registration["taints"].as_array();
+        let mut all: Vec<Taint> =
+            parts("register-with-taints").iter().filter_map(|taint| parse_taint(taint)).collect();
+        all.extend(taints.into_iter().flatten().filter_map(|one| serde_json::from_value(one.clone()).ok()));
+        Self {
+            node: node.to_ascii_lowercase(),
+            host: host.clone(),
+            labels: labels.collect(),
+            // An empty list is for nodes of the control plane that take any pod.
+            taints: if control_plane && taints.is_none() { control_plane_taints(all) } else { all },
+            control_plane,
+            external: arguments.get("cloud-provider").is_some_and(|provider| provider == "external"),
+        }
+    }
+}
+
+fn control_plane_taints(mut taints: Vec<Taint>) -> Vec<Taint> {
+    taints.push(Taint {
+        key: k8s::names::LABEL_CONTROL_PLANE.to_owned(),
+        effect: "NoSchedule".to_owned(),
+        ..Taint::default()
+    });
+    taints
+}
+
+/// Arguments as kubeadm's versions have them: by name, or as a list.
+fn arguments(arguments: &Value) -> BTreeMap<String, String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    match arguments {
+        Value::Object(named) => named.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
+        Value::Array(all) => all.iter().map(|one| (text(&one["name"]), text(&one["value"]))).collect(),
+        _ => BTreeMap::new(),
+    }
+}
+
+/// The machines of one cluster, as its kubelets ask for them.
+pub(super) struct Members {
+    pub(super) clusters: WorkloadClusters,
+    /// Where the cluster is kept.
+    pub(super) at: String,
+    pub(super) changed: watch::Sender<u64>,
+}
+
+impl stand_ins::Machines for Members {
+    fn machines(&self) -> Vec<Machine> {
+        let clusters = self.clusters.inner.clusters.lock();
+        let members = clusters.get(&self.at).into_iter().flat_map(|cluster| cluster.members.values());
+        members.filter_map(|member| member.node.clone()).collect()
+    }
+
+    fn changed(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+}
+
+/// Looks after the machines of all clusters.
+pub(super) async fn follow(clusters: WorkloadClusters) {
+    let mut changed = clusters.inner.azure.subscribe();
+    loop {
+        changed.mark_unchanged();
+        clusters.look_at_members();
+        // Whoever changes much is looked at once.
+        tokio::time::sleep(PAUSE).await;
+        if changed.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+impl WorkloadClusters {
+    /// Looks which machines are still there, and run. A cluster whose control plane is gone is gone, too.
+    pub(super) fn look_at_members(&self) {
+        let known: Vec<(String, ResourceId, Registration)> = {
+            let clusters = self.inner.clusters.lock();
+            let members =
+                clusters.iter().flat_map(|(at, cluster)| cluster.members.values().map(move |one| (at, one)));
+            members.map(|(at, one)| (at.clone(), one.machine.clone(), one.registration.clone())).collect()
+        };
+        // Azure is asked without the lock: who asks it may wait for answers to its probes.
+        let (azure, provider) = (&self.inner.azure, self.inner.options.cloud_provider);
+        let seen: Vec<Option<Option<Machine>>> = known
+            .iter()
+            .map(|(_, id, registration)| Some(node(azure, &azure.document(id)?, registration, provider)))
+            .collect();
+        let mut clusters = self.inner.clusters.lock();
+        for ((at, id, registration), node) in known.iter().zip(seen) {
+            let Some(cluster) = clusters.get_mut(at) else { continue };
+            let Some(member) = cluster.members.get_mut(&registration.host) else { continue };
+            if member.machine != *id {
+                continue;
+            }
+            let Some(node) = node else {
+                member.up.cancel();
+                cluster.members.remove(&registration.host);
+                cluster.changed.send_modify(|revision| *revision += 1);
+                continue;
+            };
+            let runs = node.as_ref().is_some_and(|node| node.running);
+            match (runs, member.up.is_cancelled()) {
+                (true, true) => member.up = CancellationToken::new(),
+                (false, false) if member.node.is_some() => member.up.cancel(),
+                _ => {}
+            }
+            if node != member.node {
+                member.node = node;
+                cluster.changed.send_modify(|revision| *revision += 1);
+            }
+        }
+        clusters.retain(|_, cluster| {
+            let stays = cluster.members.values().any(|member| member.api_port.is_some());
+            if !stays {
+                cluster.stop.cancel();
+            }
+            stays
+        });
+    }
+}
+
+/// The node that a machine is.
+fn node(
+    azure: &Azure,
+    document: &Value,
+    registration: &Registration,
+    provider: CloudProvider,
+) -> Option<Machine> {
+    let mut machine = AzureMachines(azure.clone()).machine(document)?;
+    machine.name.clone_from(&registration.node);
+    machine.labels.extend(registration.labels.clone());
+    machine.taints.extend(registration.taints.clone());
+    if registration.control_plane {
+        for label in [k8s::names::LABEL_CONTROL_PLANE, k8s::names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS] {
+            machine.labels.insert(label.to_owned(), String::new());
+        }
+    }
+    if let Some(version) = kubelet_version(document) {
+        machine.kubelet_version = version;
+    }
+    match provider {
+        CloudProvider::Unseen => {
+            machine.provider_id = document["id"].as_str().map(provider_id).unwrap_or_default();
+            machine.initialized = true;
+            let region = document["location"].as_str().unwrap_or_default().to_owned();
+            let zone = document["zones"][0]
+                .as_str()
+                .map_or_else(|| "0".to_owned(), |zone| format!("{region}-{zone}"));
+            machine.labels.insert("topology.kubernetes.io/region".to_owned(), region);
+            machine.labels.insert("topology.kubernetes.io/zone".to_owned(), zone);
+        }
+        CloudProvider::Awaited => machine.initialized = !registration.external,
+    }
+    Some(machine)
+}
+
+/// The version of Kubernetes in a machine's image: images of galleries are named after it, those of the marketplace have it in
+/// their version (`127.14.20240517`).
+fn kubelet_version(document: &Value) -> Option<String> {
+    let image = document.pointer("/properties/storageProfile/imageReference")?;
+    let galleries =
+        ["id", "communityGalleryImageId", "sharedGalleryImageId"].map(|member| image[member].as_str());
+    let is_version =
+        |id: &str| id.to_lowercase().rsplit_once("/versions/").map(|(_, version)| version.to_owned());
+    let version = match galleries.into_iter().flatten().find_map(is_version) {
+        Some(version) => version,
+        None => {
+            let mut parts = image["version"].as_str()?.split('.');
+            let (first, second) = (parts.next()?, parts.next()?);
+            let (major, minor) = first.split_at_checked(1)?;
+            format!("{major}.{minor}.{second}")
+        }
+    };
+    let numbers = version.split('.').take(3).filter(|part| part.parse::<u64>().is_ok()).count();
+    (numbers == 3 && version.starts_with("1.")).then(|| format!("v{version}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn images_say_which_kubernetes_they_hold() {
+        let of = |image: Value| {
+            kubelet_version(&json!({"properties": {"storageProfile": {"imageReference": image}}}))
+        };
+        let community = json!({"communityGalleryImageId": "/CommunityGalleries/g/Images/i/Versions/1.33.2"});
+        assert_eq!(of(community).as_deref(), Some("v1.33.2"));
+        assert_eq!(
+            of(json!({"id": "/subscriptions/s/galleries/g/images/i/versions/1.34.0"})).as_deref(),
+            Some("v1.34.0")
+        );
+        assert_eq!(of(json!({"offer": "capi", "version": "127.14.20240517"})).as_deref(), Some("v1.27.14"));
+        assert_eq!(of(json!({"offer": "0001-com-ubuntu-server-jammy", "version": "latest"})), None);
+    }
+
+    #[test]
+    fn registrations_name_labels_and_taints() {
+        let start = |name: &str| GuestStart {
+            machine: "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/m"
+                .parse()
+                .unwrap(),
+            computer_name: name.to_owned(),
+            first: true,
+            boots: true,
+            custom_data: None,
+            user_data: None,
+            extensions: Vec::new(),
+            identities: Vec::new(),
+            addresses: Vec::new(),
+        };
+        let told = json!({"name": "Node-1", "kubeletExtraArgs": [{"name": "cloud-provider", "value": "external"},
+            {"name": "node-labels", "value": "a=b,c="}, {"name": "register-with-taints", "value": "x=y:NoExecute"}]});
+        let read = Registration::read(&told, &start("Host"), true);
+        assert_eq!((read.node.as_str(), read.host.as_str(), read.external), ("node-1", "host", true));
+        assert_eq!(read.labels["a"], "b");
+        let effects: Vec<&str> = read.taints.iter().map(|taint| taint.effect.as_str()).collect();
+        assert_eq!(effects, ["NoExecute", "NoSchedule"]);
+        let read =
+            Registration::read(&json!({"taints": [], "kubeletExtraArgs": {"v": "2"}}), &start("h"), true);
+        assert!(read.taints.is_empty() && !read.external);
+    }
+}

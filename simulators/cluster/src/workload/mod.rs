@@ -1,0 +1,355 @@
+//! Workload clusters: machines of the simulated Azure whose bootstrap data is kubeadm's become clusters.
+//!
+//! A machine whose data says `kubeadm init` starts a simulated Kubernetes. It is reached as in Azure alone: by the cluster's
+//! endpoint, which leads through names, load balancers and security groups to a machine of the control plane that runs.
+//! Machines that are told to join go the same way, show their token, and become nodes. A machine that goes takes its
+//! kubelet along and leaves its Node silent, and a cluster without a control plane is gone.
+//!
+//! Nothing of kubeadm runs. Left out: what its other phases and arguments do, etcd (a cluster lives as long as one
+//! machine of its control plane does), certificates of clients, the commands before and after but for lines that go to
+//! `/etc/hosts`, and Ignition.
+
+mod boot;
+mod cloud_config;
+mod join;
+mod members;
+mod resolve;
+mod road;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use azure_simulator::packet::{Network, Packet, ProbeAnswers, Protocol, Source};
+use azure_simulator::{Azure, GuestStart};
+use azure_types::ResourceId;
+use cluster_api_stand_in::Workloads;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use kube::Client;
+use kubernetes_simulator::Kubernetes;
+use parking_lot::Mutex;
+use serde_json::Value;
+use stand_ins::{Machine, Pace};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::node_answers::NodeAnswers;
+use road::Road;
+
+/// How a machine boots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Boot {
+    /// How long its system takes until Azure's agent answers.
+    pub system: Duration,
+    /// How long kubeadm takes after that, where all goes well.
+    pub bootstrap: Duration,
+    /// How it goes.
+    pub outcome: Outcome,
+}
+
+/// How a boot goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Well, if the network and the data let it.
+    Works,
+    /// The system does not come up, for this reason.
+    SystemFails(String),
+    /// kubeadm fails, for this reason.
+    BootstrapFails(String),
+    /// kubeadm never ends.
+    Hangs,
+}
+
+impl Default for Boot {
+    /// A minute in all: half of it for the system.
+    fn default() -> Self {
+        let half = Duration::from_secs(30);
+        Self { system: half, bootstrap: half, outcome: Outcome::Works }
+    }
+}
+
+/// Says of each machine how it boots.
+pub type BootPlan = Arc<dyn Fn(&GuestStart) -> Boot + Send + Sync>;
+
+/// How bootstrapping went; `None` while it goes on.
+type Bootstrapped = Option<Result<(), String>>;
+
+/// Who gives nodes their provider ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CloudProvider {
+    /// A cloud controller manager that nobody sees has done so when a node appears.
+    #[default]
+    Unseen,
+    /// Nodes whose kubelets have `cloud-provider: external` wait for one, with the taint that says so.
+    Awaited,
+}
+
+/// How workload clusters are played.
+#[derive(Clone)]
+pub struct WorkloadOptions {
+    /// Source of all that is random in them, with a cluster's name.
+    pub seed: u64,
+    /// How machines boot.
+    pub boot: BootPlan,
+    /// How fast kubelets speak and are missed.
+    pub pace: Pace,
+    /// Where those are who manage the clusters.
+    pub management: Source,
+    /// How bootstrapping went; `None` while it goes on.
+type Bootstrapped = Option<Result<(), String>>;
+
+/// Who gives nodes their provider ids.
+    pub cloud_provider: CloudProvider,
+}
+
+impl fmt::Debug for WorkloadOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkloadOptions").field("seed", &self.seed).finish_non_exhaustive()
+    }
+}
+
+impl Default for WorkloadOptions {
+    /// Seed 1, boots of a minute, managed from somewhere on the internet, an unseen cloud controller manager.
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            boot: Arc::new(|_| Boot::default()),
+            pace: Pace::default(),
+            management: Source::internet(IpAddr::V4(Ipv4Addr::new(203, 0, 113, 7))),
+            cloud_provider: CloudProvider::default(),
+        }
+    }
+}
+
+/// A machine that belongs to a cluster.
+struct Member {
+    machine: ResourceId,
+    /// The node as its machine was when it was looked at last; `None` while it has no address.
+    node: Option<Machine>,
+    /// What kubeadm was told of the node.
+    registration: members::Registration,
+    /// The port of its API server, where it has one.
+    api_port: Option<u16>,
+    /// Cancelled when the machine goes or stops.
+    up: CancellationToken,
+}
+
+struct Cluster {
+    name: String,
+    endpoint: String,
+    kubernetes: Kubernetes,
+    token: String,
+    /// Certificate and key of its authority, as PEM.
+    authority: (String, String),
+    /// By the host name of the machine.
+    members: BTreeMap<String, Member>,
+    changed: watch::Sender<u64>,
+    answers: Option<NodeAnswers>,
+    stop: CancellationToken,
+}
+
+/// A workload cluster, as tests look at it.
+#[derive(Debug, Clone)]
+pub struct WorkloadCluster {
+    /// Its name, as kubeadm was told.
+    pub name: String,
+    /// Its endpoint, `host:port`.
+    pub endpoint: String,
+    /// Its Kubernetes, past all networks.
+    pub kubernetes: Kubernetes,
+    /// What an administrator shows it.
+    pub token: String,
+    /// The certificate of its authority and the authority's key, as PEM.
+    pub authority: (String, String),
+}
+
+impl WorkloadCluster {
+    /// A client past all networks.
+    pub fn client(&self) -> Client {
+        road::direct(&self.kubernetes, &self.token)
+    }
+}
+
+struct Inner {
+    azure: Azure,
+    options: WorkloadOptions,
+    stop: CancellationToken,
+    /// By the hash of their authority's certificate.
+    clusters: Mutex<BTreeMap<String, Cluster>>,
+    /// How the bootstrapping of machines went, by their ids in lower case; `None` while it goes on.
+    boots: Mutex<HashMap<String, watch::Receiver<Bootstrapped>>>,
+    /// The network as it was at a revision of Azure.
+    network: Mutex<Option<(u64, Arc<Network>)>>,
+}
+
+/// All workload clusters of a simulated Azure. Clones are handles to the same.
+#[derive(Clone)]
+pub struct WorkloadClusters {
+    inner: Arc<Inner>,
+}
+
+impl fmt::Debug for WorkloadClusters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.inner.clusters.lock().values().map(|one| one.name.clone()).collect();
+        f.debug_struct("WorkloadClusters").field("clusters", &names).finish()
+    }
+}
+
+impl WorkloadClusters {
+    /// Plays what runs on all machines of `azure` from now on, until `stop`. Must be called within a tokio runtime, once for
+    /// an Azure.
+    pub fn start(azure: Azure, options: WorkloadOptions, stop: CancellationToken) -> Self {
+        let inner = Inner {
+            azure: azure.clone(),
+            options,
+            stop: stop.clone(),
+            clusters: Mutex::default(),
+            boots: Mutex::default(),
+            network: Mutex::default(),
+        };
+        let this = Self { inner: Arc::new(inner) };
+        azure.set_guest(Arc::new(this.clone()));
+        tokio::spawn(stop.run_until_cancelled_owned(members::follow(this.clone())));
+        this
+    }
+
+    /// The clusters that there are.
+    pub fn clusters(&self) -> Vec<WorkloadCluster> {
+        self.inner.clusters.lock().values().map(Cluster::seen).collect()
+    }
+
+    /// The cluster of this name.
+    pub fn cluster(&self, name: &str) -> Option<WorkloadCluster> {
+        self.inner.clusters.lock().values().find(|one| one.name == name).map(Cluster::seen)
+    }
+
+    /// How the bootstrapping of a machine went; `None` while it goes on, or if there was none.
+    pub fn bootstrapped(&self, machine: &ResourceId) -> Option<Result<(), String>> {
+        let boots = self.inner.boots.lock();
+        boots.get(&machine.to_string().to_lowercase())?.borrow().clone()
+    }
+
+    /// A client that goes the way through Azure's network: from those who manage clusters to this endpoint (`host:port`), with
+    /// this token. Its requests fail while nobody answers there.
+    pub fn client(&self, endpoint: &str, token: &str) -> Client {
+        Road::client(self.clone(), endpoint.to_owned(), token.to_owned())
+    }
+
+    fn network(&self) -> Arc<Network> {
+        let revision = *self.inner.azure.subscribe().borrow();
+        let mut kept = self.inner.network.lock();
+        match &*kept {
+            Some((of, network)) if *of == revision => Arc::clone(network),
+            _ => {
+                let network = Arc::new(Network::read(&self.inner.azure).with_seed(self.inner.options.seed));
+                *kept = Some((revision, Arc::clone(&network)));
+                network
+            }
+        }
+    }
+
+    /// Where a TCP connection ends: the host name of a machine and the port there.
+    ///
+    /// # Errors
+    /// Why it does not arrive.
+    fn reach(&self, from: &Source, to: IpAddr, port: u16) -> Result<(String, u16), String> {
+        let packet = Packet::new(from.clone(), to, port, Protocol::Tcp);
+        let verdict = self.network().trace(self, &packet);
+        if !verdict.arrives {
+            return Err(verdict.sentence().to_owned());
+        }
+        let arrived = verdict.hops.iter().find_map(|hop| match hop {
+            azure_simulator::packet::Hop::Arrived { node, port, .. } => {
+                Some((node.to_ascii_lowercase(), *port))
+            }
+            _ => None,
+        });
+        arrived.ok_or_else(|| format!("nobody here has {to}"))
+    }
+
+    /// The API server at `host:port` as somebody sees it: where its cluster is kept, its Kubernetes, and what is cancelled when
+    /// the machine goes.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn api_server(
+        &self,
+        from: &Source,
+        hosts: &BTreeMap<String, IpAddr>,
+        endpoint: &str,
+    ) -> Result<(String, Kubernetes, CancellationToken), String> {
+        let (host, port) = endpoint.rsplit_once(':').ok_or_else(|| format!("{endpoint} has no port"))?;
+        let port: u16 = port.parse().map_err(|_| format!("{endpoint} has no port"))?;
+        let address = resolve::resolve(&self.inner.azure, from, hosts, host.trim_matches(['[', ']']))?;
+        let (node, port) = match (address.is_loopback(), from) {
+            (true, Source::Node { node }) => (node.to_ascii_lowercase(), port),
+            _ => self.reach(from, address, port)?,
+        };
+        let clusters = self.inner.clusters.lock();
+        let found = clusters.iter().find_map(|(at, cluster)| {
+            let member = cluster.members.get(&node)?;
+            (member.api_port == Some(port) && !member.up.is_cancelled())
+                .then(|| (at.clone(), cluster.kubernetes.clone(), member.up.clone()))
+        });
+        found.ok_or_else(|| format!("connection refused: no API server on {node}, port {port}"))
+    }
+}
+
+impl Cluster {
+    fn seen(&self) -> WorkloadCluster {
+        WorkloadCluster {
+            name: self.name.clone(),
+            endpoint: self.endpoint.clone(),
+            kubernetes: self.kubernetes.clone(),
+            token: self.token.clone(),
+            authority: self.authority.clone(),
+        }
+    }
+}
+
+impl ProbeAnswers for WorkloadClusters {
+    fn answers(
+        &self,
+        instance: &ResourceId,
+        address: IpAddr,
+        protocol: &str,
+        port: u16,
+        path: Option<&str>,
+    ) -> bool {
+        let asked = instance.to_string();
+        let clusters = self.inner.clusters.lock();
+        let found = clusters.values().find_map(|cluster| {
+            let is = |member: &&Member| member.machine.to_string().eq_ignore_ascii_case(&asked);
+            Some((cluster, cluster.members.values().find(is)?))
+        });
+        let Some((cluster, member)) = found else { return false };
+        if member.api_port == Some(port) {
+            // What anybody may ask an API server; the rest needs a token.
+            let open = path.is_none_or(|path| ["/readyz", "/livez", "/healthz", "/version"].contains(&path));
+            return open && !member.up.is_cancelled();
+        }
+        let answers = cluster.answers.clone();
+        drop(clusters);
+        answers.is_some_and(|answers| answers.answers(instance, address, protocol, port, path))
+    }
+}
+
+impl Workloads for WorkloadClusters {
+    fn client<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a str,
+        endpoint: &'a str,
+        kubeconfig: &'a str,
+    ) -> BoxFuture<'a, Option<Client>> {
+        async move {
+            let config: Value = serde_saphyr::from_str(kubeconfig).ok()?;
+            let token = config["users"][0]["user"]["token"].as_str()?;
+            Some(WorkloadClusters::client(self, endpoint, token))
+        }
+        .boxed()
+    }
+}
