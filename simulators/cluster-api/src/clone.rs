@@ -23,7 +23,6 @@ pub(crate) struct Plan<'a> {
 }
 
 /// Where a machine's bootstrap configuration comes from.
-#[allow(dead_code)] // for sets of machines
 pub(crate) enum Bootstrap<'a> {
     /// A reference to a template.
     Template(&'a Value),
@@ -34,7 +33,7 @@ pub(crate) enum Bootstrap<'a> {
 }
 
 /// Makes a machine with what it refers to; nothing if a template is missing, which is said.
-pub(crate) fn make(round: &mut Round<'_>, plan: Plan<'_>) -> Result<Value, String> {
+pub(crate) fn make(round: &mut Round<'_>, plan: Plan<'_>) -> Result<(), String> {
     let cluster = round.cluster_name();
     let mut labels = plan.labels;
     labels.insert(CLUSTER_NAME.to_owned(), cluster.into());
@@ -65,9 +64,9 @@ pub(crate) fn make(round: &mut Round<'_>, plan: Plan<'_>) -> Result<Value, Strin
     spec["clusterName"] = cluster.into();
     let machine = json!({"apiVersion": Kind::Machine.api_version(), "kind": "Machine",
         "metadata": metadata(&plan.annotations), "spec": spec});
-    made.push(Action::Create(Kind::Machine.into(), machine.clone()));
+    made.push(Action::Create(Kind::Machine.into(), machine));
     round.act(Action::InOrder(made));
-    Ok(machine)
+    Ok(())
 }
 
 /// The object that a template describes. Its own labels and annotations are the template's, then those that are given.

@@ -183,7 +183,7 @@ fn make_machine(round: &mut Round<'_>, before: &Value, after: &mut Value, machin
         bootstrap: Bootstrap::Spec(config),
     };
     match make(round, plan) {
-        Ok(_) => round.old_condition(after, "MachinesCreated", true, ("", "", "")),
+        Ok(()) => round.old_condition(after, "MachinesCreated", true, ("", "", "")),
         Err(why) => round.old_condition(
             after,
             "MachinesCreated",

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::cluster::{old_summary, ready_condition};
 use crate::contract::{Said, claim};
-use crate::control_plane;
 use crate::names::{
     CLUSTER_NAME, CONTROL_PLANE_LABEL, EXCLUDE_DRAINING, MACHINE_FINALIZER, NODE_CLUSTER_NAME,
     NODE_CLUSTER_NAMESPACE, NODE_MACHINE, NODE_OWNER_KIND, NODE_OWNER_NAME, PRE_DRAIN_HOOK,
@@ -21,6 +20,7 @@ use crate::objects::{
     name, owner, owner_of, remove_finalizer, seconds, text, time,
 };
 use crate::round::{Action, Round, condition_of, is_true};
+use crate::{control_plane, health_check, machine_deployment};
 
 /// How soon a node that still has pods is looked at again.
 const DRAIN_INTERVAL: Duration = Duration::from_secs(2);
@@ -303,6 +303,17 @@ fn summarize(round: &mut Round<'_>, before: &Value, after: &mut Value) {
         round.condition(after, "UpToDate", up_to_date, reason, "");
     }
     node_conditions(round, after);
+    if let Some(health) = health_check::check(round, before) {
+        let (reason, message) = health.unhealthy.clone().unwrap_or(("HealthCheckSucceeded", String::new()));
+        let well = health.unhealthy.is_none();
+        round.condition(after, "HealthCheckSucceeded", well, reason, &message);
+        round.old_condition(after, "HealthCheckSucceeded", well, ("Warning", reason, &message));
+        if health.remediate {
+            let waits = "Waiting for remediation";
+            round.condition(after, "OwnerRemediated", false, "WaitingForRemediation", waits);
+            round.old_condition(after, "OwnerRemediated", false, ("Warning", "WaitingForRemediation", waits));
+        }
+    }
     let parts = ["BootstrapConfigReady", "InfrastructureReady", "NodeHealthy"];
     let missing: Vec<String> = parts
         .into_iter()
@@ -396,7 +407,9 @@ fn is_up_to_date(round: &Round<'_>, machine: &Value) -> Option<bool> {
     if let Some(owner) = control_plane.and_then(|name| round.get(Kind::KubeadmControlPlane, name)) {
         return Some(control_plane::is_up_to_date(round, owner, machine));
     }
-    None
+    let set = owner_of(machine, Kind::MachineSet).and_then(|name| round.get(Kind::MachineSet, name))?;
+    let deployment = owner_of(set, Kind::MachineDeployment)?;
+    Some(machine_deployment::is_current(round.get(Kind::MachineDeployment, deployment)?, set))
 }
 
 /// The machine's infrastructure object.

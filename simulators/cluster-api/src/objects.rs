@@ -244,7 +244,6 @@ pub(crate) fn replicas(object: &Value) -> u64 {
 }
 
 /// Whether labels are selected by `matchLabels` and `matchExpressions`; a selector that is missing selects nothing.
-#[allow(dead_code)] // for sets of machines
 pub(crate) fn selects(selector: &Value, object: &Value) -> bool {
     let labels = &object["metadata"]["labels"];
     let equal = selector["matchLabels"].as_object();

@@ -26,7 +26,10 @@ use crate::objects::{Contract, GroupKind, Key, Kind, Objects, key, label, list, 
 use crate::perform::Written;
 use crate::round::{Round, Workload};
 use crate::workloads::Workloads;
-use crate::{WallClock, cluster, control_plane, kubeadm_config, machine};
+use crate::{
+    WallClock, cluster, control_plane, health_check, kubeadm_config, machine, machine_deployment,
+    machine_pool, machine_set,
+};
 
 /// Changes within this time are looked at together.
 const BATCH_INTERVAL: Duration = Duration::from_millis(50);
@@ -39,8 +42,16 @@ const CONTRACTS: [(&str, bool); 2] =
 type Controller = fn(&mut Round<'_>);
 
 /// What is asked about each cluster, in this order.
-const CONTROLLERS: [Controller; 4] =
-    [cluster::keep, control_plane::keep_all, kubeadm_config::keep_all, machine::keep_all];
+const CONTROLLERS: [Controller; 8] = [
+    cluster::keep,
+    control_plane::keep_all,
+    kubeadm_config::keep_all,
+    machine_deployment::keep_all,
+    machine_set::keep_all,
+    machine_pool::keep_all,
+    health_check::keep_all,
+    machine::keep_all,
+];
 
 /// What a watch says, of the management cluster or of a workload cluster.
 type Seen = (GroupKind, Result<Event<DynamicObject>, watcher::Error>);

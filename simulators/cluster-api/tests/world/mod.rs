@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-const DEFINITIONS: [&str; 6] = [
+pub const DEFINITIONS: [&str; 6] = [
     include_str!("../../../../deploy/capz/crd/azureclusters.yaml"),
     include_str!("../../../../deploy/capz/crd/azuremachines.yaml"),
     include_str!("../../../../deploy/capz/crd/azuremachinetemplates.yaml"),
@@ -94,7 +94,7 @@ impl World {
     /// Plays the provider of infrastructure, and the machines.
     async fn play(self) {
         loop {
-            for kind in ["AzureCluster", "AzureMachine"] {
+            for kind in ["AzureCluster", "AzureMachine", "AzureMachinePool", "AzureMachinePoolMachine"] {
                 for object in self.management.list(kind) {
                     self.play_one(kind, &object.value().clone());
                 }
@@ -127,6 +127,11 @@ impl World {
                     "1": {"controlPlane": true}, "2": {"controlPlane": true}, "3": {"controlPlane": true}}}}));
             }
             return;
+        }
+        match kind {
+            "AzureMachinePool" => return self.play_pool(name, object),
+            "AzureMachinePoolMachine" => return,
+            _ => {}
         }
         let owner = &object["metadata"]["ownerReferences"][0];
         if owner["kind"] != "Machine" || object["status"]["ready"] == true {
@@ -161,6 +166,69 @@ impl World {
         merge_status(
             json!({"status": {"ready": true, "addresses": [{"type": "InternalIP", "address": "10.0.0.4"}]}}),
         );
+    }
+
+    /// A pool's machines are there at once.
+    fn play_pool(&self, name: &str, object: &Value) {
+        let pool =
+            self.get("MachinePool", object["metadata"]["ownerReferences"][0]["name"].as_str().unwrap());
+        if !pool["spec"]["template"]["spec"]["bootstrap"]["dataSecretName"].is_string() {
+            return;
+        }
+        let merge_status = |status: Value| {
+            self.management
+                .merge_status("AzureMachinePool", "default", name, &json!({ "status": status }))
+                .unwrap()
+        };
+        if object["status"]["infrastructureMachineKind"].is_null() {
+            merge_status(json!({"infrastructureMachineKind": "AzureMachinePoolMachine"}));
+        }
+        let (wanted, labels) = (pool["spec"]["replicas"].as_u64().unwrap(), &pool["metadata"]["labels"]);
+        let machines = self.list("AzureMachinePoolMachine");
+        for number in 0.. {
+            if self.list("AzureMachinePoolMachine").len() as u64 >= wanted {
+                break;
+            }
+            let instance = format!("{name}-{number}");
+            if machines.iter().any(|one| one["metadata"]["name"] == instance.as_str()) {
+                continue;
+            }
+            let id = format!("azure:///pools/{name}/{number}");
+            self.management
+                .create(json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+                    "kind": "AzureMachinePoolMachine", "spec": {"providerID": id, "instanceID": number.to_string()},
+                    "metadata": {"namespace": "default", "name": instance, "finalizers": [FINALIZER], "labels": {
+                        "cluster.x-k8s.io/cluster-name": labels["cluster.x-k8s.io/cluster-name"],
+                        "cluster.x-k8s.io/pool-name": pool["metadata"]["name"]},
+                        "ownerReferences": [{"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+                            "kind": "AzureMachinePool", "name": name, "uid": object["metadata"]["uid"]}]}}))
+                .unwrap();
+            self.management
+                .merge_status(
+                    "AzureMachinePoolMachine",
+                    "default",
+                    &instance,
+                    &json!({"status": {"ready": true}}),
+                )
+                .unwrap();
+            if self.workload.get("Node", "", &instance).is_none() {
+                self.workload
+                    .create(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": instance},
+                        "spec": {"providerID": id}, "status": {"conditions": [{"type": "Ready", "status": "True"}],
+                            "nodeInfo": {"kubeletVersion": "v1.33.0"}}}))
+                    .unwrap();
+            }
+        }
+        let ids: Vec<Value> = self
+            .list("AzureMachinePoolMachine")
+            .iter()
+            .map(|one| one["spec"]["providerID"].clone())
+            .collect();
+        if object["spec"]["providerIDList"] != Value::from(ids.clone()) {
+            merge_status(json!({"ready": true, "replicas": ids.len()}));
+            let list = json!({"spec": {"providerIDList": ids}});
+            self.management.merge("AzureMachinePool", "default", name, &list).unwrap();
+        }
     }
 
     fn knows_token(&self, data: &str) -> bool {
@@ -269,8 +337,45 @@ pub fn cluster(name: &str, control_planes: u64) -> Vec<Value> {
     ]
 }
 
+/// Workers of a cluster: a deployment of machines.
+pub fn workers(cluster: &str, replicas: u64) -> Vec<Value> {
+    let name = format!("{cluster}-md-0");
+    vec![
+        json!({"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineDeployment", "metadata": {"name": name},
+            "spec": {"clusterName": cluster, "replicas": replicas, "selector": {"matchLabels": null},
+                "template": {"spec": {"clusterName": cluster, "version": "v1.33.0",
+                    "bootstrap": {"configRef": {"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1",
+                        "kind": "KubeadmConfigTemplate", "name": name}},
+                    "infrastructureRef": {"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+                        "kind": "AzureMachineTemplate", "name": name}}}}}),
+        machine_template(&name),
+        json!({"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1", "kind": "KubeadmConfigTemplate",
+            "metadata": {"name": name}, "spec": {"template": {"spec": {"joinConfiguration": {"nodeRegistration": {
+                "kubeletExtraArgs": {"cloud-provider": "external"}}}}}}}),
+    ]
+}
+
+/// Workers of a cluster: a pool of machines.
+pub fn pool(cluster: &str, replicas: u64) -> Vec<Value> {
+    let name = format!("{cluster}-mp-0");
+    vec![
+        json!({"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachinePool", "metadata": {"name": name},
+            "spec": {"clusterName": cluster, "replicas": replicas,
+                "template": {"spec": {"clusterName": cluster, "version": "v1.33.0",
+                    "bootstrap": {"configRef": {"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1",
+                        "kind": "KubeadmConfig", "name": name}},
+                    "infrastructureRef": {"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+                        "kind": "AzureMachinePool", "name": name}}}}}),
+        json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureMachinePool",
+            "metadata": {"name": name}, "spec": {"location": "westeurope", "template": {"vmSize": "Standard_D2s_v3",
+                "osDisk": {"osType": "Linux"}}}}),
+        json!({"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1", "kind": "KubeadmConfig", "metadata": {"name": name},
+            "spec": {"joinConfiguration": {"nodeRegistration": {"name": "n"}}}}),
+    ]
+}
+
 pub fn machine_template(name: &str) -> Value {
     json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureMachineTemplate",
         "metadata": {"name": name}, "spec": {"template": {"spec": {"vmSize": "Standard_D2s_v3",
-            "osDisk": {"osType": "Linux", "diskSizeGB": 128}, "sshPublicKey": ""}}}})
+            "osDisk": {"osType": "Linux", "diskSizeGB": 128}}}}})
 }

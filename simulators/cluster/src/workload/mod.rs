@@ -98,10 +98,7 @@ pub struct WorkloadOptions {
     pub pace: Pace,
     /// Where those are who manage the clusters.
     pub management: Source,
-    /// How bootstrapping went; `None` while it goes on.
-type Bootstrapped = Option<Result<(), String>>;
-
-/// Who gives nodes their provider ids.
+    /// Who gives nodes their provider ids.
     pub cloud_provider: CloudProvider,
 }
 
