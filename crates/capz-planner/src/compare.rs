@@ -50,7 +50,10 @@ fn short(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Object(members) => match members.get("name").and_then(Value::as_str) {
             Some(name) => name.to_owned(),
-            None => format!("{} members", members.len()),
+            None => match members.values().next() {
+                Some(only) if members.len() == 1 => short(only),
+                _ => format!("{} members", members.len()),
+            },
         },
         other => {
             let text = other.to_string();
@@ -90,7 +93,9 @@ impl Merger<'_> {
         let rule = self.kind.rule(segments);
         match (wanted, &mut *held) {
             _ if rule == Some(Rule::AtCreation) => return,
-            (Value::Object(wanted), Value::Object(held)) => return self.members(segments, at, wanted, held),
+            (Value::Object(wanted), Value::Object(held)) if rule != Some(Rule::Whole) => {
+                return self.members(segments, at, wanted, held);
+            }
             (Value::Array(wanted), Value::Array(held)) if rule != Some(Rule::Whole) => {
                 segments.push("*");
                 for item in wanted {
@@ -106,6 +111,7 @@ impl Merger<'_> {
                 wanted.len() == held.len()
                     && wanted.iter().all(|item| held.iter().any(|other| is_contained(item, other)))
             }
+            (Value::Object(_), Value::Object(_)) => is_contained(wanted, held),
             // The values of tags are people's own words.
             _ if segments.first() == Some(&"tags") => *wanted == *held,
             _ => is_same(wanted, held),

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::kind::Kind;
 use crate::service::Service;
+use crate::terminal::Terminal;
 
 /// The rule by which a resource that exists is ours. What is not ours is read, and never written nor deleted.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +49,17 @@ pub enum Withdrawn {
     },
     /// A tag.
     Tag(String),
+}
+
+/// Why it cannot be said what an object wants.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GoalError {
+    /// It will not work until what is declared changes.
+    #[error(transparent)]
+    Terminal(#[from] Terminal),
+    /// It does not work as things are now.
+    #[error("{0}")]
+    NotNow(String),
 }
 
 /// What is wanted of one resource.

@@ -180,6 +180,16 @@ fn in_gallery([subscription, group, gallery, name, version]: [String; 5]) -> Str
     )
 }
 
+/// Whether two references are to the same image. Azure changes the case of ids, and adds which version `latest` was.
+pub fn is_same(one: &Value, other: &Value) -> bool {
+    const PLACES: [&str; 7] =
+        ["id", "communityGalleryImageId", "sharedGalleryImageId", "publisher", "offer", "sku", "version"];
+    PLACES.iter().all(|place| match (one[*place].as_str(), other[*place].as_str()) {
+        (Some(one), Some(other)) => one.eq_ignore_ascii_case(other),
+        (one, other) => one.unwrap_or_default() == other.unwrap_or_default(),
+    })
+}
+
 /// The plan that is bought with the image, if it is one that is sold.
 pub fn plan(image: &Image) -> Option<Value> {
     let plan = |publisher: &Option<String>, offer: &Option<String>, sku: &Option<String>| {

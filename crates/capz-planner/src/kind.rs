@@ -22,7 +22,7 @@ pub enum Rule {
     AtCreation,
     /// Items are added where their name is missing, and left alone where it is there.
     AddOnly,
-    /// A list in which each item counts as a whole, in any order.
+    /// A list in which each item counts as a whole, in any order; or an object that is written as a whole where it differs.
     Whole,
 }
 
@@ -73,7 +73,7 @@ const SET_SECRETS: [&str; 4] = [
 const EXTENSION_SECRETS: [&str; 2] = ["properties/protectedSettings", "properties/settings"];
 
 /// All kinds. Sources: spec/capz/self-managed.md, 4.6, 6.4 and 8.4.
-pub static KINDS: [Kind; 22] = [
+pub static KINDS: [Kind; 23] = [
     Kind {
         resource_type: "Microsoft.Resources/resourceGroups",
         api_version: "2021-04-01",
@@ -237,7 +237,27 @@ pub static KINDS: [Kind; 22] = [
         noun: "scale set",
         read_by: ReadBy::Id,
         conditional: true,
+        rules: &[
+            ("location", Rule::AtCreation),
+            ("plan", Rule::AtCreation),
+            ("properties/orchestrationMode", Rule::AtCreation),
+            ("properties/platformFaultDomainCount", Rule::AtCreation),
+            ("properties/singlePlacementGroup", Rule::AtCreation),
+            ("properties/virtualMachineProfile/networkProfile", Rule::AtCreation),
+            // A new one would be drawn every time, and nobody learns it.
+            ("properties/virtualMachineProfile/osProfile/adminPassword", Rule::AtCreation),
+            ("properties/virtualMachineProfile/osProfile/linuxConfiguration/ssh/publicKeys", Rule::Whole),
+            ("properties/virtualMachineProfile/storageProfile/imageReference", Rule::Whole),
+            ("zones", Rule::Whole),
+        ],
         secret: &SET_SECRETS,
+        ..PLAIN
+    },
+    Kind {
+        resource_type: "Microsoft.Compute/virtualMachineScaleSets/virtualMachines",
+        api_version: COMPUTE,
+        noun: "instance",
+        read_by: ReadBy::Id,
         ..PLAIN
     },
     Kind {

@@ -12,7 +12,7 @@ pub fn dns_suffix(environment: &str) -> Option<&'static str> {
 }
 
 /// FNV-1a with 32 bits.
-fn hash(text: &str) -> u32 {
+pub(crate) fn hash(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 

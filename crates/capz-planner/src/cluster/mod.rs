@@ -18,6 +18,7 @@ mod route_table;
 mod security_group;
 
 pub use completion::complete;
+pub(crate) use dns_name::hash;
 pub use dns_name::{api_server_name, dns_suffix};
 pub use endpoint::{Endpoint, endpoint};
 pub use load_balancer::{control_plane_outbound_pool_name, internal_pool_name, pool_name};

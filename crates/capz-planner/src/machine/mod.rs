@@ -8,7 +8,6 @@ mod inbound_nat_rule;
 mod memory;
 mod names;
 mod network_interface;
-mod role_assignment;
 mod virtual_machine;
 
 use std::collections::BTreeMap;
@@ -21,16 +20,21 @@ use capz_api::network::{PublicIp, roles};
 use cloud_config::Secret;
 
 pub use completion::complete;
+pub(crate) use completion::complete_first;
 pub use conditions::conditions;
 pub use found::{Found, found};
+pub(crate) use memory::tags_withdrawn;
 pub use memory::{TAGS, remembered_tags};
 
 use crate::cluster;
 use crate::extension::{Extension, extensions};
+pub use crate::goal::GoalError;
+
 use crate::goal::{Goal, Ownership, Upkeep};
 use crate::image::{self, ImageError};
 use crate::observed::{Observed, Seen};
 use crate::profile;
+use crate::role_assignment;
 use crate::scope::Scope;
 use crate::service;
 use crate::sku::{Sku, capability};
@@ -83,17 +87,6 @@ pub struct Making<'a> {
     pub size: &'a Sku,
     /// The SKU of availability sets ([`crate::sku::ALIGNED`]), where the region has it.
     pub availability_sets: Option<&'a Sku>,
-}
-
-/// Why it cannot be said what a machine wants.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum GoalError {
-    /// It will not work until what is declared changes.
-    #[error(transparent)]
-    Terminal(#[from] Terminal),
-    /// It does not work as things are now.
-    #[error("{0}")]
-    NotNow(String),
 }
 
 impl<'a> MachineScope<'a> {
@@ -205,7 +198,8 @@ pub fn goals(
     goals.extend(network_interface::goals(scope, making)?);
     goals.extend(availability_set::goal(scope, making)?);
     goals.push(virtual_machine::goal(scope, making, observed)?);
-    goals.extend(role_assignment::goal(scope, observed)?);
+    let role = scope.spec.system_assigned_identity_role.as_ref();
+    goals.extend(role_assignment::goal(&vm, scope.spec.identity.as_deref(), role, observed)?);
     goals.extend(extension_goals(scope, making));
     Ok(goals)
 }

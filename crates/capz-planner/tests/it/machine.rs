@@ -17,7 +17,7 @@ pub const SIZE: &str = "Standard_D2s_v3";
 /// `ssh-ed25519 AAAA… me`, in base64.
 const KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
 
-struct Fixed;
+pub struct Fixed;
 impl capz_api::Random for Fixed {
     fn guid(&mut self) -> String {
         "5e5e5e5e-0000-0000-0000-000000000000".into()

@@ -9,4 +9,7 @@ mod condition;
 mod deletion;
 mod machine;
 mod machine_life;
+mod pool;
+mod pool_rollout;
+mod pool_selection;
 mod upkeep;

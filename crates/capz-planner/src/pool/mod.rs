@@ -1,0 +1,186 @@
+//! From an AzureMachinePool to its scale set, and from its instances to what happens to them. Source:
+//! spec/capz/self-managed.md, section 8.
+//!
+//! ```text
+//!  spec, image, bootstrap data ──▶ goals: the scale set, written only when its model or its size changes
+//!  instances, objects          ──▶ sync: objects that are made, machines that go now
+//!  state, replicas             ──▶ standing: conditions and readiness
+//! ```
+
+mod instance;
+mod numbers;
+mod resize;
+mod scale_set;
+mod selection;
+mod status;
+mod sync;
+
+use std::collections::BTreeMap;
+
+use azure_types::ResourceId;
+use capz_api::Tags;
+use capz_api::azure_machine_pool::{AzureMachinePoolMachineTemplate, AzureMachinePoolSpec};
+use capz_api::machine::{Image, default_interfaces};
+use capz_api::network::roles;
+use cloud_config::Secret;
+
+pub use instance::{Instance, end as instance_end, labels as instance_labels};
+pub use numbers::{DeletePolicy, delete_policy, max_surge, max_unavailable};
+pub use resize::{Numbers, Resize, resize};
+pub use scale_set::{HASH_TAG, bootstrap_hash};
+pub use selection::{PoolMachine, Wanted, select};
+pub use status::{Standing, standing};
+pub use sync::{Known, Sync, needs_another_look, rollout_in_progress, sync};
+
+use crate::goal::{Goal, GoalError, Ownership};
+use crate::image::{self, ImageError, WINDOWS};
+use crate::observed::Observed;
+use crate::profile;
+use crate::role_assignment;
+use crate::scope::Scope;
+use crate::service;
+use crate::sku::{Sku, Skus};
+
+/// The annotation of MachinePools whose replicas somebody else counts.
+pub const EXTERNAL_REPLICAS: &str = "cluster.x-k8s.io/replicas-managed-by";
+/// The annotation with the additional tags that were applied to the scale set.
+pub const TAGS: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags-vmss";
+/// How long the name of a scale set with Windows can be: its computers' names begin with it.
+const WINDOWS_NAME: usize = 9;
+
+/// What the MachinePool says that owns the pool.
+#[derive(Debug, Clone, Copy)]
+pub struct Owner<'a> {
+    /// The version of Kubernetes.
+    pub version: Option<&'a str>,
+    /// How many machines there shall be.
+    pub replicas: u32,
+    /// Zones of the machines.
+    pub failure_domains: &'a [String],
+    /// Its annotations.
+    pub annotations: &'a BTreeMap<String, String>,
+}
+
+/// A pool: its AzureMachinePool after defaulting and [`complete`], and where it belongs.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolScope<'a> {
+    /// The cluster.
+    pub cluster: Scope<'a>,
+    /// The name of the AzureMachinePool.
+    pub name: &'a str,
+    /// Its specification.
+    pub spec: &'a AzureMachinePoolSpec,
+    /// Its annotations.
+    pub annotations: &'a BTreeMap<String, String>,
+    /// The MachinePool that owns it.
+    pub owner: Owner<'a>,
+}
+
+/// What the machines of a pool are made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Making<'a> {
+    /// What a machine does when it starts, in base64.
+    pub bootstrap: &'a Secret,
+    /// A password drawn at random, for Windows.
+    pub password: &'a Secret,
+    /// The image.
+    pub image: &'a Image,
+    /// The size.
+    pub size: &'a Sku,
+    /// All sizes of the region.
+    pub skus: &'a Skus,
+}
+
+impl<'a> PoolScope<'a> {
+    /// The name of the scale set, shortened for Windows.
+    pub fn scale_set_name(&self) -> String {
+        match self.name.get(self.name.len().saturating_sub(5)..) {
+            Some(end) if self.os_type() == Some(WINDOWS) && self.name.len() > WINDOWS_NAME => {
+                format!("win-{end}")
+            }
+            _ => self.name.to_owned(),
+        }
+    }
+
+    /// The scale set.
+    pub fn scale_set(&self) -> ResourceId {
+        self.cluster.group().resource("Microsoft.Compute", "virtualMachineScaleSets", &self.scale_set_name())
+    }
+
+    /// Whether the machines are machines of their own.
+    pub fn is_flexible(&self) -> bool {
+        self.spec.orchestration_mode.as_deref() == Some("Flexible")
+    }
+
+    /// Whether somebody else counts the replicas: an autoscaler of Azure's.
+    pub fn has_external_replicas(&self) -> bool {
+        self.owner.annotations.get(EXTERNAL_REPLICAS).is_some_and(|value| value != "false")
+    }
+
+    /// The image of the machines.
+    ///
+    /// # Errors
+    /// None is declared and there is none for their version of Kubernetes.
+    pub fn image(&self) -> Result<Image, ImageError> {
+        let declared = self.template().and_then(|template| template.image.as_ref());
+        image::choose(declared, self.os_type(), self.owner.version, self.annotations)
+    }
+
+    /// Tags that users want on the scale set.
+    pub fn additional_tags(&self) -> Tags {
+        let cluster = &self.cluster;
+        let own = self.spec.additional_tags.as_ref();
+        profile::additional_tags(cluster.cluster, cluster.spec.additional_tags.as_ref(), own)
+    }
+
+    /// The annotation [`TAGS`] once the tags are applied.
+    pub fn remembered_tags(&self) -> String {
+        serde_json::json!(self.additional_tags()).to_string()
+    }
+
+    fn template(&self) -> Option<&'a AzureMachinePoolMachineTemplate> {
+        self.spec.template.as_ref()
+    }
+
+    fn os_type(&self) -> Option<&'a str> {
+        self.template()?.os_disk.as_ref()?.os_type.as_deref()
+    }
+}
+
+/// Completes the network interfaces of a pool's machines, and the subnet of the first one.
+///
+/// # Errors
+/// The subnet is not named, and there is not just one that it could be.
+pub fn complete(spec: &mut AzureMachinePoolSpec, cluster: Scope<'_>) -> Result<(), String> {
+    let template = spec.template.get_or_insert_default();
+    default_interfaces(
+        &mut template.network_interfaces,
+        &mut template.subnet_name,
+        &mut template.accelerated_networking,
+    );
+    crate::machine::complete_first(template.network_interfaces.as_deref_mut(), cluster, roles::NODE)
+}
+
+/// What the pool wants. `instances` are all instances of the scale set; without them nothing is decided that depends on them.
+///
+/// # Errors
+/// Azure would refuse the scale set.
+pub fn goals(
+    scope: &PoolScope<'_>,
+    making: &Making<'_>,
+    observed: &Observed,
+    instances: Option<&[Instance]>,
+) -> Result<Vec<Goal>, GoalError> {
+    let mut goals = vec![scale_set::goal(scope, making, observed, instances)?];
+    let role = scope.spec.system_assigned_identity_role.as_ref();
+    let id = scope.scale_set();
+    goals.extend(role_assignment::goal(&id, scope.spec.identity.as_deref(), role, observed)?);
+    Ok(goals)
+}
+
+/// What is to go when the pool ends. Its instances go with it.
+pub fn ends(scope: &PoolScope<'_>) -> Vec<Goal> {
+    let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
+    let whose = if made { Ownership::ByName } else { Ownership::Tagged };
+    vec![Goal::gone(scope.scale_set(), &service::SCALE_SET).owned(whose)]
+}

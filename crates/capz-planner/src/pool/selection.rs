@@ -1,0 +1,129 @@
+//! Which machines of a pool go now: those that are broken, those that somebody marked, those that are too many, and those
+//! that are to be replaced. Source: spec/capz/self-managed.md, 8.5.
+
+use super::numbers::DeletePolicy;
+
+/// A machine of a pool, as its AzureMachinePoolMachine tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolMachine {
+    /// The id of its instance, as nodes have it.
+    pub provider_id: String,
+    /// When the object was made, in any unit.
+    pub created: i64,
+    /// The provisioning state of the instance; `None` while nobody has looked.
+    pub state: Option<String>,
+    /// Whether its node is ready.
+    pub ready: bool,
+    /// Whether it is as the scale set says now.
+    pub latest: bool,
+    /// Whether somebody marked it, or its Machine, to go first.
+    pub marked: bool,
+    /// Whether it, or its Machine, is being deleted: it is drained, and no longer counts.
+    pub leaving: bool,
+}
+
+/// What is wanted of a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// How many machines there shall be.
+    pub desired: u32,
+    /// How many fewer may be ready while machines are replaced.
+    pub max_unavailable: u32,
+    /// Which one goes first.
+    pub policy: DeletePolicy,
+    /// Whether machines are being replaced: what is not ready yet may stand for one that will go.
+    pub rollout: bool,
+    /// Whether machines stay as they are until the pool shrinks (gate SkipMachinePoolModelReconciliation).
+    pub keep_old_models: bool,
+    /// What a random order is drawn from.
+    pub seed: u64,
+}
+
+/// The machines that go now, by their place in the list.
+pub fn select(machines: &[PoolMachine], wanted: Wanted) -> Vec<usize> {
+    let order = ordered(machines, wanted);
+    let of = |which: &dyn Fn(&PoolMachine) -> bool| -> Vec<usize> {
+        order
+            .iter()
+            .copied()
+            .filter(|index| machines.get(*index).is_some_and(|it| !it.leaving && which(it)))
+            .collect()
+    };
+    let is = |machine: &PoolMachine, state: &str| machine.state.as_deref() == Some(state);
+    let mut broken = of(&|it| is(it, "Failed"));
+    broken.extend(of(&|it| is(it, "Deleting")));
+    if !broken.is_empty() {
+        broken.sort_by_key(|index| machines.get(*index).is_some_and(|it| !it.marked));
+        return broken;
+    }
+    let marked = of(&|it| it.marked);
+    if !marked.is_empty() {
+        return marked;
+    }
+    let ready = |it: &PoolMachine| it.ready && is(it, "Succeeded");
+    let unready = |it: &PoolMachine| !it.ready && it.state.is_some();
+    let (ready_old, ready_latest) = (of(&|it| ready(it) && !it.latest), of(&|it| ready(it) && it.latest));
+    let (unready_old, unready_latest) =
+        (of(&|it| unready(it) && !it.latest), of(&|it| unready(it) && it.latest));
+    let ready_count = ready_old.len() + ready_latest.len();
+    // A machine that is not ready yet stands for one that goes when it is: both are wanted until then.
+    let protected = if wanted.rollout { ready_old.len().min(unready_latest.len()) } else { 0 };
+    let desired = wanted.desired as usize;
+    let all = ready_count + unready_old.len() + unready_latest.len();
+    let too_many = all.saturating_sub(protected + desired);
+    if too_many > 0 {
+        let spare = unready_latest.len() - protected;
+        let candidates: Vec<usize> = if wanted.keep_old_models {
+            let mut spare = spare;
+            let mut unready = of(&unready);
+            unready.retain(|index| {
+                let kept = unready_latest.contains(index) && spare == 0;
+                if unready_latest.contains(index) {
+                    spare = spare.saturating_sub(1);
+                }
+                !kept
+            });
+            unready.into_iter().chain(of(&ready)).collect()
+        } else {
+            let spare = unready_latest.into_iter().take(spare);
+            unready_old.into_iter().chain(spare).chain(ready_old).chain(ready_latest).collect()
+        };
+        return candidates.into_iter().take(too_many).collect();
+    }
+    if ready_count < desired || wanted.keep_old_models {
+        return Vec::new();
+    }
+    let unavailable = wanted.max_unavailable as usize;
+    let budget = if unavailable > desired { desired } else { ready_count - desired + unavailable };
+    ready_old.into_iter().take(budget).collect()
+}
+
+/// Machines in the order in which they go.
+fn ordered(machines: &[PoolMachine], wanted: Wanted) -> Vec<usize> {
+    let mut order: Vec<(i128, &str, usize)> = machines
+        .iter()
+        .enumerate()
+        .map(|(index, machine)| {
+            let rank = match wanted.policy {
+                DeletePolicy::Oldest => i128::from(machine.created),
+                DeletePolicy::Newest => -i128::from(machine.created),
+                DeletePolicy::Random => i128::from(drawn(wanted.seed, &machine.provider_id)),
+            };
+            (rank, machine.provider_id.as_str(), index)
+        })
+        .collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, _, index)| index).collect()
+}
+
+/// A number that is drawn for a machine: the same for the same seed, so that a second look chooses the same machines
+/// (SplitMix64 over the seed and the name).
+fn drawn(seed: u64, name: &str) -> u64 {
+    let mix = |state: u64| {
+        let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        state ^ (state >> 31)
+    };
+    name.bytes().fold(mix(seed), |state, byte| mix(state ^ u64::from(byte)))
+}

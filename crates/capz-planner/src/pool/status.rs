@@ -1,0 +1,83 @@
+//! What the state of a scale set says about its pool. Source: spec/capz/self-managed.md, 8.6.
+
+use capz_api::Condition;
+
+use crate::condition::{Severity, fails, holds};
+
+const RUNNING: &str = "ScaleSetRunning";
+const MODEL: &str = "ScaleSetModelUpdated";
+const REPLICAS: &str = "ScaleSetDesiredReplicas";
+
+/// What the state of a scale set says about its pool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing {
+    /// `status.provisioningState`.
+    pub provisioning_state: String,
+    /// Conditions that change.
+    pub conditions: Vec<Condition>,
+    /// `status.ready`; `None` where it stays.
+    pub ready: Option<bool>,
+}
+
+/// What a scale set in this state says, where `desired` machines are wanted and `ready` are ready.
+pub fn standing(state: &str, desired: u32, ready: u32) -> Standing {
+    let info = |condition: &str, reason: &str| vec![fails(condition, reason, Severity::Info, "")];
+    let (provisioning_state, conditions, ready) = match state {
+        "Succeeded" if desired == ready => {
+            (state, [RUNNING, MODEL, REPLICAS].map(holds).to_vec(), Some(true))
+        }
+        "Succeeded" if desired > ready => ("Updating", info(REPLICAS, "ScaleSetScalingUp"), Some(true)),
+        "Succeeded" => ("Updating", info(REPLICAS, "ScaleSetScalingDown"), Some(true)),
+        "Updating" => (state, info(MODEL, "ScaleSetModelOutOfDate"), Some(true)),
+        "Creating" => (state, info(RUNNING, "ScaleSetCreating"), Some(false)),
+        "Deleting" => (state, info(RUNNING, "ScaleSetDeleting"), Some(false)),
+        "Failed" => (state, info(RUNNING, "ScaleSetProvisionFailed"), Some(false)),
+        "Canceled" | "Deleted" => (state, info(RUNNING, state), Some(false)),
+        other => (other, info(RUNNING, other), None),
+    };
+    Standing { provisioning_state: provisioning_state.to_owned(), conditions, ready }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CAPZ-150, and the other states.
+    #[test]
+    fn states_become_conditions() {
+        for (state, desired, ready, provisioning, conditions, is_ready) in [
+            (
+                "Succeeded",
+                3,
+                3,
+                "Succeeded",
+                "ScaleSetRunning=True ScaleSetModelUpdated=True ScaleSetDesiredReplicas=True",
+                Some(true),
+            ),
+            ("Succeeded", 3, 2, "Updating", "ScaleSetDesiredReplicas=ScaleSetScalingUp", Some(true)),
+            ("Succeeded", 3, 4, "Updating", "ScaleSetDesiredReplicas=ScaleSetScalingDown", Some(true)),
+            ("Updating", 3, 3, "Updating", "ScaleSetModelUpdated=ScaleSetModelOutOfDate", Some(true)),
+            ("Creating", 3, 0, "Creating", "ScaleSetRunning=ScaleSetCreating", Some(false)),
+            ("Deleting", 3, 0, "Deleting", "ScaleSetRunning=ScaleSetDeleting", Some(false)),
+            ("Failed", 3, 3, "Failed", "ScaleSetRunning=ScaleSetProvisionFailed", Some(false)),
+            ("Canceled", 3, 3, "Canceled", "ScaleSetRunning=Canceled", Some(false)),
+            ("Migrating", 3, 3, "Migrating", "ScaleSetRunning=Migrating", None),
+        ] {
+            let standing = standing(state, desired, ready);
+            let said: Vec<String> = standing
+                .conditions
+                .iter()
+                .map(|it| {
+                    let told = it.reason.as_deref().or(it.status.as_deref()).unwrap();
+                    format!("{}={told}", it.condition.as_deref().unwrap())
+                })
+                .collect();
+            assert_eq!(said.join(" "), conditions, "{state}");
+            assert_eq!(
+                (standing.provisioning_state.as_str(), standing.ready),
+                (provisioning, is_ready),
+                "{state}"
+            );
+        }
+    }
+}
