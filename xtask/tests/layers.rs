@@ -7,7 +7,8 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 /// Crates that have no runtime, no clock and no I/O.
-const PURE: [&str; 7] = ["azure-types", "capz-api", "cloud", "cloud-config", "k8s", "machine", "planner"];
+const PURE: [&str; 8] =
+    ["azure-types", "capz-api", "capz-planner", "cloud", "cloud-config", "k8s", "machine", "planner"];
 /// The simulators and what tests are made of.
 const WITNESSES: [&str; 12] = [
     "azure-engine",
@@ -85,6 +86,7 @@ fn controllers_know_no_cloud_and_the_azure_client_no_kubernetes() {
     graph.assert_apart("controllers", &["arm", "provider", "planner", "azure-types", "cloud-config"]);
     graph.assert_apart("arm", &["k8s", "kube", "planner", "cloud"]);
     graph.assert_apart("planner", &["cloud", "arm"]);
+    graph.assert_apart("capz", &["planner", "provider", "telemetry"]);
     graph.assert_apart("telemetry", &["arm", "provider", "controllers", "kube"]);
     graph.assert_apart("imds", &["arm", "k8s", "kube", "rustls", "planner", "provider"]);
 }
@@ -112,6 +114,8 @@ fn small_programs_link_little() {
 fn what_runs_in_production_and_its_witnesses_are_apart() {
     let graph = Graph::read().unwrap();
     for name in [
+        "capz",
+        "capz-controller-manager",
         "cloud-controller-manager",
         "provider",
         "controllers",

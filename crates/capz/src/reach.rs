@@ -8,7 +8,7 @@ use std::time::Duration;
 use arm::{Accepted, ApiVersion, Class, Client, Error, Operation};
 use azure_types::ResourceId;
 use capz_api::Future;
-use capz_planner::kind::Kind;
+use capz_planner::kind::{Kind, ReadBy};
 use capz_planner::observed::readings;
 use capz_planner::plan::{Facts, plan};
 use capz_planner::terminal::Terminal;
@@ -28,6 +28,8 @@ const FIRST_LOOK: Duration = Duration::from_secs(1);
 const LONGEST_LOOK: Duration = Duration::from_secs(15);
 /// How often it is looked whether what is wanted has changed, while Azure is at work.
 const GLANCE: Duration = Duration::from_secs(1);
+/// The wait before a document is read again into which somebody else wrote at the same time.
+const CONTESTED: Duration = Duration::from_millis(200);
 /// The wait after a throttled answer that names no time.
 const THROTTLED: Duration = Duration::from_secs(60);
 
@@ -131,6 +133,7 @@ impl Reach<'_> {
             refused: BTreeMap::new(),
             held_back: BTreeMap::new(),
             looks: BTreeMap::new(),
+            contested: BTreeMap::new(),
             tasks: FuturesUnordered::new(),
             resumed: false,
         };
@@ -254,6 +257,13 @@ impl Reach<'_> {
                     document => work.observed.take(&step.target, document),
                 }
             }
+            Ended::Sent(_, step, Err(error)) if work.is_contested(&step, &error) => {
+                // Somebody else put the same there meanwhile: see what is left.
+                work.running.remove(&step.target);
+                if let Some(parent) = step.target.parent() {
+                    work.look_soon(self.client, &parent, Action::Update, CONTESTED);
+                }
+            }
             Ended::Sent(_, step, Err(error)) => self.failed(work, &step.target, step.action, &error),
             Ended::Done(id, answer) => {
                 let action = work.running.remove(&id).unwrap_or(Action::Update);
@@ -306,6 +316,8 @@ struct Work {
     held_back: BTreeMap<ResourceId, (Duration, String)>,
     /// How often a resource was looked at again.
     looks: BTreeMap<ResourceId, u32>,
+    /// What was refused once inside a document that others write, too.
+    contested: BTreeMap<ResourceId, Value>,
     tasks: FuturesUnordered<BoxFuture<'static, Ended>>,
     resumed: bool,
 }
@@ -339,10 +351,25 @@ impl Work {
         );
     }
 
+    /// Whether a refusal may come from what others wrote into the same document since it was read: then something else is
+    /// tried next. What is refused twice as it is stays refused.
+    fn is_contested(&mut self, step: &Step, error: &Error) -> bool {
+        let shared = matches!(Kind::of(&step.target).read_by, ReadBy::Parent(_));
+        shared
+            && step.action == Action::Create
+            && error.is_refusal()
+            && self.contested.insert(step.target.clone(), step.document.clone()).as_ref()
+                != Some(&step.document)
+    }
+
     fn look_again(&mut self, client: &Client, id: &ResourceId, action: Action) {
         let looks = self.looks.entry(id.clone()).or_default();
         let pause = FIRST_LOOK.saturating_mul(1 << (*looks).min(4)).min(LONGEST_LOOK);
         *looks += 1;
+        self.look_soon(client, id, action, pause);
+    }
+
+    fn look_soon(&mut self, client: &Client, id: &ResourceId, action: Action, pause: Duration) {
         self.running.insert(id.clone(), action);
         let (client, id) = (client.clone(), id.clone());
         self.tasks.push(

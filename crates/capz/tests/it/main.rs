@@ -7,5 +7,6 @@ mod identity;
 mod kill;
 mod machine;
 mod machine_flow;
+mod pace;
 mod secrets;
 mod world;

@@ -1,0 +1,66 @@
+//! How long clusters take, beside what Azure itself takes.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::world::World;
+
+const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
+
+/// A public cluster with three control planes and three workers.
+#[tokio::test(start_paused = true)]
+async fn a_cluster_takes_little_more_than_its_longest_chain() {
+    let mut world = World::with(azure_simulator::typical_latency(), 1);
+    world.cluster("my-cluster", json!({}));
+    world.start();
+    let is_ready = |world: &World, kind: &str, name: &str| {
+        world.get(kind, name).is_some_and(|it| it["status"]["ready"] == true)
+    };
+    let network = world.until("the cluster", |world| is_ready(world, "AzureCluster", "my-cluster")).await;
+    world.provisioned("my-cluster");
+    for index in 0..3 {
+        world.machine("my-cluster", &format!("cp-{index}"), json!({ (CONTROL_PLANE): "" }), json!({}));
+        world.machine("my-cluster", &format!("worker-{index}"), json!({}), json!({}));
+    }
+    let names: Vec<String> =
+        (0..3).flat_map(|index| [format!("cp-{index}"), format!("worker-{index}")]).collect();
+    let machines = world
+        .until("the machines", |world| names.iter().all(|name| is_ready(world, "AzureMachine", name)))
+        .await;
+    let took = network + machines;
+    // What Azure itself took: the longest chain of writes in which each needs the one before.
+    let journal = world.azure.journal();
+    let of = |name: &str| -> u64 {
+        let written = journal.entries.iter().filter(|entry| {
+            entry.method == "PUT" && entry.path.ends_with(&format!("/{name}")) && entry.status < 300
+        });
+        written.map(|entry| entry.answer_ms.unwrap_or(0) + entry.operation_ms.unwrap_or(0)).max().unwrap_or(0)
+    };
+    let chain = |names: &[&str]| names.iter().map(|name| of(name)).sum::<u64>();
+    let network = chain(&[
+        "my-cluster",
+        "pip-my-cluster-node-natgw",
+        "my-cluster-node-natgw",
+        "my-cluster-node-subnet",
+    ])
+    .max(chain(&["my-cluster", "pip-my-cluster-apiserver", "my-cluster-public-lb"]));
+    let machine = |index: usize| {
+        let rule = journal
+            .entries
+            .iter()
+            .filter(|entry| entry.path.ends_with(&format!("inboundNatRules/cp-{index}")));
+        let rule =
+            rule.filter(|it| it.status < 300).filter_map(|it| Some(it.operation_ms? + it.answer_ms?)).max();
+        let vm = journal
+            .entries
+            .iter()
+            .filter(|entry| entry.path.ends_with(&format!("virtualMachines/cp-{index}")));
+        let vm =
+            vm.filter(|it| it.method == "PUT").filter_map(|it| Some(it.operation_ms? + it.answer_ms?)).max();
+        rule.unwrap_or(0) + of(&format!("cp-{index}-nic")) + vm.unwrap_or(0)
+    };
+    let critical = Duration::from_millis(network + (0..3).map(machine).max().unwrap_or(0));
+    assert!(critical > Duration::from_secs(40), "{critical:?}");
+    assert!(took.as_secs_f64() <= critical.as_secs_f64() * 1.15, "{took:?} instead of {critical:?}");
+}
