@@ -2,6 +2,8 @@
 
 use capz_api::Tags;
 
+use crate::goal::GoalError;
+
 /// The beginning of the tag that says whose a resource is; the cluster's name follows.
 const OWNER: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_";
 /// The tag with the role of a resource.
@@ -25,6 +27,14 @@ pub fn are_ours(document: &serde_json::Value, cluster: &str) -> bool {
     document["tags"].as_object().is_some_and(|tags| {
         tags.iter().any(|(name, value)| name.eq_ignore_ascii_case(&key) && value.as_str() == Some(OWNED))
     })
+}
+
+/// What is said of a resource that has the name of one of ours, and is not ours: it is neither taken over nor deleted.
+pub(crate) fn foreign(noun: &str, name: &str, cluster: &str) -> GoalError {
+    let key = owner_key(cluster);
+    GoalError::NotNow(format!(
+        "a {noun} {name} exists already and is not this cluster's: give it the tag {key}={OWNED}, or delete it"
+    ))
 }
 
 /// The tags of a resource: what users want, then what says whose it is, its role and its name.

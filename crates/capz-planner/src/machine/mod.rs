@@ -181,10 +181,7 @@ pub fn goals(
             virtual_machine::check(scope, making)?;
         }
         Seen::Present(held) if is_unknown_here(scope, held) => {
-            let (name, key) = (scope.vm_name(), tags::owner_key(scope.cluster.cluster));
-            return Err(GoalError::NotNow(format!(
-                "a virtual machine {name} exists already and is not this cluster's: give it the tag {key}=owned, or delete it"
-            )));
+            return Err(tags::foreign("virtual machine", vm.name(), scope.cluster.cluster));
         }
         Seen::Present(_) | Seen::Unknown => {}
     }

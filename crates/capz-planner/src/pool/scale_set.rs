@@ -46,6 +46,10 @@ pub(super) fn goal(
         }
         return Ok(Goal::new(id, &service::SCALE_SET, document));
     };
+    let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
+    if !made && !tags::are_ours(held, scope.cluster.cluster) {
+        return Err(tags::foreign("scale set", id.name(), scope.cluster.cluster));
+    }
     let withdrawn = tags_withdrawn(scope.annotations.get(TAGS).map(String::as_str), &wanted, held);
     let goal = |document: Value, upkeep: Upkeep| {
         Goal::new(id, &service::SCALE_SET, document).held_to(upkeep).without(withdrawn)

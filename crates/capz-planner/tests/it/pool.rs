@@ -404,6 +404,28 @@ fn what_a_size_cannot_be_is_terminal() {
     );
 }
 
+/// A scale set of the same name that is somebody else's is neither taken over nor deleted.
+#[test]
+fn a_foreign_scale_set_stays_foreign() {
+    let mut pool = Pool::new(json!({}));
+    let mut azure = Azure::default();
+    azure.put(&pool.scope().scale_set(), json!({ "sku": { "capacity": 1 }, "properties": {} }));
+    let observed = azure.observed(&pool.goals_unseen());
+    let error = pool.try_goals(&observed, Some(&[])).unwrap_err();
+    assert!(
+        matches!(&error, GoalError::NotNow(words) if words.starts_with("a scale set mp exists already")),
+        "{error:?}"
+    );
+    let before = azure.documents.clone();
+    assert!(azure.settle("my-cluster", &pool::ends(&pool.scope())).is_reached());
+    assert_eq!(azure.documents, before);
+    // One that we made is ours, whatever became of its tags; it is not written then, but it goes with its pool.
+    pool.spec.provider_id = Some(format!("azure://{}", pool.scope().scale_set()));
+    assert_eq!(pool.step(&azure, &[]), None);
+    assert!(azure.settle("my-cluster", &pool::ends(&pool.scope())).is_reached());
+    assert!(azure.documents.is_empty());
+}
+
 /// CAPZ-151.
 #[test]
 fn instances_are_objects_with_the_ids_of_nodes() {
