@@ -1,6 +1,6 @@
 //! The program as a process.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use certificate_authority::CertificateAuthority;
@@ -20,6 +20,7 @@ pub struct Manager {
     pub webhooks: u16,
     health: u16,
     diagnostics: u16,
+    log: PathBuf,
 }
 
 async fn free_port() -> u16 {
@@ -37,6 +38,7 @@ impl Manager {
     /// Starts one, and waits until it is ready.
     pub async fn start(kubeconfig: &Path, certificates: &Path, more: &[&str]) -> Self {
         let (webhooks, health, diagnostics) = (free_port().await, free_port().await, free_port().await);
+        let log = certificates.join("manager.log");
         let child = Command::new(PROGRAM)
             .arg(format!("--kubeconfig={}", kubeconfig.display()))
             .arg(format!("--webhook-cert-dir={}", certificates.display()))
@@ -48,16 +50,17 @@ impl Manager {
             .env_clear()
             .env("AZURE_SUBSCRIPTION_ID", "of-the-environment\n")
             .kill_on_drop(true)
+            .stderr(std::fs::File::create(&log).unwrap())
             .spawn()
             .unwrap();
-        let mut this = Self { child, webhooks, health, diagnostics };
+        let mut this = Self { child, webhooks, health, diagnostics, log };
         let ready = async {
             while this
                 .get(this.health, "/readyz/webhook")
                 .await
                 .is_none_or(|answer| !answer.contains(" 200 "))
             {
-                assert!(this.child.try_wait().unwrap().is_none(), "the manager has ended");
+                assert!(this.child.try_wait().unwrap().is_none(), "the manager has ended: {}", this.log());
                 sleep(Duration::from_millis(50)).await;
             }
         };
@@ -72,6 +75,11 @@ impl Manager {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.ok()?;
         Some(answer)
+    }
+
+    /// What it has written so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
     }
 
     /// What `/healthz` says.

@@ -28,6 +28,38 @@ async fn kubectl(program: &Path, kubeconfig: &Path, arguments: &[&str], object: 
     (output.status.success(), text)
 }
 
+/// A kubeconfig of the manager's service account, with the rights of the manifest and no others.
+async fn of_the_manager(
+    kubernetes: &RealKubernetes,
+    place: &Place,
+    kubectl_program: &Path,
+    folder: &Path,
+) -> PathBuf {
+    let rights = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/capz/parts/40-rights.yaml");
+    let arguments = ["apply", "-f", rights.to_str().unwrap()];
+    let (done, text) = kubectl(kubectl_program, &kubernetes.kubeconfig, &arguments, &Value::Null).await;
+    assert!(done, "{text}");
+    // Nobody here puts aggregated roles together.
+    let account = json!({ "kind": "ServiceAccount", "name": "capz-manager", "namespace": "capz-system" });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": "base" },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "capz-base-manager-role" },
+        "subjects": [account],
+    });
+    place.create(binding).await.unwrap();
+    let request = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
+    let request = http::Request::post("/api/v1/namespaces/capz-system/serviceaccounts/capz-manager/token")
+        .header("Content-Type", "application/json")
+        .body(request.to_string().into_bytes())
+        .unwrap();
+    let answer: Value = place.0.request(request).await.unwrap();
+    let token = answer["status"]["token"].as_str().unwrap();
+    let text = std::fs::read_to_string(&kubernetes.kubeconfig).unwrap();
+    let path = folder.join("manager.kubeconfig");
+    std::fs::write(&path, text.replace("administrator-of-a-test", token)).unwrap();
+    path
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kubectl_sees_what_is_completed_and_what_is_refused() {
     let Some(assets) = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from) else {
@@ -45,7 +77,9 @@ async fn kubectl_sees_what_is_completed_and_what_is_refused() {
     let authority = CertificateAuthority::generate().unwrap();
     write_certificate(&authority, folder.path());
     place.install().await;
-    let manager = Manager::start(&kubernetes.kubeconfig, folder.path(), &[]).await;
+    let program = assets.join("kubectl");
+    let kubeconfig = of_the_manager(&kubernetes, &place, &program, folder.path()).await;
+    let manager = Manager::start(&kubeconfig, folder.path(), &[]).await;
     let port = manager.webhooks;
     let by_address = move |config: &mut Value| {
         let path = config["service"]["path"].as_str().unwrap_or_default();
@@ -53,7 +87,6 @@ async fn kubectl_sees_what_is_completed_and_what_is_refused() {
         *config = json!({ "url": url, "caBundle": config["caBundle"] });
     };
     place.register(&authority, by_address).await;
-    let program = assets.join("kubectl");
     let apply = async |object: &Value, arguments: &[&str]| {
         let all = [&["apply", "-f", "-"], arguments].concat();
         kubectl(&program, &kubernetes.kubeconfig, &all, object).await
@@ -94,5 +127,7 @@ async fn kubectl_sees_what_is_completed_and_what_is_refused() {
     assert!(!done && text.contains("spec.resourceID"), "{text}");
     let metrics = manager.metrics().await;
     assert!(metrics.contains("controller_runtime_webhook_requests_total"), "{metrics}");
+    let log = manager.log();
+    assert!(log.contains("became leader") && !log.to_lowercase().contains("forbidden"), "{log}");
     assert_eq!(manager.stop().await, Some(0));
 }
