@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 use simulated_cluster::{Boot, Outcome, Shape, WorkloadClusters, WorkloadOptions};
 use tokio_util::sync::CancellationToken;
 
-const DEFINITIONS: [&str; 3] = [
+const DEFINITIONS: [&str; 4] = [
+    include_str!("../../../deploy/capz/crd/azuremachinepools.yaml"),
     include_str!("../../../deploy/capz/crd/azureclusters.yaml"),
     include_str!("../../../deploy/capz/crd/azuremachines.yaml"),
     include_str!("../../../deploy/capz/crd/azuremachinetemplates.yaml"),
@@ -73,6 +74,9 @@ impl World {
             }
             for object in self.management.list("AzureMachine") {
                 self.play_machine(object.value());
+            }
+            for object in self.management.list("AzureMachinePool") {
+                self.play_pool(object.value());
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
@@ -187,6 +191,47 @@ impl World {
             .unwrap();
     }
 
+    /// A scale set, whose instances boot with the bootstrapping extension.
+    fn play_pool(&self, object: &Value) {
+        let name = object["metadata"]["name"].as_str().unwrap();
+        let owner = &object["metadata"]["ownerReferences"][0];
+        let Some(pool) =
+            self.management.get("MachinePool", "default", owner["name"].as_str().unwrap_or_default())
+        else {
+            return;
+        };
+        let Some(secret) = pool["spec"]["template"]["spec"]["bootstrap"]["dataSecretName"].as_str() else {
+            return;
+        };
+        let set = self.shape.scale_set(name);
+        if self.azure.document(&set).is_none() {
+            let secret = self.management.get("Secret", "default", secret).unwrap();
+            let subnet = self.shape.network().child("subnets", &self.shape.subnet);
+            self.azure
+                .put(&set, json!({"location": self.shape.region,
+                    "sku": {"name": "Standard_D2s_v5", "capacity": pool["spec"]["replicas"]},
+                    "properties": {"upgradePolicy": {"mode": "Manual"}, "virtualMachineProfile": {
+                        "osProfile": {"computerNamePrefix": name, "adminUsername": "capi",
+                            "customData": secret["data"]["value"]},
+                        "networkProfile": {"networkInterfaceConfigurations": [{"name": "nic", "properties": {
+                            "primary": true, "ipConfigurations": [{"name": "ip", "properties": {"subnet": {"id": subnet}}}]}}]},
+                        "extensionProfile": {"extensions": [{"name": "CAPZ.Linux.Bootstrapping", "properties": {
+                            "publisher": "Microsoft.Azure.ContainerUpstream", "type": "CAPZ.Linux.Bootstrapping",
+                            "typeHandlerVersion": "1.0"}}]}}}}))
+                .unwrap();
+        }
+        let instances =
+            self.azure.documents_of_type("Microsoft.Compute/virtualMachineScaleSets/virtualMachines");
+        let ids: Vec<String> =
+            instances.iter().map(|one| format!("azure://{}", one["id"].as_str().unwrap())).collect();
+        if object["spec"]["providerIDList"] != json!(ids) {
+            let list = json!({"spec": {"providerIDList": ids}});
+            self.management.merge("AzureMachinePool", "default", name, &list).unwrap();
+            let status = json!({"status": {"ready": true, "replicas": ids.len()}});
+            self.management.merge_status("AzureMachinePool", "default", name, &status).unwrap();
+        }
+    }
+
     async fn apply(&self, objects: &[Value]) {
         let client = Client::new(self.management.router(), "default");
         for object in objects {
@@ -289,6 +334,9 @@ async fn machines_become_a_cluster_behind_its_load_balancer() {
     assert!(list(world.workloads.client(&cluster.endpoint, token)).await.is_err());
     world.open();
 
+    let served = world.workloads.serve("c", "127.0.0.1:0".parse().unwrap()).await.unwrap();
+    assert!(served.contains("https://127.0.0.1:") && served.contains(token));
+
     // Deleted behind everybody's back: the Node stays and falls silent, the API goes on.
     let gone = nodes[0].name().to_owned();
     world.azure.delete(&world.id("virtualMachines", &gone)).unwrap();
@@ -351,4 +399,39 @@ async fn boots_fail_as_they_are_told() {
     assert_eq!(said(), "");
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert!(said().as_str().unwrap().ends_with("is not there"), "{}", said());
+}
+
+#[tokio::test(start_paused = true)]
+async fn instances_of_scale_sets_join_with_the_token_of_their_pool() {
+    let world = World::start(WorkloadOptions::default()).await;
+    world.open();
+    world.apply(&objects(1)).await;
+    let reference = |kind: &str| json!({"apiVersion": INFRASTRUCTURE, "kind": kind, "name": "pool"});
+    world
+        .apply(&[
+            json!({"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachinePool", "metadata": {"name": "pool"},
+                "spec": {"clusterName": "c", "replicas": 2, "template": {"spec": {"clusterName": "c", "version": "v1.33.2",
+                    "infrastructureRef": reference("AzureMachinePool"), "bootstrap": {"configRef": {
+                        "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1", "kind": "KubeadmConfig", "name": "pool"}}}}}}),
+            json!({"apiVersion": INFRASTRUCTURE, "kind": "AzureMachinePool", "metadata": {"name": "pool"},
+                "spec": {"location": "westeurope", "template": {"vmSize": "Standard_D2s_v5", "osDisk": {"osType": "Linux"}}}}),
+            json!({"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1", "kind": "KubeadmConfig",
+                "metadata": {"name": "pool"}, "spec": {"joinConfiguration": {}}}),
+        ])
+        .await;
+    world.until("a running pool", |world| world.status("MachinePool", "pool")["phase"] == "Running").await;
+    let cluster = world.workloads.cluster("c").unwrap();
+    assert_eq!(cluster.kubernetes.list("Node").len(), 3);
+    let set = world.shape.scale_set("pool");
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let instance = world.azure.document(&set.child("virtualMachines", "0")).unwrap();
+    assert_eq!(instance["resources"][0]["properties"]["provisioningState"], "Succeeded", "{instance:#}");
+
+    // Data that is older than its token's life is worth nothing: the machine runs, and does not join.
+    tokio::time::sleep(Duration::from_secs(1800)).await;
+    world.azure.scale(&set, 3).unwrap();
+    tokio::time::sleep(Duration::from_secs(900)).await;
+    assert_eq!(cluster.kubernetes.list("Node").len(), 3);
+    let late = world.workloads.bootstrapped(&set.child("virtualMachines", "2")).unwrap();
+    assert!(late.unwrap_err().contains("token"), "the token is at fault");
 }

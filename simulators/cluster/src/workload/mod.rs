@@ -18,24 +18,28 @@ mod road;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use azure_simulator::packet::{Network, Packet, ProbeAnswers, Protocol, Source};
-use azure_simulator::{Azure, GuestStart};
+use azure_simulator::{Azure, GuestStart, serve};
 use azure_types::ResourceId;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use certificate_authority::CertificateAuthority;
 use cluster_api_stand_in::Workloads;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use kube::Client;
 use kubernetes_simulator::Kubernetes;
 use parking_lot::Mutex;
-use serde_json::Value;
+use serde_json::{Value, json};
 use stand_ins::{Machine, Pace};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::files::{HostError, certificates, listen};
 use crate::node_answers::NodeAnswers;
 use road::Road;
 
@@ -233,6 +237,30 @@ impl WorkloadClusters {
     /// this token. Its requests fail while nobody answers there.
     pub fn client(&self, endpoint: &str, token: &str) -> Client {
         Road::client(self.clone(), endpoint.to_owned(), token.to_owned())
+    }
+
+    /// Serves the API of a cluster on a socket of this machine, past Azure's networks, as long as the cluster is there: for
+    /// kubectl and other programs. Returns a kubeconfig (YAML) that leads there; it is a secret.
+    ///
+    /// # Errors
+    /// There is no such cluster, its authority was not made here, or there can be no listener.
+    pub async fn serve(&self, name: &str, address: SocketAddr) -> Result<String, HostError> {
+        let found =
+            self.inner.clusters.lock().values().find(|one| one.name == name).map(|one| {
+                (one.kubernetes.clone(), one.token.clone(), one.authority.clone(), one.stop.clone())
+            });
+        let (kubernetes, token, (certificate, key), stop) =
+            found.ok_or_else(|| HostError::Kubernetes(format!("there is no cluster {name}")))?;
+        let authority = CertificateAuthority::from_kept(&certificate, &key).map_err(certificates)?;
+        let tls = authority.server_config(&["127.0.0.1", "localhost", "::1"]).map_err(certificates)?;
+        let server = serve::serve(address, kubernetes.router(), Some(tls), stop).await.map_err(listen)?;
+        let cluster =
+            json!({"server": server.url(), "certificate-authority-data": STANDARD.encode(certificate)});
+        let config = json!({"apiVersion": "v1", "kind": "Config", "current-context": name,
+            "clusters": [{"name": name, "cluster": cluster}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": "administrator"}}],
+            "users": [{"name": "administrator", "user": {"token": token}}]});
+        serde_saphyr::to_string(&config).map_err(|error| HostError::Kubernetes(error.to_string()))
     }
 
     fn network(&self) -> Arc<Network> {
