@@ -1,0 +1,290 @@
+//! Clusters that change, that are private, and that use what somebody else has made.
+
+use std::time::Duration;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::world::{NAMESPACE, SUBSCRIPTION, World};
+
+const CLUSTER: &str = "AzureCluster";
+const OWNER: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_my-cluster";
+
+fn is_ready(world: &World) -> bool {
+    world.get(CLUSTER, "my-cluster").is_some_and(|it| it["status"]["ready"] == true)
+}
+
+fn network(world: &World, kind: &str, name: &str) -> ResourceId {
+    world.group("my-cluster").resource("Microsoft.Network", kind, name)
+}
+
+async fn made(spec: Value) -> World {
+    let mut world = World::new();
+    world.cluster("my-cluster", spec);
+    world.start();
+    world.until("ready", is_ready).await;
+    world
+}
+
+fn change(world: &World, spec: Value) {
+    world.merge(CLUSTER, "my-cluster", json!({ "spec": spec }));
+}
+
+/// The Cluster goes, and its AzureCluster with it.
+async fn end(world: &World) {
+    let finalizers = json!({ "metadata": { "finalizers": ["cluster.cluster.x-k8s.io"] } });
+    world.kubernetes.merge("Cluster", NAMESPACE, "my-cluster", &finalizers).unwrap();
+    world.delete("Cluster", "my-cluster");
+    world.delete(CLUSTER, "my-cluster");
+    world.until("gone", |world| world.get(CLUSTER, "my-cluster").is_none()).await;
+}
+
+fn ids(documents: &[Value]) -> Vec<String> {
+    documents.iter().map(|it| it["id"].as_str().unwrap().to_lowercase()).collect()
+}
+
+/// CAPZ-052, CAPZ-063, CAPZ-064: a private cluster has its name in a zone of its own, which goes with it.
+#[tokio::test(start_paused = true)]
+async fn a_private_cluster_has_a_name_of_its_own() {
+    let mut world = World::new();
+    let remote = ResourceId::group(SUBSCRIPTION, "hub");
+    world.azure.put(&remote, json!({ "location": "eastus" })).unwrap();
+    let hub = remote.resource("Microsoft.Network", "virtualNetworks", "hub");
+    let space = json!({ "location": "eastus", "properties": { "addressSpace": { "addressPrefixes": ["172.16.0.0/16"] } } });
+    world.azure.put(&hub, space).unwrap();
+    let before = world.azure.documents();
+    let spec = json!({ "networkSpec": {
+        "apiServerLB": { "type": "Internal" },
+        "vnet": { "peerings": [{ "remoteVnetName": "hub", "resourceGroup": "hub" }] },
+    } });
+    world.cluster("my-cluster", spec);
+    world.start();
+    world.until("ready", is_ready).await;
+    let object = world.get(CLUSTER, "my-cluster").unwrap();
+    let endpoint = &object["spec"]["controlPlaneEndpoint"];
+    assert_eq!(*endpoint, json!({ "host": "apiserver.my-cluster.capz.io", "port": 6443 }));
+    let zone = network(&world, "privateDnsZones", "my-cluster.capz.io");
+    let record = world.azure.document(&zone.child("A", "apiserver")).unwrap();
+    assert_eq!(record["properties"]["aRecords"], json!([{ "ipv4Address": "10.0.0.100" }]));
+    for (id, state) in [
+        (network(&world, "virtualNetworks", "my-cluster-vnet"), "my-cluster-vnet-To-hub"),
+        (hub.clone(), "hub-To-my-cluster-vnet"),
+    ] {
+        let peering = world.azure.document(&id.child("virtualNetworkPeerings", state)).unwrap();
+        assert_eq!(peering["properties"]["peeringState"], "Connected");
+    }
+    end(&world).await;
+    assert_eq!(ids(&world.azure.documents()), ids(&before));
+    assert!(world.azure.document(&hub.child("virtualNetworkPeerings", "hub-To-my-cluster-vnet")).is_none());
+}
+
+/// CAPZ-056, CAPZ-067, CAPZ-073: what is declared no longer goes, what somebody else has added stays.
+#[tokio::test(start_paused = true)]
+async fn what_is_declared_no_longer_goes_and_what_others_added_stays() {
+    let world = made(json!({ "additionalTags": { "a": "b", "c": "d" } })).await;
+    // Tags of the group.
+    let group = world.group("my-cluster");
+    world.azure.edit(&group, |document| document["tags"]["policy"] = json!("p")).unwrap();
+    change(&world, json!({ "additionalTags": { "a": "c", "c": null } }));
+    let tags = |world: &World| world.azure.document(&group).unwrap()["tags"].clone();
+    world.until("tags", |world| tags(world)["a"] == "c" && tags(world)["c"].is_null()).await;
+    assert_eq!((&tags(&world)["policy"], &tags(&world)[OWNER]), (&json!("p"), &json!("owned")));
+
+    // A rule of the control plane, beside one from the portal.
+    let id = network(&world, "networkSecurityGroups", "my-cluster-controlplane-nsg");
+    let rule = |name: &str, priority: i32| {
+        json!({ "name": name, "description": name, "protocol": "Tcp", "direction": "Inbound", "priority": priority,
+            "source": "*", "sourcePorts": "*", "destination": "*", "destinationPorts": "8080" })
+    };
+    let subnets =
+        |world: &World| world.get(CLUSTER, "my-cluster").unwrap()["spec"]["networkSpec"]["subnets"].clone();
+    let with_rules = |world: &World, edit: &dyn Fn(&mut Vec<Value>)| {
+        let mut subnets = subnets(world);
+        let control_plane =
+            subnets.as_array_mut().unwrap().iter_mut().find(|it| it["role"] == "control-plane").unwrap();
+        edit(control_plane["securityGroup"]["securityRules"].as_array_mut().unwrap());
+        change(world, json!({ "networkSpec": { "subnets": subnets } }));
+    };
+    let names = |world: &World| -> Vec<String> {
+        let document = world.azure.document(&id).unwrap();
+        let rules = document["properties"]["securityRules"].as_array().unwrap().clone();
+        let mut names: Vec<String> = rules.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect();
+        names.sort();
+        names
+    };
+    with_rules(&world, &|rules| rules.push(rule("mine", 2300)));
+    world.until("the rule", |world| names(world) == ["allow_apiserver", "allow_ssh", "mine"]).await;
+    let portal = json!({ "properties": { "protocol": "Tcp", "direction": "Inbound", "priority": 3000, "access": "Allow",
+        "sourceAddressPrefix": "*", "sourcePortRange": "*", "destinationAddressPrefix": "*", "destinationPortRange": "9090" } });
+    world.azure.put(&id.child("securityRules", "portal"), portal).unwrap();
+    with_rules(&world, &|rules| rules.retain(|it| it["name"] != "mine"));
+    world.until("the rule goes", |world| names(world) == ["allow_apiserver", "allow_ssh", "portal"]).await;
+
+    // A further subnet comes and goes.
+    let more = network(&world, "virtualNetworks", "my-cluster-vnet").child("subnets", "more");
+    let mut declared = subnets(&world);
+    declared.as_array_mut().unwrap().push(json!({ "role": "node", "name": "more", "cidrBlocks": ["10.7.0.0/16"],
+        "securityGroup": { "name": "my-cluster-node-nsg" }, "routeTable": { "name": "my-cluster-node-routetable" } }));
+    change(&world, json!({ "networkSpec": { "subnets": declared } }));
+    world.until("a subnet", |world| world.azure.document(&more).is_some()).await;
+    world.until("its id", |world| subnets(world)[2]["id"].is_string()).await;
+    let mut declared = subnets(&world);
+    declared.as_array_mut().unwrap().retain(|it| it["name"] != "more");
+    change(&world, json!({ "networkSpec": { "subnets": declared } }));
+    world.until("the subnet goes", |world| world.azure.document(&more).is_none()).await;
+    assert_eq!(world.condition(CLUSTER, "my-cluster", "Ready"), Some(("True".into(), String::new())));
+}
+
+/// CAPZ-061, CAPZ-062, CAPZ-071: rules of others and of machines stay when ours is brought back, and one more is added.
+#[tokio::test(start_paused = true)]
+async fn our_rule_is_brought_back_and_others_stay() {
+    let world = made(json!({})).await;
+    world.provisioned("my-cluster");
+    world.machine("my-cluster", "cp-0", json!({ "cluster.x-k8s.io/control-plane": "" }), json!({}));
+    world
+        .until("a machine", |world| world.get("AzureMachine", "cp-0").unwrap()["status"]["ready"] == true)
+        .await;
+    let id = network(&world, "loadBalancers", "my-cluster-public-lb");
+    world
+        .azure
+        .edit(&id, |document| {
+            let rules = document["properties"]["loadBalancingRules"].as_array_mut().unwrap();
+            rules[0]["properties"]["frontendPort"] = json!(7000);
+            let mut foreign = rules[0].clone();
+            foreign["name"] = json!("foreign");
+            foreign["id"] = json!(id.child("loadBalancingRules", "foreign"));
+            foreign["properties"]["frontendPort"] = json!(7001);
+            foreign["properties"]["backendPort"] = json!(7001);
+            rules.push(foreign);
+        })
+        .unwrap();
+    change(
+        &world,
+        json!({ "networkSpec": { "additionalAPIServerLBPorts": [{ "name": "rke2", "port": 9345 }] } }),
+    );
+    let ports = |world: &World, list: &str| -> Vec<(String, i64)> {
+        let document = world.azure.document(&id).unwrap();
+        let all = document["properties"][list].as_array().unwrap().clone();
+        let mut all: Vec<(String, i64)> = all
+            .iter()
+            .map(|it| {
+                (it["name"].as_str().unwrap().to_owned(), it["properties"]["frontendPort"].as_i64().unwrap())
+            })
+            .collect();
+        all.sort();
+        all
+    };
+    let wanted = [("LBRuleHTTPS".to_owned(), 6443), ("foreign".to_owned(), 7001), ("rke2".to_owned(), 9345)];
+    world.until("the rules", |world| ports(world, "loadBalancingRules") == wanted).await;
+    assert_eq!(ports(&world, "inboundNatRules"), [("cp-0".to_owned(), 22)]);
+}
+
+/// CAPZ-057, CAPZ-060: a network and an address of somebody else's are used, and are as they were when the cluster has gone.
+#[tokio::test(start_paused = true)]
+async fn what_is_somebody_elses_is_used_and_left() {
+    let mut world = World::new();
+    let group = ResourceId::group(SUBSCRIPTION, "shared");
+    world.azure.put(&group, json!({ "location": "eastus" })).unwrap();
+    let vnet = group.resource("Microsoft.Network", "virtualNetworks", "shared");
+    let subnet =
+        |name: &str, prefix: &str| json!({ "name": name, "properties": { "addressPrefix": prefix } });
+    let properties = json!({ "addressSpace": { "addressPrefixes": ["10.0.0.0/8"] },
+        "subnets": [subnet("cp", "10.0.0.0/16"), subnet("nodes", "10.1.0.0/16")] });
+    world.azure.put(&vnet, json!({ "location": "eastus", "properties": properties })).unwrap();
+    world.azure.put(&world.group("my-cluster"), json!({ "location": "eastus" })).unwrap();
+    let address = network(&world, "publicIPAddresses", "mine");
+    let static_address = json!({ "location": "eastus", "sku": { "name": "Standard" }, "zones": ["1", "2", "3"],
+        "properties": { "publicIPAllocationMethod": "Static", "dnsSettings": { "domainNameLabel": "mine" } } });
+    world.azure.put(&address, static_address).unwrap();
+    let before = world.azure.documents();
+    let subnets = json!([
+        { "role": "control-plane", "name": "cp" },
+        { "role": "node", "name": "nodes", "id": vnet.child("subnets", "nodes").as_str() },
+    ]);
+    let name = "mine.eastus.cloudapp.azure.com";
+    world.cluster(
+        "my-cluster",
+        json!({ "networkSpec": {
+        "vnet": { "name": "shared", "resourceGroup": "shared" },
+        "subnets": subnets,
+        "apiServerLB": { "frontendIPs": [{ "name": "f", "publicIP": { "name": "mine", "dnsName": name } }] },
+    } }),
+    );
+    world.start();
+    world.until("ready", is_ready).await;
+    let object = world.get(CLUSTER, "my-cluster").unwrap();
+    assert_eq!(object["spec"]["controlPlaneEndpoint"]["host"], name);
+    assert_eq!(object["spec"]["networkSpec"]["vnet"]["id"], vnet.as_str());
+    let held = world.azure.document(&vnet).unwrap();
+    assert_eq!(held["tags"], Value::Null);
+    world.provisioned("my-cluster");
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world
+        .until("a machine", |world| world.get("AzureMachine", "worker").unwrap()["status"]["ready"] == true)
+        .await;
+    world.delete("AzureMachine", "worker");
+    world.until("the machine goes", |world| world.get("AzureMachine", "worker").is_none()).await;
+    end(&world).await;
+    assert_eq!(ids(&world.azure.documents()), ids(&before));
+}
+
+/// CAPZ-058: where the group goes with the cluster, machines leave without a call that deletes them.
+#[tokio::test(start_paused = true)]
+async fn machines_go_with_their_group() {
+    let mut world = World::new();
+    let before = world.azure.documents();
+    world.cluster("my-cluster", json!({}));
+    world.start();
+    world.until("ready", is_ready).await;
+    world.provisioned("my-cluster");
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world
+        .until("a machine", |world| world.get("AzureMachine", "worker").unwrap()["status"]["ready"] == true)
+        .await;
+    let finalizers = json!({ "metadata": { "finalizers": ["cluster.cluster.x-k8s.io"] } });
+    world.kubernetes.merge("Cluster", NAMESPACE, "my-cluster", &finalizers).unwrap();
+    world.delete("Cluster", "my-cluster");
+    let sequence = world.sequence();
+    world.delete("AzureMachine", "worker");
+    let waited = world.until("the machine goes", |world| world.get("AzureMachine", "worker").is_none()).await;
+    assert!(waited < Duration::from_secs(15), "{waited:?}");
+    assert_eq!(world.requests_after(sequence).1, 0);
+    let vm = world.group("my-cluster").resource("Microsoft.Compute", "virtualMachines", "worker");
+    assert!(world.azure.document(&vm).is_some());
+    world.delete(CLUSTER, "my-cluster");
+    world.until("gone", |world| world.get(CLUSTER, "my-cluster").is_none()).await;
+    assert_eq!(ids(&world.azure.documents()), ids(&before));
+}
+
+/// A machine from which somebody has taken its identity is told of, and given up: nothing brings it back.
+#[tokio::test(start_paused = true)]
+async fn a_machine_without_its_identity_is_given_up() {
+    let world = made(json!({})).await;
+    world.provisioned("my-cluster");
+    let group = ResourceId::group(SUBSCRIPTION, "identities");
+    world.azure.put(&group, json!({ "location": "eastus" })).unwrap();
+    let id = group.resource("Microsoft.ManagedIdentity", "userAssignedIdentities", "nodes");
+    world.azure.put(&id, json!({ "location": "eastus" })).unwrap();
+    let identities = json!([{ "providerID": format!("azure://{id}") }]);
+    let spec = json!({ "identity": "UserAssigned", "userAssignedIdentities": identities });
+    world.machine("my-cluster", "worker", json!({}), spec);
+    world
+        .until("a machine", |world| world.get("AzureMachine", "worker").unwrap()["status"]["ready"] == true)
+        .await;
+    let vm = world.group("my-cluster").resource("Microsoft.Compute", "virtualMachines", "worker");
+    world.azure.edit(&vm, |document| document["identity"] = json!({ "type": "None" })).unwrap();
+    world
+        .until("told", |world| {
+            world.get("AzureMachine", "worker").unwrap()["status"]["failureReason"] == "UnsupportedChange"
+        })
+        .await;
+    assert_eq!(
+        world.condition("AzureMachine", "worker", "VMIdentitiesReady"),
+        Some(("False".into(), "UserAssignedIdentityMissing".into()))
+    );
+    world
+        .until("an event", |world| {
+            world.events("AzureMachine", "worker").contains(&"UserAssignedIdentityMissing".to_owned())
+        })
+        .await;
+}
