@@ -92,11 +92,8 @@ fn infrastructure(round: &mut Round<'_>, before: &Value, after: &mut Value) {
 /// Makes a Machine for each of the provider's machines that has none.
 fn machines(round: &mut Round<'_>, pool: &Value, kind: &GroupKind) {
     let in_pool = label_value(name(pool));
-    let all = round.objects.within(kind, round.namespace());
-    let of_pool = all.filter(|one| {
-        label(one, POOL_NAME) == Some(in_pool.as_str())
-            && label(one, CLUSTER_NAME) == Some(round.cluster_name())
-    });
+    let all = round.objects.belonging(kind, &key(round.cluster));
+    let of_pool = all.filter(|one| label(one, POOL_NAME) == Some(in_pool.as_str()));
     let of_pool: Vec<&Value> = of_pool.collect();
     let known = round.of(Kind::Machine);
     for theirs in of_pool {

@@ -1,6 +1,6 @@
 //! The objects that the controllers look at, and how they are read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -106,6 +106,8 @@ pub(crate) struct Contract {
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     all: BTreeMap<GroupKind, BTreeMap<Key, Value>>,
+    /// What belongs to a cluster, by kind and the cluster's key.
+    of_cluster: BTreeMap<GroupKind, BTreeMap<Key, BTreeSet<Key>>>,
     /// The kinds that are known to the server and watched.
     pub(crate) contracts: BTreeMap<GroupKind, Contract>,
     /// How far the draining of a machine's node has come, by the machine's key.
@@ -126,6 +128,7 @@ pub(crate) struct Drain {
 impl Objects {
     pub(crate) fn clear(&mut self, kind: &GroupKind) {
         self.all.remove(kind);
+        self.of_cluster.remove(kind);
     }
 
     /// Keeps an object, unless a later version of it is known. Whether something changed.
@@ -138,12 +141,43 @@ impl Objects {
         {
             return false;
         }
-        known.insert(key, object);
+        let belongs = cluster_of(&object);
+        let before = known.insert(key.clone(), object).and_then(|before| cluster_of(&before));
+        if before != belongs {
+            self.unlist(kind, before.as_ref(), &key);
+            if let Some(cluster) = belongs {
+                self.of_cluster.entry(kind.clone()).or_default().entry(cluster).or_default().insert(key);
+            }
+        }
         true
     }
 
-    pub(crate) fn remove(&mut self, kind: &GroupKind, key: &Key) -> Option<Value> {
-        self.all.get_mut(kind)?.remove(key)
+    pub(crate) fn remove(&mut self, kind: &GroupKind, key: &Key) {
+        let removed = self.all.get_mut(kind).and_then(|all| all.remove(key));
+        self.unlist(kind, removed.as_ref().and_then(cluster_of).as_ref(), key);
+    }
+
+    fn unlist(&mut self, kind: &GroupKind, cluster: Option<&Key>, key: &Key) {
+        let Some(clusters) = self.of_cluster.get_mut(kind) else { return };
+        let Some((cluster, keys)) = cluster.and_then(|cluster| Some((cluster, clusters.get_mut(cluster)?)))
+        else {
+            return;
+        };
+        keys.remove(key);
+        if keys.is_empty() {
+            clusters.remove(cluster);
+        }
+    }
+
+    /// The objects of a kind that belong to a cluster, by `spec.clusterName` or by their label.
+    pub(crate) fn belonging<'a>(
+        &'a self,
+        kind: &GroupKind,
+        cluster: &Key,
+    ) -> impl Iterator<Item = &'a Value> + use<'a> {
+        let all = self.all.get(kind);
+        let keys = self.of_cluster.get(kind).and_then(|clusters| clusters.get(cluster));
+        keys.into_iter().flatten().filter_map(move |key| all?.get(key))
     }
 
     pub(crate) fn get(&self, kind: &GroupKind, key: &Key) -> Option<&Value> {
@@ -172,6 +206,13 @@ impl Objects {
         let object = self.get(&kind, &(namespace.to_owned(), text(&reference["name"]).to_owned()))?;
         Some((kind, object))
     }
+}
+
+/// The key of the cluster that an object says it belongs to.
+pub(crate) fn cluster_of(object: &Value) -> Option<Key> {
+    let named =
+        object["spec"]["clusterName"].as_str().or_else(|| label(object, crate::names::CLUSTER_NAME))?;
+    Some((namespace(object).to_owned(), named.to_owned()))
 }
 
 fn version(object: &Value) -> u64 {
@@ -368,5 +409,23 @@ mod tests {
         assert!(objects.insert(&kind, machine("11", 3)));
         assert_eq!(objects.within(&kind, "a").count(), 1);
         assert_eq!(objects.within(&kind, "b").count(), 0);
+    }
+
+    #[test]
+    fn what_belongs_to_a_cluster_is_found() {
+        let kind = GroupKind::from(Kind::Machine);
+        let machine = |version: &str, cluster: &str| {
+            json!({"metadata": {"namespace": "a", "name": "x", "uid": "u", "resourceVersion": version},
+                "spec": {"clusterName": cluster}})
+        };
+        let cluster = |name: &str| ("a".to_owned(), name.to_owned());
+        let mut objects = Objects::default();
+        objects.insert(&kind, machine("1", "c"));
+        assert_eq!(objects.belonging(&kind, &cluster("c")).count(), 1);
+        objects.insert(&kind, machine("2", "d"));
+        assert_eq!(objects.belonging(&kind, &cluster("c")).count(), 0);
+        assert_eq!(objects.belonging(&kind, &cluster("d")).count(), 1);
+        objects.remove(&kind, &cluster("x"));
+        assert_eq!(objects.belonging(&kind, &cluster("d")).count(), 0);
     }
 }

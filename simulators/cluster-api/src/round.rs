@@ -5,10 +5,10 @@ use rand::Rng as _;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
-use crate::names::{CLUSTER_NAME, PAUSED};
+use crate::names::PAUSED;
 use crate::objects::{
-    Contract, GroupKind, Key, Kind, Objects, annotation, difference, key, label, list, name, namespace,
-    seconds, text,
+    Contract, GroupKind, Key, Kind, Objects, annotation, difference, key, list, name, namespace, seconds,
+    text,
 };
 
 /// Something to do.
@@ -112,14 +112,9 @@ impl<'a> Round<'a> {
         (self.namespace().to_owned(), name.to_owned())
     }
 
-    /// The objects of a kind that belong to the cluster, by `spec.clusterName` or by their label.
+    /// The objects of a kind that belong to the cluster.
     pub(crate) fn of(&self, kind: Kind) -> Vec<&'a Value> {
-        let cluster = self.cluster_name();
-        let belongs = |object: &&Value| match object["spec"]["clusterName"].as_str() {
-            Some(name) => name == cluster,
-            None => label(object, CLUSTER_NAME) == Some(cluster),
-        };
-        self.objects.within(&kind.into(), self.namespace()).filter(belongs).collect()
+        self.objects.belonging(&kind.into(), &key(self.cluster)).collect()
     }
 
     pub(crate) fn get(&self, kind: Kind, name: &str) -> Option<&'a Value> {

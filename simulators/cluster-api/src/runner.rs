@@ -21,8 +21,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::authorities::secret_text;
 use crate::contract::{host_port, is_endpoint};
-use crate::names::{CLUSTER_NAME, SECRET_VALUE};
-use crate::objects::{Contract, GroupKind, Key, Kind, Objects, key, label, list, namespace, text};
+use crate::names::SECRET_VALUE;
+use crate::objects::{Contract, GroupKind, Key, Kind, Objects, cluster_of, key, list, namespace, text};
 use crate::perform::Written;
 use crate::round::{Round, Workload};
 use crate::workloads::Workloads;
@@ -260,9 +260,8 @@ impl Runner {
         if kind.is(Kind::Cluster) {
             return vec![key(object)];
         }
-        let named = object["spec"]["clusterName"].as_str().or_else(|| label(object, CLUSTER_NAME));
-        match named {
-            Some(name) => vec![(namespace.to_owned(), name.to_owned())],
+        match cluster_of(object) {
+            Some(cluster) => vec![cluster],
             // Somebody may wait for it.
             None => self.objects.within(&Kind::Cluster.into(), namespace).map(key).collect(),
         }

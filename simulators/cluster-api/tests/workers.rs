@@ -221,3 +221,25 @@ async fn machines_that_are_not_well_are_replaced() {
         })
         .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_starts_anew_goes_on() {
+    for seed in 0..2 {
+        let world = World::start(seed).await;
+        world.apply(&cluster("c", 3)).await;
+        world.apply(&workers("c", 2)).await;
+        world.apply(&pool("c", 2)).await;
+        for number in 0..30 {
+            tokio::time::sleep(Duration::from_millis(700 + 1_300 * (number * 7 % 11) + 37 * seed)).await;
+            world.restart_controllers(100 * seed + number);
+        }
+        world
+            .until("an available cluster", |world| {
+                condition(&world.get("Cluster", "c"), "Available")["status"] == "True"
+                    && world.get("KubeadmControlPlane", "c-control-plane")["status"]["readyReplicas"] == 3
+            })
+            .await;
+        assert_eq!(world.list("Machine").len(), 7, "seed {seed}");
+        assert_eq!(world.workload.list("Node").len(), 7, "seed {seed}");
+    }
+}

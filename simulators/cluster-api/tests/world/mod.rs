@@ -42,6 +42,8 @@ pub struct World {
     pub workload: Kubernetes,
     pub plan: Arc<Mutex<Plan>>,
     pub stop: CancellationToken,
+    /// Ends the controllers alone.
+    pub controllers: Arc<Mutex<CancellationToken>>,
 }
 
 struct Way(World);
@@ -67,10 +69,6 @@ impl Workloads for Way {
 
 impl World {
     pub async fn start(seed: u64) -> World {
-        let _ = tracing_subscriber::fmt()
-            .with_test_writer()
-            .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
-            .try_init();
         let management = Kubernetes::new(Options { seed, ..Options::default() });
         let workload = Kubernetes::new(Options { seed: seed + 1, ..Options::default() });
         for definition in DEFINITIONS {
@@ -84,11 +82,24 @@ impl World {
         install(&client, &webhook).await.unwrap();
         let stop = CancellationToken::new();
         let plan = Arc::new(Mutex::new(Plan { boot: Duration::from_secs(60), ..Plan::default() }));
-        let world = World { management, workload, plan, stop };
-        let clock = world.management.clock();
-        ClusterApi::start(client, Arc::new(Way(world.clone())), clock, seed, world.stop.clone());
+        let controllers = Arc::new(Mutex::new(stop.child_token()));
+        let world = World { management, workload, plan, stop, controllers };
+        world.start_controllers(seed);
         tokio::spawn(world.stop.clone().run_until_cancelled_owned(world.clone().play()));
         world
+    }
+
+    fn start_controllers(&self, seed: u64) {
+        let client = Client::new(self.management.router(), "default");
+        let (clock, stop) = (self.management.clock(), self.controllers.lock().clone());
+        ClusterApi::start(client, Arc::new(Way(self.clone())), clock, seed, stop);
+    }
+
+    /// Ends the controllers, wherever they are, and starts others that know nothing.
+    pub fn restart_controllers(&self, seed: u64) {
+        let before = std::mem::replace(&mut *self.controllers.lock(), self.stop.child_token());
+        before.cancel();
+        self.start_controllers(seed);
     }
 
     /// Plays the provider of infrastructure, and the machines.

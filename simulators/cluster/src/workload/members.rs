@@ -16,7 +16,7 @@ use crate::machines::AzureMachines;
 use crate::managed_clusters::{parse_taint, provider_id};
 
 /// How often it is looked whether machines have gone.
-const PAUSE: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// What kubeadm was told of a node (`nodeRegistration`).
 #[derive(Debug, Clone)]
