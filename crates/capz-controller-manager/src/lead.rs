@@ -6,6 +6,7 @@ use arm::{Transport, TransportOptions};
 use capz::{Azure, Settings};
 use controllers::Clock;
 use kube::Client;
+use manager::Calls;
 use program::surroundings::Surroundings;
 use telemetry::metrics::Metrics;
 use tokio_util::sync::CancellationToken;
@@ -36,7 +37,7 @@ pub(crate) fn azure(
         ..TransportOptions::default()
     })?;
     let azure = Azure::new(transport, Clock::system(), settings.clone());
-    Ok(azure.with_observer(Arc::new(metrics.clone())))
+    Ok(azure.with_observer(Arc::new(Calls(metrics.clone()))))
 }
 
 /// Runs the controllers until `stop`.

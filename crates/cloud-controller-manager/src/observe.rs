@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use arm::{CallObserver, CallRecord};
+use manager::Calls;
 use telemetry::metrics::{CloudMetrics, Metrics};
 
 /// Counts calls to Azure and what the controllers report.
@@ -21,7 +22,7 @@ impl Default for Meter {
 
 impl CallObserver for Meter {
     fn on_call(&self, call: &CallRecord<'_>) {
-        self.metrics.on_call(call);
+        Calls(self.metrics.clone()).on_call(call);
     }
 }
 

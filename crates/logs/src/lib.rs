@@ -35,7 +35,7 @@ pub fn of_libraries() -> Targets {
 }
 
 /// The crates of the programs themselves.
-const OWN: [&str; 14] = [
+const OWN: [&str; 15] = [
     "arm",
     "azure_cloud_controller_manager",
     "azure_cloud_node_manager",
@@ -47,6 +47,7 @@ const OWN: [&str; 14] = [
     "command_line",
     "controllers",
     "imds",
+    "manager",
     "program",
     "provider",
     "telemetry",

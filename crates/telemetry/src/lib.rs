@@ -3,10 +3,8 @@
 //! * [`metrics`]: counters and histograms with the names and buckets that dashboards know.
 //! * [`health`]: named checks behind `/healthz` and `/readyz`.
 //! * [`server`]: listeners for both and for webhooks, before and without leadership; [`tls`] is how they speak TLS.
-//! * [`delegated`]: who may read metrics, as the Kubernetes API says.
 
 mod certificate_files;
-pub mod delegated;
 pub mod health;
 pub mod metrics;
 pub mod server;

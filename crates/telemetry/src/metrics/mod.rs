@@ -1,6 +1,5 @@
 //! Metrics under the names that dashboards know.
 
-mod calls;
 mod cloud;
 mod webhooks;
 

@@ -5,8 +5,7 @@ use k8s::api::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use k8s::api::api::authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::api::PostParams;
 use kube::{Api, Client};
-
-use crate::server::Authorizer;
+use telemetry::server::Authorizer;
 
 /// Asks the Kubernetes API at each request.
 pub struct DelegatedAuthorizer {

@@ -1,10 +1,13 @@
 //! Calls to Azure, as the client tells of them.
 
 use arm::{CallObserver, CallRecord, Purpose};
+use telemetry::metrics::{ArmOutcome, ArmRequest, Metrics};
 
-use super::{ArmOutcome, ArmRequest, Metrics};
+/// Counts calls to Azure.
+#[derive(Clone)]
+pub struct Calls(pub Metrics);
 
-impl CallObserver for Metrics {
+impl CallObserver for Calls {
     fn on_call(&self, call: &CallRecord<'_>) {
         let method = match call.purpose {
             Purpose::Read | Purpose::FinalRead | Purpose::Poll => "get",
@@ -25,7 +28,7 @@ impl CallObserver for Metrics {
                 ArmOutcome::Failed { status: call.status.unwrap_or_default(), code: code.to_owned() }
             }
         };
-        self.arm_request(&request, call.duration, &outcome);
+        self.0.arm_request(&request, call.duration, &outcome);
     }
 }
 
