@@ -7,6 +7,7 @@
 //!  documents that Azure answered  ──▶ observed┘
 //! ```
 //!
+//! * [`cluster`], [`machine`] and [`pool`] make the goals of a kind of object; [`pool`] also says which machines go next.
 //! * A [`Goal`] is a resource's id, the document that is wanted, and the rule that says whether the resource is ours.
 //! * Order is not written down anywhere: a goal comes after those whose ids stand in its document ([`references`]).
 //! * One comparison serves all kinds ([`compare`]): what is wanted must be contained in what Azure holds. What else is

@@ -49,3 +49,52 @@ pub fn resize(numbers: Numbers) -> Resize {
     }
     if grows { Resize::Capacity(target) } else { Resize::Nothing }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REST: Numbers = Numbers {
+        capacity: 3,
+        instances: 3,
+        latest: 3,
+        model_changed: false,
+        bootstrap_changed: false,
+        desired: 3,
+        surge: 1,
+        external: false,
+    };
+
+    /// CAPZ-139, CAPZ-149, CAPZ-154.
+    #[test]
+    fn a_set_grows_for_replacements_and_never_shrinks() {
+        let changed = Numbers { model_changed: true, ..REST };
+        let bootstrap = Numbers { bootstrap_changed: true, ..REST };
+        let external = Numbers { external: true, ..REST };
+        for (numbers, expected) in [
+            (REST, Resize::Nothing),
+            (changed, Resize::Model(Some(4))),
+            (Numbers { surge: 5, ..changed }, Resize::Model(Some(6))),
+            (Numbers { surge: 0, ..changed }, Resize::Model(Some(3))),
+            (Numbers { instances: 0, latest: 0, capacity: 0, desired: 0, ..changed }, Resize::Model(Some(0))),
+            // A set that is to be smaller keeps its size: its machines go one by one.
+            (Numbers { desired: 1, ..changed }, Resize::Model(Some(3))),
+            (Numbers { desired: 1, ..REST }, Resize::Nothing),
+            // One more as long as there is one to replace, and no more than there are.
+            (Numbers { latest: 2, ..REST }, Resize::Capacity(4)),
+            (Numbers { latest: 2, surge: 3, ..REST }, Resize::Capacity(4)),
+            (Numbers { latest: 3, instances: 4, capacity: 4, ..REST }, Resize::Nothing),
+            // The set was told already that the last old one goes, and still shows it.
+            (Numbers { latest: 3, instances: 4, ..REST }, Resize::Nothing),
+            // One that somebody deleted is made again, with what machines do now when they start.
+            (Numbers { capacity: 2, instances: 2, latest: 2, ..REST }, Resize::Capacity(3)),
+            (bootstrap, Resize::Nothing),
+            (Numbers { desired: 5, ..bootstrap }, Resize::Model(Some(5))),
+            (Numbers { desired: 5, ..external }, Resize::Nothing),
+            (Numbers { latest: 1, ..external }, Resize::Nothing),
+            (Numbers { model_changed: true, ..external }, Resize::Model(None)),
+        ] {
+            assert_eq!(resize(numbers), expected, "{numbers:?}");
+        }
+    }
+}
