@@ -87,7 +87,7 @@ fn controllers_know_no_cloud_and_the_azure_client_no_kubernetes() {
     graph.assert_apart("arm", &["k8s", "kube", "planner", "cloud"]);
     graph.assert_apart("planner", &["cloud", "arm"]);
     graph.assert_apart("capz", &["planner", "provider", "telemetry"]);
-    graph.assert_apart("telemetry", &["planner", "provider", "controllers", "capz"]);
+    graph.assert_apart("telemetry", &["arm", "provider", "controllers", "kube"]);
     graph.assert_apart("imds", &["arm", "k8s", "kube", "rustls", "planner", "provider"]);
 }
 
