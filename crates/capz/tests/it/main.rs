@@ -9,5 +9,6 @@ mod kill;
 mod machine;
 mod machine_flow;
 mod pace;
+mod play;
 mod secrets;
 mod world;

@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(500);
 const SSH_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
 
 /// What is drawn at random at admission, always the same.
-struct Fixed;
+pub struct Fixed;
 
 impl capz_api::Random for Fixed {
     fn guid(&mut self) -> String {
@@ -71,6 +71,15 @@ impl World {
 
     /// A world whose Azure has other options.
     pub fn tuned(seed: u64, tune: impl FnOnce(&mut azure_simulator::Options)) -> Self {
+        let world = Self::bare(seed, tune);
+        for kind in ["Cluster", "Machine"] {
+            world.kubernetes.create(definition(kind)).unwrap();
+        }
+        world
+    }
+
+    /// A world without Cluster API's core.
+    pub fn bare(seed: u64, tune: impl FnOnce(&mut azure_simulator::Options)) -> Self {
         if std::env::var_os("CERULEAN_LOG").is_some_and(|it| it == "1") {
             let _ = tracing_subscriber::fmt()
                 .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
@@ -90,9 +99,6 @@ impl World {
         let azure = Azure::new(options);
         for kind in capz_api::crd::KINDS.iter() {
             kubernetes.create(capz_api::crd::definition(kind)).unwrap();
-        }
-        for kind in ["Cluster", "Machine"] {
-            kubernetes.create(definition(kind)).unwrap();
         }
         let settings = capz::Settings { subscription: Some(SUBSCRIPTION.into()), ..Default::default() };
         let world = Self { azure, kubernetes, settings, client_secrets: Arc::default(), running: None };
