@@ -304,7 +304,7 @@ fn extensions_images_and_ids_are_checked() {
                     "spec.diagnostics",
                     json!({ "boot": { "storageAccountType": "Managed", "userManaged": { "storageAccountURI": "https://a" } } }),
                 )],
-                "spec.diagnostics.boot.userManaged: Invalid value",
+                "spec.diagnostics.boot.userManaged.storageAccountURI: Invalid value",
             ),
         ],
         &context(),
