@@ -1,5 +1,5 @@
 //! The cloud provider's configuration on machines (azure.json), as Secrets hold it for those who write what machines do when
-//! they start. Source: spec/capz/self-managed.md, section 10.
+//! they start.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Conditions: what goals and where they stand say about an object. Source: spec/capz/self-managed.md, section 2.
+//! Conditions: what goals and where they stand say about an object.
 
 use capz_api::Condition;
 

@@ -1,5 +1,4 @@
-//! Extensions of machines: those that users declare, and the one that watches a machine join its cluster. Source:
-//! spec/capz/self-managed.md, 6.4.
+//! Extensions of machines: those that users declare, and the one that watches a machine join its cluster.
 
 use capz_api::machine::VmExtension;
 use serde_json::{Value, json};

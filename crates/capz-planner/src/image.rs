@@ -1,5 +1,4 @@
-//! Images of machines: those that are declared, and those that go with a version of Kubernetes where none is. Source:
-//! spec/capz/self-managed.md, section 7.
+//! Images of machines: those that are declared, and those that go with a version of Kubernetes where none is.
 
 use std::collections::BTreeMap;
 

@@ -72,7 +72,7 @@ const SET_SECRETS: [&str; 4] = [
 ];
 const EXTENSION_SECRETS: [&str; 2] = ["properties/protectedSettings", "properties/settings"];
 
-/// All kinds. Sources: spec/capz/self-managed.md, 4.6, 6.4 and 8.4.
+/// All kinds.
 pub static KINDS: [Kind; 23] = [
     Kind {
         resource_type: "Microsoft.Resources/resourceGroups",

@@ -13,6 +13,9 @@
 //! * One comparison serves all kinds ([`compare`]): what is wanted must be contained in what Azure holds. What else is
 //!   there belongs to somebody else and stays.
 //! * What is special about a kind of resource is a row of the table in [`kind`].
+//!
+//! What has to be there, under which names and with which conditions, is what Cluster API Provider Azure made of it
+//! (<https://capz.sigs.k8s.io/>): a management cluster can change from one to the other.
 
 pub mod azure_json;
 pub mod cluster;

@@ -1,4 +1,4 @@
-//! What documents of machines and of scale sets have in common. Source: spec/capz/self-managed.md, 6.4 and 8.4.
+//! What documents of machines and of scale sets have in common.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,5 @@
 //! Services: the parts into which the status of an object is divided. Each has the name under which its operations are kept
-//! in `status.longRunningOperationStates`, and the condition that tells of it. Source: spec/capz/self-managed.md, 4.2, 6.2.
+//! in `status.longRunningOperationStates`, and the condition that tells of it.
 
 /// A part of an object's status.
 #[derive(Debug, PartialEq, Eq, Hash)]

@@ -1,5 +1,4 @@
-//! What a size must be able to do for what is declared. Nothing is sent to Azure that it would refuse for good. Source:
-//! spec/capz/self-managed.md, 6.5 and 8.3.
+//! What a size must be able to do for what is declared. Nothing is sent to Azure that it would refuse for good.
 
 use capz_api::azure_machine::AzureMachineSpec;
 use capz_api::azure_machine_pool::AzureMachinePoolMachineTemplate;

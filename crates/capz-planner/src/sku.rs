@@ -1,5 +1,5 @@
 //! Sizes of machines in a region: what they can do, and in which zones they are offered. Read from what
-//! `Microsoft.Compute/skus` lists, of which only a small part is kept. Source: spec/capz/self-managed.md, sections 5 and 8c.
+//! `Microsoft.Compute/skus` lists, of which only a small part is kept.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Tags of a cluster's resources. Source: spec/capz/self-managed.md, 4.7.
+//! Tags of a cluster's resources.
 
 use capz_api::Tags;
 

@@ -1,7 +1,7 @@
 //! The Secret with a cluster's credential for Azure Service Operator. Nothing here reads it. It is for people who run that
 //! operator beside this program, with resources of their own that name it (`serviceoperator.azure.com/credential-from`): for them
 //! it stays true. Where the operator's kinds are not served and no such Secret exists, none is made: a credential that nobody
-//! reads need not lie around. Source: spec/capz/identities-and-tenancy.md, section 8.
+//! reads need not lie around.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Azure with the rights of identities: one client for each credential, all with one budget. Source:
-//! spec/capz/identities-and-tenancy.md.
+//! Azure with the rights of identities: one client for each credential, all with one budget.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

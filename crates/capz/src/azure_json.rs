@@ -1,6 +1,5 @@
 //! Secrets with the cloud provider's configuration (azure.json): for AzureMachineTemplates, for AzureMachines that come from
-//! none, and for AzureMachinePools. Bootstrap configurations name them, so they are there before any machine is. Source:
-//! spec/capz/self-managed.md, section 10.
+//! none, and for AzureMachinePools. Bootstrap configurations name them, so they are there before any machine is.
 
 use std::sync::Arc;
 

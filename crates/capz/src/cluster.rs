@@ -1,4 +1,4 @@
-//! The controller of AzureClusters. Source: spec/capz/self-managed.md, section 4.
+//! The controller of AzureClusters.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

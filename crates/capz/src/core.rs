@@ -1,5 +1,5 @@
 //! Objects of Cluster API's core, as far as they are read here. Both of its versions are understood: v1beta2 and v1beta1
-//! name a few members differently. Source: spec/capz/overview.md, section 7.
+//! name a few members differently.
 
 use std::collections::BTreeMap;
 

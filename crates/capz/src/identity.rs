@@ -1,4 +1,4 @@
-//! Which identity a cluster uses, whether it may, and who holds on to it. Source: spec/capz/identities-and-tenancy.md.
+//! Which identity a cluster uses, whether it may, and who holds on to it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The controller of AzureMachines. Source: spec/capz/self-managed.md, section 6.
+//! The controller of AzureMachines.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

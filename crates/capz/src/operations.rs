@@ -1,5 +1,4 @@
-//! Long-running operations as the status keeps them, so that a restart or a move goes on with them. Source:
-//! spec/capz/self-managed.md, section 2.
+//! Long-running operations as the status keeps them, so that a restart or a move goes on with them.
 
 use arm::{Class, Operation, OperationStyle};
 use azure_types::ResourceId;

@@ -1,5 +1,4 @@
-//! The controller of AzureMachineTemplates: what a machine of the template offers, for autoscalers that scale from zero. Source:
-//! spec/capz/self-managed.md, section 8c.
+//! The controller of AzureMachineTemplates: what a machine of the template offers, for autoscalers that scale from zero.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! What a controller fills into an AzureCluster before its resources are made: it is not known at admission.
-//! Source: spec/capz/self-managed.md, 4.2 and 4.4.
 
 use capz_api::azure_cluster::AzureClusterSpec;
 use capz_api::network::{SecurityRule, roles};

@@ -1,4 +1,4 @@
-//! Names under which a public API server is found. Source: spec/capz/self-managed.md, 4.5.
+//! Names under which a public API server is found.
 
 /// Where public names of a cloud end. `None` for a name of no cloud.
 pub fn dns_suffix(environment: &str) -> Option<&'static str> {

@@ -1,5 +1,4 @@
 //! From an AzureCluster to goals: a function for each kind of resource, none of which knows the others' order.
-//! Source: spec/capz/self-managed.md, section 4.
 
 mod bastion;
 mod completion;

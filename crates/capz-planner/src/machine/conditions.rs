@@ -1,4 +1,4 @@
-//! Conditions of an AzureMachine. Source: spec/capz/self-managed.md, 6.2 and 6.4.
+//! Conditions of an AzureMachine.
 
 use capz_api::Condition;
 

@@ -1,4 +1,4 @@
-//! From an AzureMachine to goals: a function for each kind of resource. Source: spec/capz/self-managed.md, section 6.
+//! From an AzureMachine to goals: a function for each kind of resource.
 
 mod availability_set;
 mod completion;

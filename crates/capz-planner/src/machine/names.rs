@@ -1,4 +1,4 @@
-//! What the resources of a machine are called. Source: spec/capz/self-managed.md, 6.3.
+//! What the resources of a machine are called.
 
 use azure_types::ResourceId;
 use capz_api::azure_machine::AzureMachineSpec;

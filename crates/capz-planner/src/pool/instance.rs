@@ -1,4 +1,4 @@
-//! Instances of a scale set, as Azure shows them. Source: spec/capz/self-managed.md, 8.4 to 8b.
+//! Instances of a scale set, as Azure shows them.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! From an AzureMachinePool to its scale set, and from its instances to what happens to them. Source:
-//! spec/capz/self-managed.md, section 8.
+//! From an AzureMachinePool to its scale set, and from its instances to what happens to them.
 //!
 //! ```text
 //!  spec, image, bootstrap data ──▶ goals: the scale set, written only when its model or its size changes

@@ -1,4 +1,4 @@
-//! How many machines more or fewer than wanted there may be. Source: spec/capz/self-managed.md, 8.4.
+//! How many machines more or fewer than wanted there may be.
 
 use capz_api::azure_machine_pool::{AzureMachinePoolSpec, RollingUpdate};
 

@@ -1,5 +1,4 @@
-//! When the scale set itself is written: with how many machines, and with what of its model. Source:
-//! spec/capz/self-managed.md, 8.4.
+//! When the scale set itself is written: with how many machines, and with what of its model.
 
 /// A scale set and what is declared of it, in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,5 +1,5 @@
 //! Which machines of a pool go now: those that are broken, those that somebody marked, those that are too many, and those
-//! that are to be replaced. Source: spec/capz/self-managed.md, 8.5.
+//! that are to be replaced.
 
 use super::numbers::DeletePolicy;
 

@@ -1,4 +1,4 @@
-//! What the state of a scale set says about its pool. Source: spec/capz/self-managed.md, 8.6.
+//! What the state of a scale set says about its pool.
 
 use capz_api::Condition;
 

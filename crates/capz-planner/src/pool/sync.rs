@@ -1,4 +1,4 @@
-//! What objects stand for instances, and what happens to them. Source: spec/capz/self-managed.md, 8.5.
+//! What objects stand for instances, and what happens to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
