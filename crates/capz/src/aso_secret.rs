@@ -14,9 +14,10 @@ use kube::Api;
 use crate::azure::{AccessError, Material, certificate, kind_of};
 use crate::core;
 use crate::kinds::API_VERSION;
-use crate::manager::{Manager, Outcome};
 use crate::owned_secret::OwnedSecret;
+use crate::shared::Manager;
 use crate::store::Key;
+use crate::work::Outcome;
 
 const KIND: &str = "AzureCluster";
 /// A group that the operator always serves.

@@ -15,9 +15,10 @@ use crate::azure::{has_client_secret, kind_of};
 use crate::cluster::Surroundings;
 use crate::core;
 use crate::kinds::{API_VERSION, AzureCluster};
-use crate::manager::{Manager, Outcome};
 use crate::owned_secret::OwnedSecret;
+use crate::shared::Manager;
 use crate::store::Key;
+use crate::work::Outcome;
 
 /// The version of Microsoft.ManagedIdentity.
 const IDENTITIES: ApiVersion = ApiVersion::new("2023-01-31");

@@ -18,10 +18,11 @@ use crate::azure::{Access, Material};
 use crate::core::{self, Cluster};
 use crate::identity::{self, IdentityError};
 use crate::kinds::{API_VERSION, AzureCluster};
-use crate::manager::{Manager, Outcome};
 use crate::patch::{Edited, PatchError};
 use crate::reach::{Failure, Reach, Subject};
+use crate::shared::Manager;
 use crate::store::{Key, key_of};
+use crate::work::Outcome;
 
 const KIND: &str = "AzureCluster";
 /// The finalizer by which an AzureCluster waits for its resources to go.

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha224};
 
 use crate::azure::{Access, AccessError, Material, has_client_secret, kind_of};
 use crate::kinds::{AzureCluster, AzureClusterIdentity};
-use crate::manager::Manager;
+use crate::shared::Manager;
 use crate::store::{Key, key_of};
 
 /// The beginning of the finalizer by which an AzureCluster holds on to its identity.

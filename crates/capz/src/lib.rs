@@ -25,9 +25,12 @@ mod patch;
 mod reach;
 mod reads;
 mod settings;
+mod shared;
 mod skus;
 mod store;
 mod template;
+mod wake;
+mod work;
 
 pub use azure::{AccessError, Azure, CredentialSource, Material, Proof};
 pub use gates::{Gate, GateError, Gates, Stage};

@@ -26,10 +26,11 @@ use tokio::time::Instant;
 use crate::cluster::{BLOCK_MOVE, Surroundings};
 use crate::core::{self, Cluster, Machine};
 use crate::kinds::{API_VERSION, AzureCluster, AzureMachine};
-use crate::manager::{Manager, Outcome};
 use crate::patch::{Edited, PatchError};
 use crate::reach::{Failure, Reach, Subject};
+use crate::shared::Manager;
 use crate::store::{Key, key_of};
+use crate::work::Outcome;
 
 const KIND: &str = "AzureMachine";
 /// The finalizer by which an AzureMachine waits for its machine to go.

@@ -1,17 +1,15 @@
-//! The manager: watches, queues and what all controllers share.
+//! The manager: it watches objects and runs the controllers.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Clock;
-use controllers::queue::{Backoff, Next, Queue};
+use controllers::queue::Next;
 use controllers::watch::{Selector, watch};
-use controllers::{NoObserver, Observer, Recorder};
+use controllers::{NoObserver, Observer};
 use kube::core::ApiResource;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
-use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -24,135 +22,16 @@ use crate::kinds::{
     self, AzureCluster, AzureClusterIdentity, AzureMachine, AzureMachinePool, AzureMachineTemplate, Object,
 };
 use crate::reads::Reads;
+use crate::shared::{Manager, Secrets, Stores};
 use crate::skus::SkuCache;
 use crate::store::{Key, Store, key_of};
+use crate::work::{Outcome, Work};
 
 /// How many objects of a kind are worked on at a time. Nearly all of that work is waiting for Azure, which takes nothing
 /// but some kilobytes: the limits that the flags name would only let clusters wait for each other.
 const MIN_PARALLEL: usize = 512;
 /// How long running work may take to end after a stop.
 const DRAIN: Duration = Duration::from_secs(5);
-/// A look that nothing but time has caused may use lists that are this old.
-const FRESH_ENOUGH: Duration = Duration::from_secs(60);
-
-/// What watches have shown.
-#[derive(Default)]
-pub struct Stores {
-    /// AzureClusters.
-    pub azure_clusters:
-        Store<capz_api::azure_cluster::AzureClusterSpec, capz_api::azure_cluster::AzureClusterStatus>,
-    /// AzureMachines.
-    pub azure_machines:
-        Store<capz_api::azure_machine::AzureMachineSpec, capz_api::azure_machine::AzureMachineStatus>,
-    /// AzureMachineTemplates.
-    pub azure_machine_templates: Store<
-        capz_api::azure_machine::AzureMachineTemplateSpec,
-        capz_api::azure_machine::AzureMachineTemplateStatus,
-    >,
-    /// AzureMachinePools, where machine pools are on.
-    pub azure_machine_pools: Store<
-        capz_api::azure_machine_pool::AzureMachinePoolSpec,
-        capz_api::azure_machine_pool::AzureMachinePoolStatus,
-    >,
-    /// AzureClusterIdentities.
-    pub identities: Store<
-        capz_api::azure_cluster_identity::AzureClusterIdentitySpec,
-        capz_api::azure_cluster_identity::AzureClusterIdentityStatus,
-    >,
-    /// Clusters.
-    pub clusters: Store<core::ClusterSpec, core::ClusterStatus>,
-    /// Machines.
-    pub machines: Store<core::MachineSpec, serde_json::Value>,
-}
-
-/// A queue of objects, with when each was last found as it should be, and when it was woken.
-pub(crate) struct Work {
-    pub queue: Queue<Key>,
-    woken: Mutex<HashMap<Key, Instant>>,
-    rested: Mutex<HashMap<Key, Instant>>,
-}
-
-impl Work {
-    fn new(name: &'static str, observer: &Arc<dyn Observer>) -> Self {
-        Self {
-            queue: Queue::new(name, Backoff::INFRASTRUCTURE, Arc::clone(observer)),
-            woken: Mutex::default(),
-            rested: Mutex::default(),
-        }
-    }
-
-    /// Asks for work on an object: something has happened.
-    pub fn wake(&self, key: Key) {
-        self.woken.lock().insert(key.clone(), Instant::now());
-        self.queue.add(key);
-    }
-
-    /// How old what is read may be: as old as the event that woke the object, or a bit older where only time did.
-    fn not_before(&self, key: &Key) -> Instant {
-        let now = Instant::now();
-        self.woken.lock().remove(key).unwrap_or_else(|| now.checked_sub(FRESH_ENOUGH).unwrap_or(now))
-    }
-
-    /// How long the object still rests, after it was found as it should be.
-    fn rests(&self, key: &Key, debouncing: Duration) -> Option<Duration> {
-        let mut rested = self.rested.lock();
-        let since = rested.get(key)?.elapsed();
-        if since < debouncing {
-            return Some((debouncing - since).max(Duration::from_secs(1)));
-        }
-        rested.remove(key);
-        None
-    }
-
-    fn rest(&self, key: &Key) {
-        self.rested.lock().insert(key.clone(), Instant::now());
-    }
-
-    fn forget(&self, key: &Key) {
-        self.woken.lock().remove(key);
-        self.rested.lock().remove(key);
-    }
-}
-
-/// Queues of objects for which Secrets are made.
-pub(crate) struct Secrets {
-    pub machines: Arc<Work>,
-    pub templates: Arc<Work>,
-    pub pools: Arc<Work>,
-    pub clusters: Arc<Work>,
-}
-
-/// How work on an object ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// It is as it should be; look again when something happens, or after the sync period.
-    Rest,
-    /// There is nothing to do for now: somebody else is to act, which will be seen.
-    Idle,
-    /// Look again after this time.
-    After(Duration),
-    /// Look again after the back-off.
-    Retry,
-    /// It is gone.
-    Gone,
-}
-
-/// What all controllers share.
-pub struct Manager {
-    pub(crate) client: Client,
-    pub(crate) azure: Azure,
-    pub(crate) settings: Settings,
-    pub(crate) clock: Clock,
-    pub(crate) recorder: Recorder,
-    pub(crate) stores: Stores,
-    pub(crate) reads: Reads,
-    pub(crate) skus: SkuCache,
-    pub(crate) clusters: Arc<Work>,
-    pub(crate) machines: Arc<Work>,
-    pub(crate) templates: Arc<Work>,
-    pub(crate) secrets: Secrets,
-    core_version: String,
-}
 
 /// Why the manager did not run.
 #[derive(Debug, thiserror::Error)]
@@ -255,11 +134,6 @@ async fn core_version(client: &Client) -> Result<String, RunError> {
 }
 
 impl Manager {
-    /// The time, as conditions write it.
-    pub(crate) fn now(&self) -> String {
-        self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-    }
-
     async fn work<F, R>(
         self: &Arc<Self>,
         work: &Arc<Work>,
@@ -438,84 +312,6 @@ impl Manager {
             }
         })
         .await;
-    }
-
-    /// Wakes the clusters that use an identity.
-    fn wake_users_of(&self, identity: &Key) {
-        for cluster in self.stores.azure_clusters.all() {
-            if crate::identity::key(&cluster).is_ok_and(|key| key == *identity) {
-                self.clusters.wake(key_of(&*cluster));
-                self.wake_dependants_of(&cluster);
-            }
-        }
-    }
-
-    /// Wakes everything that belongs to a Cluster.
-    fn wake_all_of(&self, cluster: &Key) {
-        if let Some(found) = self.stores.clusters.get(cluster) {
-            let infrastructure = cluster.beside(&found.spec.infrastructure_ref.name);
-            self.clusters.wake(infrastructure.clone());
-            self.wake_secrets_of(cluster, &infrastructure);
-        }
-        self.wake_machines_of(cluster);
-    }
-
-    /// Wakes what is made from what an AzureCluster says.
-    fn wake_dependants_of(&self, azure_cluster: &AzureCluster) {
-        let key = key_of(azure_cluster);
-        if let Some(cluster) = core::cluster_name(&azure_cluster.metadata) {
-            self.wake_secrets_of(&key.beside(cluster), &key);
-        }
-    }
-
-    /// Wakes the Secrets and templates of a Cluster.
-    fn wake_secrets_of(&self, cluster: &Key, azure_cluster: &Key) {
-        let belongs = |key: &Key, name: Option<&str>| {
-            key.namespace == cluster.namespace && name == Some(cluster.name.as_str())
-        };
-        if self.settings.aso_secrets {
-            self.secrets.clusters.wake(azure_cluster.clone());
-        }
-        for template in self.stores.azure_machine_templates.all() {
-            let key = key_of(&*template);
-            let owner = core::owner(template.metadata.owner_references.as_deref(), "Cluster");
-            if belongs(&key, owner) {
-                self.templates.wake(key.clone());
-                self.secrets.templates.wake(key);
-            }
-        }
-        for pool in self.stores.azure_machine_pools.all() {
-            let key = key_of(&*pool);
-            if belongs(&key, core::cluster_name(&pool.metadata)) {
-                self.secrets.pools.wake(key);
-            }
-        }
-        for machine in self.stores.azure_machines.all() {
-            if belongs(&key_of(&*machine), core::cluster_name(&machine.metadata)) {
-                self.wake_machine_secret(&machine);
-            }
-        }
-    }
-
-    /// Wakes the Secret of an AzureMachine, if it has one of its own.
-    fn wake_machine_secret(&self, machine: &AzureMachine) {
-        let none = std::collections::BTreeMap::new();
-        let annotations = machine.metadata.annotations.as_ref().unwrap_or(&none);
-        if self.settings.machine_secrets && capz_planner::azure_json::machine_has_own(annotations) {
-            self.secrets.machines.wake(key_of(machine));
-        }
-    }
-
-    /// Wakes the machines of a Cluster.
-    pub(crate) fn wake_machines_of(&self, cluster: &Key) {
-        for machine in self.stores.azure_machines.all() {
-            let labels = machine.metadata.labels.as_ref();
-            let name = labels.and_then(|labels| labels.get(core::CLUSTER_NAME));
-            let key = key_of(&*machine);
-            if key.namespace == cluster.namespace && name == Some(&cluster.name) {
-                self.machines.wake(key);
-            }
-        }
     }
 }
 

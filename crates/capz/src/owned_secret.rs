@@ -16,8 +16,9 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use crate::kinds::{API_VERSION, GROUP};
-use crate::manager::{Manager, Outcome};
 use crate::patch::{FIELD_MANAGER, difference};
+use crate::shared::Manager;
+use crate::work::Outcome;
 
 /// A Secret as it shall be. It cannot be printed.
 pub(crate) struct OwnedSecret<'a> {

@@ -7,9 +7,10 @@ use controllers::Reference;
 
 use crate::core;
 use crate::kinds::{API_VERSION, AzureMachineTemplate};
-use crate::manager::{Manager, Outcome};
 use crate::patch::Edited;
+use crate::shared::Manager;
 use crate::store::Key;
+use crate::work::Outcome;
 
 const KIND: &str = "AzureMachineTemplate";
 

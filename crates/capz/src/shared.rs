@@ -1,0 +1,77 @@
+//! What all controllers share.
+
+use std::sync::Arc;
+
+use clock::Clock;
+use controllers::Recorder;
+use kube::Client;
+
+use crate::Settings;
+use crate::azure::Azure;
+use crate::core;
+use crate::reads::Reads;
+use crate::skus::SkuCache;
+use crate::store::Store;
+use crate::work::Work;
+
+/// What watches have shown.
+#[derive(Default)]
+pub struct Stores {
+    /// AzureClusters.
+    pub azure_clusters:
+        Store<capz_api::azure_cluster::AzureClusterSpec, capz_api::azure_cluster::AzureClusterStatus>,
+    /// AzureMachines.
+    pub azure_machines:
+        Store<capz_api::azure_machine::AzureMachineSpec, capz_api::azure_machine::AzureMachineStatus>,
+    /// AzureMachineTemplates.
+    pub azure_machine_templates: Store<
+        capz_api::azure_machine::AzureMachineTemplateSpec,
+        capz_api::azure_machine::AzureMachineTemplateStatus,
+    >,
+    /// AzureMachinePools, where machine pools are on.
+    pub azure_machine_pools: Store<
+        capz_api::azure_machine_pool::AzureMachinePoolSpec,
+        capz_api::azure_machine_pool::AzureMachinePoolStatus,
+    >,
+    /// AzureClusterIdentities.
+    pub identities: Store<
+        capz_api::azure_cluster_identity::AzureClusterIdentitySpec,
+        capz_api::azure_cluster_identity::AzureClusterIdentityStatus,
+    >,
+    /// Clusters.
+    pub clusters: Store<core::ClusterSpec, core::ClusterStatus>,
+    /// Machines.
+    pub machines: Store<core::MachineSpec, serde_json::Value>,
+}
+
+/// Queues of objects for which Secrets are made.
+pub(crate) struct Secrets {
+    pub machines: Arc<Work>,
+    pub templates: Arc<Work>,
+    pub pools: Arc<Work>,
+    pub clusters: Arc<Work>,
+}
+
+/// What all controllers share.
+pub struct Manager {
+    pub(crate) client: Client,
+    pub(crate) azure: Azure,
+    pub(crate) settings: Settings,
+    pub(crate) clock: Clock,
+    pub(crate) recorder: Recorder,
+    pub(crate) stores: Stores,
+    pub(crate) reads: Reads,
+    pub(crate) skus: SkuCache,
+    pub(crate) clusters: Arc<Work>,
+    pub(crate) machines: Arc<Work>,
+    pub(crate) templates: Arc<Work>,
+    pub(crate) secrets: Secrets,
+    pub(crate) core_version: String,
+}
+
+impl Manager {
+    /// The time, as conditions write it.
+    pub(crate) fn now(&self) -> String {
+        self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+}

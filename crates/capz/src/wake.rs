@@ -1,0 +1,86 @@
+//! Whom a change concerns: what is shown by a watch wakes work on other objects.
+
+use crate::core;
+use crate::kinds::{AzureCluster, AzureMachine};
+use crate::shared::Manager;
+use crate::store::{Key, key_of};
+
+impl Manager {
+    /// Wakes the clusters that use an identity.
+    pub(crate) fn wake_users_of(&self, identity: &Key) {
+        for cluster in self.stores.azure_clusters.all() {
+            if crate::identity::key(&cluster).is_ok_and(|key| key == *identity) {
+                self.clusters.wake(key_of(&*cluster));
+                self.wake_dependants_of(&cluster);
+            }
+        }
+    }
+
+    /// Wakes everything that belongs to a Cluster.
+    pub(crate) fn wake_all_of(&self, cluster: &Key) {
+        if let Some(found) = self.stores.clusters.get(cluster) {
+            let infrastructure = cluster.beside(&found.spec.infrastructure_ref.name);
+            self.clusters.wake(infrastructure.clone());
+            self.wake_secrets_of(cluster, &infrastructure);
+        }
+        self.wake_machines_of(cluster);
+    }
+
+    /// Wakes what is made from what an AzureCluster says.
+    pub(crate) fn wake_dependants_of(&self, azure_cluster: &AzureCluster) {
+        let key = key_of(azure_cluster);
+        if let Some(cluster) = core::cluster_name(&azure_cluster.metadata) {
+            self.wake_secrets_of(&key.beside(cluster), &key);
+        }
+    }
+
+    /// Wakes the Secrets and templates of a Cluster.
+    pub(crate) fn wake_secrets_of(&self, cluster: &Key, azure_cluster: &Key) {
+        let belongs = |key: &Key, name: Option<&str>| {
+            key.namespace == cluster.namespace && name == Some(cluster.name.as_str())
+        };
+        if self.settings.aso_secrets {
+            self.secrets.clusters.wake(azure_cluster.clone());
+        }
+        for template in self.stores.azure_machine_templates.all() {
+            let key = key_of(&*template);
+            let owner = core::owner(template.metadata.owner_references.as_deref(), "Cluster");
+            if belongs(&key, owner) {
+                self.templates.wake(key.clone());
+                self.secrets.templates.wake(key);
+            }
+        }
+        for pool in self.stores.azure_machine_pools.all() {
+            let key = key_of(&*pool);
+            if belongs(&key, core::cluster_name(&pool.metadata)) {
+                self.secrets.pools.wake(key);
+            }
+        }
+        for machine in self.stores.azure_machines.all() {
+            if belongs(&key_of(&*machine), core::cluster_name(&machine.metadata)) {
+                self.wake_machine_secret(&machine);
+            }
+        }
+    }
+
+    /// Wakes the Secret of an AzureMachine, if it has one of its own.
+    pub(crate) fn wake_machine_secret(&self, machine: &AzureMachine) {
+        let none = std::collections::BTreeMap::new();
+        let annotations = machine.metadata.annotations.as_ref().unwrap_or(&none);
+        if self.settings.machine_secrets && capz_planner::azure_json::machine_has_own(annotations) {
+            self.secrets.machines.wake(key_of(machine));
+        }
+    }
+
+    /// Wakes the machines of a Cluster.
+    pub(crate) fn wake_machines_of(&self, cluster: &Key) {
+        for machine in self.stores.azure_machines.all() {
+            let labels = machine.metadata.labels.as_ref();
+            let name = labels.and_then(|labels| labels.get(core::CLUSTER_NAME));
+            let key = key_of(&*machine);
+            if key.namespace == cluster.namespace && name == Some(&cluster.name) {
+                self.machines.wake(key);
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Work on objects of a kind: a queue, and when each object was woken and found as it should be.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use controllers::Observer;
+use controllers::queue::{Backoff, Queue};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::store::Key;
+
+/// A look that nothing but time has caused may use lists that are this old.
+const FRESH_ENOUGH: Duration = Duration::from_secs(60);
+
+/// How work on an object ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is as it should be; look again when something happens, or after the sync period.
+    Rest,
+    /// There is nothing to do for now: somebody else is to act, which will be seen.
+    Idle,
+    /// Look again after this time.
+    After(Duration),
+    /// Look again after the back-off.
+    Retry,
+    /// It is gone.
+    Gone,
+}
+
+/// A queue of objects, with when each was last found as it should be, and when it was woken.
+pub(crate) struct Work {
+    pub queue: Queue<Key>,
+    woken: Mutex<HashMap<Key, Instant>>,
+    rested: Mutex<HashMap<Key, Instant>>,
+}
+
+impl Work {
+    pub fn new(name: &'static str, observer: &Arc<dyn Observer>) -> Self {
+        Self {
+            queue: Queue::new(name, Backoff::INFRASTRUCTURE, Arc::clone(observer)),
+            woken: Mutex::default(),
+            rested: Mutex::default(),
+        }
+    }
+
+    /// Asks for work on an object: something has happened.
+    pub fn wake(&self, key: Key) {
+        self.woken.lock().insert(key.clone(), Instant::now());
+        self.queue.add(key);
+    }
+
+    /// How old what is read may be: as old as the event that woke the object, or a bit older where only time did.
+    pub fn not_before(&self, key: &Key) -> Instant {
+        let now = Instant::now();
+        self.woken.lock().remove(key).unwrap_or_else(|| now.checked_sub(FRESH_ENOUGH).unwrap_or(now))
+    }
+
+    /// How long the object still rests, after it was found as it should be.
+    pub fn rests(&self, key: &Key, debouncing: Duration) -> Option<Duration> {
+        let mut rested = self.rested.lock();
+        let since = rested.get(key)?.elapsed();
+        if since < debouncing {
+            return Some((debouncing - since).max(Duration::from_secs(1)));
+        }
+        rested.remove(key);
+        None
+    }
+
+    pub fn rest(&self, key: &Key) {
+        self.rested.lock().insert(key.clone(), Instant::now());
+    }
+
+    pub fn forget(&self, key: &Key) {
+        self.woken.lock().remove(key);
+        self.rested.lock().remove(key);
+    }
+}
