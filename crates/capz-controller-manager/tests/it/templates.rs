@@ -1,11 +1,12 @@
-//! Every template of `deploy/capz/templates`, with its variables filled in, is taken: by the schemas, which know each member,
-//! and by the webhooks.
+//! Every template of `deploy/capz/templates`, with its variables filled in, and every manifest of `examples/clusters` is taken: by
+//! the schemas, which know each member, and by the webhooks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::place::Place;
 use super::simulated::{World, world};
 
 /// What people say of their cluster; all else has defaults.
@@ -53,8 +54,14 @@ fn substituted(text: &str, variables: &BTreeMap<&str, String>) -> String {
 }
 
 fn files() -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/capz/templates");
+    manifests("../../deploy/capz/templates")
+}
+
+/// The manifests in a folder, with their names.
+fn manifests(folder: &str) -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|end| end == "yaml"));
     files.sort();
     let name = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
     files.iter().map(|path| (name(path), std::fs::read_to_string(path).unwrap())).collect()
@@ -93,23 +100,45 @@ async fn every_template_is_taken_whole() {
     for (name, template) in files() {
         flavors += 1;
         let cluster = name.replace("cluster-template", "c-0");
-        for object in objects(&template, &cluster) {
-            if object["apiVersion"] != "infrastructure.cluster.x-k8s.io/v1beta1" {
-                continue;
-            }
-            match place.apply(object.clone()).await {
-                Ok(made) => {
-                    taken += 1;
-                    wrong += &said_twice(&object, &made);
-                }
-                Err(error) => {
-                    wrong += &format!("{name}: {} {}: {error}\n", object["kind"], object["metadata"]["name"])
-                }
-            }
-        }
+        taken += apply(&place, &name, &objects(&template, &cluster), &mut wrong).await;
     }
     assert!(wrong.is_empty(), "{wrong}");
     assert!(flavors > 20 && taken > 80, "{flavors}, {taken}");
+}
+
+/// Applies those objects that are ours; says how many are taken, and what is wrong with the others.
+async fn apply(place: &Place, file: &str, objects: &[Value], wrong: &mut String) -> usize {
+    let mut taken = 0;
+    for object in objects {
+        if object["apiVersion"] != "infrastructure.cluster.x-k8s.io/v1beta1" {
+            continue;
+        }
+        match place.apply(object.clone()).await {
+            Ok(made) => {
+                taken += 1;
+                *wrong += &said_twice(object, &made);
+            }
+            Err(error) => {
+                *wrong += &format!("{file}: {} {}: {error}\n", object["kind"], object["metadata"]["name"]);
+            }
+        }
+    }
+    taken
+}
+
+/// What `cerulean demo clusters` applies, and users after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_example_is_taken_whole_and_refers_to_what_is_there() {
+    let World { place, manager: _manager, folder: _folder, _stop } = world(&[]).await;
+    let (mut wrong, mut taken, mut all) = (String::new(), 0, Vec::new());
+    for (file, text) in manifests("../../examples/clusters") {
+        let objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+        taken += apply(&place, &file, &objects, &mut wrong).await;
+        all.extend(objects);
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(taken >= 4, "{taken}");
+    assert_eq!(dangling(&all), []);
 }
 
 /// The webhooks complete templates and change nothing that they say.
@@ -129,9 +158,17 @@ fn said_twice(said: &Value, made: &Value) -> String {
     changed(&said["spec"], &made["spec"], "spec").unwrap_or_default()
 }
 
-/// The objects of a template refer to each other, and to nothing else.
-#[test]
-fn what_templates_refer_to_is_in_them() {
+/// References in specifications whose objects are not among these.
+fn dangling(objects: &[Value]) -> Vec<(String, String)> {
+    let mut found = references_of(objects);
+    found.retain(|(kind, name)| {
+        !objects.iter().any(|object| object["kind"] == **kind && object["metadata"]["name"] == **name)
+    });
+    found
+}
+
+/// Kinds and names that specifications refer to.
+fn references_of(objects: &[Value]) -> Vec<(String, String)> {
     fn references(value: &Value, found: &mut Vec<(String, String)>) {
         if let (Some(kind), Some(name), None) =
             (value["kind"].as_str(), value["name"].as_str(), value.get("metadata"))
@@ -144,16 +181,18 @@ fn what_templates_refer_to_is_in_them() {
             _ => {}
         }
     }
+    let mut found = Vec::new();
+    objects.iter().for_each(|object| references(&object["spec"], &mut found));
+    found
+}
+
+/// The objects of a template refer to each other, and to nothing else.
+#[test]
+fn what_templates_refer_to_is_in_them() {
     for (name, template) in files() {
         let objects = objects(&template, "c-1");
-        let is_there = |(kind, name): &(String, String)| {
-            objects.iter().any(|object| object["kind"] == **kind && object["metadata"]["name"] == **name)
-        };
-        let mut found = Vec::new();
-        objects.iter().for_each(|object| references(&object["spec"], &mut found));
-        let missing: Vec<_> = found.iter().filter(|reference| !is_there(reference)).collect();
-        assert!(missing.is_empty(), "{name}: {missing:?}");
-        assert_eq!(found.is_empty(), name == "cluster-template-topology", "{name}");
+        assert_eq!(dangling(&objects), [], "{name}");
+        assert_eq!(references_of(&objects).is_empty(), name == "cluster-template-topology", "{name}");
         for object in &objects {
             assert_eq!(object["metadata"]["namespace"], json!("default"), "{name}: {object}");
         }
