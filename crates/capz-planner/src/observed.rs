@@ -41,51 +41,67 @@ pub enum Reading {
     },
 }
 
-/// What Azure was seen to hold.
+/// What Azure was seen to hold, of the resources that somebody asked about.
 #[derive(Clone, Default)]
 pub struct Observed {
+    /// What each is; `None`: Azure says that it does not exist.
     documents: BTreeMap<ResourceId, Option<Value>>,
-    /// Groups whose resources of a type are known, all of them.
-    listed: BTreeSet<(ResourceId, &'static str)>,
 }
 
 impl Observed {
-    /// Takes in what a list of a group showed.
-    pub fn take_list(&mut self, group: &ResourceId, resource_type: &'static str, documents: Vec<Value>) {
-        self.documents
-            .retain(|id, _| !(id.resource_type().eq_ignore_ascii_case(resource_type) && id.is_within(group)));
+    /// Takes in what a list says of these resources. Of a list of a thousand machines no more is kept than was asked for, and
+    /// of the others it says nothing: whoever is asked about later is read then.
+    pub fn take_list(&mut self, asked: &BTreeSet<ResourceId>, documents: &[Value]) {
+        for id in asked {
+            self.documents.insert(id.clone(), None);
+        }
         for document in documents {
-            if let Some(id) = document["id"].as_str().and_then(|id| ResourceId::parse(id).ok()) {
-                self.documents.insert(id, Some(document));
+            if let Some(id) = document["id"].as_str().and_then(|id| ResourceId::parse(id).ok())
+                && asked.contains(&id)
+            {
+                self.documents.insert(id, Some(document.clone()));
             }
         }
-        self.listed.insert((group.clone(), resource_type));
     }
 
     /// Takes in what one resource is now; `None`: Azure says that it does not exist.
     pub fn take(&mut self, id: &ResourceId, document: Option<Value>) {
         if document.is_none() {
-            self.documents.retain(|other, _| !other.is_within(id));
+            // What was in it is gone with it. Children that stand in its document are looked up there.
+            self.documents.retain(|other, _| {
+                !(other.is_within(id) && matches!(Kind::of(other).read_by, ReadBy::Parent(_)))
+            });
+            let within = self.documents.iter_mut().filter(|(other, _)| other.is_within(id));
+            within.for_each(|(_, held)| *held = None);
         }
         self.documents.insert(id.clone(), document);
     }
 
-    /// Whether this request was made, and answered.
-    pub fn knows(&self, reading: &Reading) -> bool {
-        match reading {
-            Reading::List { group, resource_type, .. } => {
-                self.listed.contains(&(group.clone(), *resource_type))
+    /// The requests that tell what goals need to know and nobody has looked at, with the resources that each is to tell of:
+    /// one list a type and group in the place of many single reads.
+    pub fn missing<'a>(
+        &self,
+        goals: impl IntoIterator<Item = &'a Goal>,
+    ) -> BTreeMap<Reading, BTreeSet<ResourceId>> {
+        let mut missing: BTreeMap<Reading, BTreeSet<ResourceId>> = BTreeMap::new();
+        for goal in goals {
+            let other = match &goal.ownership {
+                Ownership::TaggedWith(other) | Ownership::Inside(other) => Some(other),
+                _ => None,
+            };
+            for id in std::iter::once(&goal.id).chain(other) {
+                let id = told_by(id);
+                if self.see(&id) == Seen::Unknown {
+                    missing.entry(reading(&id)).or_default().insert(id);
+                }
             }
-            Reading::Get { id, .. } => self.documents.contains_key(id),
         }
+        missing
     }
 
     /// Forgets what was seen of a resource: it is about to change.
     pub fn forget(&mut self, id: &ResourceId) {
         self.documents.remove(id);
-        if let Some(group) = group_of(id) {
-            self.listed.remove(&(group, Kind::of(id).resource_type));
-        }
     }
 
     /// What was seen of this resource.
@@ -105,11 +121,7 @@ impl Observed {
         }
         let kind = Kind::of(id);
         match kind.read_by {
-            ReadBy::GroupList => {
-                let known =
-                    group_of(id).is_some_and(|group| self.listed.contains(&(group, kind.resource_type)));
-                if known { Seen::Absent } else { Seen::Unknown }
-            }
+            ReadBy::GroupList | ReadBy::Id => Seen::Unknown,
             ReadBy::Parent(member) => {
                 let Some(parent) = id.parent() else { return Seen::Unknown };
                 match self.see(&parent) {
@@ -125,22 +137,7 @@ impl Observed {
                     Seen::Unknown => Seen::Unknown,
                 }
             }
-            ReadBy::Id => Seen::Unknown,
         }
-    }
-
-    /// Documents of a type in a group, as far as they were listed.
-    pub fn of_type<'a>(
-        &'a self,
-        group: &'a ResourceId,
-        resource_type: &'a str,
-    ) -> impl Iterator<Item = (&'a ResourceId, &'a Value)> {
-        self.documents
-            .iter()
-            .filter(move |(id, _)| {
-                id.is_within(group) && id.resource_type().eq_ignore_ascii_case(resource_type)
-            })
-            .filter_map(|(id, document)| document.as_ref().map(|document| (id, document)))
     }
 }
 
@@ -154,30 +151,85 @@ fn group_of(id: &ResourceId) -> Option<ResourceId> {
     Some(ResourceId::group(id.subscription_id(), id.group_name()?))
 }
 
-/// The requests that tell all that goals need to know: one list a type and group in the place of many single reads.
-pub fn readings<'a>(goals: impl IntoIterator<Item = &'a Goal>) -> BTreeSet<Reading> {
-    let mut readings = BTreeSet::new();
-    for goal in goals {
-        read(&goal.id, &mut readings);
-        if let Ownership::TaggedWith(other) | Ownership::Inside(other) = &goal.ownership {
-            read(other, &mut readings);
-        }
+/// The resource whose document tells of this one.
+fn told_by(id: &ResourceId) -> ResourceId {
+    match (Kind::of(id).read_by, id.parent()) {
+        (ReadBy::Parent(_), Some(parent)) => told_by(&parent),
+        _ => id.clone(),
     }
-    readings
 }
 
-fn read(id: &ResourceId, readings: &mut BTreeSet<Reading>) {
+/// The request that tells of a resource.
+fn reading(id: &ResourceId) -> Reading {
     let kind = Kind::of(id);
-    match (kind.read_by, id.parent()) {
-        (ReadBy::Parent(_), Some(parent)) => read(&parent, readings),
-        (ReadBy::GroupList, _) if group_of(id).is_some() => {
-            if let Some(group) = group_of(id) {
-                let (resource_type, api_version) = (kind.resource_type, kind.api_version);
-                readings.insert(Reading::List { group, resource_type, api_version });
-            }
+    match (kind.read_by, group_of(id)) {
+        (ReadBy::GroupList, Some(group)) => {
+            Reading::List { group, resource_type: kind.resource_type, api_version: kind.api_version }
         }
-        _ => {
-            readings.insert(Reading::Get { id: id.clone(), api_version: kind.api_version });
+        _ => Reading::Get { id: id.clone(), api_version: kind.api_version },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::service;
+
+    fn address(name: &str) -> ResourceId {
+        ResourceId::parse(&format!(
+            "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/publicIPAddresses/{name}"
+        ))
+        .unwrap()
+    }
+
+    fn goal(name: &str) -> Goal {
+        Goal::new(address(name), &service::PUBLIC_IPS, json!({}))
+    }
+
+    /// A list says nothing of what nobody asked about when it came.
+    #[test]
+    fn a_resource_that_is_asked_about_later_is_unknown_until_it_is_read() {
+        let mut observed = Observed::default();
+        let listed = [json!({ "id": address("a").to_string() }), json!({ "id": address("c").to_string() })];
+        for (_, asked) in observed.missing(&[goal("a"), goal("b")]) {
+            observed.take_list(&asked, &listed);
         }
+        assert!(matches!(observed.see(&address("a")), Seen::Present(_)));
+        assert_eq!(observed.see(&address("b")), Seen::Absent);
+        assert_eq!(observed.see(&address("c")), Seen::Unknown);
+        // What was written meanwhile is newer than a list that is read for another one.
+        observed.take(&address("b"), Some(json!({ "written": true })));
+        let missing = observed.missing(&[goal("a"), goal("b"), goal("c")]);
+        assert_eq!(missing.values().collect::<Vec<_>>(), [&BTreeSet::from([address("c")])]);
+        for asked in missing.values() {
+            observed.take_list(asked, &listed);
+        }
+        assert!(matches!(observed.see(&address("c")), Seen::Present(_)));
+        assert!(matches!(observed.see(&address("b")), Seen::Present(_)));
+        assert!(observed.missing(&[goal("a"), goal("b"), goal("c")]).is_empty());
+    }
+
+    /// The resource that proves whose another one is, is read, too.
+    #[test]
+    fn what_ownership_hangs_on_is_asked_about() {
+        let goal = goal("a").owned(Ownership::TaggedWith(address("other")));
+        let missing = Observed::default().missing(&[goal]);
+        assert_eq!(missing.values().collect::<Vec<_>>(), [&BTreeSet::from([address("a"), address("other")])]);
+    }
+
+    #[test]
+    fn what_was_in_a_group_is_gone_with_it() {
+        let group = ResourceId::group("s", "g");
+        let mut observed = Observed::default();
+        observed.take(&address("a"), Some(json!({})));
+        observed.take(&group, None);
+        assert_eq!(observed.see(&address("a")), Seen::Absent);
+        assert_eq!(observed.see(&address("b")), Seen::Absent);
+        // In a new one nobody has looked for what was not asked about before.
+        observed.take(&group, Some(json!({})));
+        assert_eq!(observed.see(&address("a")), Seen::Absent);
+        assert_eq!(observed.see(&address("b")), Seen::Unknown);
     }
 }

@@ -9,7 +9,6 @@ use arm::{Accepted, ApiVersion, Class, Client, Error, Operation};
 use azure_types::ResourceId;
 use capz_api::Future;
 use capz_planner::kind::{Kind, ReadBy};
-use capz_planner::observed::readings;
 use capz_planner::plan::{Facts, plan};
 use capz_planner::terminal::Terminal;
 use capz_planner::{Action, Goal, Observed, Plan, Reading, State, Step};
@@ -116,6 +115,9 @@ enum Ended {
     Looked(ResourceId, Result<Option<Value>, Error>),
 }
 
+/// A step that is about to be sent, and to what.
+type Begun = (ResourceId, BoxFuture<'static, Ended>);
+
 impl Reach<'_> {
     /// Works until everything is as wanted, as far as it can be, and gives what Azure holds then.
     ///
@@ -135,12 +137,38 @@ impl Reach<'_> {
             looks: BTreeMap::new(),
             contested: BTreeMap::new(),
             tasks: FuturesUnordered::new(),
-            resumed: false,
+            unanswered: BTreeSet::new(),
+            resumed: BTreeSet::new(),
         };
+        let mut last = None;
+        let failure = match self.pursue(subject, kept, &mut work, &mut last).await {
+            Ok(plan) => return work.end(plan),
+            Err(failure) => failure,
+        };
+        // What was sent last becomes an operation, which the status keeps for whoever comes next.
+        while !work.unanswered.is_empty()
+            && let Some(ended) = work.tasks.next().await
+        {
+            self.take(&mut work, ended);
+        }
+        if let Some(plan) = &last {
+            subject.tell(plan, work.futures()).await?;
+        }
+        Err(failure)
+    }
+
+    /// Works until nothing runs any more, and gives the plan of then. `last` is the plan that was told last.
+    async fn pursue<S: Subject>(
+        &self,
+        subject: &mut S,
+        kept: &[Future],
+        work: &mut Work,
+        last: &mut Option<Plan>,
+    ) -> Result<Plan, Failure> {
         loop {
             let goals = subject.goals(&work.observed)?;
-            self.resume(&mut work, &goals, kept);
-            if self.read_missing(&mut work, &goals).await? {
+            self.resume(work, &goals, kept);
+            if self.read_missing(work, &goals).await? {
                 continue;
             }
             let facts = Facts {
@@ -149,89 +177,75 @@ impl Reach<'_> {
                 running: &work.running,
                 refused: &work.refused,
             };
-            let plan = plan(goals, facts);
+            let plan = last.insert(plan(goals, facts));
             if subject.has_changed() {
-                // What runs is kept in the status: the next one goes on with it.
-                subject.tell(&plan, work.futures()).await?;
                 return Err(Failure::Changed);
             }
-            self.start(&mut work, &plan);
-            subject.tell(&plan, work.futures()).await?;
+            let begun = self.start(work, plan);
+            subject.tell(plan, work.futures()).await?;
+            work.send(begun);
             let ended = loop {
                 match tokio::time::timeout(GLANCE, work.tasks.next()).await {
                     Ok(ended) => break ended,
-                    Err(_) if work.is_kept() && subject.has_changed() => return Err(Failure::Changed),
+                    Err(_) if subject.has_changed() => return Err(Failure::Changed),
                     Err(_) => {}
                 }
             };
             match ended {
-                Some(ended) => self.take(&mut work, ended),
-                None => return work.end(plan),
+                Some(ended) => self.take(work, ended),
+                None => return Ok(last.take().unwrap_or_default()),
             }
         }
     }
 
     /// Goes on with what the status keeps.
     fn resume(&self, work: &mut Work, goals: &[Goal], kept: &[Future]) {
-        if std::mem::replace(&mut work.resumed, true) {
-            return;
-        }
         for goal in goals {
-            let Some((action, operation)) = operations::kept(kept, goal) else { continue };
-            work.wait_for(self.client, goal.clone(), action, operation);
+            if work.resumed.insert(goal.id.clone())
+                && let Some((action, operation)) = operations::kept(kept, goal)
+            {
+                work.wait_for(self.client, goal.clone(), action, operation);
+            }
         }
     }
 
     /// Reads what goals need to know and nobody has read yet. Says whether anything was read.
     async fn read_missing(&self, work: &mut Work, goals: &[Goal]) -> Result<bool, Failure> {
-        let missing: Vec<Reading> =
-            readings(goals).into_iter().filter(|reading| !work.observed.knows(reading)).collect();
+        let missing = work.observed.missing(goals);
         if missing.is_empty() {
             return Ok(false);
         }
-        let answers = missing.iter().map(|reading| async move {
+        let answers = missing.keys().map(|reading| async move {
             let answer = self.reads.read(self.tenant, self.client, reading, self.not_before).await;
             answer.map_err(|error| Failure::of(&error, self.requeue))
         });
         let answers = try_join_all(answers).await?;
-        // Of a list of a thousand machines only those count that somebody asks about.
-        let mut wanted: BTreeSet<&ResourceId> = goals.iter().map(|goal| &goal.id).collect();
-        let parents: Vec<ResourceId> = goals.iter().filter_map(|goal| goal.id.parent()).collect();
-        wanted.extend(&parents);
-        for (reading, answer) in missing.iter().zip(answers) {
+        for ((reading, asked), answer) in missing.iter().zip(answers) {
             match (reading, answer) {
-                (Reading::List { group, resource_type, .. }, Answer::List(documents)) => {
-                    let asked = documents
-                        .iter()
-                        .filter(|document| {
-                            let id = document["id"].as_str().and_then(|id| ResourceId::parse(id).ok());
-                            id.is_some_and(|id| wanted.contains(&id))
-                        })
-                        .cloned()
-                        .collect();
-                    work.observed.take_list(group, resource_type, asked);
-                }
+                (_, Answer::List(documents)) => work.observed.take_list(asked, &documents),
                 (Reading::Get { id, .. }, Answer::One(document)) => work.observed.take(id, document),
-                _ => {}
+                (Reading::List { .. }, Answer::One(_)) => {}
             }
         }
         Ok(true)
     }
 
-    /// Starts every step that may be taken now, and looks again at what Azure is at work on by itself.
-    fn start(&self, work: &mut Work, plan: &Plan) {
+    /// Begins every step that may be taken now, and looks again at what Azure is at work on by itself.
+    fn start(&self, work: &mut Work, plan: &Plan) -> Vec<Begun> {
+        let mut begun = Vec::new();
         for (goal, state) in &plan.items {
             match state {
                 State::Now(step) if !work.held_back.contains_key(&goal.id) => {
                     work.running.insert(goal.id.clone(), step.action);
                     let (client, goal, step) = (self.client.clone(), Box::new(goal.clone()), step.clone());
-                    work.tasks.push(
+                    begun.push((
+                        goal.id.clone(),
                         async move {
                             let sent = send(&client, &step).await;
                             Ended::Sent(goal, step, sent)
                         }
                         .boxed(),
-                    );
+                    ));
                 }
                 State::Running(action) if !work.running.contains_key(&goal.id) => {
                     work.look_again(self.client, &goal.id, *action);
@@ -239,9 +253,13 @@ impl Reach<'_> {
                 _ => {}
             }
         }
+        begun
     }
 
     fn take(&self, work: &mut Work, ended: Ended) {
+        if let Ended::Sent(_, step, _) = &ended {
+            work.unanswered.remove(&step.target);
+        }
         match ended {
             Ended::Sent(goal, step, Ok(Accepted { operation: Some(operation), .. })) => {
                 work.wait_for(self.client, *goal, step.action, operation);
@@ -319,13 +337,18 @@ struct Work {
     /// What was refused once inside a document that others write, too.
     contested: BTreeMap<ResourceId, Value>,
     tasks: FuturesUnordered<BoxFuture<'static, Ended>>,
-    resumed: bool,
+    /// What was sent and is not answered yet.
+    unanswered: BTreeSet<ResourceId>,
+    /// Whose operations the status was asked for.
+    resumed: BTreeSet<ResourceId>,
 }
 
 impl Work {
-    /// Whether all that runs is in the status, so that whoever comes next can go on with it.
-    fn is_kept(&self) -> bool {
-        self.running.keys().all(|id| self.operations.contains_key(id))
+    fn send(&mut self, begun: Vec<Begun>) {
+        for (id, step) in begun {
+            self.unanswered.insert(id);
+            self.tasks.push(step);
+        }
     }
 
     fn futures(&self) -> Vec<Future> {
@@ -437,3 +460,6 @@ async fn send(client: &Client, step: &Step) -> Result<Accepted<Value>, Error> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,13 +21,14 @@ impl Azure {
     /// What its lists show. Nothing is unknown.
     pub fn observed(&self, goals: &[Goal]) -> Observed {
         let mut observed = Observed::default();
-        for reading in capz_planner::observed::readings(goals) {
+        for (reading, asked) in observed.missing(goals) {
             match reading {
                 capz_planner::Reading::List { group, resource_type, .. } => {
-                    let found = self.documents.iter().filter(|(id, _)| {
+                    let found = self.documents.keys().filter(|id| {
                         id.is_within(&group) && id.resource_type().eq_ignore_ascii_case(resource_type)
                     });
-                    observed.take_list(&group, resource_type, found.map(|(id, _)| self.shown(id)).collect());
+                    let found: Vec<Value> = found.map(|id| self.shown(id)).collect();
+                    observed.take_list(&asked, &found);
                 }
                 capz_planner::Reading::Get { id, .. } => {
                     observed.take(&id, self.documents.contains_key(&id).then(|| self.shown(&id)));

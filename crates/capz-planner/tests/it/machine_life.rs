@@ -364,10 +364,8 @@ fn secrets_are_not_printed() {
     let machine = Machine::worker(json!({ "osDisk": { "osType": "Windows" } }));
     let mut observed = Observed::default();
     let goals = machine.goals();
-    for reading in capz_planner::observed::readings(&goals) {
-        if let capz_planner::Reading::List { group, resource_type, .. } = reading {
-            observed.take_list(&group, resource_type, Vec::new());
-        }
+    for asked in observed.missing(&goals).into_values() {
+        observed.take_list(&asked, &[]);
     }
     let (running, refused) = (BTreeMap::new(), BTreeMap::new());
     let facts = Facts { cluster: "my-cluster", observed: &observed, running: &running, refused: &refused };

@@ -1,0 +1,125 @@
+//! Goals that come and go while they are reached, on the simulated Azure.
+
+use azure_simulator::{Azure, Fault, FaultAction, LatencyProfile, Options};
+use capz_planner::{Seen, service, tags};
+use serde_json::json;
+
+use super::*;
+
+/// What a cluster wants, as a function of what is known.
+struct Wants<F> {
+    goals: F,
+    told: Vec<Vec<Future>>,
+}
+
+impl<F: FnMut(&Observed) -> Result<Vec<Goal>, Failure> + Send> Subject for Wants<F> {
+    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
+        (self.goals)(observed)
+    }
+
+    async fn tell(&mut self, _: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
+        self.told.push(operations);
+        Ok(())
+    }
+
+    fn has_changed(&self) -> bool {
+        false
+    }
+}
+
+/// An Azure with an empty group, in which every write takes ten seconds.
+fn azure() -> (Azure, Client, ResourceId) {
+    let latency = LatencyProfile::instant().with("*", "Microsoft.Network/*", Duration::from_secs(10));
+    let options = Options { latency, ..Options::default() };
+    let group = ResourceId::group(&options.subscription, "g");
+    let azure = Azure::new(options);
+    azure.put(&group, json!({ "location": "eastus" })).unwrap();
+    let cloud = arm::Cloud::built_in(&cloud_config::PUBLIC).unwrap();
+    let transport = arm::Transport::in_process(azure.router());
+    let client = Client::builder(cloud, transport, arm::Credential::fixed("t")).build();
+    (azure, client, group)
+}
+
+fn address(group: &ResourceId, name: &str) -> Goal {
+    let document = json!({
+        "location": "eastus", "sku": { "name": "Standard" }, "tags": { (tags::owner_key("c")): "owned" },
+        "properties": { "publicIPAllocationMethod": "Static" },
+    });
+    Goal::new(group.resource("Microsoft.Network", "publicIPAddresses", name), &service::PUBLIC_IPS, document)
+}
+
+async fn reach<F>(client: &Client, goals: F, kept: &[Future]) -> (Result<Plan, Failure>, Vec<Vec<Future>>)
+where
+    F: FnMut(&Observed) -> Result<Vec<Goal>, Failure> + Send,
+{
+    let (tenant, reads) = ("t".into(), Reads::default());
+    let reach = Reach {
+        client,
+        tenant: &tenant,
+        reads: &reads,
+        cluster: "c",
+        not_before: Instant::now(),
+        requeue: Duration::from_secs(15),
+    };
+    let mut subject = Wants { goals, told: Vec::new() };
+    let reached = reach.run(&mut subject, kept).await.map(|(_, plan)| plan);
+    (reached, subject.told)
+}
+
+fn writes(azure: &Azure, name: &str) -> usize {
+    let ours = |path: &str| path.contains(&format!("publicIPAddresses/{name}"));
+    azure.journal().entries.iter().filter(|entry| entry.method == "PUT" && ours(&entry.path)).count()
+}
+
+/// Of a type that was listed before: what nobody asked about then is read, and not taken as absent.
+#[tokio::test(start_paused = true)]
+async fn a_goal_that_comes_later_is_read_first() {
+    let (azure, client, group) = azure();
+    let (first, second) = (address(&group, "first"), address(&group, "second"));
+    // Somebody else's.
+    azure
+        .put(
+            &second.id,
+            json!({ "location": "eastus", "sku": { "name": "Standard" },
+        "properties": { "publicIPAllocationMethod": "Static" } }),
+        )
+        .unwrap();
+    let before = azure.document(&second.id);
+    let (one, two) = (first.clone(), second.clone());
+    let goals = move |observed: &Observed| {
+        let is_there = matches!(observed.see(&one.id), Seen::Present(_));
+        Ok(if is_there { vec![one.clone(), two.clone()] } else { vec![one.clone()] })
+    };
+    let (reached, _) = reach(&client, goals, &[]).await;
+    let plan = reached.unwrap();
+    assert_eq!(plan.state_of(&first.id), Some(&State::Reached));
+    assert_eq!(plan.state_of(&second.id), Some(&State::Foreign));
+    assert_eq!((writes(&azure, "first"), writes(&azure, "second")), (1, 0));
+    assert_eq!(azure.document(&second.id), before);
+}
+
+/// What was sent when goals could no longer be had becomes an operation that the status keeps, and the next one goes on with it.
+#[tokio::test(start_paused = true)]
+async fn what_was_sent_is_kept_although_goals_fail() {
+    let (azure, client, group) = azure();
+    let (slow, quick) = (address(&group, "slow"), address(&group, "quick"));
+    azure.inject(Fault::new(FaultAction::Delay { ms: 30_000 }).on_method("PUT").on_resource("slow").times(1));
+    let (one, two) = (slow.clone(), quick.clone());
+    let goals = move |observed: &Observed| match observed.see(&two.id) {
+        Seen::Present(_) => Err(Failure::Refused("no longer".into())),
+        _ => Ok(vec![one.clone(), two.clone()]),
+    };
+    let (reached, told) = reach(&client, goals, &[]).await;
+    assert!(matches!(&reached, Err(Failure::Refused(words)) if words == "no longer"), "{reached:?}");
+    let kept = told.last().unwrap();
+    assert_eq!(kept.iter().map(|it| it.name.as_deref().unwrap()).collect::<Vec<_>>(), ["slow"]);
+    // Whoever comes next does not send it again, although its goal comes late.
+    let both = vec![quick.clone(), slow.clone()];
+    let goals = move |observed: &Observed| {
+        let known = matches!(observed.see(&both[0].id), Seen::Present(_));
+        Ok(both[..if known { 2 } else { 1 }].to_vec())
+    };
+    let (reached, _) = reach(&client, goals, kept).await;
+    assert!(reached.unwrap().is_reached());
+    assert_eq!((writes(&azure, "slow"), writes(&azure, "quick")), (1, 1));
+}
