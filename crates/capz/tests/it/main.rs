@@ -6,6 +6,7 @@ mod cluster_change;
 mod cluster_flow;
 mod identity;
 mod kill;
+mod kill_upgrade;
 mod machine;
 mod machine_flow;
 mod pace;

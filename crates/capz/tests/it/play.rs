@@ -46,9 +46,9 @@ fn admit(world: &World) {
     }
 }
 
-/// A world with a core, and workload clusters.
-async fn world(latency: LatencyProfile) -> (World, WorkloadClusters) {
-    let mut world = World::bare(1, |azure| azure.latency = latency);
+/// A world with a core, and workload clusters; the manager does not run yet.
+pub async fn stage(latency: LatencyProfile) -> (World, WorkloadClusters) {
+    let world = World::bare(1, |azure| azure.latency = latency);
     admit(&world);
     world.kubernetes.webhook_host("cluster-api.example", WebhookHost::InProcess(conversion_router()));
     let client = Client::new(world.kubernetes.router(), NAMESPACE);
@@ -58,11 +58,10 @@ async fn world(latency: LatencyProfile) -> (World, WorkloadClusters) {
     let stop = CancellationToken::new();
     let workloads = WorkloadClusters::start(world.azure.clone(), WorkloadOptions::default(), stop.clone());
     ClusterApi::start(client, Arc::new(workloads.clone()), world.kubernetes.clock(), 1, stop);
-    world.start();
     (world, workloads)
 }
 
-async fn apply(world: &World, objects: &[Value]) {
+pub async fn apply(world: &World, objects: &[Value]) {
     let client = Client::new(world.kubernetes.router(), NAMESPACE);
     for object in objects {
         let object: DynamicObject = serde_json::from_value(object.clone()).unwrap();
@@ -75,14 +74,16 @@ async fn apply(world: &World, objects: &[Value]) {
     }
 }
 
+/// A template of machines.
+pub fn template(name: &str, size: &str) -> Value {
+    json!({ "apiVersion": INFRASTRUCTURE, "kind": "AzureMachineTemplate", "metadata": { "name": name },
+        "spec": { "template": { "spec": { "vmSize": size, "osDisk": { "osType": "Linux", "diskSizeGB": 64 } } } } })
+}
+
 /// What a user applies.
-fn objects(control_planes: u64, workers: u64) -> Vec<Value> {
+pub fn objects(control_planes: u64, workers: u64) -> Vec<Value> {
     let infrastructure =
         |kind: &str, name: &str| json!({ "apiVersion": INFRASTRUCTURE, "kind": kind, "name": name });
-    let template = |name: &str| {
-        json!({ "apiVersion": INFRASTRUCTURE, "kind": "AzureMachineTemplate", "metadata": { "name": name },
-            "spec": { "template": { "spec": { "vmSize": "Standard_D2s_v3", "osDisk": { "osType": "Linux", "diskSizeGB": 64 } } } } })
-    };
     let registration = json!({ "nodeRegistration": { "name": "{{ ds.meta_data[\"local_hostname\"] }}" } });
     vec![
         json!({ "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster", "metadata": { "name": "my-cluster" },
@@ -90,12 +91,12 @@ fn objects(control_planes: u64, workers: u64) -> Vec<Value> {
                 "apiVersion": "controlplane.cluster.x-k8s.io/v1beta1", "kind": "KubeadmControlPlane", "name": "my-cp" } } }),
         json!({ "apiVersion": INFRASTRUCTURE, "kind": "AzureCluster", "metadata": { "name": "my-cluster" },
             "spec": { "location": "eastus", "identityRef": { "kind": "AzureClusterIdentity", "name": "identity" } } }),
-        template("my-cp"),
+        template("my-cp", "Standard_D2s_v3"),
         json!({ "apiVersion": "controlplane.cluster.x-k8s.io/v1beta1", "kind": "KubeadmControlPlane",
             "metadata": { "name": "my-cp" }, "spec": { "replicas": control_planes, "version": "v1.33.2",
                 "machineTemplate": { "infrastructureRef": infrastructure("AzureMachineTemplate", "my-cp") },
                 "kubeadmConfigSpec": { "initConfiguration": registration, "joinConfiguration": registration } } }),
-        template("my-workers"),
+        template("my-workers", "Standard_D2s_v3"),
         json!({ "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1", "kind": "KubeadmConfigTemplate",
             "metadata": { "name": "my-workers" },
             "spec": { "template": { "spec": { "joinConfiguration": registration } } } }),
@@ -117,7 +118,7 @@ async fn scale(world: &World, replicas: u64) {
     api.patch("my-workers", &PatchParams::default(), &patch).await.unwrap();
 }
 
-fn ready_nodes(workloads: &WorkloadClusters) -> usize {
+pub fn ready_nodes(workloads: &WorkloadClusters) -> usize {
     let Some(cluster) = workloads.cluster("my-cluster") else { return 0 };
     let is_ready = |one: &Value| one["type"] == "Ready" && one["status"] == "True";
     let nodes = cluster.kubernetes.list("Node");
@@ -130,7 +131,8 @@ fn ready_nodes(workloads: &WorkloadClusters) -> usize {
 /// What a user applies becomes a cluster of three and three whose nodes are ready, grows and shrinks, and goes without a trace.
 #[tokio::test(start_paused = true)]
 async fn what_a_user_applies_becomes_a_cluster_and_goes_without_a_trace() {
-    let (world, workloads) = world(LatencyProfile::instant()).await;
+    let (mut world, workloads) = stage(LatencyProfile::instant()).await;
+    world.start();
     let before = world.azure.documents();
     apply(&world, &objects(3, 3)).await;
     world.until("six nodes are ready", |_| ready_nodes(&workloads) == 6).await;
