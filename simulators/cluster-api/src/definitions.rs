@@ -6,6 +6,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
 use serde_json::{Map, Value, json};
 
+use crate::Part;
 use crate::names::{BOOTSTRAP, CONTROL_PLANE, CORE};
 
 /// Where API servers ask for objects in another version.
@@ -272,6 +273,10 @@ impl Definition {
         })
     }
 
+    fn part(&self) -> Part {
+        if self.group == CORE { Part::Core } else { Part::Kubeadm }
+    }
+
     fn provider(&self) -> &'static str {
         match self.group {
             BOOTSTRAP => "bootstrap-kubeadm",
@@ -351,13 +356,27 @@ pub fn definitions(webhook: &ConversionWebhook) -> Vec<Value> {
 /// # Errors
 /// What the server says.
 pub async fn install(client: &Client, webhook: &ConversionWebhook) -> Result<(), kube::Error> {
+    install_parts(Part::ALL, client, webhook).await
+}
+
+/// The same for the kinds of these parts alone.
+///
+/// # Errors
+/// What the server says.
+pub async fn install_parts(
+    parts: &[Part],
+    client: &Client,
+    webhook: &ConversionWebhook,
+) -> Result<(), kube::Error> {
     let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
-    for definition in &DEFINITIONS {
+    let played: Vec<&Definition> =
+        DEFINITIONS.iter().filter(|definition| parts.contains(&definition.part())).collect();
+    for definition in &played {
         let parameters = PatchParams::apply("cluster-api-stand-in").force();
         api.patch(&definition.name(), &parameters, &Patch::Apply(definition.document(webhook))).await?;
     }
-    for definition in &DEFINITIONS {
+    for definition in &played {
         let is_established = |object: &DynamicObject| {
             let conditions = object.data["status"]["conditions"].as_array().cloned().unwrap_or_default();
             conditions.iter().any(|one| one["type"] == "Established" && one["status"] == "True")

@@ -40,11 +40,25 @@ use tokio_util::sync::CancellationToken;
 
 pub use authorities::administrator_token;
 pub use conversion::{conversion_router, convert};
-pub use definitions::{ConversionWebhook, definitions, install};
+pub use definitions::{ConversionWebhook, definitions, install, install_parts};
 pub use workloads::{ByKubeconfig, Workloads};
 
 /// What time it is, for the times that stand in objects. Waiting follows tokio's clock.
 pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// A part of Cluster API that can be played, or left to the real program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Clusters, machines, their sets, deployments, pools and health checks.
+    Core,
+    /// Control planes and bootstrap data by kubeadm.
+    Kubeadm,
+}
+
+impl Part {
+    /// All of it.
+    pub const ALL: &'static [Part] = &[Part::Core, Part::Kubeadm];
+}
 
 /// The controllers of Cluster API.
 pub struct ClusterApi {
@@ -67,7 +81,19 @@ impl ClusterApi {
         seed: u64,
         shutdown: CancellationToken,
     ) -> ClusterApi {
-        let runner = runner::Runner::new(client, workloads, clock, seed);
+        Self::start_parts(Part::ALL, client, workloads, clock, seed, shutdown)
+    }
+
+    /// The same for these parts alone: the others are the real programs'. All kinds must be there.
+    pub fn start_parts(
+        parts: &'static [Part],
+        client: Client,
+        workloads: Arc<dyn Workloads>,
+        clock: WallClock,
+        seed: u64,
+        shutdown: CancellationToken,
+    ) -> ClusterApi {
+        let runner = runner::Runner::new(client, parts, workloads, clock, seed);
         ClusterApi {
             task: tokio::spawn(async move {
                 shutdown.run_until_cancelled(runner.run()).await;

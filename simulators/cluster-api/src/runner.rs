@@ -27,7 +27,7 @@ use crate::perform::Written;
 use crate::round::{Round, Workload};
 use crate::workloads::Workloads;
 use crate::{
-    WallClock, cluster, control_plane, health_check, kubeadm_config, machine, machine_deployment,
+    Part, WallClock, cluster, control_plane, health_check, kubeadm_config, machine, machine_deployment,
     machine_pool, machine_set,
 };
 
@@ -41,16 +41,16 @@ const CONTRACTS: [(&str, bool); 2] =
 
 type Controller = fn(&mut Round<'_>);
 
-/// What is asked about each cluster, in this order.
-const CONTROLLERS: [Controller; 8] = [
-    cluster::keep,
-    control_plane::keep_all,
-    kubeadm_config::keep_all,
-    machine_deployment::keep_all,
-    machine_set::keep_all,
-    machine_pool::keep_all,
-    health_check::keep_all,
-    machine::keep_all,
+/// What is asked about each cluster, in this order, with the part that it belongs to.
+const CONTROLLERS: [(Part, Controller); 8] = [
+    (Part::Core, cluster::keep),
+    (Part::Kubeadm, control_plane::keep_all),
+    (Part::Kubeadm, kubeadm_config::keep_all),
+    (Part::Core, machine_deployment::keep_all),
+    (Part::Core, machine_set::keep_all),
+    (Part::Core, machine_pool::keep_all),
+    (Part::Core, health_check::keep_all),
+    (Part::Core, machine::keep_all),
 ];
 
 /// What a watch says, of the management cluster or of a workload cluster.
@@ -78,6 +78,8 @@ type Told = (Key, Heard);
 
 pub(crate) struct Runner {
     pub(crate) client: Client,
+    /// What is played.
+    parts: &'static [Part],
     workloads: Arc<dyn Workloads>,
     pub(crate) clock: WallClock,
     random: StdRng,
@@ -112,9 +114,16 @@ fn watch(api: Api<DynamicObject>, kind: GroupKind) -> BoxStream<'static, Seen> {
 }
 
 impl Runner {
-    pub(crate) fn new(client: Client, workloads: Arc<dyn Workloads>, clock: WallClock, seed: u64) -> Self {
+    pub(crate) fn new(
+        client: Client,
+        parts: &'static [Part],
+        workloads: Arc<dyn Workloads>,
+        clock: WallClock,
+        seed: u64,
+    ) -> Self {
         Self {
             client,
+            parts,
             workloads,
             clock,
             random: StdRng::seed_from_u64(seed),
@@ -367,7 +376,8 @@ impl Runner {
             actions: Vec::new(),
             wake: None,
         };
-        CONTROLLERS.iter().for_each(|controller| controller(&mut round));
+        let played = CONTROLLERS.iter().filter(|(part, _)| self.parts.contains(part));
+        played.for_each(|(_, controller)| controller(&mut round));
         Some((round.actions, round.wake))
     }
 

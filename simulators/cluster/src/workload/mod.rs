@@ -13,6 +13,7 @@ mod boot;
 mod cloud_config;
 mod join;
 mod members;
+mod proxy;
 mod resolve;
 mod road;
 
