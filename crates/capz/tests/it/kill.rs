@@ -179,24 +179,24 @@ async fn survives(task: Task, network: Network, every: usize) {
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_comes_although_the_manager_dies() {
-    survives(Task::Create, Network::Ours, 11).await;
+    survives(Task::Create, Network::Ours, 29).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn machines_come_and_go_although_the_manager_dies() {
-    survives(Task::Scale, Network::Ours, 11).await;
+    survives(Task::Scale, Network::Ours, 29).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_goes_although_the_manager_dies() {
-    survives(Task::Delete, Network::Ours, 11).await;
+    survives(Task::Delete, Network::Ours, 29).await;
 }
 
 /// In somebody else's network, which is in the end as it was.
 #[tokio::test(start_paused = true)]
 async fn what_others_own_stays_although_the_manager_dies() {
-    survives(Task::Create, Network::Theirs, 17).await;
-    survives(Task::Delete, Network::Theirs, 17).await;
+    survives(Task::Create, Network::Theirs, 41).await;
+    survives(Task::Delete, Network::Theirs, 41).await;
 }
 
 /// Minutes without optimisation.

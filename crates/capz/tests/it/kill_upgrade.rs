@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use simulated_cluster::WorkloadClusters;
 use testkit::KillSwitch;
 
-use crate::play::{apply, objects, ready_nodes, stage, template};
+use crate::play::{apply, change, objects, ready_nodes, stage, template};
 use crate::world::World;
 
 const MACHINES: &str = "Microsoft.Compute/virtualMachines";
@@ -31,10 +31,10 @@ async fn begin(world: &World) {
     apply(world, &[template("my-cp-2", SIZE), template("my-workers-2", SIZE)]).await;
     let control_plane = json!({ "spec": { "version": VERSION,
         "machineTemplate": { "spec": { "infrastructureRef": { "name": "my-cp-2" } } } } });
-    world.merge("KubeadmControlPlane", "my-cp", control_plane);
+    change(world, "controlplane.cluster.x-k8s.io", "KubeadmControlPlane", "my-cp", control_plane).await;
     let workers = json!({ "spec": { "template": { "spec": { "version": VERSION,
         "infrastructureRef": { "name": "my-workers-2" } } } } });
-    world.merge("MachineDeployment", "my-workers", workers);
+    change(world, "cluster.x-k8s.io", "MachineDeployment", "my-workers", workers).await;
 }
 
 async fn pursue(world: &World, workloads: &WorkloadClusters) {
@@ -97,7 +97,7 @@ async fn survives(every: usize) {
 
 #[tokio::test(start_paused = true)]
 async fn machines_are_upgraded_although_the_manager_dies() {
-    survives(17).await;
+    survives(71).await;
 }
 
 /// Minutes without optimisation.

@@ -110,12 +110,17 @@ pub fn objects(control_planes: u64, workers: u64) -> Vec<Value> {
     ]
 }
 
-async fn scale(world: &World, replicas: u64) {
-    let kind = GroupVersionKind::gvk("cluster.x-k8s.io", "v1beta2", "MachineDeployment");
+/// Changes an object of Cluster API, in its version v1beta2.
+pub async fn change(world: &World, group: &str, kind: &str, name: &str, patch: Value) {
+    let kind = GroupVersionKind::gvk(group, "v1beta2", kind);
     let client = Client::new(world.kubernetes.router(), NAMESPACE);
     let api: Api<DynamicObject> = Api::namespaced_with(client, NAMESPACE, &ApiResource::from_gvk(&kind));
-    let patch = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
-    api.patch("my-workers", &PatchParams::default(), &patch).await.unwrap();
+    api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+}
+
+async fn scale(world: &World, replicas: u64) {
+    let patch = json!({ "spec": { "replicas": replicas } });
+    change(world, "cluster.x-k8s.io", "MachineDeployment", "my-workers", patch).await;
 }
 
 pub fn ready_nodes(workloads: &WorkloadClusters) -> usize {
