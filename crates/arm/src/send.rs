@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use crate::budget::MAX_WAIT;
 use crate::client::Inner;
+use crate::correlation;
 use crate::error::ServiceError;
 use crate::meter;
 use crate::request::Subject;
@@ -191,6 +192,9 @@ impl<'a> Call<'a> {
         headers.insert(AUTHORIZATION, authorization);
         headers.insert(USER_AGENT, user_agent);
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if let Some(id) = correlation::id() {
+            headers.insert(correlation::HEADER, id);
+        }
         if self.body.is_some() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }

@@ -75,6 +75,26 @@ async fn requests_carry_what_azure_expects_and_nothing_more() {
     assert_eq!(put.json(), json!({"a": 1}));
 }
 
+/// Calls that belong together bear one id, whatever they are; others bear none.
+#[tokio::test(start_paused = true)]
+async fn calls_of_one_piece_of_work_bear_one_id() {
+    const HEADER: &str = "x-ms-correlation-request-id";
+    let (client, journal) = scripted_client(|_, _| reply(200, document("Succeeded")));
+    let read = async |name| client.get::<Value>(&balancer(name), V, Class::Refresh).await.unwrap();
+    let work = async |id| {
+        let both = async { tokio::join!(read("a"), read("b")) };
+        arm::correlated(id, both).await;
+    };
+    let (one, other) = (uuid::Uuid::from_u128(1), uuid::Uuid::from_u128(2));
+    tokio::join!(work(one), work(other));
+    read("c").await;
+    let journal = journal.lock();
+    let with =
+        |id: uuid::Uuid| journal.iter().filter(|it| it.headers.get(HEADER) == Some(&id.to_string())).count();
+    assert_eq!((journal.len(), with(one), with(other)), (5, 2, 2));
+    assert!(!journal[4].headers.contains_key(HEADER));
+}
+
 #[tokio::test(start_paused = true)]
 async fn lists_follow_next_links_verbatim_over_empty_pages() {
     let second = "https://management.azure.com/subscriptions/sub/x?api-version=1&$skiptoken=a%2Bb%3D+c";
