@@ -1,23 +1,76 @@
 //! What the replica does that leads: it runs the controllers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arm::{Transport, TransportOptions};
 use capz::{Azure, Settings};
-use controllers::Clock;
+use controllers::{Clock, Reconciled};
 use kube::Client;
 use manager::Calls;
+use program::kubernetes::RequestObserver;
 use program::surroundings::Surroundings;
-use telemetry::metrics::Metrics;
+use telemetry::metrics::{ControllerMetrics, Metrics, RequestMetrics};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Who counts what the controllers do.
+/// Who counts what the controllers do, and what they ask of the Kubernetes API.
 #[derive(Clone)]
-pub(crate) struct Meter(pub(crate) Metrics);
+pub(crate) struct Meter {
+    metrics: Metrics,
+    controllers: ControllerMetrics,
+    requests: RequestMetrics,
+}
+
+impl Meter {
+    /// Adds to the metrics of the process.
+    pub(crate) fn of(metrics: &Metrics) -> Self {
+        Self {
+            controllers: ControllerMetrics::of(metrics),
+            requests: RequestMetrics::of(metrics),
+            metrics: metrics.clone(),
+        }
+    }
+}
 
 impl controllers::Observer for Meter {
+    fn queue_opened(&self, queue: &'static str, workers: usize) {
+        self.controllers.opened(queue, workers);
+    }
+
+    fn queue_added(&self, queue: &'static str, depth: usize) {
+        self.controllers.added(queue, depth);
+    }
+
+    fn queue_taken(&self, queue: &'static str, at: Instant, waited: Duration, depth: usize) {
+        self.controllers.taken(queue, at, waited, depth);
+    }
+
+    fn queue_worked(&self, queue: &'static str, taken: Instant, worked: Duration) {
+        self.controllers.worked(queue, taken, worked);
+    }
+
+    fn queue_retried(&self, queue: &'static str) {
+        self.controllers.retried(queue);
+    }
+
+    fn reconciled(&self, queue: &'static str, result: Reconciled) {
+        let result = match result {
+            Reconciled::Success => "success",
+            Reconciled::RequeueAfter => "requeue_after",
+            Reconciled::Error => "error",
+        };
+        self.controllers.reconciled(queue, result);
+    }
+
     fn leading(&self, lease: &str, leads: bool) {
-        self.0.leading(lease, leads);
+        self.metrics.leading(lease, leads);
+    }
+}
+
+impl RequestObserver for Meter {
+    fn answered(&self, method: &str, host: &str, status: Option<u16>) {
+        self.requests.answered(method, host, status);
     }
 }
 

@@ -7,7 +7,7 @@ use command_line::Refused;
 use controllers::leader_election::{self, Elector};
 use kube::Client;
 use manager::DelegatedAuthorizer;
-use program::kubernetes::{self, Address};
+use program::kubernetes::{self, Address, RequestObserver};
 use program::surroundings::Surroundings;
 use telemetry::health::{Check, Health};
 use telemetry::metrics::{Metrics, WebhookMetrics};
@@ -45,11 +45,12 @@ pub async fn run(
         return Err(Refused::one("the command line", problems).into());
     }
     // Nothing is held and nothing was written yet: a stop may come at any point of this.
-    let Some(client) = stop.run_until_cancelled(connect(&line, &surroundings)).await else { return Ok(()) };
+    let metrics = Metrics::default();
+    let meter = Meter::of(&metrics);
+    let connecting = connect(&line, &surroundings, Arc::new(meter.clone()));
+    let Some(client) = stop.run_until_cancelled(connecting).await else { return Ok(()) };
     let client = client?;
     let settings = line.settings(&surroundings);
-    let metrics = Metrics::default();
-    let meter = Meter(metrics.clone());
     let azure = azure(&settings, &surroundings, &metrics)?;
     let serving = CancellationToken::new();
     let _stops_serving = serving.clone().drop_guard();
@@ -101,9 +102,14 @@ pub async fn run(
     outcome
 }
 
-async fn connect(line: &CommandLine, surroundings: &Surroundings) -> anyhow::Result<Client> {
+async fn connect(
+    line: &CommandLine,
+    surroundings: &Surroundings,
+    observer: Arc<dyn RequestObserver>,
+) -> anyhow::Result<Client> {
     let kubeconfig = line.kubeconfig(surroundings);
-    let address = Address { kubeconfig: &kubeconfig, master: "", agent: Some(USER_AGENT) };
+    let address =
+        Address { kubeconfig: &kubeconfig, master: "", agent: Some(USER_AGENT), observer: Some(&observer) };
     kubernetes::connect(&address, &surroundings.proxy()?).await
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Clock;
-use controllers::queue::Next;
 use controllers::watch::{Selector, watch};
 use controllers::{NoObserver, Observer};
 use kube::core::ApiResource;
@@ -152,23 +151,14 @@ impl Manager {
                 let (manager, work, reconcile) =
                     (Arc::clone(&manager), Arc::clone(&shared), reconcile.clone());
                 async move {
-                    if let Some(rest) = work.rests(&key, manager.settings.debouncing) {
-                        return Next::After(rest);
+                    let settings = &manager.settings;
+                    if let Some(rest) = work.rests(&key, settings.debouncing) {
+                        return work.ended(&key, Outcome::After(rest), settings.sync_period);
                     }
                     let not_before = work.not_before(&key);
-                    match reconcile(Arc::clone(&manager), key.clone(), not_before).await {
-                        Outcome::Rest => {
-                            work.rest(&key);
-                            Next::After(manager.settings.sync_period)
-                        }
-                        Outcome::Idle => Next::Done,
-                        Outcome::After(wait) => Next::After(wait),
-                        Outcome::Retry => Next::Retry,
-                        Outcome::Gone => {
-                            work.forget(&key);
-                            Next::Done
-                        }
-                    }
+                    let loops = reconcile(Arc::clone(&manager), key.clone(), not_before);
+                    let outcome = bounded(&work, &key, settings.timeouts.reconcile, loops).await;
+                    work.ended(&key, outcome, settings.sync_period)
                 }
             })
             .await;
@@ -312,6 +302,26 @@ impl Manager {
             }
         })
         .await;
+    }
+}
+
+/// One loop over an object, which ends after `limit` at the latest. What Azure is at work on stands in the object's status:
+/// the next loop goes on with it. All its calls to Azure bear one id.
+async fn bounded(
+    work: &Work,
+    key: &Key,
+    limit: Duration,
+    reconcile: impl Future<Output = Outcome>,
+) -> Outcome {
+    let id = uuid::Uuid::new_v4();
+    tracing::debug!(controller = work.name, %key, correlation = %id, "Reconciling");
+    match tokio::time::timeout(limit, arm::correlated(id, reconcile)).await {
+        Ok(outcome) => outcome,
+        Err(_) => {
+            let limit = limit.as_secs();
+            tracing::warn!(controller = work.name, %key, limit, "Reconciling took too long and begins anew");
+            Outcome::Retry
+        }
     }
 }
 

@@ -75,24 +75,16 @@ impl Default for Concurrency {
 /// How long things may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// One look at one object with all that follows.
+    /// One look at one object with all that follows. What Azure is at work on then stands in the object's status, and the
+    /// next look goes on with it.
     pub reconcile: Duration,
-    /// What belongs to one kind of resource within it.
-    pub service: Duration,
-    /// One call to Azure; what takes longer goes on as a long-running operation.
-    pub call: Duration,
     /// How long to wait after a failure that names no time by itself.
     pub requeue: Duration,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self {
-            reconcile: Duration::from_secs(90 * 60),
-            service: Duration::from_secs(12),
-            call: Duration::from_secs(2),
-            requeue: Duration::from_secs(15),
-        }
+        Self { reconcile: Duration::from_secs(90 * 60), requeue: Duration::from_secs(15) }
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use controllers::Observer;
-use controllers::queue::{Backoff, Queue};
+use controllers::queue::{Backoff, Next, Queue};
+use controllers::{Observer, Reconciled};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -31,7 +31,10 @@ pub(crate) enum Outcome {
 
 /// A queue of objects, with when each was last found as it should be, and when it was woken.
 pub(crate) struct Work {
+    /// What the queue is called, and its controller in metrics.
+    pub name: &'static str,
     pub queue: Queue<Key>,
+    observer: Arc<dyn Observer>,
     woken: Mutex<HashMap<Key, Instant>>,
     rested: Mutex<HashMap<Key, Instant>>,
 }
@@ -39,6 +42,8 @@ pub(crate) struct Work {
 impl Work {
     pub fn new(name: &'static str, observer: &Arc<dyn Observer>) -> Self {
         Self {
+            name,
+            observer: Arc::clone(observer),
             queue: Queue::new(name, Backoff::INFRASTRUCTURE, Arc::clone(observer)),
             woken: Mutex::default(),
             rested: Mutex::default(),
@@ -68,12 +73,23 @@ impl Work {
         None
     }
 
-    pub fn rest(&self, key: &Key) {
-        self.rested.lock().insert(key.clone(), Instant::now());
-    }
-
-    pub fn forget(&self, key: &Key) {
-        self.woken.lock().remove(key);
-        self.rested.lock().remove(key);
+    /// Takes note of how work ended, and says when the object is looked at again.
+    pub fn ended(&self, key: &Key, outcome: Outcome, sync_period: Duration) -> Next {
+        let (next, result) = match outcome {
+            Outcome::Rest => {
+                self.rested.lock().insert(key.clone(), Instant::now());
+                (Next::After(sync_period), Reconciled::Success)
+            }
+            Outcome::Idle => (Next::Done, Reconciled::Success),
+            Outcome::After(wait) => (Next::After(wait), Reconciled::RequeueAfter),
+            Outcome::Retry => (Next::Retry, Reconciled::Error),
+            Outcome::Gone => {
+                self.woken.lock().remove(key);
+                self.rested.lock().remove(key);
+                (Next::Done, Reconciled::Success)
+            }
+        };
+        self.observer.reconciled(self.name, result);
+        next
     }
 }

@@ -14,7 +14,8 @@ use crate::flags::Flags;
 /// # Errors
 /// Those of [`program::kubernetes::connect`].
 pub async fn connect(flags: &Flags, proxy: &ProxySettings) -> anyhow::Result<Client> {
-    let address = Address { kubeconfig: &flags.kubeconfig, master: &flags.master, agent: None };
+    let address =
+        Address { kubeconfig: &flags.kubeconfig, master: &flags.master, agent: None, observer: None };
     program::kubernetes::connect(&address, proxy).await
 }
 

@@ -53,6 +53,6 @@ pub use events::{EventType, EventWriter, Recorder, Reference, recorder};
 pub use health::{HealthCheck, HealthChecks};
 pub use ipam::{MaskProblem, RangeOptions, RangeTurnover, check_mask};
 pub use machine_events::MachineEventOptions;
-pub use observer::{NoObserver, Observer};
+pub use observer::{NoObserver, Observer, Reconciled};
 pub use routes::{RoutesDue, routes_due};
 pub use run::{Cloud, Controllers, Error, Options, run};

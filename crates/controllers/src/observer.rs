@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::ipam::RangeTurnover;
 
 /// Receives figures as they arise. Every method does nothing unless implemented; none may block.
@@ -10,12 +12,16 @@ use crate::ipam::RangeTurnover;
 pub trait Observer: Send + Sync + 'static {
     /// A key entered a queue (`workqueue_adds_total`); `depth` keys are ready now (`workqueue_depth`).
     fn queue_added(&self, _queue: &'static str, _depth: usize) {}
-    /// A worker took a key that had been ready for this long (`workqueue_queue_duration_seconds`).
-    fn queue_taken(&self, _queue: &'static str, _waited: Duration, _depth: usize) {}
-    /// A worker ended after this long (`workqueue_work_duration_seconds`).
-    fn queue_worked(&self, _queue: &'static str, _worked: Duration) {}
+    /// A queue is worked on by so many workers at most (`controller_runtime_max_concurrent_reconciles`).
+    fn queue_opened(&self, _queue: &'static str, _workers: usize) {}
+    /// A worker took a key at this instant that had been ready for this long (`workqueue_queue_duration_seconds`).
+    fn queue_taken(&self, _queue: &'static str, _at: Instant, _waited: Duration, _depth: usize) {}
+    /// A worker that had taken its key at this instant ended after this long (`workqueue_work_duration_seconds`).
+    fn queue_worked(&self, _queue: &'static str, _taken: Instant, _worked: Duration) {}
     /// A key failed and waits for its back-off (`workqueue_retries_total`).
     fn queue_retried(&self, _queue: &'static str) {}
+    /// How the work on a key ended (`controller_runtime_reconcile_total`).
+    fn reconciled(&self, _queue: &'static str, _result: Reconciled) {}
     /// All load balancers were brought to a new set of nodes, or that failed
     /// (`service_controller_nodesync_latency_seconds`, `service_controller_nodesync_error_total`,
     /// `service_controller_loadbalancer_sync_total`).
@@ -44,6 +50,17 @@ pub trait Observer: Send + Sync + 'static {
     fn controller_running(&self, _controller: &'static str, _running: bool) {}
     /// An event was dropped, because too many waited or by the limit per object.
     fn event_dropped(&self) {}
+}
+
+/// How the work on a key ended, in the words of Go's controllers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reconciled {
+    /// All is as it should be, or somebody else is to act.
+    Success,
+    /// It comes back after a time that is known.
+    RequeueAfter,
+    /// It failed, and comes back after the back-off.
+    Error,
 }
 
 /// Counts nothing.

@@ -177,6 +177,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             }
             let key = entry.remove();
             inner.make_ready(key);
+            self.0.observer.queue_added(self.0.name, inner.ready.len());
         }
         let Some(key) = inner.ready.pop_front() else {
             return Err(inner.waiting.first_key_value().map(|((at, _), _)| *at));
@@ -188,7 +189,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         };
         let depth = inner.ready.len();
         drop(inner);
-        self.0.observer.queue_taken(self.0.name, waited, depth);
+        self.0.observer.queue_taken(self.0.name, now, waited, depth);
         Ok(key)
     }
 
@@ -211,7 +212,10 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             Next::After(wait) => Then::At(now + wait.min(MAX_WAIT)),
         };
         match (then, retry) {
-            (Then::Now, _) | (_, Then::Now) => inner.make_ready(key),
+            (Then::Now, _) | (_, Then::Now) => {
+                inner.make_ready(key);
+                self.0.observer.queue_added(self.0.name, inner.ready.len());
+            }
             (Then::At(at), _) | (Then::Nothing, Then::At(at)) => inner.make_wait(key, at),
             (Then::Nothing, Then::Nothing) => inner.shrink_if_empty(),
         }
@@ -219,7 +223,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         if next != Next::Done {
             self.0.observer.queue_retried(self.0.name);
         }
-        self.0.observer.queue_worked(self.0.name, now.duration_since(since));
+        self.0.observer.queue_worked(self.0.name, since, now.duration_since(since));
         self.0.wake.notify_one();
     }
 
@@ -231,6 +235,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         F: Fn(K) -> R,
         R: Future<Output = Next> + Send + 'static,
     {
+        self.0.observer.queue_opened(self.0.name, parallelism.max(1));
         let mut running = JoinSet::new();
         loop {
             tokio::select! {

@@ -71,7 +71,8 @@ impl Drop for Fixture {
 }
 
 async fn reach(kubeconfig: &Path) -> Result<(), String> {
-    let address = Address { kubeconfig: kubeconfig.to_str().unwrap(), master: "", agent: None };
+    let address =
+        Address { kubeconfig: kubeconfig.to_str().unwrap(), master: "", agent: None, observer: None };
     let connected = connect(&address, &ProxySettings::default()).await;
     let client = connected.map_err(|error| in_one_line(&error))?;
     // The version is nobody's secret.

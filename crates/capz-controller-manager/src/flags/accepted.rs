@@ -10,6 +10,14 @@ pub(super) const ACCEPTED: Accepted = Accepted(&[
         "deprecated and no longer needed: the kind of a bootstrap configuration is read from its owner",
         &[("bootstrap-config-gvk", Value)],
     ),
+    (
+        "resources that do not depend on each other are worked on side by side, so that none waits for another one",
+        &[("service-reconcile-timeout", Value)],
+    ),
+    (
+        "every operation stands in the object's status from its beginning, however fast it may be",
+        &[("api-call-timeout", Value)],
+    ),
     ("there is no profiling endpoint", &[("profiler-address", Value)]),
     (
         "no spans are sent: what happens stands in the log, in metrics and in events",

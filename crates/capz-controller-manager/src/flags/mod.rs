@@ -67,15 +67,10 @@ pub struct Flags {
     /// How often all objects are looked at where nothing happens.
     #[arg(help_heading = "Pace", long, default_value = "10m", value_parser = duration)]
     pub sync_period: Duration,
-    /// How long one look at one object may take, with all that follows.
+    /// How long one look at one object may take, with all that follows; the next one goes on with what Azure is at work on.
+    /// 0 for the default.
     #[arg(help_heading = "Pace", long, default_value = "90m", value_parser = duration)]
     pub reconcile_timeout: Duration,
-    /// How long what belongs to one kind of resource may take within it.
-    #[arg(help_heading = "Pace", long, default_value = "12s", value_parser = duration)]
-    pub service_reconcile_timeout: Duration,
-    /// After which time a call to Azure counts as a long-running operation.
-    #[arg(help_heading = "Pace", long, default_value = "2s", value_parser = duration)]
-    pub api_call_timeout: Duration,
     /// How long to wait after a failure that names no time by itself.
     #[arg(help_heading = "Pace", long, default_value = "15s", value_parser = duration)]
     pub reconciler_requeue: Duration,
@@ -184,9 +179,9 @@ impl CommandLine {
             debouncing: flags.debouncing_timer,
             sync_period: flags.sync_period,
             timeouts: Timeouts {
-                reconcile: flags.reconcile_timeout,
-                service: flags.service_reconcile_timeout,
-                call: flags.api_call_timeout,
+                reconcile: Some(flags.reconcile_timeout)
+                    .filter(|limit| !limit.is_zero())
+                    .unwrap_or(defaults.timeouts.reconcile),
                 requeue: flags.reconciler_requeue,
             },
             // They were judged before.

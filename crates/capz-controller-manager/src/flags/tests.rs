@@ -81,12 +81,7 @@ fn flags_and_environment_become_settings() {
         concurrency: Concurrency { clusters: 2, machines: 1, pools: 4, pool_machines: 5 },
         debouncing: Duration::from_secs(1),
         sync_period: Duration::from_secs(3600),
-        timeouts: Timeouts {
-            reconcile: Duration::from_secs(120),
-            service: Duration::from_secs(3),
-            call: Duration::from_secs(4),
-            requeue: Duration::from_secs(5),
-        },
+        timeouts: Timeouts { reconcile: Duration::from_secs(120), requeue: Duration::from_secs(5) },
         gates: Gates { api_server_ilb: true, edge_zone: true, ..Gates::default() },
         machine_secrets: false,
         aso_secrets: false,
@@ -98,6 +93,7 @@ fn flags_and_environment_become_settings() {
         },
     };
     assert_eq!(settings(&arguments, variables), expected);
+    assert_eq!(settings(&["--reconcile-timeout=0"], &[]), Settings::default());
 }
 
 #[test]
@@ -148,6 +144,8 @@ fn flags_without_an_effect_are_told_with_the_reason() {
             "deprecated and no longer needed",
         ),
         ("--enable-tracing", "no spans"),
+        ("--service-reconcile-timeout=12s", "side by side"),
+        ("--api-call-timeout=2s", "from its beginning"),
         ("--profiler-address=localhost:6060", "no profiling endpoint"),
         ("--logtostderr=true", "log lines have one form"),
     ] {

@@ -31,7 +31,7 @@ pub async fn world(more: &[&str]) -> World {
     std::fs::write(&kubeconfig, kubernetes.kubeconfig(&format!("https://{address}")).unwrap()).unwrap();
     let path = kubeconfig.to_str().unwrap();
     let client = connect(
-        &Address { kubeconfig: path, master: "", agent: None },
+        &Address { kubeconfig: path, master: "", agent: None, observer: None },
         &arm::ProxySettings::from_environment(|_| None).unwrap(),
     )
     .await
@@ -101,6 +101,18 @@ async fn objects_are_completed_and_judged_and_the_leader_goes_in_good_order() {
     {
         assert!(Instant::now() < deadline);
         sleep(Duration::from_millis(50)).await;
+    }
+    // What dashboards for controllers show.
+    for figure in [
+        "controller_runtime_max_concurrent_reconciles{controller=\"azurecluster\"} 512",
+        "controller_runtime_reconcile_total{controller=\"azurecluster\",result=\"",
+        "workqueue_adds_total{name=\"azurecluster\",controller=\"azurecluster\"} ",
+        "rest_client_requests_total{code=\"200\",host=\"127.0.0.1:",
+    ] {
+        while !manager.metrics().await.contains(figure) {
+            assert!(Instant::now() < deadline, "{figure} is missing in\n{}", manager.metrics().await);
+            sleep(Duration::from_millis(50)).await;
+        }
     }
     let health = manager.health().await;
     assert!(health.contains("[+]webhook ok") && health.contains("[+]leaderElection ok"), "{health}");

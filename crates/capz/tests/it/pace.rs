@@ -8,6 +8,31 @@ use crate::world::World;
 
 const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
 
+/// Loops that may take less than Azure does are cut off, and the next ones go on with what runs: nothing is written twice.
+#[tokio::test(start_paused = true)]
+async fn loops_that_end_early_make_the_same_cluster() {
+    let made = async |limit: Duration| {
+        let mut world = World::with(azure_simulator::typical_latency(), 1);
+        world.settings.timeouts.reconcile = limit;
+        world.cluster("my-cluster", json!({}));
+        world.start();
+        world
+            .until("the cluster", |world| {
+                world.get("AzureCluster", "my-cluster").is_some_and(|it| it["status"]["ready"] == true)
+            })
+            .await;
+        let journal = world.azure.journal();
+        let written = journal.entries.iter().filter(|entry| entry.method == "PUT" && entry.status < 300);
+        let mut written: Vec<_> = written.map(|entry| entry.path.clone()).collect();
+        written.sort();
+        (written, journal.entries.len())
+    };
+    let (written, calls) = made(Duration::from_secs(90 * 60)).await;
+    let (in_pieces, more_calls) = made(Duration::from_secs(7)).await;
+    assert_eq!(in_pieces, written);
+    assert!(more_calls > calls, "no loop was cut off: {more_calls} calls");
+}
+
 /// A public cluster with three control planes and three workers.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_takes_little_more_than_its_longest_chain() {

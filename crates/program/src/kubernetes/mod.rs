@@ -1,5 +1,6 @@
 //! The way to the Kubernetes API.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -27,8 +28,14 @@ fn master_url(text: &str, has_tls: bool) -> String {
     }
 }
 
+/// Counts requests to the API.
+pub trait RequestObserver: Send + Sync + 'static {
+    /// A request with this method was answered by this host with a status, or not at all.
+    fn answered(&self, method: &str, host: &str, status: Option<u16>);
+}
+
 /// Where the API is, as the command line says.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Address<'a> {
     /// `--kubeconfig`; empty inside of a pod.
     pub kubeconfig: &'a str,
@@ -36,6 +43,8 @@ pub struct Address<'a> {
     pub master: &'a str,
     /// The user agent, where the API's logs have to tell programs apart.
     pub agent: Option<&'static str>,
+    /// Who counts requests.
+    pub observer: Option<&'a Arc<dyn RequestObserver>>,
 }
 
 /// A client as the command line and the environment's proxy settings say, which the API has answered.
@@ -71,7 +80,7 @@ pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Re
     };
     // It repeats nothing: retries belong to the controllers' queues, and a write that is repeated late, behind the
     // elector's back, is worse than an error.
-    let client = transport::client(&config, settings, CONNECT_TIMEOUT).await;
+    let client = transport::client(&config, settings, CONNECT_TIMEOUT, address.observer.cloned()).await;
     let client = client.context("the Kubernetes client cannot be set up")?;
     match tokio::time::timeout(CONNECT_TIMEOUT, client.apiserver_version()).await {
         Ok(Ok(version)) => {

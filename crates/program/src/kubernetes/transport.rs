@@ -19,6 +19,7 @@ use kube::{Client, Config};
 use rustls_pki_types::ServerName;
 use tower::{ServiceBuilder, ServiceExt as _};
 
+use super::RequestObserver;
 use super::credential::Credential;
 use super::tls;
 
@@ -37,6 +38,7 @@ pub(super) async fn client(
     config: &Config,
     proxy: ProxySettings,
     timeout: Duration,
+    observer: Option<Arc<dyn RequestObserver>>,
 ) -> anyhow::Result<Client> {
     let credential = Credential::new(&config.auth_info).await?;
     let tls = tls::config_of(config, &credential)?;
@@ -64,11 +66,19 @@ pub(super) async fn client(
     let credential = Arc::new(credential);
     let authorized = tower::service_fn(move |mut request: Request<Body>| {
         let (network, credential) = (network.clone(), Arc::clone(&credential));
+        let observer = observer.clone();
         async move {
             if let Some(value) = credential.header().await? {
                 request.headers_mut().insert(AUTHORIZATION, value);
             }
-            network.request(request).await.map_err(BoxError::from)
+            let Some(observer) = observer else {
+                return network.request(request).await.map_err(BoxError::from);
+            };
+            let (method, uri) = (request.method().clone(), request.uri().clone());
+            let answer = network.request(request).await;
+            let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+            observer.answered(method.as_str(), uri.authority().map_or("", |it| it.as_str()), status);
+            answer.map_err(BoxError::from)
         }
     });
     let headers = config.extra_headers_layer().map_err(|error| anyhow!("headers of the user: {error}"))?;

@@ -1,9 +1,13 @@
 //! Metrics under the names that dashboards know.
 
 mod cloud;
+mod controllers;
+mod requests;
 mod webhooks;
 
 pub use cloud::CloudMetrics;
+pub use controllers::ControllerMetrics;
+pub use requests::RequestMetrics;
 pub use webhooks::WebhookMetrics;
 
 use std::sync::Arc;
