@@ -163,14 +163,42 @@ object! {
 #[serde(transparent)]
 pub struct Quantity(pub Value);
 
+/// What may stand behind the number of a quantity, and what it stands for.
+const SUFFIXES: [(&str, f64); 15] = [
+    ("n", 1e-9),
+    ("u", 1e-6),
+    ("m", 1e-3),
+    ("k", 1e3),
+    ("M", 1e6),
+    ("G", 1e9),
+    ("T", 1e12),
+    ("P", 1e15),
+    ("E", 1e18),
+    ("Ki", 1024.0),
+    ("Mi", 1_048_576.0),
+    ("Gi", 1_073_741_824.0),
+    ("Ti", 1_099_511_627_776.0),
+    ("Pi", 1_125_899_906_842_624.0),
+    ("Ei", 1_152_921_504_606_846_976.0),
+];
+
 impl Quantity {
-    /// As a number, if it is a plain one.
+    /// As a number: `40m` is 0.04, `1Ki` is 1024.
     pub fn as_f64(&self) -> Option<f64> {
-        match &self.0 {
-            Value::Number(number) => number.as_f64(),
-            Value::String(text) => text.parse().ok(),
-            _ => None,
+        let text = match &self.0 {
+            Value::Number(number) => return number.as_f64(),
+            Value::String(text) => text.as_str(),
+            _ => return None,
+        };
+        if !text.ends_with(|end: char| end.is_ascii_alphabetic()) {
+            return text.parse().ok();
         }
+        let scaled = |(suffix, scale): &(&str, f64)| {
+            let number = text.strip_suffix(suffix)?;
+            let is_plain = number.ends_with(|end: char| end.is_ascii_digit() || end == '.');
+            Some(number.parse::<f64>().ok().filter(|_| is_plain)? * scale)
+        };
+        SUFFIXES.iter().find_map(scaled)
     }
 }
 
@@ -227,7 +255,40 @@ impl JsonSchema for IntOrPercent {
 
 #[cfg(test)]
 mod tests {
-    use super::IntOrPercent;
+    use serde_json::json;
+
+    use super::{IntOrPercent, Quantity};
+
+    #[test]
+    fn quantities_are_numbers_with_or_without_a_suffix() {
+        for (written, number) in [
+            (json!(-1), Some(-1.0)),
+            (json!(0.04), Some(0.04)),
+            (json!("0.04"), Some(0.04)),
+            (json!("40m"), Some(0.04)),
+            (json!("40000u"), Some(0.04)),
+            (json!("40000000n"), Some(0.04)),
+            (json!("1.5k"), Some(1500.0)),
+            (json!("1e3"), Some(1000.0)),
+            (json!("2E"), Some(2e18)),
+            (json!("1Ki"), Some(1024.0)),
+            (json!("1Ei"), Some(1024_f64.powi(6))),
+            (json!("m"), None),
+            (json!("1 k"), None),
+            (json!("1kk"), None),
+            (json!("nan"), None),
+            (json!("inf"), None),
+            (json!(""), None),
+            (json!(true), None),
+        ] {
+            let read = Quantity(written.clone()).as_f64();
+            let agrees = match (read, number) {
+                (Some(read), Some(number)) => (read - number).abs() <= number.abs() * 1e-12,
+                (read, number) => read == number,
+            };
+            assert!(agrees, "{written}: {read:?} instead of {number:?}");
+        }
+    }
 
     /// CAPZ-136: shares of replicas.
     #[test]

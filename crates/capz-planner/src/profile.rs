@@ -105,18 +105,10 @@ pub(crate) fn spot(options: Option<&SpotVmOptions>) -> Map<String, Value> {
     if let Some(options) = options {
         members.insert("priority".into(), json!("Spot"));
         members.insert("evictionPolicy".into(), json!(options.eviction_policy));
-        let price = options.max_price.as_ref().and_then(price);
+        let price = options.max_price.as_ref().and_then(Quantity::as_f64);
         members.insert("billingProfile".into(), json!(price.map(|price| json!({ "maxPrice": price }))));
     }
     members
-}
-
-/// A price, which may be written in thousandths: `40m` is 0.04.
-fn price(price: &Quantity) -> Option<f64> {
-    price.as_f64().or_else(|| match &price.0 {
-        Value::String(text) => Some(text.strip_suffix('m')?.parse::<f64>().ok()? / 1000.0),
-        _ => None,
-    })
 }
 
 /// What is kept for finding out why machines do not start.
@@ -192,18 +184,6 @@ pub fn provider_id(id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn prices_are_numbers() {
-        for (text, number) in [
-            (json!("0.04"), Some(0.04)),
-            (json!(-1), Some(-1.0)),
-            (json!("40m"), Some(0.04)),
-            (json!("x"), None),
-        ] {
-            assert_eq!(price(&Quantity(text)), number);
-        }
-    }
 
     #[test]
     fn a_provider_id_has_its_group_in_lower_case() {
