@@ -1,12 +1,11 @@
 //! `capz-controller-manager`: keeps clusters on Azure as Cluster API's objects declare them.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use capz_controller_manager::flags::{self, Start};
 use capz_controller_manager::run;
 use clock::Clock;
-use command_line::{Instead, last_words};
+use command_line::{Instead, end};
 use logs::Format;
 use program::process;
 use program::surroundings::Surroundings;
@@ -18,18 +17,7 @@ use tokio_util::sync::CancellationToken;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    match start() {
-        Ok(text) => {
-            // A closed pipe is the reader's own choice.
-            let _closed_pipe = std::io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            let words = last_words(&problem);
-            let _closed_pipe = writeln!(std::io::stderr(), "capz-controller-manager: {words}");
-            ExitCode::FAILURE
-        }
-    }
+    end("capz-controller-manager", start())
 }
 
 /// Runs the program; what it returns goes to standard output.

@@ -28,6 +28,7 @@ pub mod image;
 pub mod kind;
 pub mod kubernetes_version;
 pub mod machine;
+mod making;
 pub mod observed;
 pub mod plan;
 mod plan_text;

@@ -14,7 +14,7 @@ use capz_planner::machine::{
     GoalError, MADE_ANNOTATION, MachineScope, Making, Owner, TAGS, complete, conditions, ends, found, goals,
     remembered_tags,
 };
-use capz_planner::sku::{ALIGNED, AVAILABILITY_SETS, Sku, VIRTUAL_MACHINES};
+use capz_planner::sku::{Sku, Skus, VIRTUAL_MACHINES};
 use capz_planner::terminal::Terminal;
 use capz_planner::{Goal, Observed, Plan};
 use cloud_config::Secret;
@@ -105,7 +105,7 @@ struct Material {
     password: Secret,
     image: Image,
     size: Sku,
-    availability_sets: Option<Sku>,
+    skus: Arc<Skus>,
 }
 
 impl MachineWork<'_> {
@@ -196,7 +196,6 @@ impl MachineWork<'_> {
             .map_err(|error| Failure::of(&error, requeue))?;
         let size = self.edited.object.spec.vm_size.as_deref().unwrap_or_default();
         let size = skus.get(size, VIRTUAL_MACHINES).map_err(Failure::Terminal)?.clone();
-        let availability_sets = skus.get(ALIGNED, AVAILABILITY_SETS).ok().cloned();
         let zones = self.zones();
         let context = self.context(surroundings, &zones);
         let image = context
@@ -208,7 +207,7 @@ impl MachineWork<'_> {
             password: Secret::new(password()),
             image,
             size,
-            availability_sets,
+            skus,
         })
     }
 
@@ -463,7 +462,7 @@ impl Subject for MachineSubject<'_> {
             password: &material.password,
             image: &material.image,
             size: &material.size,
-            availability_sets: material.availability_sets.as_ref(),
+            skus: &material.skus,
         };
         goals(&scope, &making, observed).map_err(|error| match error {
             GoalError::Terminal(terminal) => Failure::Terminal(terminal),

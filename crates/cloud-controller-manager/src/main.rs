@@ -1,12 +1,12 @@
 //! `azure-cloud-controller-manager`: turns Services into Azure load balancers and machines into nodes.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clock::Clock;
 use cloud_controller_manager::flags::{self, CommandLine, Instead};
+use cloud_controller_manager::run;
 use cloud_controller_manager::surroundings::Surroundings;
-use cloud_controller_manager::{last_words, run};
+use command_line::end;
 use logs::Format;
 use program::process;
 use tokio_util::sync::CancellationToken;
@@ -17,18 +17,7 @@ use tokio_util::sync::CancellationToken;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    match start() {
-        Ok(text) => {
-            // A closed pipe is the reader's own choice.
-            let _closed_pipe = std::io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            let words = last_words(&problem);
-            let _closed_pipe = writeln!(std::io::stderr(), "azure-cloud-controller-manager: {words}");
-            ExitCode::FAILURE
-        }
-    }
+    end("azure-cloud-controller-manager", start())
 }
 
 /// Runs the program; what it returns goes to standard output.

@@ -10,7 +10,7 @@ pub use accepted::{Accepted, Takes};
 pub use cloud_config::keys::nearest;
 pub use problem::Problem;
 pub use reading::{describe, read};
-pub use refusal::{Part, Refused, last_words};
+pub use refusal::{Part, Refused, end, last_words};
 
 use clap::ArgMatches;
 

@@ -1,6 +1,8 @@
 //! What stands against a start, as a list that people read line by line.
 
 use std::fmt;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
 
 /// Everything that was found wrong, by where it stands.
 #[derive(Debug)]
@@ -49,6 +51,16 @@ pub fn last_words(error: &anyhow::Error) -> String {
         Some(refused) => refused.to_string(),
         None => program::in_one_line(error),
     }
+}
+
+/// Ends a program: what it returned goes to standard output, what went wrong to standard error, under its name.
+pub fn end(program: &str, outcome: anyhow::Result<String>) -> ExitCode {
+    // A closed pipe is the reader's own choice.
+    let (code, _closed_pipe) = match outcome {
+        Ok(text) => (ExitCode::SUCCESS, io::stdout().write_all(text.as_bytes())),
+        Err(problem) => (ExitCode::FAILURE, writeln!(io::stderr(), "{program}: {}", last_words(&problem))),
+    };
+    code
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{GROUP_LABELS, GoalError, MachineScope, Making, names};
 use crate::goal::Goal;
 use crate::service;
-use crate::sku::{ALIGNED, capability};
+use crate::sku::{ALIGNED, AVAILABILITY_SETS, capability};
 
 /// The set, if the machine is in one: not where zones, spot prices, the edge or a scale set decide where it is, and not for a
 /// worker that is alone.
@@ -30,7 +30,9 @@ pub(super) fn id(scope: &MachineScope<'_>) -> Option<ResourceId> {
 pub(super) fn goal(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Option<Goal>, GoalError> {
     let Some(id) = id(scope) else { return Ok(None) };
     let domains = making
-        .availability_sets
+        .skus
+        .get(ALIGNED, AVAILABILITY_SETS)
+        .ok()
         .and_then(|sku| sku.capability(capability::MAX_FAULT_DOMAINS)?.parse::<u32>().ok())
         .ok_or_else(|| {
             GoalError::NotNow(format!(

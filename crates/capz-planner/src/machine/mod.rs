@@ -17,7 +17,6 @@ use capz_api::Tags;
 use capz_api::azure_machine::AzureMachineSpec;
 use capz_api::machine::Image;
 use capz_api::network::{PublicIp, roles};
-use cloud_config::Secret;
 
 pub use completion::complete;
 pub(crate) use completion::complete_first;
@@ -29,6 +28,7 @@ pub use memory::{TAGS, remembered_tags};
 use crate::cluster;
 use crate::extension::{Extension, extensions};
 pub use crate::goal::GoalError;
+pub use crate::making::Making;
 
 use crate::goal::{Goal, Ownership, Upkeep};
 use crate::image::{self, ImageError};
@@ -37,7 +37,7 @@ use crate::profile;
 use crate::role_assignment;
 use crate::scope::Scope;
 use crate::service;
-use crate::sku::{Sku, capability};
+use crate::sku::capability;
 use crate::tags;
 use crate::terminal::{Reason, Terminal};
 
@@ -72,21 +72,6 @@ pub struct MachineScope<'a> {
     pub annotations: &'a BTreeMap<String, String>,
     /// The Machine that owns it.
     pub owner: Owner<'a>,
-}
-
-/// What a machine is made from.
-#[derive(Debug, Clone, Copy)]
-pub struct Making<'a> {
-    /// What the machine does when it starts, in base64.
-    pub bootstrap: &'a Secret,
-    /// A password drawn at random, for Windows.
-    pub password: &'a Secret,
-    /// The image.
-    pub image: &'a Image,
-    /// The size.
-    pub size: &'a Sku,
-    /// The SKU of availability sets ([`crate::sku::ALIGNED`]), where the region has it.
-    pub availability_sets: Option<&'a Sku>,
 }
 
 impl<'a> MachineScope<'a> {

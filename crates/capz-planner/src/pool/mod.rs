@@ -21,7 +21,6 @@ use capz_api::Tags;
 use capz_api::azure_machine_pool::{AzureMachinePoolMachineTemplate, AzureMachinePoolSpec};
 use capz_api::machine::{Image, default_interfaces};
 use capz_api::network::roles;
-use cloud_config::Secret;
 
 pub use instance::{Instance, end as instance_end, labels as instance_labels};
 pub use numbers::{DeletePolicy, delete_policy, max_surge, max_unavailable};
@@ -33,12 +32,12 @@ pub use sync::{Known, Sync, needs_another_look, rollout_in_progress, sync};
 
 use crate::goal::{Goal, GoalError, Ownership};
 use crate::image::{self, ImageError, WINDOWS};
+pub use crate::making::Making;
 use crate::observed::Observed;
 use crate::profile;
 use crate::role_assignment;
 use crate::scope::Scope;
 use crate::service;
-use crate::sku::{Sku, Skus};
 
 /// The annotation of MachinePools whose replicas somebody else counts.
 pub const EXTERNAL_REPLICAS: &str = "cluster.x-k8s.io/replicas-managed-by";
@@ -73,21 +72,6 @@ pub struct PoolScope<'a> {
     pub annotations: &'a BTreeMap<String, String>,
     /// The MachinePool that owns it.
     pub owner: Owner<'a>,
-}
-
-/// What the machines of a pool are made from.
-#[derive(Debug, Clone, Copy)]
-pub struct Making<'a> {
-    /// What a machine does when it starts, in base64.
-    pub bootstrap: &'a Secret,
-    /// A password drawn at random, for Windows.
-    pub password: &'a Secret,
-    /// The image.
-    pub image: &'a Image,
-    /// The size.
-    pub size: &'a Sku,
-    /// All sizes of the region.
-    pub skus: &'a Skus,
 }
 
 impl<'a> PoolScope<'a> {

@@ -111,7 +111,7 @@ impl Machine {
             password: &password,
             image: &self.image,
             size: self.skus.get(SIZE, VIRTUAL_MACHINES).unwrap(),
-            availability_sets: self.skus.get(ALIGNED, AVAILABILITY_SETS).ok(),
+            skus: &self.skus,
         };
         machine::goals(&self.scope(), &making, observed)
     }
