@@ -12,13 +12,11 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
-/// Builds the release binaries and returns the folder that holds them.
+/// Builds the release binaries, all programs that users run, and returns the folder that holds them.
 ///
 /// # Errors
 /// The build fails.
 pub fn build_release() -> anyhow::Result<PathBuf> {
-    let packages = ["cerulean", "cloud-controller-manager", "cloud-node-manager"]
-        .map(|name| format!("--package={name}"));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // Cargo told this program about its package. Some build scripts watch those words, and would compile
     // half of the workspace again.
@@ -33,7 +31,6 @@ pub fn build_release() -> anyhow::Result<PathBuf> {
     let status = build
         .current_dir(root())
         .args(["build", "--release", "--locked", "--quiet"])
-        .args(packages)
         .status()
         .context("cannot start cargo")?;
     if !status.success() {
