@@ -302,6 +302,10 @@ async fn networks_and_route_tables_are_checked() {
         let (id, body) = put("x", prefix);
         client.put(&id, body).await.refused(400, code);
     }
+    // Azure Service Operator sends a single prefix in both members: it is one.
+    let both =
+        json!({ "properties": { "addressPrefix": "10.3.0.0/24", "addressPrefixes": ["10.3.0.0/24"] } });
+    client.create(&net.child("subnets", "both"), both).await;
     // A write that leaves out the subnets keeps them.
     let plain = json!({ "location": "eastus", "properties": { "addressSpace": { "addressPrefixes": ["10.0.0.0/8"] } } });
     client.create(&net, plain).await;

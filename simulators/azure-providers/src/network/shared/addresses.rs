@@ -31,11 +31,18 @@ enum Vacancy {
     TakenBy(ResourceId),
 }
 
-/// The prefixes of a stored subnet document.
+/// The prefixes of a stored subnet document. One that stands in both members, as Azure Service Operator and others send
+/// it, counts once.
 pub(crate) fn prefixes_of(subnet: &Value) -> Vec<IpNet> {
     let single = text(subnet, "properties/addressPrefix").into_iter();
     let many = items(subnet, "properties/addressPrefixes").iter().filter_map(Value::as_str);
-    single.chain(many).filter_map(|prefix| prefix.parse().ok()).collect()
+    let mut prefixes: Vec<IpNet> = Vec::new();
+    for prefix in single.chain(many).filter_map(|prefix| prefix.parse().ok()) {
+        if !prefixes.contains(&prefix) {
+            prefixes.push(prefix);
+        }
+    }
+    prefixes
 }
 
 /// The prefixes of a subnet; empty when there is no such subnet.
