@@ -193,8 +193,8 @@ fn delete(round: &mut Round<'_>, before: &Value, after: &mut Value) {
             deleting(round, after, "WaitingForPreDrainHook", &waiting_for("pre-drain", &hooks));
             return;
         }
-        let still_there = infrastructure.as_ref().is_some_and(|(_, object)| !is_deleting(object));
-        if still_there
+        // Also where somebody has deleted the infrastructure already: as long as it is there, its pods are.
+        if infrastructure.is_some()
             && annotation(before, EXCLUDE_DRAINING).is_none()
             && !drained(round, before, after, node)
         {
