@@ -133,6 +133,16 @@ pub fn set(conditions: &mut Vec<Condition>, mut new: Condition, now: &str) {
     });
 }
 
+/// Sets conditions, and the one that sums them up.
+pub fn set_all(conditions: &mut Vec<Condition>, new: impl IntoIterator<Item = Condition>, now: &str) {
+    for condition in new {
+        set(conditions, condition, now);
+    }
+    if let Some(ready) = summary(conditions) {
+        set(conditions, ready, now);
+    }
+}
+
 /// The condition that sums all others up.
 pub const READY: &str = "Ready";
 

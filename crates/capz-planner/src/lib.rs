@@ -29,6 +29,7 @@ pub mod kind;
 pub mod kubernetes_version;
 pub mod machine;
 mod making;
+pub mod managed;
 pub mod observed;
 pub mod plan;
 mod plan_text;

@@ -23,9 +23,9 @@ pub enum Seen<'a> {
 /// One request that answers for some goals.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reading {
-    /// All resources of a type in a group.
+    /// All resources of a type in a group, or below a resource.
     List {
-        /// The group.
+        /// The group, or the resource.
         group: ResourceId,
         /// The type, such as `Microsoft.Network/publicIPAddresses`.
         resource_type: &'static str,

@@ -68,6 +68,9 @@ services! {
     SCALE_SET_INSTANCE = "scalesetvms", None, false;
 }
 
+/// The services of an AzureMachinePool.
+pub static POOL: [&Service; 2] = [&SCALE_SET, &ROLE_ASSIGNMENTS];
+
 /// The services of an AzureCluster, in the order in which its conditions are written.
 pub static CLUSTER: [&Service; 14] = [
     &GROUP,

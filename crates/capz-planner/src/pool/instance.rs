@@ -88,6 +88,12 @@ impl Instance {
     }
 }
 
+/// Whether a machine is one of this scale set, as its document says.
+pub fn is_of(document: &Value, scale_set: &ResourceId) -> bool {
+    let set = document["properties"]["virtualMachineScaleSet"]["id"].as_str();
+    set.and_then(|id| ResourceId::parse(id).ok()).is_some_and(|set| set == *scale_set)
+}
+
 /// The id of an instance as that of the machine that it is, in a flexible scale set.
 fn as_machine(id: &str) -> String {
     let segments: Vec<&str> = id.split('/').collect();

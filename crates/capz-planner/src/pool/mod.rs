@@ -7,6 +7,8 @@
 //! ```
 
 mod instance;
+mod memory;
+mod node;
 mod numbers;
 mod resize;
 mod scale_set;
@@ -21,8 +23,11 @@ use capz_api::Tags;
 use capz_api::azure_machine_pool::{AzureMachinePoolMachineTemplate, AzureMachinePoolSpec};
 use capz_api::machine::{Image, default_interfaces};
 use capz_api::network::roles;
+use serde_json::Value;
 
-pub use instance::{Instance, end as instance_end, labels as instance_labels};
+pub use instance::{Instance, end as instance_end, is_of as is_instance_of, labels as instance_labels};
+pub use memory::EXTENSIONS;
+pub use node::Node;
 pub use numbers::{DeletePolicy, delete_policy, max_surge, max_unavailable};
 pub use resize::{Numbers, Resize, resize};
 pub use scale_set::{HASH_TAG, bootstrap_hash};
@@ -32,8 +37,9 @@ pub use sync::{Known, Sync, needs_another_look, rollout_in_progress, sync};
 
 use crate::goal::{Goal, GoalError, Ownership};
 use crate::image::{self, ImageError, WINDOWS};
+use crate::kind::Kind;
 pub use crate::making::Making;
-use crate::observed::Observed;
+use crate::observed::{Observed, Reading};
 use crate::profile;
 use crate::role_assignment;
 use crate::scope::Scope;
@@ -95,6 +101,27 @@ impl<'a> PoolScope<'a> {
         self.spec.orchestration_mode.as_deref() == Some("Flexible")
     }
 
+    /// The one list that shows all its instances. Machines of flexible sets are among the others of their group.
+    pub fn instances_reading(&self) -> Reading {
+        let (group, resource_type) = if self.is_flexible() {
+            (self.cluster.group(), "Microsoft.Compute/virtualMachines")
+        } else {
+            (self.scale_set(), "Microsoft.Compute/virtualMachineScaleSets/virtualMachines")
+        };
+        let api_version = Kind::of(&self.scale_set().child("virtualMachines", "")).api_version;
+        Reading::List { group, resource_type, api_version }
+    }
+
+    /// The instances that this list shows.
+    pub fn read_instances(&self, documents: &[Value]) -> Vec<Instance> {
+        let (set, flexible) = (self.scale_set(), self.is_flexible());
+        documents
+            .iter()
+            .filter(|document| !flexible || instance::is_of(document, &set))
+            .filter_map(|document| Instance::read(document, flexible))
+            .collect()
+    }
+
     /// Whether somebody else counts the replicas: an autoscaler of Azure's.
     pub fn has_external_replicas(&self) -> bool {
         self.owner.annotations.get(EXTERNAL_REPLICAS).is_some_and(|value| value != "false")
@@ -119,6 +146,14 @@ impl<'a> PoolScope<'a> {
     /// The annotation [`TAGS`] once the tags are applied.
     pub fn remembered_tags(&self) -> String {
         serde_json::json!(self.additional_tags()).to_string()
+    }
+
+    /// The annotation [`EXTENSIONS`], once the pool's scale set is like this.
+    pub fn remembered_extensions(&self, scale_set: &Value) -> Option<String> {
+        let declared = self.template().and_then(|template| template.vm_extensions.as_deref());
+        let declared =
+            declared.into_iter().flatten().filter_map(|extension| extension.name.clone()).collect();
+        memory::remembered(self.annotations.get(EXTENSIONS).map(String::as_str), &declared, scale_set)
     }
 
     fn template(&self) -> Option<&'a AzureMachinePoolMachineTemplate> {

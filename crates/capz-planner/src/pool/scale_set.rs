@@ -6,13 +6,14 @@ use capz_api::machine::NetworkInterface;
 use serde_json::{Value, json};
 
 use super::instance::Instance;
+use super::memory::{self, EXTENSIONS};
 use super::numbers::max_surge;
 use super::resize::{Numbers, Resize, resize};
 use super::{Making, PoolScope, TAGS};
 use crate::cluster::pool_name;
 use crate::document::without_nulls;
 use crate::extension::extensions;
-use crate::goal::{Goal, GoalError, Upkeep};
+use crate::goal::{Goal, GoalError, Upkeep, Withdrawn};
 use crate::machine::tags_withdrawn;
 use crate::observed::{Observed, Seen};
 use crate::scope::reference;
@@ -50,13 +51,13 @@ pub(super) fn goal(
     if !made && !tags::are_ours(held, scope.cluster.cluster) {
         return Err(tags::foreign("scale set", id.name(), scope.cluster.cluster));
     }
-    let withdrawn = tags_withdrawn(scope.annotations.get(TAGS).map(String::as_str), &wanted, held);
-    let goal = |document: Value, upkeep: Upkeep| {
-        Goal::new(id, &service::SCALE_SET, document).held_to(upkeep).without(withdrawn)
+    let mut withdrawn = tags_withdrawn(scope.annotations.get(TAGS).map(String::as_str), &wanted, held);
+    let goal = |document: Value, upkeep: Upkeep, withdrawn: Vec<Withdrawn>| {
+        Goal::new(id.clone(), &service::SCALE_SET, document).held_to(upkeep).without(withdrawn)
     };
     let held_hash = held["tags"][HASH_TAG].as_str();
     let Some(instances) = instances else {
-        return Ok(goal(tags_only(scope, held_hash), Upkeep::Members(&["tags"])));
+        return Ok(goal(tags_only(scope, held_hash), Upkeep::Members(&["tags"]), withdrawn));
     };
     let numbers = Numbers {
         bootstrap_changed: held_hash != Some(hash.as_str()),
@@ -64,13 +65,17 @@ pub(super) fn goal(
     };
     let capacity = match resize(numbers) {
         // The hash is that of what the set has: it is not written by itself.
-        Resize::Nothing => return Ok(goal(tags_only(scope, held_hash), Upkeep::Members(&["tags"]))),
+        Resize::Nothing => {
+            return Ok(goal(tags_only(scope, held_hash), Upkeep::Members(&["tags"]), withdrawn));
+        }
         Resize::Capacity(capacity) => {
             document["properties"] = json!({});
             Some(capacity)
         }
         Resize::Model(capacity) => {
             check(scope, making)?;
+            let memory = scope.annotations.get(EXTENSIONS).map(String::as_str);
+            withdrawn.extend(memory::withdrawn(memory, id.name(), &document, held));
             capacity
         }
     };
@@ -78,7 +83,7 @@ pub(super) fn goal(
         sku.remove("capacity");
         sku.extend(capacity.map(|capacity| ("capacity".to_owned(), json!(capacity))));
     }
-    Ok(goal(document, Upkeep::Always))
+    Ok(goal(document, Upkeep::Always, withdrawn))
 }
 
 fn check(scope: &PoolScope<'_>, making: &Making<'_>) -> Result<(), Terminal> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use azure_types::ResourceId;
 use capz_api::azure_machine_pool::AzureMachinePoolSpec;
 use capz_api::{Context, Lookup};
+use capz_planner::managed::ManagedCluster;
 use capz_planner::pool::{self, HASH_TAG, Instance, Making, Owner, PoolScope};
 use capz_planner::sku::{Skus, VIRTUAL_MACHINES};
 use capz_planner::{Action, Goal, GoalError, Observed, State, Step, tags};
@@ -258,6 +259,37 @@ fn a_scale_set_is_what_is_declared() {
     assert_eq!(pool.document()["properties"]["platformFaultDomainCount"], 3);
 }
 
+/// CAPZ-156: machines of one's own that join a cluster that Azure manages.
+#[test]
+fn a_pool_joins_a_managed_cluster() {
+    let managed = ManagedCluster {
+        location: "eastus".into(),
+        node_group: "MC_my-rg_aks_eastus".into(),
+        network: "aks-vnet".into(),
+        network_group: "my-rg".into(),
+        subnet: "aks-subnet".into(),
+        ..ManagedCluster::default()
+    };
+    let mut cluster = Cluster::new(json!({}));
+    cluster.spec = managed.as_cluster();
+    let pool = Pool::with(cluster, json!({}), json!({}));
+    let group = "/subscriptions/123/resourceGroups";
+    let set = "providers/Microsoft.Compute/virtualMachineScaleSets/mp";
+    assert_eq!(pool.scope().scale_set().as_str(), format!("{group}/MC_my-rg_aks_eastus/{set}"));
+    let document = pool.document();
+    let interface = "/properties/virtualMachineProfile/networkProfile/networkInterfaceConfigurations/0";
+    let first = document.pointer(&format!("{interface}/properties/ipConfigurations/0/properties")).unwrap();
+    let network = format!("{group}/my-rg/providers/Microsoft.Network/virtualNetworks/aks-vnet");
+    assert_eq!(first["subnet"]["id"], format!("{network}/subnets/aks-subnet"));
+    let balancer =
+        format!("{group}/MC_my-rg_aks_eastus/providers/Microsoft.Network/loadBalancers/kubernetes");
+    assert_eq!(
+        first["loadBalancerBackendAddressPools"],
+        json!([{ "id": format!("{balancer}/backendAddressPools/aksOutboundBackendPool") }])
+    );
+    assert_eq!(document["tags"][tags::owner_key("my-cluster")], "owned");
+}
+
 /// CAPZ-138.
 #[test]
 fn scale_sets_with_windows_have_short_names() {
@@ -336,6 +368,46 @@ fn a_scale_set_is_written_when_its_model_or_size_changes() {
         step.document["properties"]["virtualMachineProfile"]["storageProfile"]["imageReference"],
         json!({ "communityGalleryImageId": "/CommunityGalleries/g/Images/n/Versions/3.0.0" })
     );
+}
+
+/// What is taken out of the template goes when the model is written next, and not before; what a policy added stays.
+#[test]
+fn what_is_declared_no_longer_goes_with_the_next_model() {
+    let extension = |name: &str| json!({ "name": name, "publisher": "p", "version": "1.0" });
+    let disk = |suffix: &str, lun: u64| json!({ "nameSuffix": suffix, "diskSizeGB": 10, "lun": lun });
+    let mut pool = Pool::new(json!({
+        "vmExtensions": [extension("a"), extension("b")],
+        "dataDisks": [disk("one", 0), disk("two", 1)],
+    }));
+    let (mut azure, instances) = pool.made();
+    let id = pool.scope().scale_set();
+    let remember = |pool: &mut Pool, azure: &Azure| {
+        let names = pool.scope().remembered_extensions(&azure.documents[&id]);
+        pool.annotations.extend(names.map(|names| (pool::EXTENSIONS.to_owned(), names)));
+    };
+    remember(&mut pool, &azure);
+    assert_eq!(pool.annotations[pool::EXTENSIONS], "[\"a\",\"b\"]");
+    let list = "/properties/virtualMachineProfile/extensionProfile/extensions";
+    let held = azure.documents.get_mut(&id).unwrap();
+    held.pointer_mut(list).unwrap().as_array_mut().unwrap().push(extension("policy"));
+    let template = pool.spec.template.as_mut().unwrap();
+    template.vm_extensions.as_mut().unwrap().remove(0);
+    template.data_disks.as_mut().unwrap().remove(0);
+    assert_eq!(pool.step(&azure, &instances), None);
+    // It is not forgotten until then.
+    remember(&mut pool, &azure);
+    pool.image = json!({ "id": image_id(2) });
+    let step = pool.step(&azure, &instances).unwrap();
+    let names = |document: &Value, list: &str| -> Vec<String> {
+        let items = document.pointer(list).unwrap().as_array().unwrap();
+        items.iter().map(|item| item["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&step.document, list), ["b", "policy"]);
+    let disks = "/properties/virtualMachineProfile/storageProfile/dataDisks";
+    assert_eq!(names(&step.document, disks), ["mp_two"]);
+    *azure.documents.get_mut(&id).unwrap() = step.document;
+    remember(&mut pool, &azure);
+    assert_eq!(pool.annotations[pool::EXTENSIONS], "[\"b\"]");
 }
 
 /// A tag that a policy adds never starts a rollout; a failed set is neither made again nor deleted; and while nobody knows the

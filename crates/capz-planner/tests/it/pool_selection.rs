@@ -42,7 +42,7 @@ fn check(words: &[&str], wanted: Wanted, expected: &[usize]) {
     assert_eq!(select(&machines(words), wanted), expected, "{words:?} {wanted:?}");
 }
 
-/// CAPZ-140 to CAPZ-144.
+/// CAPZ-140, CAPZ-141, CAPZ-142, CAPZ-143, CAPZ-144.
 #[test]
 fn too_many_go_those_first_that_are_missed_least() {
     let wanted = |desired| Wanted { desired, ..PLAIN };
