@@ -95,6 +95,27 @@ impl Manager {
         Ok(Surroundings { access, material, cluster, subscription, dns_suffix })
     }
 
+    /// Whether the whole cluster ends with its resource groups, and what is in them with it.
+    pub(crate) async fn goes_with_its_group(
+        &self,
+        surroundings: &Surroundings,
+        scope: Scope<'_>,
+    ) -> Result<bool, Failure> {
+        if surroundings.cluster.metadata.deletion_timestamp.is_none() {
+            return Ok(false);
+        }
+        let mut observed = Observed::default();
+        for id in [scope.group(), scope.network_group()] {
+            let client = &surroundings.access.client;
+            let document = client
+                .get_optional(&id, arm::ApiVersion::RESOURCES, arm::Class::Refresh)
+                .await
+                .map_err(|error| Failure::of(&error, self.settings.timeouts.requeue))?;
+            observed.take(&id, document);
+        }
+        Ok(end(scope, true, &observed) == End::WholeGroups)
+    }
+
     /// Brings Azure to what an AzureCluster declares.
     pub(crate) async fn reconcile_cluster(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
         let Some(object) = self.stores.azure_clusters.get(key) else { return Outcome::Gone };
@@ -201,12 +222,7 @@ fn reference(object: &AzureCluster) -> Reference {
 /// Sets conditions, and the one that sums them up.
 fn set(edited: &mut EditedCluster, now: String, new: impl IntoIterator<Item = capz_api::Condition>) {
     let conditions = edited.object.status.get_or_insert_default().conditions.get_or_insert_default();
-    for condition in new {
-        condition::set(conditions, condition, &now);
-    }
-    if let Some(ready) = condition::summary(conditions) {
-        condition::set(conditions, ready, &now);
-    }
+    condition::set_all(conditions, new, &now);
 }
 
 /// One loop over one AzureCluster.

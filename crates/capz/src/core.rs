@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use capz_planner::pool::Node;
 use k8s::api::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::kinds::Object;
 
@@ -18,13 +18,19 @@ pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 pub const PAUSED: &str = "cluster.x-k8s.io/paused";
 /// The annotation that says that somebody else makes the infrastructure.
 pub const MANAGED_BY: &str = "cluster.x-k8s.io/managed-by";
+/// The annotation by which a Machine goes before others.
+pub const DELETE_FIRST: &str = "cluster.x-k8s.io/delete-machine";
+/// The annotation by which the node of a Machine is not drained.
+const EXCLUDE_DRAINING: &str = "machine.cluster.x-k8s.io/exclude-node-draining";
 /// The label by which several managers share the work.
 pub const WATCH_FILTER: &str = "cluster.x-k8s.io/watch-filter";
 
 /// A Cluster.
 pub type Cluster = Object<ClusterSpec, ClusterStatus>;
 /// A Machine.
-pub type Machine = Object<MachineSpec, Value>;
+pub type Machine = Object<MachineSpec, MachineStatus>;
+/// A MachinePool.
+pub type MachinePool = Object<MachinePoolSpec, NoStatus>;
 
 /// What is read of a Cluster.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -104,6 +110,116 @@ pub struct Bootstrap {
     /// The Secret that holds it.
     pub data_secret_name: Option<String>,
 }
+
+/// What is read of a Machine's status.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MachineStatus {
+    /// Its node, once that was found.
+    pub node_ref: Option<Reference>,
+    /// What the node says of itself.
+    pub node_info: NodeInfo,
+    /// What is known of it.
+    pub conditions: Vec<Said>,
+    /// The same in the words of v1beta2, where v1beta1 is served.
+    pub v1beta2: Conditions,
+}
+
+/// What a node says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NodeInfo {
+    /// The version of its kubelet.
+    pub kubelet_version: Option<String>,
+}
+
+/// Conditions.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Conditions {
+    /// Conditions.
+    pub conditions: Vec<Said>,
+}
+
+/// What one condition says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Said {
+    /// Of what.
+    #[serde(rename = "type")]
+    pub condition: String,
+    /// Whether it is so.
+    pub status: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Reasons of a Machine that goes, once nothing runs on its node any more.
+const DRAINED: [&str; 4] =
+    ["WaitingForInfrastructureDeletion", "WaitingForBootstrapDeletion", "DeletingNode", "DeletionCompleted"];
+
+impl MachineStatus {
+    fn said<'a>(&'a self, condition: &'a str) -> impl Iterator<Item = &'a Said> {
+        self.v1beta2.conditions.iter().chain(&self.conditions).filter(move |said| said.condition == condition)
+    }
+
+    /// Its node.
+    pub fn node(&self) -> Node<'_> {
+        let ready = self.said("NodeReady").chain(self.said("NodeHealthy")).next();
+        let lost = |said: &Said| matches!(said.reason.as_str(), "NodeDeleted" | "NodeNotFound");
+        Node {
+            name: self.node_ref.as_ref().map(|node| node.name.as_str()).filter(|name| !name.is_empty()),
+            ready: ready.and_then(|said| match said.status.as_str() {
+                "True" => Some(true),
+                "False" => Some(false),
+                _ => None,
+            }),
+            lost: self.said("NodeReady").chain(self.said("NodeHealthy")).any(lost),
+        }
+    }
+}
+
+/// Whether a Machine that is being deleted waits for its infrastructure alone: its node has been drained, as far as it is to be.
+pub fn is_drained(machine: &Machine) -> bool {
+    let Some(status) = &machine.status else { return true };
+    let excluded =
+        machine.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(EXCLUDE_DRAINING));
+    match status.said("Deleting").next() {
+        Some(said) => DRAINED.contains(&said.reason.as_str()),
+        // Older ones say it in another condition.
+        None => {
+            excluded
+                || status.node().name.is_none()
+                || status.said("DrainingSucceeded").any(|said| said.status == "True")
+        }
+    }
+}
+
+/// What is read of a MachinePool.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MachinePoolSpec {
+    /// The Cluster.
+    pub cluster_name: String,
+    /// How many machines there shall be.
+    pub replicas: Option<u32>,
+    /// The failure domains of the machines.
+    pub failure_domains: Vec<String>,
+    /// What the machines are made from.
+    pub template: MachineTemplate,
+}
+
+/// What the machines of a MachinePool are made from.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MachineTemplate {
+    /// As one Machine would have it.
+    pub spec: MachineSpec,
+}
+
+/// Nothing of the status is read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoStatus {}
 
 /// How a kind of the core is addressed in one of its versions.
 pub fn resource(version: &str, kind: &str) -> ApiResource {

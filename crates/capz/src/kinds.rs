@@ -5,7 +5,10 @@ use capz_api::azure_cluster_identity::{AzureClusterIdentitySpec, AzureClusterIde
 use capz_api::azure_machine::{
     AzureMachineSpec, AzureMachineStatus, AzureMachineTemplateSpec, AzureMachineTemplateStatus,
 };
-use capz_api::azure_machine_pool::{AzureMachinePoolSpec, AzureMachinePoolStatus};
+use capz_api::azure_machine_pool::{
+    AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus, AzureMachinePoolSpec, AzureMachinePoolStatus,
+};
+use k8s::api::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::{ApiResource, GroupVersionKind};
 
 /// An object with a typed specification and status.
@@ -18,6 +21,8 @@ pub type AzureMachine = Object<AzureMachineSpec, AzureMachineStatus>;
 pub type AzureMachineTemplate = Object<AzureMachineTemplateSpec, AzureMachineTemplateStatus>;
 /// One scale set.
 pub type AzureMachinePool = Object<AzureMachinePoolSpec, AzureMachinePoolStatus>;
+/// One instance of a scale set.
+pub type AzureMachinePoolMachine = Object<AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus>;
 /// Credentials.
 pub type AzureClusterIdentity = Object<AzureClusterIdentitySpec, AzureClusterIdentityStatus>;
 
@@ -27,6 +32,15 @@ pub const GROUP: &str = "infrastructure.cluster.x-k8s.io";
 pub const VERSION: &str = "v1beta1";
 /// Group and version, as objects name them.
 pub const API_VERSION: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
+
+/// The name of the owner of this kind of ours.
+pub fn owner<'a>(owners: Option<&'a [OwnerReference]>, kind: &str) -> Option<&'a str> {
+    owners
+        .into_iter()
+        .flatten()
+        .find(|owner| owner.kind == kind && owner.api_version.split('/').next() == Some(GROUP))
+        .map(|owner| owner.name.as_str())
+}
 
 /// How a kind of ours is addressed.
 pub fn resource(kind: &str) -> ApiResource {

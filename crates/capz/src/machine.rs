@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use capz_api::Future;
 use capz_api::azure_machine::{AzureMachineSpec, AzureMachineStatus};
 use capz_api::machine::Image;
@@ -19,10 +17,9 @@ use capz_planner::terminal::Terminal;
 use capz_planner::{Goal, Observed, Plan};
 use cloud_config::Secret;
 use controllers::Reference;
-use k8s::api::api::core::v1::Secret as KubernetesSecret;
-use kube::Api;
 use tokio::time::Instant;
 
+use crate::bootstrap::password;
 use crate::cluster::{BLOCK_MOVE, Surroundings};
 use crate::core::{self, Cluster, Machine};
 use crate::kinds::{API_VERSION, AzureCluster, AzureMachine};
@@ -36,8 +33,6 @@ const KIND: &str = "AzureMachine";
 /// The finalizer by which an AzureMachine waits for its machine to go.
 const FINALIZER: &str = "azuremachine.infrastructure.cluster.x-k8s.io";
 const RUNNING: &str = "VMRunning";
-/// The member of a Secret that holds bootstrap data.
-const BOOTSTRAP_DATA: &str = "value";
 
 type EditedMachine = Edited<AzureMachineSpec, AzureMachineStatus>;
 
@@ -203,29 +198,12 @@ impl MachineWork<'_> {
             .image()
             .map_err(|error| Failure::Refused(error.to_string()))?;
         Ok(Material {
-            bootstrap: self.bootstrap_data(secret).await?,
-            password: Secret::new(password()),
+            bootstrap: self.manager.bootstrap_data(&self.key.namespace, secret).await?,
+            password: password(),
             image,
             size,
             skus,
         })
-    }
-
-    async fn bootstrap_data(&self, name: &str) -> Result<Secret, Failure> {
-        let namespace = &self.key.namespace;
-        let secrets: Api<KubernetesSecret> = Api::namespaced(self.manager.client.clone(), namespace);
-        let secret = secrets.get(name).await.map_err(|error| {
-            Failure::Refused(format!(
-                "Secret {namespace}/{name} with the bootstrap data cannot be read: {error}"
-            ))
-        })?;
-        let data = secret.data.unwrap_or_default();
-        let data = data.get(BOOTSTRAP_DATA).ok_or_else(|| {
-            Failure::Refused(format!(
-                "Secret {namespace}/{name} has no bootstrap data: its key {BOOTSTRAP_DATA} is missing"
-            ))
-        })?;
-        Ok(Secret::new(STANDARD.encode(&data.0)))
     }
 
     fn context<'a>(&'a self, surroundings: &'a Surroundings, zones: &'a [String]) -> MachineContext<'a> {
@@ -359,7 +337,12 @@ impl MachineWork<'_> {
         let gone = async {
             let surroundings = self.surroundings().await?;
             // The group goes as a whole, and the machine with it.
-            if self.goes_with_its_group(&surroundings).await? {
+            let zones = self.zones();
+            if self
+                .manager
+                .goes_with_its_group(&surroundings, self.context(&surroundings, &zones).cluster())
+                .await?
+            {
                 return Ok(());
             }
             self.reach(&surroundings, None).await.map(|_| ())
@@ -371,45 +354,11 @@ impl MachineWork<'_> {
         self.manager.save_machine(&mut self.edited).await?;
         Ok(Outcome::Gone)
     }
-
-    /// Whether the whole cluster ends with its resource groups.
-    async fn goes_with_its_group(&self, surroundings: &Surroundings) -> Result<bool, Failure> {
-        if self.family.cluster.metadata.deletion_timestamp.is_none() {
-            return Ok(false);
-        }
-        let zones = self.zones();
-        let context = self.context(surroundings, &zones);
-        let scope = context.cluster();
-        let mut observed = Observed::default();
-        for id in [scope.group(), scope.network_group()] {
-            let version = arm::ApiVersion::RESOURCES;
-            let document = surroundings
-                .access
-                .client
-                .get_optional(&id, version, arm::Class::Refresh)
-                .await
-                .map_err(|error| Failure::of(&error, self.manager.settings.timeouts.requeue))?;
-            observed.take(&id, document);
-        }
-        let end = capz_planner::cluster::end(scope, true, &observed);
-        Ok(end == capz_planner::cluster::End::WholeGroups)
-    }
 }
 
 fn set(edited: &mut EditedMachine, now: String, new: impl IntoIterator<Item = capz_api::Condition>) {
     let conditions = edited.object.status.get_or_insert_default().conditions.get_or_insert_default();
-    for condition in new {
-        condition::set(conditions, condition, &now);
-    }
-    if let Some(ready) = condition::summary(conditions) {
-        condition::set(conditions, ready, &now);
-    }
-}
-
-/// A password that nobody will ever type: Azure wants one for Windows.
-fn password() -> String {
-    let part = uuid::Uuid::new_v4;
-    format!("Aa1!{}{}{}", part(), part(), part())
+    condition::set_all(conditions, new, &now);
 }
 
 /// What the scope of a machine is made of.

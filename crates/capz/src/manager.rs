@@ -17,8 +17,10 @@ use tokio_util::sync::CancellationToken;
 use crate::Settings;
 use crate::azure::Azure;
 use crate::core;
+use crate::instances::Instances;
 use crate::kinds::{
-    self, AzureCluster, AzureClusterIdentity, AzureMachine, AzureMachinePool, AzureMachineTemplate, Object,
+    self, AzureCluster, AzureClusterIdentity, AzureMachine, AzureMachinePool, AzureMachinePoolMachine,
+    AzureMachineTemplate, Object,
 };
 use crate::reads::Reads;
 use crate::shared::{Manager, Secrets, Stores};
@@ -72,6 +74,9 @@ pub async fn run(
         clusters: Arc::new(Work::new("azurecluster", &observer)),
         machines: Arc::new(Work::new("azuremachine", &observer)),
         templates: Arc::new(Work::new("azuremachinetemplate", &observer)),
+        pools: Arc::new(Work::new("azuremachinepool", &observer)),
+        pool_machines: Arc::new(Work::new("azuremachinepoolmachine", &observer)),
+        instances: Instances::default(),
         secrets: Secrets {
             machines: Arc::new(Work::new("azurejsonmachine", &observer)),
             templates: Arc::new(Work::new("azurejsontemplate", &observer)),
@@ -100,6 +105,12 @@ pub async fn run(
             }),
             manager.work(&manager.templates, limits.machines, &stop, |manager, key, _| async move {
                 manager.reconcile_template(&key).await
+            }),
+            manager.work(&manager.pools, limits.pools, &stop, |manager, key, not_before| async move {
+                manager.reconcile_pool(&key, not_before).await
+            }),
+            manager.work(&manager.pool_machines, limits.pool_machines, &stop, |manager, key, not_before| async move {
+                manager.reconcile_pool_machine(&key, not_before).await
             }),
             manager.work(&secrets.machines, limits.machines, &stop, |manager, key, _| async move {
                 manager.reconcile_machine_secret(&key).await
@@ -194,7 +205,7 @@ impl Manager {
                 stop,
                 &self.stores.machines,
                 |manager, it: &core::Machine| {
-                    manager.machines.wake(key_of(it).beside(&it.spec.infrastructure_ref.name));
+                    manager.wake_infrastructure_of(it);
                 }
             ),
             self.follow(
@@ -229,18 +240,45 @@ impl Manager {
             ),
             async {
                 if self.settings.gates.machine_pool {
-                    self.follow(
-                        kinds::resource("AzureMachinePool"),
-                        labels(),
-                        stop,
-                        &self.stores.azure_machine_pools,
-                        |manager, it: &AzureMachinePool| {
-                            manager.secrets.pools.wake(key_of(it));
-                        },
-                    )
-                    .await;
+                    self.watch_pools(labels(), stop).await;
                 }
             },
+        );
+    }
+
+    /// Watches what machine pools consist of, until `stop`.
+    async fn watch_pools(self: &Arc<Self>, labels: Option<String>, stop: &CancellationToken) {
+        tokio::join!(
+            self.follow(
+                core::resource(&self.core_version, "MachinePool"),
+                None,
+                stop,
+                &self.stores.machine_pools,
+                |manager, it: &core::MachinePool| {
+                    let pool = &it.spec.template.spec.infrastructure_ref.name;
+                    manager.pools.wake(key_of(it).beside(pool));
+                }
+            ),
+            self.follow(
+                kinds::resource("AzureMachinePool"),
+                labels.clone(),
+                stop,
+                &self.stores.azure_machine_pools,
+                |manager, it: &AzureMachinePool| {
+                    manager.pools.wake(key_of(it));
+                    manager.secrets.pools.wake(key_of(it));
+                }
+            ),
+            self.follow(
+                kinds::resource("AzureMachinePoolMachine"),
+                labels,
+                stop,
+                &self.stores.azure_machine_pool_machines,
+                |manager, it: &AzureMachinePoolMachine| {
+                    manager.pool_machines.wake(key_of(it));
+                    manager.wake_pool_of(it);
+                }
+            ),
         );
     }
 
@@ -276,6 +314,8 @@ impl Manager {
             "AzureMachine" => "AzureMachines",
             "AzureMachineTemplate" => "AzureMachineTemplates",
             "AzureMachinePool" => "AzureMachinePools",
+            "AzureMachinePoolMachine" => "AzureMachinePoolMachines",
+            "MachinePool" => "MachinePools",
             "AzureClusterIdentity" => "AzureClusterIdentities",
             "Machine" => "Machines",
             _ => "Clusters",

@@ -19,7 +19,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::operations;
-use crate::reads::{Answer, Reads};
+use crate::reads::{self, Answer, Reads};
 
 /// The wait before a resource is looked at again that Azure is at work on, and of which no operation is known; the next one
 /// is twice as long.
@@ -440,7 +440,7 @@ fn why(state: &State) -> String {
 }
 
 async fn get(client: &Client, id: &ResourceId) -> Result<Option<Value>, Error> {
-    client.get_optional(id, ApiVersion::new(Kind::of(id).api_version), Class::Create).await
+    reads::get(client, id, Kind::of(id).api_version, Class::Create).await
 }
 
 async fn send(client: &Client, step: &Step) -> Result<Accepted<Value>, Error> {
@@ -455,8 +455,11 @@ async fn send(client: &Client, step: &Step) -> Result<Accepted<Value>, Error> {
         }
         Action::Delete => {
             let query: &[(&str, &str)] = if step.forced { &[("forceDeletion", "true")] } else { &[] };
-            let deleted = client.delete_with(&step.target, version, query, if_match, Class::Delete).await?;
-            Ok(Accepted { body: None, operation: deleted.operation })
+            match client.delete_with(&step.target, version, query, if_match, Class::Delete).await {
+                Ok(deleted) => Ok(Accepted { body: None, operation: deleted.operation }),
+                Err(error) if reads::says_absent(&error) => Ok(Accepted { body: None, operation: None }),
+                Err(error) => Err(error),
+            }
         }
     }
 }

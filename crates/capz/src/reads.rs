@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arm::{ApiVersion, Class, Client, Error, Listing};
+use azure_types::ResourceId;
 use capz_planner::Reading;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -13,6 +14,30 @@ use tokio::time::Instant;
 
 /// How long a list is kept for whoever does not need a newer one.
 const KEPT: Duration = Duration::from_secs(60);
+
+/// How Compute says, with status 400, that an instance of a scale set does not exist.
+const NO_SUCH_INSTANCE: &str = "not an active Virtual Machine Scale Set VM instanceId";
+
+/// Whether a refusal says that a resource does not exist.
+pub fn says_absent(error: &Error) -> bool {
+    error.is_not_found() || (error.status() == Some(400) && error.to_string().contains(NO_SUCH_INSTANCE))
+}
+
+/// A resource, if it exists.
+///
+/// # Errors
+/// Azure does not answer, or with an error.
+pub async fn get(
+    client: &Client,
+    id: &ResourceId,
+    api_version: &'static str,
+    class: Class,
+) -> Result<Option<Value>, Error> {
+    match client.get_optional(id, ApiVersion::new(api_version), class).await {
+        Err(error) if says_absent(&error) => Ok(None),
+        answer => answer,
+    }
+}
 
 /// What a reading answered.
 #[derive(Clone)]
@@ -45,8 +70,7 @@ impl Reads {
     ) -> Result<Answer, Error> {
         let (group, resource_type, api_version) = match reading {
             Reading::Get { id, api_version } => {
-                let document = client.get_optional(id, ApiVersion::new(api_version), Class::Refresh).await?;
-                return Ok(Answer::One(document));
+                return Ok(Answer::One(get(client, id, api_version, Class::Refresh).await?));
             }
             Reading::List { group, resource_type, api_version } => (group, resource_type, api_version),
         };
@@ -69,7 +93,11 @@ impl Reads {
         }
         let began = Instant::now();
         let (namespace, kind) = resource_type.split_once('/').unwrap_or(("", resource_type));
-        let listing = Listing::of(group, namespace, kind);
+        let listing = if group.namespace().is_none() {
+            Listing::of(group, namespace, kind)
+        } else {
+            Listing::children(group, kind.rsplit('/').next().unwrap_or(kind))
+        };
         let listed = client.list(&listing, ApiVersion::new(api_version), &[], Class::Refresh).await;
         let documents = match listed {
             Ok(documents) => Arc::new(documents),

@@ -9,6 +9,7 @@ use kube::Client;
 use crate::Settings;
 use crate::azure::Azure;
 use crate::core;
+use crate::instances::Instances;
 use crate::reads::Reads;
 use crate::skus::SkuCache;
 use crate::store::Store;
@@ -33,6 +34,11 @@ pub struct Stores {
         capz_api::azure_machine_pool::AzureMachinePoolSpec,
         capz_api::azure_machine_pool::AzureMachinePoolStatus,
     >,
+    /// AzureMachinePoolMachines, where machine pools are on.
+    pub azure_machine_pool_machines: Store<
+        capz_api::azure_machine_pool::AzureMachinePoolMachineSpec,
+        capz_api::azure_machine_pool::AzureMachinePoolMachineStatus,
+    >,
     /// AzureClusterIdentities.
     pub identities: Store<
         capz_api::azure_cluster_identity::AzureClusterIdentitySpec,
@@ -41,7 +47,9 @@ pub struct Stores {
     /// Clusters.
     pub clusters: Store<core::ClusterSpec, core::ClusterStatus>,
     /// Machines.
-    pub machines: Store<core::MachineSpec, serde_json::Value>,
+    pub machines: Store<core::MachineSpec, core::MachineStatus>,
+    /// MachinePools, where they are on.
+    pub machine_pools: Store<core::MachinePoolSpec, core::NoStatus>,
 }
 
 /// Queues of objects for which Secrets are made.
@@ -65,6 +73,9 @@ pub struct Manager {
     pub(crate) clusters: Arc<Work>,
     pub(crate) machines: Arc<Work>,
     pub(crate) templates: Arc<Work>,
+    pub(crate) pools: Arc<Work>,
+    pub(crate) pool_machines: Arc<Work>,
+    pub(crate) instances: Instances,
     pub(crate) secrets: Secrets,
     pub(crate) core_version: String,
 }

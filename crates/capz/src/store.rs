@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kube::ResourceExt;
 use parking_lot::Mutex;
@@ -33,11 +34,12 @@ impl std::fmt::Display for Key {
 /// Objects of one kind.
 pub struct Store<S: Clone, T: Clone> {
     objects: Mutex<HashMap<Key, Arc<Object<S, T>>>>,
+    complete: AtomicBool,
 }
 
 impl<S: Clone, T: Clone> Default for Store<S, T> {
     fn default() -> Self {
-        Self { objects: Mutex::default() }
+        Self { objects: Mutex::default(), complete: AtomicBool::new(false) }
     }
 }
 
@@ -76,6 +78,12 @@ impl<S: Clone, T: Clone> Store<S, T> {
     /// Keeps only these: a watch has begun anew and shown all that there is.
     pub fn retain(&self, keep: impl Fn(&Key) -> bool) {
         self.objects.lock().retain(|key, _| keep(key));
+        self.complete.store(true, Ordering::Release);
+    }
+
+    /// Whether all objects have been shown since the start: what is missing before that is not known to be missing.
+    pub fn is_complete(&self) -> bool {
+        self.complete.load(Ordering::Acquire)
     }
 
     /// All objects.

@@ -1,9 +1,12 @@
 //! Whom a change concerns: what is shown by a watch wakes work on other objects.
 
 use crate::core;
-use crate::kinds::{AzureCluster, AzureMachine};
+use crate::kinds::{self, AzureCluster, AzureMachine, AzureMachinePoolMachine};
 use crate::shared::Manager;
 use crate::store::{Key, key_of};
+
+/// The kind of the objects that stand for instances of scale sets.
+const POOL_MACHINE: &str = "AzureMachinePoolMachine";
 
 impl Manager {
     /// Wakes the clusters that use an identity.
@@ -24,6 +27,7 @@ impl Manager {
             self.wake_secrets_of(cluster, &infrastructure);
         }
         self.wake_machines_of(cluster);
+        self.wake_pools_of(cluster);
     }
 
     /// Wakes what is made from what an AzureCluster says.
@@ -31,6 +35,7 @@ impl Manager {
         let key = key_of(azure_cluster);
         if let Some(cluster) = core::cluster_name(&azure_cluster.metadata) {
             self.wake_secrets_of(&key.beside(cluster), &key);
+            self.wake_pools_of(&key.beside(cluster));
         }
     }
 
@@ -69,6 +74,40 @@ impl Manager {
         let annotations = machine.metadata.annotations.as_ref().unwrap_or(&none);
         if self.settings.machine_secrets && capz_planner::azure_json::machine_has_own(annotations) {
             self.secrets.machines.wake(key_of(machine));
+        }
+    }
+
+    /// Wakes what makes the infrastructure of a Machine.
+    pub(crate) fn wake_infrastructure_of(&self, machine: &core::Machine) {
+        let reference = &machine.spec.infrastructure_ref;
+        let work = if reference.kind == POOL_MACHINE { &self.pool_machines } else { &self.machines };
+        work.wake(key_of(machine).beside(&reference.name));
+    }
+
+    /// Wakes the pool that an instance belongs to.
+    pub(crate) fn wake_pool_of(&self, machine: &AzureMachinePoolMachine) {
+        let owners = machine.metadata.owner_references.as_deref();
+        if let Some(pool) = kinds::owner(owners, "AzureMachinePool") {
+            self.pools.wake(key_of(machine).beside(pool));
+        }
+    }
+
+    /// Wakes the pools of a Cluster, and their machines.
+    pub(crate) fn wake_pools_of(&self, cluster: &Key) {
+        let belongs = |key: &Key, name: Option<&str>| {
+            key.namespace == cluster.namespace && name == Some(cluster.name.as_str())
+        };
+        for pool in self.stores.azure_machine_pools.all() {
+            let key = key_of(&*pool);
+            if belongs(&key, core::cluster_name(&pool.metadata)) {
+                self.pools.wake(key);
+            }
+        }
+        for machine in self.stores.azure_machine_pool_machines.all() {
+            let key = key_of(&*machine);
+            if belongs(&key, core::cluster_name(&machine.metadata)) {
+                self.pool_machines.wake(key);
+            }
         }
     }
 

@@ -72,7 +72,7 @@ impl World {
     /// A world whose Azure has other options.
     pub fn tuned(seed: u64, tune: impl FnOnce(&mut azure_simulator::Options)) -> Self {
         let world = Self::bare(seed, tune);
-        for kind in ["Cluster", "Machine"] {
+        for kind in ["Cluster", "Machine", "MachinePool"] {
             world.kubernetes.create(definition(kind)).unwrap();
         }
         world
@@ -313,8 +313,21 @@ impl World {
                     self.kubernetes.list("AzureCluster").iter().map(|it| it.value().clone()).collect();
                 let machines: Vec<_> =
                     self.kubernetes.list("AzureMachine").iter().map(|it| it.value().clone()).collect();
+                let pools: Vec<Value> = ["AzureMachinePool", "AzureMachinePoolMachine", "Machine"]
+                    .iter()
+                    .flat_map(|kind| self.kubernetes.list(kind))
+                    .map(|it| {
+                        json!([
+                            it["kind"],
+                            it["metadata"]["name"],
+                            it["metadata"]["deletionTimestamp"],
+                            it["status"]
+                        ])
+                    })
+                    .collect();
                 panic!(
-                    "not within an hour: {what}\n{:#}\n{:#}",
+                    "not within an hour: {what}\n{}\n{:#}\n{:#}",
+                    Value::from(pools),
                     Value::from(clusters),
                     Value::from(machines)
                 );

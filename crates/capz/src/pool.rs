@@ -1,0 +1,535 @@
+//! The controller of AzureMachinePools: the scale set first, then what its instances mean (`pool_objects`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arm::Class;
+use capz_api::Future;
+use capz_api::azure_machine_pool::{AzureMachinePoolSpec, AzureMachinePoolStatus};
+use capz_api::machine::Image;
+use capz_planner::condition::{self, Severity, fails};
+use capz_planner::kind::Kind;
+use capz_planner::pool::{EXTENSIONS, Instance, Making, Owner, PoolScope, TAGS, complete, ends, goals};
+use capz_planner::sku::{Skus, VIRTUAL_MACHINES};
+use capz_planner::terminal::Reason;
+use capz_planner::{Goal, GoalError, Observed, Plan, Scope, Seen, State, Upkeep, service};
+use cloud_config::Secret;
+use controllers::Reference;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::bootstrap::password;
+use crate::cluster::{BLOCK_MOVE, Surroundings};
+use crate::core::{self, Cluster, MachinePool};
+use crate::kinds::{API_VERSION, AzureCluster, AzureMachinePool};
+use crate::patch::{Edited, PatchError};
+use crate::reach::{Failure, Reach, Subject};
+use crate::reads::{self, Answer};
+use crate::shared::Manager;
+use crate::store::{Key, key_of};
+use crate::work::Outcome;
+
+pub(crate) const KIND: &str = "AzureMachinePool";
+/// The finalizer by which an AzureMachinePool waits for its scale set and its machines to go.
+const FINALIZER: &str = "machinepool.cluster.x-k8s.io";
+/// The kind of the objects that stand for instances.
+pub(crate) const MACHINE_KIND: &str = "AzureMachinePoolMachine";
+/// The wait before a pool is looked at again in which something is under way. What Kubernetes shows is seen before.
+const LOOK: Duration = Duration::from_secs(30);
+/// The wait before it is looked again whether all objects have been shown since the start.
+const START: Duration = Duration::from_secs(1);
+
+pub(crate) type EditedPool = Edited<AzureMachinePoolSpec, AzureMachinePoolStatus>;
+
+/// The objects around an AzureMachinePool.
+pub(crate) struct Family {
+    pub owner: Arc<MachinePool>,
+    pub cluster: Arc<Cluster>,
+    pub azure_cluster: Arc<AzureCluster>,
+}
+
+impl Manager {
+    /// Brings Azure to what an AzureMachinePool declares, and its objects to what Azure holds.
+    pub(crate) async fn reconcile_pool(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
+        // A machine that has not been shown yet is not missing: nobody counts before all are known.
+        if !self.knows_pools() {
+            return Outcome::After(START);
+        }
+        let Some(object) = self.stores.azure_machine_pools.get(key) else {
+            self.instances.forget(key);
+            return Outcome::Gone;
+        };
+        let Some(family) = self.pool_family(key, &object) else { return Outcome::Idle };
+        let edited = match Edited::of(&self.client, KIND, &object) {
+            Ok(edited) => edited,
+            Err(error) => return self.lost(key, &error),
+        };
+        let work = PoolWork { manager: &self, key, family, edited, known: BTreeSet::new(), not_before };
+        match work.run().await {
+            Ok(outcome) => outcome,
+            Err(error) => self.lost(key, &error),
+        }
+    }
+
+    /// Whether all objects that pools consist of have been shown.
+    pub(crate) fn knows_pools(&self) -> bool {
+        let stores = &self.stores;
+        stores.machine_pools.is_complete()
+            && stores.azure_machine_pools.is_complete()
+            && stores.azure_machine_pool_machines.is_complete()
+            && stores.machines.is_complete()
+            && stores.clusters.is_complete()
+    }
+
+    /// The objects around an AzureMachinePool; `None` while one of them is missing, whose coming is seen.
+    pub(crate) fn pool_family(&self, key: &Key, object: &AzureMachinePool) -> Option<Family> {
+        let owner = core::owner(object.metadata.owner_references.as_deref(), "MachinePool")?;
+        let owner = self.stores.machine_pools.get(&key.beside(owner))?;
+        let cluster = core::cluster_name(&object.metadata).unwrap_or(&owner.spec.cluster_name);
+        let cluster = self.stores.clusters.get(&key.beside(cluster))?;
+        let azure_cluster =
+            self.stores.azure_clusters.get(&key.beside(&cluster.spec.infrastructure_ref.name))?;
+        Some(Family { owner, cluster, azure_cluster })
+    }
+
+    async fn save_pool(&self, edited: &mut EditedPool) -> Result<(), PatchError> {
+        if edited.save().await? {
+            self.stores.azure_machine_pools.put(edited.object.clone());
+        }
+        Ok(())
+    }
+}
+
+/// One loop over one AzureMachinePool.
+pub(crate) struct PoolWork<'a> {
+    pub manager: &'a Manager,
+    pub key: &'a Key,
+    pub family: Family,
+    pub edited: EditedPool,
+    /// The ids of all machines that were known when their instances were listed, in lower case.
+    pub known: BTreeSet<String>,
+    not_before: Instant,
+}
+
+/// What the machines are made from, as it was found out.
+struct Material {
+    bootstrap: Secret,
+    password: Secret,
+    image: Image,
+    size: String,
+    skus: Arc<Skus>,
+}
+
+/// What came of wanting something of Azure.
+enum Reached {
+    /// It is as wanted.
+    Done {
+        observed: Observed,
+        /// Whether anything was written, or was on its way already.
+        written: bool,
+    },
+    /// The set is to be written in this version, of which nobody knows the instances yet.
+    Unchecked(String),
+}
+
+/// What a look at Azure showed.
+pub(crate) struct Look {
+    /// The scale set.
+    pub scale_set: Value,
+    /// All its instances.
+    pub instances: Vec<Instance>,
+}
+
+impl PoolWork<'_> {
+    async fn run(mut self) -> Result<Outcome, PatchError> {
+        let annotations = self.edited.object.metadata.annotations.clone();
+        if core::is_paused(&self.family.cluster, annotations.as_ref()) {
+            if let Some(annotations) = self.edited.object.metadata.annotations.as_mut() {
+                annotations.remove(BLOCK_MOVE);
+            }
+            self.save().await?;
+            return Ok(Outcome::Idle);
+        }
+        if self.edited.object.metadata.deletion_timestamp.is_some() {
+            return self.delete().await;
+        }
+        let status = self.edited.object.status.get_or_insert_default();
+        // Nothing is tried again that will not work before somebody changes it.
+        if status.failure_reason.is_some() || status.failure_message.is_some() {
+            return Ok(Outcome::Idle);
+        }
+        status.infrastructure_machine_kind = Some(MACHINE_KIND.to_owned());
+        let metadata = &mut self.edited.object.metadata;
+        let finalizers = metadata.finalizers.get_or_insert_default();
+        if !finalizers.iter().any(|known| known == FINALIZER) {
+            finalizers.push(FINALIZER.to_owned());
+        }
+        metadata.annotations.get_or_insert_default().insert(BLOCK_MOVE.to_owned(), "true".to_owned());
+        self.save().await?;
+        let has_network =
+            self.family.cluster.status.as_ref().is_some_and(core::ClusterStatus::has_infrastructure);
+        let secret = self.family.owner.spec.template.spec.bootstrap.data_secret_name.clone();
+        let Some(secret) = secret.filter(|_| has_network) else { return Ok(Outcome::Idle) };
+        let surroundings = match self.surroundings().await {
+            Ok(surroundings) => surroundings,
+            Err(failure) => return self.failed(&failure, None).await,
+        };
+        let failure = match self.pursue(&surroundings, &secret).await {
+            Ok(look) => return self.reached(&surroundings, look).await,
+            Err(Failure::Changed) => return Ok(Outcome::After(Duration::ZERO)),
+            Err(failure) => failure,
+        };
+        // What cannot be had is one thing, what has become of the machines that there are another.
+        let busy = match self.look(&surroundings).await {
+            Ok(Some(look)) => Some(self.follow(&surroundings, &look).await?),
+            _ => None,
+        };
+        self.failed(&failure, busy).await
+    }
+
+    pub async fn save(&mut self) -> Result<(), PatchError> {
+        self.manager.save_pool(&mut self.edited).await
+    }
+
+    pub fn set(&mut self, new: impl IntoIterator<Item = capz_api::Condition>) {
+        let conditions = self.edited.object.status.get_or_insert_default().conditions.get_or_insert_default();
+        condition::set_all(conditions, new, &self.manager.now());
+    }
+
+    async fn surroundings(&self) -> Result<Surroundings, Failure> {
+        let found =
+            self.manager.surroundings(&self.family.azure_cluster, Arc::clone(&self.family.cluster)).await;
+        found.map_err(|error| Failure::Refused(error.to_string()))
+    }
+
+    /// Works until the scale set is there as declared.
+    async fn pursue(&mut self, surroundings: &Surroundings, secret: &str) -> Result<Look, Failure> {
+        let material = self.material(surroundings, secret).await?;
+        let mut spec = self.edited.object.spec.clone();
+        complete(&mut spec, self.context(surroundings).cluster()).map_err(Failure::Refused)?;
+        self.edited.object.spec = spec;
+        self.edited.object.status.get_or_insert_default().image = Some(material.image.clone());
+        let mut instances = self.instances(surroundings).await?;
+        let mut checked = None;
+        let (observed, written) = loop {
+            match self.reach(surroundings, Some(&material), &instances, checked.as_deref()).await? {
+                Reached::Done { observed, written } => break (observed, written),
+                Reached::Unchecked(etag) => {
+                    instances = self.instances(surroundings).await?;
+                    checked = Some(etag);
+                }
+            }
+        };
+        if written {
+            instances = self.instances(surroundings).await?;
+        }
+        let context = self.context(surroundings);
+        let id = context.pool(&self.edited.object.spec).scale_set();
+        let Seen::Present(scale_set) = observed.see(&id) else {
+            let words = "the scale set is gone again".to_owned();
+            return Err(Failure::Later { after: self.manager.settings.timeouts.requeue, words });
+        };
+        Ok(Look { scale_set: scale_set.clone(), instances })
+    }
+
+    async fn material(&self, surroundings: &Surroundings, secret: &str) -> Result<Material, Failure> {
+        let location = self.family.azure_cluster.spec.location.as_deref().unwrap_or_default();
+        let skus = self
+            .manager
+            .skus
+            .get(&surroundings.access, &surroundings.subscription, location)
+            .await
+            .map_err(|error| Failure::of(&error, self.manager.settings.timeouts.requeue))?;
+        let spec = &self.edited.object.spec;
+        let size = spec.template.as_ref().and_then(|template| template.vm_size.clone()).unwrap_or_default();
+        skus.get(&size, VIRTUAL_MACHINES).map_err(Failure::Terminal)?;
+        let image = self
+            .context(surroundings)
+            .pool(spec)
+            .image()
+            .map_err(|error| Failure::Refused(error.to_string()))?;
+        let bootstrap = self.manager.bootstrap_data(&self.key.namespace, secret).await?;
+        Ok(Material { bootstrap, password: password(), image, size, skus })
+    }
+
+    pub fn context<'a>(&'a self, surroundings: &'a Surroundings) -> PoolContext<'a> {
+        context(
+            self.manager,
+            self.key,
+            &self.family,
+            self.edited.object.metadata.annotations.as_ref(),
+            surroundings,
+        )
+    }
+
+    /// All instances, as one list shows them that is asked for now.
+    async fn instances(&mut self, surroundings: &Surroundings) -> Result<Vec<Instance>, Failure> {
+        // Who goes while the list is on its way is not made anew for being in it.
+        self.known.extend(self.manager.members(self.key).iter().map(|it| it.provider_id().to_lowercase()));
+        let context = self.context(surroundings);
+        let scope = context.pool(&self.edited.object.spec);
+        let access = &surroundings.access;
+        let reading = scope.instances_reading();
+        let answer = self.manager.reads.read(&access.tenant, &access.client, &reading, Instant::now()).await;
+        match answer.map_err(|error| Failure::of(&error, self.manager.settings.timeouts.requeue))? {
+            Answer::List(documents) => Ok(scope.read_instances(&documents)),
+            Answer::One(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// What Azure holds now, whatever was wanted of it; `None` if there is no scale set.
+    async fn look(&mut self, surroundings: &Surroundings) -> Result<Option<Look>, Failure> {
+        let id = self.context(surroundings).pool(&self.edited.object.spec).scale_set();
+        let version = Kind::of(&id).api_version;
+        let scale_set = reads::get(&surroundings.access.client, &id, version, Class::Refresh).await;
+        let scale_set =
+            scale_set.map_err(|error| Failure::of(&error, self.manager.settings.timeouts.requeue))?;
+        let Some(scale_set) = scale_set else { return Ok(None) };
+        Ok(Some(Look { scale_set, instances: self.instances(surroundings).await? }))
+    }
+
+    /// Works until the scale set is as wanted: made of this, or, without material, gone. An existing set is written only in
+    /// the version that was there before its instances were listed.
+    async fn reach(
+        &mut self,
+        surroundings: &Surroundings,
+        material: Option<&Material>,
+        instances: &[Instance],
+        checked: Option<&str>,
+    ) -> Result<Reached, Failure> {
+        let status = self.edited.object.status.as_ref();
+        let kept: Vec<Future> =
+            status.and_then(|status| status.long_running_operation_states.clone()).unwrap_or_default();
+        let cluster = surroundings.cluster.metadata.name.clone().unwrap_or_default();
+        let reach = Reach {
+            client: &surroundings.access.client,
+            tenant: &surroundings.access.tenant,
+            reads: &self.manager.reads,
+            cluster: &cluster,
+            not_before: self.not_before,
+            requeue: self.manager.settings.timeouts.requeue,
+        };
+        let annotations = self.edited.object.metadata.annotations.clone();
+        let mut subject = PoolSubject {
+            context: context(self.manager, self.key, &self.family, annotations.as_ref(), surroundings),
+            material,
+            instances,
+            checked,
+            unchecked: None,
+            written: false,
+            generation: self.edited.object.metadata.generation,
+            edited: &mut self.edited,
+        };
+        let reached = reach.run(&mut subject, &kept).await;
+        match (reached, subject.unchecked) {
+            (Ok((observed, _)), _) => Ok(Reached::Done { observed, written: subject.written }),
+            (Err(Failure::Changed), Some(etag)) => Ok(Reached::Unchecked(etag)),
+            (Err(failure), _) => Err(failure),
+        }
+    }
+
+    /// The scale set is as declared.
+    async fn reached(mut self, surroundings: &Surroundings, look: Look) -> Result<Outcome, PatchError> {
+        let context = self.context(surroundings);
+        let scope = context.pool(&self.edited.object.spec);
+        let (tags, extensions) = (scope.remembered_tags(), scope.remembered_extensions(&look.scale_set));
+        drop(context);
+        let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
+        annotations.insert(TAGS.to_owned(), tags);
+        annotations.extend(extensions.map(|names| (EXTENSIONS.to_owned(), names)));
+        let busy = self.follow(surroundings, &look).await?;
+        Ok(if busy { Outcome::After(LOOK) } else { Outcome::Rest })
+    }
+
+    /// `busy` is whether something is under way in the scale set, if that is known.
+    async fn failed(mut self, failure: &Failure, busy: Option<bool>) -> Result<Outcome, PatchError> {
+        let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
+        let recorder = &self.manager.recorder;
+        let terminal = match failure {
+            Failure::Later { after, words } => {
+                tracing::info!(pool = %self.key, %words, "to be tried again");
+                return Ok(Outcome::After(*after));
+            }
+            Failure::Changed => return Ok(Outcome::After(Duration::ZERO)),
+            Failure::Refused(words) => {
+                recorder.warning(about, "ReconcileError", words.clone());
+                return Ok(Outcome::Retry);
+            }
+            Failure::Terminal(terminal) => terminal,
+        };
+        recorder.warning(about, terminal.reason.event(), terminal.message.clone());
+        let words = terminal.message.clone();
+        if terminal.reason == Reason::InvalidConfiguration {
+            let status = self.edited.object.status.get_or_insert_default();
+            status.ready = Some(false);
+            status.failure_reason = Some(terminal.reason.as_str().to_owned());
+            status.failure_message = Some(words);
+        } else {
+            self.set(service::SCALE_SET.condition.map(|name| fails(name, "Failed", Severity::Error, words)));
+        }
+        self.save().await?;
+        // It is not tried again before something changes, but there may be machines that are on their way.
+        Ok(if busy == Some(true) { Outcome::After(LOOK) } else { Outcome::Idle })
+    }
+
+    async fn delete(mut self) -> Result<Outcome, PatchError> {
+        if !self.edited.object.metadata.finalizers.iter().flatten().any(|known| known == FINALIZER) {
+            return Ok(Outcome::Gone);
+        }
+        self.set([fails("ScaleSetRunning", "ScaleSetDeleting", Severity::Info, "")]);
+        self.save().await?;
+        let gone = async {
+            let surroundings = self.surroundings().await?;
+            let scope = self.context(&surroundings);
+            // The group goes as a whole, and the scale set with it.
+            if self.manager.goes_with_its_group(&surroundings, scope.cluster()).await? {
+                return Ok(());
+            }
+            drop(scope);
+            self.reach(&surroundings, None, &[], None).await.map(|_| ())
+        };
+        if let Err(failure) = gone.await {
+            return self.failed(&failure, None).await;
+        }
+        if self.dismiss().await? > 0 {
+            // The last one that goes is seen.
+            return Ok(Outcome::Idle);
+        }
+        self.edited.object.metadata.finalizers.iter_mut().for_each(|all| all.retain(|it| it != FINALIZER));
+        self.save().await?;
+        self.manager.instances.forget(self.key);
+        Ok(Outcome::Gone)
+    }
+}
+
+pub(crate) fn context<'a>(
+    manager: &'a Manager,
+    key: &'a Key,
+    family: &'a Family,
+    annotations: Option<&BTreeMap<String, String>>,
+    surroundings: &'a Surroundings,
+) -> PoolContext<'a> {
+    let status = family.azure_cluster.status.as_ref();
+    let domains = status.and_then(|status| status.failure_domains.as_ref());
+    PoolContext {
+        manager,
+        surroundings,
+        azure_cluster: &family.azure_cluster,
+        owner: &family.owner,
+        key,
+        zones: domains.into_iter().flat_map(|domains| domains.keys().cloned()).collect(),
+        annotations: annotations.cloned().unwrap_or_default(),
+        owner_annotations: family.owner.metadata.annotations.clone().unwrap_or_default(),
+    }
+}
+
+/// What the scope of a pool is made of.
+pub(crate) struct PoolContext<'a> {
+    manager: &'a Manager,
+    surroundings: &'a Surroundings,
+    azure_cluster: &'a AzureCluster,
+    owner: &'a MachinePool,
+    key: &'a Key,
+    zones: Vec<String>,
+    annotations: BTreeMap<String, String>,
+    owner_annotations: BTreeMap<String, String>,
+}
+
+impl PoolContext<'_> {
+    pub fn cluster(&self) -> Scope<'_> {
+        let name = self.azure_cluster.metadata.name.as_deref().unwrap_or_default();
+        let gates = self.manager.settings.gates.of_admission();
+        self.surroundings.scope(name, &self.azure_cluster.spec, &self.zones, gates)
+    }
+
+    pub fn pool<'s>(&'s self, spec: &'s AzureMachinePoolSpec) -> PoolScope<'s> {
+        let owner = &self.owner.spec;
+        PoolScope {
+            cluster: self.cluster(),
+            name: &self.key.name,
+            spec,
+            annotations: &self.annotations,
+            owner: Owner {
+                version: owner.template.spec.version.as_deref(),
+                replicas: owner.replicas.unwrap_or(1),
+                failure_domains: &owner.failure_domains,
+                annotations: &self.owner_annotations,
+            },
+        }
+    }
+}
+
+struct PoolSubject<'a> {
+    context: PoolContext<'a>,
+    material: Option<&'a Material>,
+    instances: &'a [Instance],
+    /// The version of the set that is older than the list of instances.
+    checked: Option<&'a str>,
+    /// A version that is to be written, and is not.
+    unchecked: Option<String>,
+    /// Whether anything was written, or was on its way already.
+    written: bool,
+    generation: Option<i64>,
+    edited: &'a mut EditedPool,
+}
+
+impl Subject for PoolSubject<'_> {
+    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
+        let scope = self.context.pool(&self.edited.object.spec);
+        let Some(material) = self.material else { return Ok(ends(&scope)) };
+        let size = material.skus.get(&material.size, VIRTUAL_MACHINES).map_err(Failure::Terminal)?;
+        let making = Making {
+            bootstrap: &material.bootstrap,
+            password: &material.password,
+            image: &material.image,
+            size,
+            skus: &material.skus,
+        };
+        let goals = goals(&scope, &making, observed, Some(self.instances)).map_err(|error| match error {
+            GoalError::Terminal(terminal) => Failure::Terminal(terminal),
+            GoalError::NotNow(words) => Failure::Refused(words),
+        })?;
+        let id = scope.scale_set();
+        let writes = goals.iter().any(|goal| goal.id == id && goal.upkeep == Upkeep::Always);
+        // A set that has lost a machine since its instances were listed would be made larger than it is to be.
+        if let (true, Seen::Present(held)) = (writes, observed.see(&id))
+            && let Some(etag) = held["etag"].as_str()
+            && self.checked != Some(etag)
+        {
+            self.unchecked = Some(etag.to_owned());
+            return Err(Failure::Changed);
+        }
+        Ok(goals)
+    }
+
+    async fn tell(&mut self, plan: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
+        let manager = self.context.manager;
+        self.written |=
+            plan.items.iter().any(|(_, state)| matches!(state, State::Now(_) | State::Running(_)));
+        let status = self.edited.object.status.get_or_insert_default();
+        let conditions = status.conditions.get_or_insert_default();
+        condition::set_all(conditions, condition::project(&service::POOL, plan), &manager.now());
+        status.long_running_operation_states = (!operations.is_empty()).then_some(operations);
+        match manager.save_pool(self.edited).await {
+            Ok(()) => Ok(()),
+            Err(error) if error.is_conflict() || error.is_not_found() => Err(Failure::Changed),
+            Err(error) => {
+                Err(Failure::Later { after: manager.settings.timeouts.requeue, words: error.to_string() })
+            }
+        }
+    }
+
+    fn has_changed(&self) -> bool {
+        let manager = self.context.manager;
+        let stores = &manager.stores;
+        let Some(newest) = stores.azure_machine_pools.get(self.context.key) else { return true };
+        let cluster = stores.clusters.get(&key_of(&*self.context.surroundings.cluster));
+        let annotations = newest.metadata.annotations.as_ref();
+        let owner = stores.machine_pools.get(&key_of(self.context.owner));
+        newest.metadata.generation > self.generation.max(self.edited.object.metadata.generation)
+            || newest.metadata.deletion_timestamp.is_some() != self.material.is_none()
+            || (self.material.is_some() && owner.is_none_or(|owner| owner.spec != self.context.owner.spec))
+            || cluster.is_none_or(|cluster| core::is_paused(&cluster, annotations))
+    }
+}

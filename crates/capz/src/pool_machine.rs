@@ -1,0 +1,301 @@
+//! The controller of AzureMachinePoolMachines: each stands for an instance of a scale set. What the instance is, its pool has
+//! seen; what its node is, the Machine says that owns it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use capz_api::azure_machine_pool::{AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus};
+use capz_api::{Future, ObjectReference};
+use capz_planner::condition::{self, Severity, fails, holds};
+use capz_planner::pool::{Node, instance_end, is_instance_of};
+use capz_planner::{Goal, Observed, Plan, Seen};
+use controllers::Reference;
+use tokio::time::Instant;
+
+use crate::cluster::Surroundings;
+use crate::core;
+use crate::instances::is_within;
+use crate::kinds::{self, API_VERSION, AzureMachinePool};
+use crate::patch::{Edited, PatchError};
+use crate::pool::{self, Family, MACHINE_KIND};
+use crate::reach::{Failure, Reach, Subject};
+use crate::shared::Manager;
+use crate::store::Key;
+use crate::work::Outcome;
+
+/// The finalizer by which an AzureMachinePoolMachine waits for its instance to go.
+pub(crate) const FINALIZER: &str = "azuremachinepoolmachine.infrastructure.cluster.x-k8s.io";
+const RUNNING: &str = "VMRunning";
+/// The wait before it is looked again whether all objects have been shown since the start.
+const START: Duration = Duration::from_secs(1);
+
+type EditedPoolMachine = Edited<AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus>;
+
+impl Manager {
+    /// Says in an AzureMachinePoolMachine what its instance is; or deletes the instance, once its node has been drained.
+    pub(crate) async fn reconcile_pool_machine(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
+        if !self.knows_pools() {
+            return Outcome::After(START);
+        }
+        let Some(object) = self.stores.azure_machine_pool_machines.get(key) else { return Outcome::Gone };
+        let edited = match Edited::of(&self.client, MACHINE_KIND, &object) {
+            Ok(edited) => edited,
+            Err(error) => return self.lost(key, &error),
+        };
+        let work = PoolMachineWork { manager: &self, key, edited, not_before };
+        match work.run().await {
+            Ok(outcome) => outcome,
+            Err(error) => self.lost(key, &error),
+        }
+    }
+}
+
+/// One loop over one AzureMachinePoolMachine.
+struct PoolMachineWork<'a> {
+    manager: &'a Manager,
+    key: &'a Key,
+    edited: EditedPoolMachine,
+    not_before: Instant,
+}
+
+impl PoolMachineWork<'_> {
+    async fn run(mut self) -> Result<Outcome, PatchError> {
+        let metadata = &self.edited.object.metadata;
+        let deleting = metadata.deletion_timestamp.is_some();
+        let stores = &self.manager.stores;
+        let name = kinds::owner(metadata.owner_references.as_deref(), pool::KIND);
+        let pool = name.map(|name| self.key.beside(name));
+        let Some((pool_key, pool)) =
+            pool.and_then(|key| Some((key.clone(), stores.azure_machine_pools.get(&key)?)))
+        else {
+            // Its pool is gone, and the scale set with it.
+            return self.let_go(None).await;
+        };
+        let cluster =
+            core::cluster_name(metadata).and_then(|name| stores.clusters.get(&self.key.beside(name)));
+        if cluster.is_some_and(|cluster| core::is_paused(&cluster, metadata.annotations.as_ref())) {
+            return Ok(Outcome::Idle);
+        }
+        if deleting {
+            return self.delete(&pool_key, &pool).await;
+        }
+        let failed = pool.status.as_ref().is_some_and(|status| status.failure_reason.is_some());
+        if failed || pool.metadata.deletion_timestamp.is_some() {
+            return Ok(Outcome::Idle);
+        }
+        self.say(&pool_key).await
+    }
+
+    /// Says what the instance and its node are.
+    async fn say(&mut self, pool: &Key) -> Result<Outcome, PatchError> {
+        let manager = self.manager;
+        let id = self.edited.object.spec.provider_id.clone().unwrap_or_default();
+        // Its pool says so when it has looked.
+        let Some(view) = manager.instances.of(pool) else { return Ok(Outcome::Idle) };
+        let Some(seen) = view.see(&id) else { return Ok(Outcome::Idle) };
+        let machine = manager.machine_of(&self.edited.object);
+        let marked = machine.as_ref().is_some_and(|machine| {
+            machine.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(core::DELETE_FIRST))
+        });
+        if marked {
+            let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
+            annotations.insert(core::DELETE_FIRST.to_owned(), "true".to_owned());
+        }
+        let node =
+            machine.as_ref().and_then(|machine| machine.status.as_ref()).map(core::MachineStatus::node);
+        let node = node.unwrap_or_default();
+        let status = self.edited.object.status.get_or_insert_default();
+        let before = status.clone();
+        let version =
+            machine.as_ref().and_then(|machine| machine.status.as_ref()?.node_info.kubelet_version.clone());
+        tell(status, seen, &node, version);
+        let now = manager.now();
+        let conditions = status.conditions.get_or_insert_default();
+        let running = match seen.state.as_str() {
+            "Succeeded" => holds(RUNNING),
+            "Failed" => fails(RUNNING, "VMProvisionFailed", Severity::Error, ""),
+            state => fails(RUNNING, state, Severity::Info, ""),
+        };
+        let told = [Some(running), seen.bootstrapping.clone(), Some(node.condition(&seen.state))];
+        condition::set_all(conditions, told.into_iter().flatten(), &now);
+        let counts = |status: &AzureMachinePoolMachineStatus| {
+            let node = status.node_ref.as_ref().and_then(|node| node.name.clone());
+            (status.ready, node, status.version.clone())
+        };
+        let news = counts(&before) != counts(status);
+        let failed = seen.state == "Failed" && before.provisioning_state.as_deref() != Some("Failed");
+        let deleted = seen.state == "Deleting";
+        if self.edited.save().await? {
+            manager.stores.azure_machine_pool_machines.put(self.edited.object.clone());
+        }
+        if failed {
+            let about = Reference::of(API_VERSION, MACHINE_KIND, &self.edited.object.metadata);
+            manager.recorder.warning(
+                about,
+                "FailedVMState",
+                "the provisioning state of the instance is Failed: it is replaced",
+            );
+        }
+        if news {
+            manager.pools.wake(pool.clone());
+        }
+        // Somebody deletes the instance: its node is drained as far as there is time.
+        if let Some(machine) =
+            machine.filter(|machine| deleted && machine.metadata.deletion_timestamp.is_none())
+        {
+            manager.delete_machine(&machine).await?;
+        }
+        Ok(Outcome::Idle)
+    }
+
+    async fn delete(mut self, pool_key: &Key, pool: &AzureMachinePool) -> Result<Outcome, PatchError> {
+        if !self.edited.object.metadata.finalizers.iter().flatten().any(|known| known == FINALIZER) {
+            return Ok(Outcome::Gone);
+        }
+        // The scale set goes, and all its instances with it.
+        if pool.metadata.deletion_timestamp.is_some() {
+            return self.let_go(Some(pool_key)).await;
+        }
+        // Whoever deletes the object alone wants the machine gone, and not what runs on it: its Machine goes first, so that
+        // the node is drained.
+        if let Some(machine) = self.manager.machine_of(&self.edited.object) {
+            if machine.metadata.deletion_timestamp.is_none() {
+                self.manager.delete_machine(&machine).await?;
+                return Ok(Outcome::Idle);
+            }
+            if !core::is_drained(&machine) {
+                return Ok(Outcome::Idle);
+            }
+        }
+        let Some(family) = self.manager.pool_family(pool_key, pool) else { return Ok(Outcome::Idle) };
+        match self.end(&family, pool_key, pool).await {
+            Ok(()) => self.let_go(Some(pool_key)).await,
+            Err(Failure::Later { after, words }) => {
+                tracing::info!(machine = %self.key, %words, "to be tried again");
+                Ok(Outcome::After(after))
+            }
+            Err(Failure::Changed) => Ok(Outcome::After(Duration::ZERO)),
+            Err(failure) => {
+                let about = Reference::of(API_VERSION, MACHINE_KIND, &self.edited.object.metadata);
+                self.manager.recorder.warning(about, "ReconcileError", failure.to_string());
+                Ok(Outcome::Retry)
+            }
+        }
+    }
+
+    /// Works until the instance is gone.
+    async fn end(&mut self, family: &Family, pool_key: &Key, pool: &AzureMachinePool) -> Result<(), Failure> {
+        let manager = self.manager;
+        let surroundings = manager
+            .surroundings(&family.azure_cluster, Arc::clone(&family.cluster))
+            .await
+            .map_err(|error| Failure::Refused(error.to_string()))?;
+        let annotations = pool.metadata.annotations.as_ref();
+        let context = pool::context(manager, pool_key, family, annotations, &surroundings);
+        if manager.goes_with_its_group(&surroundings, context.cluster()).await? {
+            return Ok(());
+        }
+        let scope = context.pool(&pool.spec);
+        let id = self.edited.object.spec.provider_id.clone().unwrap_or_default();
+        let (scale_set, flexible) = (scope.scale_set(), scope.is_flexible());
+        let goal = instance_end(&id).filter(|_| flexible || is_within(&id, &scale_set));
+        let Some(goal) = goal else {
+            return Err(Failure::Refused(format!(
+                "{id} is no instance of the scale set {scale_set}: it is left alone"
+            )));
+        };
+        let status = self.edited.object.status.get_or_insert_default();
+        let kept: Vec<Future> = status.long_running_operation_states.clone().unwrap_or_default();
+        let cluster = surroundings.cluster.metadata.name.clone().unwrap_or_default();
+        let reach = Reach {
+            client: &surroundings.access.client,
+            tenant: &surroundings.access.tenant,
+            reads: &manager.reads,
+            cluster: &cluster,
+            not_before: self.not_before,
+            requeue: manager.settings.timeouts.requeue,
+        };
+        let scale_set = flexible.then_some(scale_set);
+        let mut subject =
+            EndSubject { manager, surroundings: &surroundings, goal, scale_set, edited: &mut self.edited };
+        reach.run(&mut subject, &kept).await.map(|_| ())
+    }
+
+    /// Lets the object go: its instance is gone, or goes with its scale set.
+    async fn let_go(mut self, pool: Option<&Key>) -> Result<Outcome, PatchError> {
+        self.edited.object.metadata.finalizers.iter_mut().for_each(|all| all.retain(|it| it != FINALIZER));
+        let deleting = self.edited.object.metadata.deletion_timestamp.is_some();
+        self.edited.save().await?;
+        if let Some(pool) = pool {
+            self.manager.pools.wake(pool.clone());
+        }
+        Ok(if deleting { Outcome::Gone } else { Outcome::Idle })
+    }
+}
+
+/// Writes what was seen into the status.
+fn tell(
+    status: &mut AzureMachinePoolMachineStatus,
+    seen: &crate::instances::Seen,
+    node: &Node<'_>,
+    version: Option<String>,
+) {
+    status.provisioning_state = Some(seen.state.clone());
+    status.latest_model_applied = Some(seen.latest);
+    status.instance_name = Some(seen.computer_name.clone()).filter(|name| !name.is_empty());
+    status.ready = Some(node.object_is_ready(&seen.state));
+    status.node_ref = node.name.map(|name| ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Node".to_owned()),
+        name: Some(name.to_owned()),
+        ..ObjectReference::default()
+    });
+    if version.is_some() {
+        status.version = version;
+    }
+}
+
+struct EndSubject<'a> {
+    manager: &'a Manager,
+    surroundings: &'a Surroundings,
+    goal: Goal,
+    /// The scale set that the machine must be of, where its id does not tell.
+    scale_set: Option<azure_types::ResourceId>,
+    edited: &'a mut EditedPoolMachine,
+}
+
+impl Subject for EndSubject<'_> {
+    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
+        if let (Some(scale_set), Seen::Present(held)) = (&self.scale_set, observed.see(&self.goal.id))
+            && !is_instance_of(held, scale_set)
+        {
+            let id = &self.goal.id;
+            return Err(Failure::Refused(format!(
+                "{id} is no machine of the scale set {scale_set}: it is left alone"
+            )));
+        }
+        Ok(vec![self.goal.clone()])
+    }
+
+    async fn tell(&mut self, _: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
+        let status = self.edited.object.status.get_or_insert_default();
+        status.long_running_operation_states = (!operations.is_empty()).then_some(operations);
+        let now = self.manager.now();
+        let deleting = fails(RUNNING, "Deleting", Severity::Info, "");
+        condition::set_all(status.conditions.get_or_insert_default(), [deleting], &now);
+        match self.edited.save().await {
+            Ok(_) => Ok(()),
+            Err(error) if error.is_conflict() || error.is_not_found() => Err(Failure::Changed),
+            Err(error) => Err(Failure::Later {
+                after: self.manager.settings.timeouts.requeue,
+                words: error.to_string(),
+            }),
+        }
+    }
+
+    fn has_changed(&self) -> bool {
+        let cluster = self.manager.stores.clusters.get(&crate::store::key_of(&*self.surroundings.cluster));
+        cluster
+            .is_none_or(|cluster| core::is_paused(&cluster, self.edited.object.metadata.annotations.as_ref()))
+    }
+}

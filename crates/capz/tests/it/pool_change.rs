@@ -1,0 +1,183 @@
+//! What becomes of pools when somebody changes something beside them: instances that go, an autoscaler, pauses, answers that do
+//! not come.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use azure_simulator::{Fault, FaultAction};
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::pool_world::{Core, INSTANCE, INSTANCES, POOL, ask, change, is_settled, version};
+use crate::world::World;
+
+const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
+
+fn set(world: &World) -> ResourceId {
+    world.group("my-cluster").resource("Microsoft.Compute", "virtualMachineScaleSets", "my-pool")
+}
+
+fn capacity(world: &World) -> u64 {
+    world.azure.document(&set(world)).unwrap()["sku"]["capacity"].as_u64().unwrap()
+}
+
+async fn settles(world: &World, core: &RefCell<Core>, replicas: usize) {
+    world
+        .until(&format!("{replicas} machines"), |world| {
+            core.borrow_mut().look(world);
+            is_settled(world, replicas)
+        })
+        .await;
+}
+
+/// Lets time go by.
+async fn idle(world: &World, core: &RefCell<Core>, seconds: u64) {
+    for _ in 0..seconds {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        core.borrow_mut().look(world);
+    }
+}
+
+async fn running(replicas: u64, spec: Value) -> (World, RefCell<Core>) {
+    let mut world = World::new();
+    let core = Core::new(1, 0);
+    ask(&world, replicas, spec);
+    world.start();
+    settles(&world, &core, usize::try_from(replicas).unwrap()).await;
+    (world, core)
+}
+
+/// CAPZ-152: whoever deletes an instance in Azure gets its Machine deleted, and the pool is made whole again.
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_goes_takes_its_machine_along() {
+    let (world, core) = running(3, json!({})).await;
+    world.azure.remove_instance(&set(&world), "1").unwrap();
+    world
+        .until("its Machine goes", |world| {
+            core.borrow_mut().look(world);
+            world.get("Machine", "my-pool-1").is_none()
+        })
+        .await;
+    settles(&world, &core, 3).await;
+    assert!(world.get(INSTANCE, "my-pool-1").is_none());
+}
+
+/// CAPZ-149: where somebody else says how many machines there are, that number is copied, and nothing grows or shrinks.
+#[tokio::test(start_paused = true)]
+async fn replicas_that_somebody_else_counts_are_copied() {
+    let (world, core) = running(2, json!({})).await;
+    let annotations = json!({ "cluster.x-k8s.io/replicas-managed-by": "autoscaler" });
+    world.merge("MachinePool", "my-pool", json!({ "metadata": { "annotations": annotations } }));
+    idle(&world, &core, 60).await;
+    world.azure.scale(&set(&world), 5).unwrap();
+    world
+        .until("copied", |world| {
+            core.borrow_mut().look(world);
+            world.get("MachinePool", "my-pool").unwrap()["spec"]["replicas"] == 5
+        })
+        .await;
+    change(&world, json!({ "replicas": 1 }));
+    world
+        .until("copied again", |world| {
+            core.borrow_mut().look(world);
+            world.get("MachinePool", "my-pool").unwrap()["spec"]["replicas"] == 5
+        })
+        .await;
+    change(&world, version("v1.34.0"));
+    idle(&world, &core, 600).await;
+    assert_eq!(capacity(&world), 5);
+    assert_eq!(world.azure.documents_of_type(INSTANCES).len(), world.kubernetes.list(INSTANCE).len());
+}
+
+/// What cannot be listed decides nothing: neither does a pool shrink, nor is a machine taken for gone.
+#[tokio::test(start_paused = true)]
+async fn instances_that_nobody_knows_decide_nothing() {
+    let (world, core) = running(3, json!({})).await;
+    let silent = FaultAction::Fail { status: 503, code: "ServiceUnavailable".into(), message: String::new() };
+    world.azure.inject(Fault::new(silent).on_method("GET").on_type(INSTANCES).times(1_000_000));
+    change(&world, json!({ "replicas": 1 }));
+    idle(&world, &core, 600).await;
+    assert!(core.borrow().gone.is_empty());
+    assert_eq!(capacity(&world), 3);
+    world.azure.clear_faults();
+    settles(&world, &core, 1).await;
+}
+
+/// CAPZ-150: a pool that is not complete says so; one that rests costs two reads a loop, and no write.
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_rests_costs_two_reads() {
+    let (world, core) = running(3, json!({})).await;
+    idle(&world, &core, 60).await;
+    let sequence = world.sequence();
+    world.merge(POOL, "my-pool", json!({ "metadata": { "annotations": { "look": "again" } } }));
+    idle(&world, &core, 30).await;
+    assert_eq!(world.requests_after(sequence), (2, 0));
+    crate::pool_world::set_ready(&world, "my-pool-0", false);
+    world
+        .until("told", |world| {
+            world.condition(POOL, "my-pool", "ScaleSetDesiredReplicas")
+                == Some(("False".into(), "ScaleSetScalingUp".into()))
+        })
+        .await;
+    let pool = world.get(POOL, "my-pool").unwrap();
+    assert_eq!(
+        (&pool["status"]["provisioningState"], &pool["status"]["ready"]),
+        (&json!("Updating"), &json!(true))
+    );
+}
+
+/// A pool that is paused is left alone, and may be moved; afterwards it goes on.
+#[tokio::test(start_paused = true)]
+async fn a_paused_pool_is_left_alone() {
+    let (world, core) = running(2, json!({})).await;
+    let blocked =
+        |world: &World| !world.get(POOL, "my-pool").unwrap()["metadata"]["annotations"][BLOCK_MOVE].is_null();
+    assert!(blocked(&world));
+    world.merge("Cluster", "my-cluster", json!({ "spec": { "paused": true } }));
+    world.until("it may be moved", |world| !blocked(world)).await;
+    let sequence = world.sequence();
+    change(&world, json!({ "replicas": 4 }));
+    idle(&world, &core, 120).await;
+    assert_eq!(world.requests_after(sequence).1, 0);
+    world.merge("Cluster", "my-cluster", json!({ "spec": { "paused": false } }));
+    settles(&world, &core, 4).await;
+    assert!(blocked(&world));
+}
+
+/// A size that nobody knows is told, and not tried again.
+#[tokio::test(start_paused = true)]
+async fn an_unknown_size_is_told() {
+    let (mut world, core) = (World::new(), Core::new(1, 0));
+    let template = json!({ "vmSize": "Standard_Unknown", "osDisk": { "osType": "Linux", "diskSizeGB": 30 } });
+    ask(&world, 1, json!({ "template": template }));
+    world.start();
+    world
+        .until("told", |world| {
+            core.borrow_mut().look(world);
+            world.get(POOL, "my-pool").unwrap()["status"]["failureReason"] == "InvalidConfiguration"
+        })
+        .await;
+    world.until("event", |world| world.events(POOL, "my-pool").contains(&"SKUNotFound".to_owned())).await;
+    assert!(world.azure.document(&set(&world)).is_none());
+}
+
+/// A scale set that has failed stays; the instance that failed is replaced.
+#[tokio::test(start_paused = true)]
+async fn a_failed_set_stays_and_its_failed_instance_goes() {
+    let mut world = World::new();
+    let (core, boots) = (Core::new(1, 0), crate::pool_world::boots(&world, 1));
+    ask(&world, 2, json!({}));
+    *boots.failing.lock() = 100;
+    world.start();
+    world
+        .until("told", |world| {
+            core.borrow_mut().look(world);
+            world.events(POOL, "my-pool").contains(&"UnexpectedVMFailure".to_owned())
+        })
+        .await;
+    let unique = |world: &World| world.azure.document(&set(world)).unwrap()["properties"]["uniqueId"].clone();
+    let before = unique(&world);
+    *boots.failing.lock() = 0;
+    settles(&world, &core, 2).await;
+    assert_eq!(unique(&world), before);
+}

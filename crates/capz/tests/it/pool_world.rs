@@ -1,0 +1,245 @@
+//! A pool in a world where the test itself plays what of Cluster API's core a pool needs: it makes a Machine for each
+//! AzureMachinePoolMachine, finds its node, and, when a Machine goes, drains the node and lets the infrastructure go.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use azure_simulator::{Guest, GuestReport, GuestStart};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::world::{NAMESPACE, World};
+
+pub const POOL: &str = "AzureMachinePool";
+pub const INSTANCE: &str = "AzureMachinePoolMachine";
+pub const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
+const FINALIZER: &str = "machine.cluster.x-k8s.io";
+
+/// Numbers that are drawn (xorshift64*).
+pub struct Draw(u64);
+
+impl Draw {
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        (self.next() >> 33) % bound
+    }
+
+    /// Whether something happens that happens so many times in a hundred.
+    pub fn in_hundred(&mut self, times: u64) -> bool {
+        self.below(100) < times
+    }
+}
+
+/// What runs on the machines of a pool: it takes some time, and some do not come up.
+pub struct Boots {
+    pub draw: Mutex<Draw>,
+    /// How many in a hundred fail.
+    pub failing: Mutex<u64>,
+    /// Those that failed.
+    pub failed: Mutex<BTreeSet<String>>,
+}
+
+impl Guest for Boots {
+    fn start(&self, start: GuestStart) -> BoxFuture<'static, GuestReport> {
+        let mut draw = self.draw.lock();
+        let (seconds, fails) = (10 + draw.below(60), draw.in_hundred(*self.failing.lock()));
+        if fails {
+            self.failed.lock().insert(start.machine.to_string());
+        }
+        async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            if fails { GuestReport::failed("the disk is broken") } else { GuestReport::default() }
+        }
+        .boxed()
+    }
+}
+
+/// The part of Cluster API's core.
+pub struct Core {
+    draw: Draw,
+    /// How many looks it takes until a node is found, and until it is drained.
+    waits: BTreeMap<String, u64>,
+    /// Machines that were seen to go.
+    pub gone: BTreeSet<String>,
+    /// How many nodes must be ready besides one that is ready and goes.
+    pub allowed: usize,
+    /// Longest waits, in looks; none where everything happens at once.
+    slowness: u64,
+}
+
+impl Core {
+    pub fn new(seed: u64, slowness: u64) -> RefCell<Self> {
+        let draw = Draw::new(seed);
+        let none = BTreeMap::new();
+        RefCell::new(Self { draw, waits: none, gone: BTreeSet::new(), allowed: 0, slowness })
+    }
+
+    /// Whether it is time for something that takes a while.
+    fn has_come(&mut self, what: String) -> bool {
+        let longest = self.slowness + 1;
+        let draw = &mut self.draw;
+        let wait = self.waits.entry(what).or_insert_with(|| draw.below(longest));
+        *wait = wait.saturating_sub(1);
+        *wait == 0
+    }
+
+    /// One look at everything.
+    pub fn look(&mut self, world: &World) {
+        let is_ready =
+            world.get("AzureCluster", "my-cluster").is_some_and(|it| it["status"]["ready"] == true);
+        if is_ready && world.get("Cluster", "my-cluster").unwrap()["status"].is_null() {
+            world.provisioned("my-cluster");
+        }
+        for object in world.kubernetes.list(INSTANCE) {
+            let name = object["metadata"]["name"].as_str().unwrap();
+            if object["metadata"]["deletionTimestamp"].is_null() && world.get("Machine", name).is_none() {
+                adopt(world, object.value(), name);
+            }
+        }
+        let machines: Vec<Value> =
+            world.kubernetes.list("Machine").iter().map(|it| it.value().clone()).collect();
+        for machine in &machines {
+            let name = machine["metadata"]["name"].as_str().unwrap();
+            if machine["metadata"]["deletionTimestamp"].is_null() {
+                self.find_node(world, machine, name);
+            } else {
+                self.let_go(world, &machines, machine, name);
+            }
+        }
+    }
+
+    fn find_node(&mut self, world: &World, machine: &Value, name: &str) {
+        let provisioned = world.get(INSTANCE, name).is_some_and(|it| it["status"]["ready"] == true);
+        if machine["status"]["nodeRef"].is_null() && provisioned && self.has_come(format!("{name} joins")) {
+            set_ready(world, name, true);
+        }
+    }
+
+    fn let_go(&mut self, world: &World, machines: &[Value], machine: &Value, name: &str) {
+        if self.gone.insert(name.to_owned()) && is_ready(machine) {
+            let others = machines
+                .iter()
+                .filter(|it| it["metadata"]["deletionTimestamp"].is_null() && is_ready(it))
+                .count();
+            assert!(others >= self.allowed, "{name} goes, and {others} are left of {}", self.allowed);
+        }
+        match world.get(INSTANCE, name) {
+            None => world.merge("Machine", name, json!({ "metadata": { "finalizers": null } })),
+            Some(object) => {
+                if self.has_come(format!("{name} is drained")) {
+                    let said = json!([{ "type": "Deleting", "status": "True", "reason": "WaitingForInfrastructureDeletion" }]);
+                    let status = json!({ "status": { "conditions": said } });
+                    world.kubernetes.merge_status("Machine", NAMESPACE, name, &status).unwrap();
+                    if object["metadata"]["deletionTimestamp"].is_null() {
+                        world.delete(INSTANCE, name);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether the node of a Machine is ready.
+pub fn is_ready(machine: &Value) -> bool {
+    machine["status"]["conditions"]
+        .as_array()
+        .is_some_and(|all| all.iter().any(|it| it["type"] == "NodeReady" && it["status"] == "True"))
+}
+
+pub fn set_ready(world: &World, name: &str, ready: bool) {
+    let status = if ready { "True" } else { "False" };
+    let status = json!({ "status": { "nodeRef": { "name": name },
+        "conditions": [{ "type": "NodeReady", "status": status, "reason": "NodeReady" }] } });
+    world.kubernetes.merge_status("Machine", NAMESPACE, name, &status).unwrap();
+}
+
+/// Makes a Machine that owns an instance's object.
+fn adopt(world: &World, object: &Value, name: &str) {
+    let machine = world.create(json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+        "metadata": { "name": name, "namespace": NAMESPACE, "finalizers": [FINALIZER],
+            "labels": { "cluster.x-k8s.io/cluster-name": "my-cluster" } },
+        "spec": { "clusterName": "my-cluster", "bootstrap": { "dataSecretName": "" },
+            "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": INSTANCE, "name": name } },
+    }));
+    let mut owners = object["metadata"]["ownerReferences"].as_array().unwrap().clone();
+    owners.push(
+        json!({ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": name, "controller": true,
+        "uid": machine["metadata"]["uid"] }),
+    );
+    world.merge(INSTANCE, name, json!({ "metadata": { "ownerReferences": owners } }));
+}
+
+/// A cluster with a network, its MachinePool and AzureMachinePool, as they are after admission and the core's first look.
+pub fn ask(world: &World, replicas: u64, spec: Value) {
+    world.cluster("my-cluster", json!({}));
+    world.put_secret("my-pool-data", &[("value", "#cloud-config")]);
+    let pool = world.create(json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool",
+        "metadata": { "name": "my-pool", "namespace": NAMESPACE },
+        "spec": { "clusterName": "my-cluster", "replicas": replicas, "template": { "spec": {
+            "clusterName": "my-cluster", "version": "v1.33.0", "bootstrap": { "dataSecretName": "my-pool-data" },
+            "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": POOL, "name": "my-pool" } } } },
+    }));
+    let mut object = json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": POOL,
+        "metadata": { "name": "my-pool", "namespace": NAMESPACE,
+            "labels": { "cluster.x-k8s.io/cluster-name": "my-cluster" },
+            "ownerReferences": [{ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool", "name": "my-pool",
+                "uid": pool["metadata"]["uid"] }] },
+        "spec": { "location": "eastus", "template": {
+            "vmSize": "Standard_D2s_v3", "osDisk": { "osType": "Linux", "diskSizeGB": 30 } } },
+    });
+    object["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+    world.admit(POOL, object);
+}
+
+/// Changes the MachinePool.
+pub fn change(world: &World, patch: Value) {
+    world.merge("MachinePool", "my-pool", json!({ "spec": patch }));
+}
+
+pub fn version(version: &str) -> Value {
+    json!({ "template": { "spec": { "version": version } } })
+}
+
+/// Whether the pool has so many machines, all ready and as declared, and nothing is under way.
+pub fn is_settled(world: &World, replicas: usize) -> bool {
+    let Some(pool) = world.get(POOL, "my-pool") else { return false };
+    let (objects, machines) = (world.kubernetes.list(INSTANCE), world.kubernetes.list("Machine"));
+    pool["status"]["replicas"] == replicas
+        && pool["status"]["provisioningState"] == "Succeeded"
+        && pool["status"]["longRunningOperationStates"].is_null()
+        && objects.len() == replicas
+        && machines.len() == replicas
+        && world.azure.documents_of_type(INSTANCES).len() == replicas
+        && objects
+            .iter()
+            .all(|it| it["status"]["latestModelApplied"] == true && it["status"]["ready"] == true)
+        && machines.iter().all(|it| is_ready(it.value()))
+}
+
+/// A guest on all machines of the world.
+pub fn boots(world: &World, seed: u64) -> Arc<Boots> {
+    let boots = Arc::new(Boots {
+        draw: Mutex::new(Draw::new(seed ^ 0x5eed)),
+        failing: Mutex::new(0),
+        failed: Mutex::default(),
+    });
+    world.azure.set_guest(Arc::clone(&boots) as Arc<dyn Guest>);
+    boots
+}
