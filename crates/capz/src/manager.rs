@@ -164,7 +164,7 @@ impl Manager {
                 async move {
                     let settings = &manager.settings;
                     if let Some(rest) = work.rests(&key, settings.debouncing) {
-                        return work.ended(&key, Outcome::After(rest), settings.sync_period);
+                        return work.put_off(rest);
                     }
                     let not_before = work.not_before(&key);
                     let loops = reconcile(Arc::clone(&manager), key.clone(), not_before);

@@ -73,8 +73,18 @@ impl Work {
         None
     }
 
-    /// Takes note of how work ended, and says when the object is looked at again.
+    /// Puts an object off that still rests.
+    pub fn put_off(&self, rest: Duration) -> Next {
+        self.observer.reconciled(self.name, Reconciled::RequeueAfter);
+        Next::After(rest)
+    }
+
+    /// Takes note of how work ended, and says when the object is looked at again. Work that has not come to its end may have
+    /// written: what was read before does not show it.
     pub fn ended(&self, key: &Key, outcome: Outcome, sync_period: Duration) -> Next {
+        if matches!(outcome, Outcome::After(_) | Outcome::Retry) {
+            self.woken.lock().insert(key.clone(), Instant::now());
+        }
         let (next, result) = match outcome {
             Outcome::Rest => {
                 self.rested.lock().insert(key.clone(), Instant::now());
