@@ -16,6 +16,7 @@ mod disruption;
 mod endpoint_slices;
 mod job;
 mod kubelet;
+pub mod members;
 mod node_monitor;
 mod objects;
 mod pace;

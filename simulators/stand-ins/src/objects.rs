@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+pub(crate) use crate::members::{list, number, seconds, text, time};
+
 /// The kinds that controllers look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -303,27 +305,6 @@ pub(crate) fn hash(value: &Value) -> String {
 
 pub(crate) fn fnv(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
-
-pub(crate) fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-pub(crate) fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
-pub(crate) fn number(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_default()
-}
-
-pub(crate) fn time(value: &Value) -> Option<Timestamp> {
-    value.as_str()?.parse().ok()
-}
-
-/// A time as objects carry it: whole seconds.
-pub(crate) fn seconds(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 fn is_nothing(value: &Value) -> bool {
