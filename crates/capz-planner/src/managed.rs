@@ -48,7 +48,10 @@ impl ManagedCluster {
         };
         let balancer = LoadBalancer {
             name: Some(BALANCER.to_owned()),
-            backend_pool: Some(BackendPool { name: Some(OUTBOUND_POOL.to_owned()), ..BackendPool::default() }),
+            backend_pool: Some(BackendPool {
+                name: Some(OUTBOUND_POOL.to_owned()),
+                ..BackendPool::default()
+            }),
             ..LoadBalancer::default()
         };
         AzureClusterSpec {
