@@ -445,3 +445,35 @@ fn the_bench_tells_what_a_program_said_that_ended_by_itself() {
     assert!(said.contains("ours, start: ours ended by itself with exit status: 2"), "{said}");
     assert!(said.contains("unexpected argument '--cloud-config"), "{said}");
 }
+
+/// What `capz-controller-manager` would make of a cluster, without Azure and without a management cluster.
+#[test]
+fn clusters_are_planned_from_files_alone() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/clusters");
+    let output = cerulean().args(["plan", "-f", folder]).output().unwrap();
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for words in [
+        "AzureCluster default/harbour\n   1. + resource group harbour\n",
+        "+ subnet harbour-vnet/workers: 10.1.0.0/16\n",
+        "AzureMachine default/harbour-control-plane-aaaac (once the one before has joined; of KubeadmControlPlane \
+         harbour-control-plane, its name is an example)\n",
+        "+ virtual machine harbour-workers-2-aaaaa: Standard_D2s_v3; zone 2\n",
+        "Azure is taken to be empty",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(!said.contains(" ! "), "{said}");
+    let json = cerulean().args(["plan", "-o", "json", "-f", folder]).output().unwrap();
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["summary"]["create"], json["steps"].as_array().unwrap().len());
+
+    let refused = cerulean().args(["plan", "-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut refused = refused.unwrap();
+    let cluster = std::fs::read_to_string(format!("{folder}/cluster.yaml")).unwrap();
+    let cluster = cluster.replace("10.0.0.0/8", "10.0.0.0/99");
+    refused.stdin.take().unwrap().write_all(cluster.as_bytes()).unwrap();
+    let refused = refused.wait_with_output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused).contains("AzureCluster default/harbour is refused"), "{}", text(&refused));
+}

@@ -1,5 +1,6 @@
-//! `cerulean plan`: what the controller manager would write to Azure.
+//! `cerulean plan`: what the controller manager would write to Azure, and what would be made of a cluster.
 
+mod clusters;
 mod example_ports;
 mod merge;
 mod preview;
@@ -7,6 +8,7 @@ mod preview;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use cloud_controller_manager::flags::Ranges;
 use cloud_controller_manager::surroundings::Surroundings;
 use cloud_controller_manager::{azure, pod_routes, run as manager, settings};
@@ -22,20 +24,22 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::kubernetes::{Cluster, ClusterArguments};
-use crate::manifests::ManifestArguments;
+use crate::manifests::{Manifest, ManifestArguments};
 use crate::screen::Screen;
 use crate::{TWO_THREADS, runtime};
 
 /// What to plan.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit codes: 0 nothing to change, 2 something to change, 1 an error, a refused Service or a route \
-                  that cannot be written."
+    after_help = "Manifests with an AzureCluster are planned as capz-controller-manager would carry them out, all others as \
+                  azure-cloud-controller-manager would.\n\nExit codes: 0 nothing to change, 2 something to change, 1 an \
+                  error, a refused object or a route that cannot be written."
 )]
 pub struct Arguments {
-    /// The cloud configuration (azure.json).
+    /// The cloud configuration (azure.json). For clusters it only says how Azure is read; without it Azure is taken to be
+    /// empty.
     #[arg(long, value_name = "FILE")]
-    cloud_config: String,
+    cloud_config: Option<String>,
     #[command(flatten)]
     cluster: ClusterArguments,
     /// The cluster's name, as the controller manager has it.
@@ -84,7 +88,12 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .with_target(false)
         .without_time();
     tracing_subscriber::registry().with(logs::of_libraries()).with(lines).init();
-    let plan = runtime(TWO_THREADS)?.block_on(plan(screen, arguments))?;
+    let manifests = arguments.manifests.load(screen)?;
+    let runtime = runtime(TWO_THREADS)?;
+    if clusters::has_clusters(&manifests) {
+        return runtime.block_on(plan_clusters(screen, arguments, &manifests));
+    }
+    let plan = runtime.block_on(plan(screen, arguments, &manifests))?;
     match arguments.output {
         Output::Text => screen.text(&plan),
         Output::Json => {
@@ -106,14 +115,50 @@ fn exit_code(plan: &ClusterPlan) -> ExitCode {
     }
 }
 
-async fn plan(screen: Screen, arguments: &Arguments) -> anyhow::Result<ClusterPlan> {
+/// Plans what `capz-controller-manager` would do, and prints it.
+async fn plan_clusters(
+    screen: Screen,
+    arguments: &Arguments,
+    manifests: &[Manifest],
+) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings::of_this_process();
-    let manifests = arguments.manifests.load(screen)?;
-    let config = settings::read(&arguments.cloud_config, &surroundings)?;
+    let mut subscription = surroundings.variable("AZURE_SUBSCRIPTION_ID");
+    let source = match &arguments.cloud_config {
+        None => clusters::Source::Empty,
+        Some(file) => {
+            let config = settings::read(file, &surroundings)?;
+            subscription = Some(config.subscription_id.clone());
+            let observer = Arc::new(|_: &arm::CallRecord<'_>| {});
+            clusters::Source::Real(azure::connect(&config, &surroundings, observer).await?)
+        }
+    };
+    let namespace = arguments.namespace.as_deref().unwrap_or("default");
+    let plan = clusters::plan(&source, manifests, namespace, subscription.as_deref()).await?;
+    for note in &plan.notes {
+        screen.note(note);
+    }
+    match arguments.output {
+        Output::Text => screen.text(&plan),
+        Output::Json => screen.text(format_args!("{:#}\n", plan.to_json())),
+    }
+    Ok(match (plan.fails(), plan.is_empty()) {
+        (true, _) => ExitCode::FAILURE,
+        (false, false) => SOME_CHANGES.into(),
+        (false, true) => ExitCode::SUCCESS,
+    })
+}
+
+async fn plan(screen: Screen, arguments: &Arguments, manifests: &[Manifest]) -> anyhow::Result<ClusterPlan> {
+    let surroundings = Surroundings::of_this_process();
+    let file = arguments.cloud_config.as_deref().context(
+        "--cloud-config FILE is missing: it names the cluster's azure.json. Only manifests with an AzureCluster are planned \
+         without",
+    )?;
+    let config = settings::read(file, &surroundings)?;
     let cluster = arguments.cluster.connect().await?;
     let state = ClusterState::default();
     list(&cluster, &state, config.follows_namespace_labels()).await?;
-    let previewed = preview::preview(&cluster, &manifests, arguments.namespace.as_deref()).await?;
+    let previewed = preview::preview(&cluster, manifests, arguments.namespace.as_deref()).await?;
     for note in &previewed.notes {
         screen.note(note);
     }

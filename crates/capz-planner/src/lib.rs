@@ -13,6 +13,7 @@
 //! * One comparison serves all kinds ([`compare`]): what is wanted must be contained in what Azure holds. What else is
 //!   there belongs to somebody else and stays.
 //! * What is special about a kind of resource is a row of the table in [`kind`].
+//! * [`preview`] plans to the end: what `cerulean plan` prints.
 //!
 //! What has to be there, under which names and with which conditions, is what Cluster API Provider Azure made of it
 //! (<https://capz.sigs.k8s.io/>): a management cluster can change from one to the other.
@@ -34,6 +35,7 @@ pub mod observed;
 pub mod plan;
 mod plan_text;
 pub mod pool;
+pub mod preview;
 mod profile;
 pub mod references;
 mod role_assignment;
@@ -48,6 +50,7 @@ pub use compare::Change;
 pub use goal::{Goal, GoalError, Ownership, Upkeep, Withdrawn};
 pub use observed::{Observed, Reading, Seen};
 pub use plan::{Action, Plan, State, Step};
+pub use preview::{Foreseen, Outlook, Preview};
 pub use profile::provider_id;
 pub use scope::Scope;
 pub use terminal::Terminal;

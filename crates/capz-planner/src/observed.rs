@@ -77,6 +77,11 @@ impl Observed {
         self.documents.insert(id.clone(), document);
     }
 
+    /// Takes in what a resource is now, beside what is known of those that lie in it.
+    pub(crate) fn put(&mut self, id: &ResourceId, document: Value) {
+        self.documents.insert(id.clone(), Some(document));
+    }
+
     /// The requests that tell what goals need to know and nobody has looked at, with the resources that each is to tell of:
     /// one list a type and group in the place of many single reads.
     pub fn missing<'a>(

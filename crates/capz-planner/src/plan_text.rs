@@ -3,6 +3,7 @@
 use std::fmt;
 
 use azure_types::ResourceId;
+use serde_json::Value;
 
 use crate::kind::Kind;
 use crate::plan::{Action, Plan, State};
@@ -58,10 +59,50 @@ impl fmt::Display for Plan {
     }
 }
 
-fn sign(action: Action) -> char {
+pub(crate) fn sign(action: Action) -> char {
     match action {
         Action::Create => '+',
         Action::Update => '~',
         Action::Delete => '-',
     }
+}
+
+/// What people ask first of a resource that is to be made: where its document says it, and the words before it.
+const FACTS: [(&str, &str); 13] = [
+    ("/sku/name", ""),
+    ("/sku/capacity", "machines "),
+    ("/properties/hardwareProfile/vmSize", ""),
+    ("/properties/priority", ""),
+    ("/properties/virtualMachineProfile/priority", ""),
+    ("/properties/addressSpace/addressPrefixes", ""),
+    ("/properties/addressPrefixes", ""),
+    ("/properties/addressPrefix", ""),
+    ("/properties/publicIPAllocationMethod", ""),
+    ("/properties/publicIPAddressVersion", ""),
+    ("/properties/dnsSettings/domainNameLabel", "name "),
+    ("/properties/frontendPort", "port "),
+    ("/zones", "zones "),
+];
+
+/// A document in a few words; empty where there is nothing to tell.
+pub(crate) fn facts(document: &Value) -> String {
+    let words = FACTS.iter().filter_map(|(pointer, before)| {
+        let value = match document.pointer(pointer)? {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+            _ => return None,
+        };
+        let before = if *before == "zones " && !value.contains(',') { "zone " } else { *before };
+        (!value.is_empty()).then(|| format!("{before}{value}"))
+    });
+    let mut words: Vec<String> = words.collect();
+    let names = |list: &str, word: &str| {
+        let items = document.pointer(list)?.as_array().filter(|items| !items.is_empty())?;
+        let names: Vec<&str> = items.iter().filter_map(|item| item["name"].as_str()).collect();
+        Some(format!("{word} {}", names.join(", ")))
+    };
+    words.extend(names("/properties/securityRules", "rules"));
+    words.extend(names("/properties/loadBalancingRules", "rules"));
+    words.join("; ")
 }

@@ -24,18 +24,26 @@ impl Azure {
         for (reading, asked) in observed.missing(goals) {
             match reading {
                 capz_planner::Reading::List { group, resource_type, .. } => {
-                    let found = self.documents.keys().filter(|id| {
-                        id.is_within(&group) && id.resource_type().eq_ignore_ascii_case(resource_type)
-                    });
-                    let found: Vec<Value> = found.map(|id| self.shown(id)).collect();
-                    observed.take_list(&asked, &found);
+                    observed.take_list(&asked, &self.list(&group, resource_type));
                 }
-                capz_planner::Reading::Get { id, .. } => {
-                    observed.take(&id, self.documents.contains_key(&id).then(|| self.shown(&id)));
-                }
+                capz_planner::Reading::Get { id, .. } => observed.take(&id, self.get(&id)),
             }
         }
         observed
+    }
+
+    /// What it lists.
+    pub fn list(&self, group: &ResourceId, resource_type: &str) -> Vec<Value> {
+        let found = self
+            .documents
+            .keys()
+            .filter(|id| id.is_within(group) && id.resource_type().eq_ignore_ascii_case(resource_type));
+        found.map(|id| self.shown(id)).collect()
+    }
+
+    /// What it answers for one resource.
+    pub fn get(&self, id: &ResourceId) -> Option<Value> {
+        self.documents.contains_key(id).then(|| self.shown(id))
     }
 
     /// A document with the children that stand in it.

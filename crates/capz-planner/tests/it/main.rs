@@ -12,4 +12,5 @@ mod machine_life;
 mod pool;
 mod pool_rollout;
 mod pool_selection;
+mod preview;
 mod upkeep;

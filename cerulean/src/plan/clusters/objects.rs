@@ -1,0 +1,479 @@
+//! The clusters that manifests declare: which machines and pools come of them, each as it is after admission.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use capz_api::crd::{self, GROUP};
+use capz_api::{Context, Lookup, Random, admission};
+use capz_planner::machine::CONTROL_PLANE_LABEL;
+use serde_json::{Value, json};
+
+use crate::manifests::Manifest;
+
+/// The label with the name of the Cluster that an object belongs to.
+const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+/// Labels with the name of what a Machine was made for.
+const OF_CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane-name";
+const OF_DEPLOYMENT: &str = "cluster.x-k8s.io/deployment-name";
+const OF_SET: &str = "cluster.x-k8s.io/set-name";
+/// A key that nobody signs in with, in the place of the one that admission draws: `ssh-ed25519 AAAA… me`, in base64.
+const EXAMPLE_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
+/// A name that nobody has, in the place of the one that admission draws.
+const EXAMPLE_GUID: &str = "00000000-0000-4000-8000-000000000000";
+
+/// A cluster with all that belongs to it.
+#[derive(Debug)]
+pub struct Declared {
+    /// The name of the Cluster.
+    pub cluster: String,
+    /// `clusterNetwork.apiServerPort` of the Cluster.
+    pub port: Option<i32>,
+    /// The AzureCluster, as it is after admission.
+    pub azure: Value,
+    /// Machines, those of the control plane first.
+    pub machines: Vec<Machine>,
+    /// Pools.
+    pub pools: Vec<Pool>,
+}
+
+/// A machine.
+#[derive(Debug)]
+pub struct Machine {
+    /// The AzureMachine, as it is after admission.
+    pub object: Value,
+    /// Its Machine's version of Kubernetes.
+    pub version: Option<String>,
+    /// Its Machine's failure domain.
+    pub zone: Option<String>,
+    /// Its Machine's labels.
+    pub labels: BTreeMap<String, String>,
+    /// What makes it, where it is not there yet, such as `MachineDeployment workers`: its name is an example then.
+    pub maker: Option<String>,
+}
+
+/// A pool.
+#[derive(Debug)]
+pub struct Pool {
+    /// The AzureMachinePool, as it is after admission.
+    pub object: Value,
+    /// Its MachinePool's version of Kubernetes.
+    pub version: Option<String>,
+    /// Its MachinePool's replicas.
+    pub replicas: u32,
+    /// Its MachinePool's failure domains.
+    pub zones: Vec<String>,
+    /// Its MachinePool's annotations.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// What manifests declare.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Clusters on Azure.
+    pub clusters: Vec<Declared>,
+    /// Objects that are refused, such as `AzureCluster default/web`, and why.
+    pub refused: Vec<(String, String)>,
+    /// What whoever reads the plan should know.
+    pub notes: Vec<String>,
+}
+
+/// Whether manifests declare a cluster on Azure.
+pub fn has_clusters(manifests: &[Manifest]) -> bool {
+    manifests.iter().any(|manifest| is_of(&manifest.object, GROUP) && manifest.kind() == "AzureCluster")
+}
+
+/// The regions of the clusters.
+pub fn locations(manifests: &[Manifest]) -> BTreeSet<String> {
+    let clusters = manifests.iter().filter(|manifest| manifest.kind() == "AzureCluster");
+    clusters.map(|manifest| manifest.text("/spec/location").to_owned()).collect()
+}
+
+/// Finds the clusters. `zones` are those of the regions, over which control planes are spread; `subscription` is that of
+/// clusters that name none.
+pub fn find(
+    manifests: &[Manifest],
+    namespace: &str,
+    zones: &BTreeMap<String, Vec<String>>,
+    subscription: Option<&str>,
+) -> Found {
+    let objects: Vec<Value> = manifests
+        .iter()
+        .map(|manifest| {
+            let mut object = manifest.object.clone();
+            if text(&object, "/metadata/namespace").is_empty() {
+                object["metadata"]["namespace"] = namespace.into();
+            }
+            object
+        })
+        .collect();
+    let mut finder = Finder { objects: &objects, zones, subscription, found: Found::default() };
+    finder.admit_all();
+    for azure in finder.of("AzureCluster") {
+        if let Some(declared) = finder.cluster(azure) {
+            finder.found.clusters.push(declared);
+        }
+    }
+    finder.found
+}
+
+struct Finder<'a> {
+    objects: &'a [Value],
+    zones: &'a BTreeMap<String, Vec<String>>,
+    subscription: Option<&'a str>,
+    found: Found,
+}
+
+impl<'a> Finder<'a> {
+    fn of(&self, kind: &str) -> Vec<&'a Value> {
+        self.objects.iter().filter(|object| text(object, "/kind") == kind).collect()
+    }
+
+    /// The object of this kind and name beside another one.
+    fn beside(&self, other: &Value, kind: &str, name: &str) -> Option<&'a Value> {
+        self.of(kind).into_iter().find(|object| {
+            text(object, "/metadata/name") == name
+                && text(object, "/metadata/namespace") == text(other, "/metadata/namespace")
+        })
+    }
+
+    fn refuse(&mut self, object: &Value, why: impl ToString) {
+        let entry = (title(object), why.to_string());
+        if !self.found.refused.contains(&entry) {
+            self.found.refused.push(entry);
+        }
+    }
+
+    /// Judges every object of ours, as the API server would.
+    fn admit_all(&mut self) {
+        for object in self.objects.iter().filter(|object| is_of(object, GROUP)) {
+            // Machines are judged with their owners beside them.
+            if !matches!(text(object, "/kind"), "AzureMachinePool") {
+                self.admit(object.clone(), None);
+            }
+        }
+    }
+
+    /// An object as it is after admission; `None` where it is refused.
+    fn admit(&mut self, mut object: Value, pool_version: Option<&str>) -> Option<Value> {
+        let kind = text(&object, "/kind").to_owned();
+        let found = |value: Option<&str>| value.map_or(Lookup::NotNeeded, |it| Lookup::Found(it.to_owned()));
+        let context = Context {
+            subscription: found(self.subscription),
+            pool_version: found(pool_version),
+            ..Context::default()
+        };
+        crd::fill_defaults(&kind, &mut object);
+        let admitted = admission::set_defaults(&kind, object.clone(), &context, &mut Examples)
+            .and_then(|made| admission::validate(&kind, &made, None, &context).map(|()| made));
+        match admitted {
+            Ok(made) => Some(made),
+            Err(denied) => {
+                self.refuse(&object, denied);
+                None
+            }
+        }
+    }
+
+    fn cluster(&mut self, azure: &Value) -> Option<Declared> {
+        let name = text(azure, "/metadata/name");
+        let owner = self.of("Cluster").into_iter().find(|cluster| {
+            is_of(cluster, "cluster.x-k8s.io")
+                && text(cluster, "/spec/infrastructureRef/name") == name
+                && text(cluster, "/metadata/namespace") == text(azure, "/metadata/namespace")
+        });
+        if owner.is_none() {
+            self.found.notes.push(format!(
+                "no Cluster refers to {}: nothing is made of it before one does, and it is taken for one of the same name",
+                title(azure)
+            ));
+        }
+        let cluster = owner.map_or(name, |owner| text(owner, "/metadata/name")).to_owned();
+        let port = owner.and_then(|owner| owner.pointer("/spec/clusterNetwork/apiServerPort")?.as_i64());
+        let azure = self.admit(azure.clone(), None)?;
+        let mut machines = self.machines_of(&azure, &cluster);
+        if let Some(owner) = owner {
+            machines.extend(self.control_plane_of(owner, &azure));
+        }
+        machines.extend(self.workers_of(&azure, &cluster));
+        machines.sort_by_key(|machine| !machine.labels.contains_key(CONTROL_PLANE_LABEL));
+        let pools = self.pools_of(&azure, &cluster);
+        Some(Declared { cluster, port: port.and_then(|it| it.try_into().ok()), azure, machines, pools })
+    }
+
+    /// Machines that are objects of their own.
+    fn machines_of(&mut self, azure: &Value, cluster: &str) -> Vec<Machine> {
+        let mut machines = Vec::new();
+        for owner in self.of("Machine") {
+            let name = text(owner, "/spec/infrastructureRef/name");
+            if text(owner, "/spec/clusterName") != cluster || !beside_each_other(owner, azure) {
+                continue;
+            }
+            let Some(object) = self.beside(owner, "AzureMachine", name) else { continue };
+            let Some(object) = self.admit(object.clone(), None) else { continue };
+            machines.push(Machine {
+                object,
+                version: optional(owner, "/spec/version"),
+                zone: optional(owner, "/spec/failureDomain"),
+                labels: texts(owner, "/metadata/labels"),
+                maker: None,
+            });
+        }
+        machines
+    }
+
+    fn control_plane_of(&mut self, cluster: &Value, azure: &Value) -> Vec<Machine> {
+        let name = text(cluster, "/spec/controlPlaneRef/name");
+        let Some(owner) = self.beside(azure, "KubeadmControlPlane", name) else { return Vec::new() };
+        let reference =
+            ["/spec/machineTemplate/infrastructureRef", "/spec/machineTemplate/spec/infrastructureRef"];
+        let template =
+            reference.iter().map(|at| text(owner, &format!("{at}/name"))).find(|name| !name.is_empty());
+        let labels = [(CONTROL_PLANE_LABEL, ""), (OF_CONTROL_PLANE, name)];
+        let wishes = &azure["spec"]["failureDomains"];
+        let zones = self.zones.get(text(azure, "/spec/location")).into_iter().flatten();
+        let zones: Vec<&String> =
+            zones.filter(|zone| wishes[zone.as_str()]["controlPlane"] != false).collect();
+        let zone = |index: usize| {
+            let count = zones.len().max(1);
+            zones.get(index % count).map(|zone| (*zone).clone())
+        };
+        let cluster = text(cluster, "/metadata/name");
+        let version = optional(owner, "/spec/version");
+        self.made_of_template(owner, cluster, template.unwrap_or_default(), &labels, version.as_deref(), zone)
+    }
+
+    fn workers_of(&mut self, azure: &Value, cluster: &str) -> Vec<Machine> {
+        let mut machines = Vec::new();
+        for owner in self.of("MachineDeployment") {
+            if text(owner, "/spec/clusterName") != cluster || !beside_each_other(owner, azure) {
+                continue;
+            }
+            let name = text(owner, "/metadata/name");
+            let template = text(owner, "/spec/template/spec/infrastructureRef/name");
+            let zone = optional(owner, "/spec/template/spec/failureDomain");
+            let version = optional(owner, "/spec/template/spec/version");
+            let labels = [(OF_DEPLOYMENT, name), (OF_SET, name)];
+            let made = self
+                .made_of_template(owner, cluster, template, &labels, version.as_deref(), |_| zone.clone());
+            machines.extend(made);
+        }
+        machines
+    }
+
+    /// The machines that are still to be made of a template.
+    fn made_of_template(
+        &mut self,
+        owner: &Value,
+        cluster: &str,
+        template: &str,
+        labels: &[(&str, &str)],
+        version: Option<&str>,
+        zone: impl Fn(usize) -> Option<String>,
+    ) -> Vec<Machine> {
+        let maker = format!("{} {}", text(owner, "/kind"), text(owner, "/metadata/name"));
+        let Some(template) = self.beside(owner, "AzureMachineTemplate", template) else {
+            self.found
+                .notes
+                .push(format!("no machines of {maker}: its AzureMachineTemplate is not in the manifests"));
+            return Vec::new();
+        };
+        let labels: BTreeMap<String, String> = labels
+            .iter()
+            .chain(&[(CLUSTER_NAME, cluster)])
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        let is_there = |machine: &&Value| {
+            [OF_CONTROL_PLANE, OF_DEPLOYMENT].iter().any(|key| {
+                labels
+                    .get(*key)
+                    .is_some_and(|name| texts(machine, "/metadata/labels").get(*key) == Some(name))
+            })
+        };
+        let there = self.of("Machine").iter().filter(|machine| is_there(machine)).count();
+        let replicas = owner.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
+        let replicas = usize::try_from(replicas).unwrap_or(usize::MAX);
+        let mut machines = Vec::new();
+        for index in there..replicas {
+            let object = json!({
+                "apiVersion": template["apiVersion"],
+                "kind": "AzureMachine",
+                "metadata": {
+                    "name": format!("{}-{}", text(owner, "/metadata/name"), example_suffix(index)),
+                    "namespace": template["metadata"]["namespace"],
+                    "labels": labels,
+                    "annotations": template["spec"]["template"]["metadata"]["annotations"],
+                },
+                "spec": template["spec"]["template"]["spec"],
+            });
+            let Some(object) = self.admit(object, None) else { break };
+            machines.push(Machine {
+                object,
+                version: version.map(str::to_owned),
+                zone: zone(index),
+                labels: labels.clone(),
+                maker: Some(maker.clone()),
+            });
+        }
+        machines
+    }
+
+    fn pools_of(&mut self, azure: &Value, cluster: &str) -> Vec<Pool> {
+        let mut pools = Vec::new();
+        for owner in self.of("MachinePool") {
+            if text(owner, "/spec/clusterName") != cluster || !beside_each_other(owner, azure) {
+                continue;
+            }
+            let name = text(owner, "/spec/template/spec/infrastructureRef/name");
+            let Some(object) = self.beside(owner, "AzureMachinePool", name) else { continue };
+            let version = optional(owner, "/spec/template/spec/version");
+            let Some(object) = self.admit(object.clone(), version.as_deref()) else { continue };
+            let replicas = owner.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
+            let zones = owner.pointer("/spec/failureDomains").and_then(Value::as_array);
+            pools.push(Pool {
+                object,
+                version,
+                replicas: replicas.try_into().unwrap_or(u32::MAX),
+                zones: zones.into_iter().flatten().filter_map(|it| it.as_str().map(str::to_owned)).collect(),
+                annotations: texts(owner, "/metadata/annotations"),
+            });
+        }
+        pools
+    }
+}
+
+/// Examples of what admission draws at random.
+struct Examples;
+
+impl Random for Examples {
+    fn guid(&mut self) -> String {
+        EXAMPLE_GUID.to_owned()
+    }
+
+    fn ssh_public_key(&mut self) -> String {
+        EXAMPLE_KEY.to_owned()
+    }
+}
+
+/// The end of the name of a machine that has none yet: five letters, as Cluster API draws them, in the order of the alphabet.
+fn example_suffix(index: usize) -> String {
+    let mut letters = [b'a'; 5];
+    let mut rest = index;
+    for letter in letters.iter_mut().rev() {
+        *letter += u8::try_from(rest % 26).unwrap_or_default();
+        rest /= 26;
+    }
+    letters.iter().map(|letter| char::from(*letter)).collect()
+}
+
+/// An object for people: `AzureCluster default/web`.
+pub fn title(object: &Value) -> String {
+    let part = |pointer: &str| text(object, pointer);
+    format!("{} {}/{}", part("/kind"), part("/metadata/namespace"), part("/metadata/name"))
+}
+
+/// A member that is a text; empty where it is none.
+pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Members that are texts, by name.
+pub fn texts(object: &Value, pointer: &str) -> BTreeMap<String, String> {
+    let members = object.pointer(pointer).and_then(Value::as_object);
+    let texts = members
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+    texts.collect()
+}
+
+fn optional(object: &Value, pointer: &str) -> Option<String> {
+    Some(text(object, pointer)).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+fn is_of(object: &Value, group: &str) -> bool {
+    text(object, "/apiVersion").split('/').next() == Some(group)
+}
+
+fn beside_each_other(one: &Value, other: &Value) -> bool {
+    text(one, "/metadata/namespace") == text(other, "/metadata/namespace")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifests(text: &str) -> Vec<Manifest> {
+        let objects = simulated_cluster::manifests::read("test", text).unwrap();
+        objects.into_iter().map(|object| Manifest { source: "test".to_owned(), object }).collect()
+    }
+
+    fn found(text: &str) -> Found {
+        let zones = BTreeMap::from([("westeurope".to_owned(), ["1", "2", "3"].map(str::to_owned).to_vec())]);
+        find(&manifests(text), "default", &zones, Some("00000000-0000-4000-8000-000000000000"))
+    }
+
+    const FILES: [&str; 3] = [
+        include_str!("../../../../examples/clusters/cluster.yaml"),
+        include_str!("../../../../examples/clusters/control-plane.yaml"),
+        include_str!("../../../../examples/clusters/workers.yaml"),
+    ];
+
+    #[test]
+    fn machines_come_of_templates_in_the_zones_in_which_they_will_be() {
+        let found = found(&FILES.join("\n---\n"));
+        assert_eq!(found.refused, []);
+        let [cluster] = found.clusters.as_slice() else { panic!("{found:?}") };
+        let machines: Vec<_> = cluster
+            .machines
+            .iter()
+            .map(|machine| {
+                (text(&machine.object, "/metadata/name"), machine.zone.as_deref().unwrap_or_default())
+            })
+            .collect();
+        assert_eq!(
+            machines,
+            [
+                ("harbour-control-plane-aaaaa", "1"),
+                ("harbour-control-plane-aaaab", "2"),
+                ("harbour-control-plane-aaaac", "3"),
+                ("harbour-workers-1-aaaaa", "1"),
+                ("harbour-workers-2-aaaaa", "2"),
+                ("harbour-workers-3-aaaaa", "3"),
+            ]
+        );
+        assert_eq!(cluster.machines[0].object["spec"]["osDisk"]["cachingType"], "None");
+    }
+
+    /// Of what a management cluster has already, no second one is made.
+    #[test]
+    fn machines_that_are_there_count_and_have_their_names() {
+        let there = "apiVersion: cluster.x-k8s.io/v1beta2
+kind: Machine
+metadata: {name: m, labels: {cluster.x-k8s.io/deployment-name: harbour-workers-1}}
+spec: {clusterName: harbour, version: v1.33.2, failureDomain: '1', infrastructureRef: {kind: AzureMachine, name: here}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureMachine
+metadata: {name: here}
+spec: {vmSize: Standard_D2s_v3, osDisk: {osType: Linux, diskSizeGB: 64}}
+";
+        let found = found(&[FILES[0], FILES[2], there].join("\n---\n"));
+        let names: Vec<_> =
+            found.clusters[0].machines.iter().map(|it| text(&it.object, "/metadata/name")).collect();
+        assert_eq!(names, ["here", "harbour-workers-2-aaaaa", "harbour-workers-3-aaaaa"]);
+    }
+
+    #[test]
+    fn what_admission_refuses_is_said_with_the_place() {
+        let wrong = FILES[0].replace("10.0.0.0/8", "10.0.0.0/99");
+        let found = found(&wrong);
+        assert_eq!(found.clusters.len(), 0);
+        let [(object, why)] = found.refused.as_slice() else { panic!("{found:?}") };
+        assert_eq!(object, "AzureCluster default/harbour");
+        assert!(why.contains("spec.networkSpec.vnet.cidrBlocks[0]"), "{why}");
+    }
+
+    #[test]
+    fn names_of_machines_are_five_letters() {
+        assert_eq!([0, 25, 26, 27].map(example_suffix), ["aaaaa", "aaaaz", "aaaba", "aaabb"]);
+    }
+}

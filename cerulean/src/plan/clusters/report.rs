@@ -1,0 +1,135 @@
+//! A plan for clusters, for people and for programs.
+
+use std::fmt;
+
+use capz_planner::{Action, Outlook};
+use serde_json::{Value, json};
+
+use super::objects::title;
+
+/// What would be done for one object.
+#[derive(Debug)]
+pub struct Section {
+    /// The object: `AzureMachine default/web-1`.
+    pub object: String,
+    /// When its turn comes, and what makes it; empty where that needs no word.
+    pub when: String,
+    /// What would be done.
+    pub outlook: Outlook,
+}
+
+/// What would be done for clusters.
+#[derive(Debug, Default)]
+pub struct ClustersPlan {
+    /// Object by object, in the order in which their turns come.
+    pub sections: Vec<Section>,
+    /// Objects that are refused, and why.
+    pub refused: Vec<(String, String)>,
+    /// What whoever reads the plan should know.
+    pub notes: Vec<String>,
+}
+
+impl ClustersPlan {
+    /// Notes that an object is refused.
+    pub fn refuse(&mut self, object: &Value, why: impl Into<String>) {
+        self.refused.push((title(object), why.into()));
+    }
+
+    /// How many steps create, update and delete.
+    fn counts(&self) -> [usize; 3] {
+        let mut counts = [0; 3];
+        for step in self.sections.iter().flat_map(|section| section.outlook.steps()) {
+            let index = match step.step.action {
+                Action::Create => 0,
+                Action::Update => 1,
+                Action::Delete => 2,
+            };
+            if let Some(count) = counts.get_mut(index) {
+                *count += 1;
+            }
+        }
+        counts
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.counts() == [0; 3]
+    }
+
+    /// Whether somebody asked for something and does not get it.
+    pub fn fails(&self) -> bool {
+        !self.refused.is_empty()
+            || self.sections.iter().any(|section| section.outlook.unreached().next().is_some())
+    }
+
+    /// The plan for programs; docs/plan.md describes the shape.
+    pub fn to_json(&self) -> Value {
+        let [create, update, delete] = self.counts();
+        let mut steps = Vec::new();
+        for section in &self.sections {
+            for (index, round) in section.outlook.rounds.iter().enumerate() {
+                for foreseen in round {
+                    let step = &foreseen.step;
+                    let mut entry = json!({
+                        "action": match step.action {
+                            Action::Create => "create",
+                            Action::Update => "update",
+                            Action::Delete => "delete",
+                        },
+                        "resourceType": step.target.resource_type(),
+                        "resourceId": step.target.as_str(),
+                        "changes": step.changes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                        "onBehalfOf": [section.object],
+                        "round": index + 1,
+                        "after": foreseen.after.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
+                    });
+                    if !step.document.is_null() {
+                        entry["document"] = step.document.clone();
+                    }
+                    if let Some(version) = &step.if_match {
+                        entry["ifMatch"] = json!(version);
+                    }
+                    steps.push(entry);
+                }
+            }
+        }
+        let refused: Vec<Value> = self
+            .refused
+            .iter()
+            .map(|(object, message)| json!({ "object": object, "message": message }))
+            .collect();
+        json!({
+            "formatVersion": 1,
+            "summary": { "create": create, "update": update, "delete": delete, "refused": refused.len() },
+            "steps": steps,
+            "refused": refused,
+        })
+    }
+}
+
+impl fmt::Display for ClustersPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for section in &self.sections {
+            let unreached = section.outlook.unreached().next().is_some();
+            let when = match section.when.as_str() {
+                "" => String::new(),
+                when => format!(" ({when})"),
+            };
+            if section.outlook.rounds.is_empty() && !unreached {
+                writeln!(f, "{}: no changes", section.object)?;
+                continue;
+            }
+            writeln!(f, "{}{when}\n{}", section.object, section.outlook)?;
+        }
+        for (object, why) in &self.refused {
+            writeln!(f, "  ! {object} is refused: {why}")?;
+        }
+        let [create, update, delete] = self.counts();
+        write!(f, "Plan: {create} to create, {update} to change, {delete} to delete")?;
+        match self.refused.len() {
+            0 => writeln!(f, "."),
+            1 => writeln!(f, "; 1 object refused."),
+            many => writeln!(f, "; {many} objects refused."),
+        }
+    }
+}
