@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use azure_simulator::imds::MetadataService;
 use azure_simulator::packet::AlwaysHealthy;
-use azure_simulator::page::{self, AzurePage};
+use azure_simulator::page::{self, AzurePage, PageSource};
 use azure_simulator::tunnel::Tunnels;
 use azure_simulator::{Azure, Options, serve};
 use kubernetes_simulator::Token;
@@ -72,6 +72,15 @@ impl HostedAzure {
     /// # Errors
     /// The first thing that cannot be done.
     pub async fn start(options: HostedAzureOptions, stop: &CancellationToken) -> Result<Self, HostError> {
+        Self::start_with_page(options, stop, |azure| AzurePage::new(azure.clone(), AlwaysHealthy)).await
+    }
+
+    /// The same with another page, which is made once Azure is there and before anybody can ask it.
+    pub(crate) async fn start_with_page<S: PageSource>(
+        options: HostedAzureOptions,
+        stop: &CancellationToken,
+        page: impl FnOnce(&Azure) -> S,
+    ) -> Result<Self, HostError> {
         let HostedAzureOptions {
             azure: options,
             client_id,
@@ -97,12 +106,12 @@ impl HostedAzure {
             ..options
         });
         login.join(&azure, check_tokens)?;
+        let page = page::router(Arc::new(page(&azure)));
         let routes = azure.with_data_planes(azure.router().merge(login.entra.router()));
         let secure = login.serve(address(https_port), routes, &azure.host_suffixes()).await?;
         let tunnels = Tunnels::start_at(address(proxy_port), secure.address(), stop.clone())
             .await
             .map_err(|error| HostError::Listen(format!("cannot listen for tunnels: {error}")))?;
-        let page = page::router(Arc::new(AzurePage::new(azure.clone(), AlwaysHealthy)));
         let metadata = MetadataService::new(azure.clone()).with_tokens(login.entra.clone());
         let plain = serve::serve(
             address(port),

@@ -4,6 +4,7 @@
 //! * [`spawn_stand_ins`] starts the kubelets and controllers that a cluster has beside its API server.
 //! * [`HostedCluster`] is all of it on sockets, over TLS, with files to point programs at.
 //! * [`HostedAzure`] is Azure alone, the same way, and [`HostedKubernetes`] is Kubernetes alone.
+//! * [`HostedManagement`] is a management cluster with Cluster API's core, and an Azure for the clusters that it makes.
 //! * [`HostedRegistries`] are container registries with the sign-in that a node needs for them.
 //! * [`upstream_arguments`] is what the program that Cerulean replaces needs beside these files.
 //! * [`WorkloadClusters`] are clusters that machines become whose bootstrap data is kubeadm's.
@@ -13,6 +14,7 @@ mod files;
 mod hosted;
 mod hosted_azure;
 mod hosted_kubernetes;
+mod hosted_management;
 mod hosted_registries;
 mod instance;
 mod layout;
@@ -20,6 +22,7 @@ mod machines;
 mod managed_clusters;
 pub mod manifests;
 mod node_answers;
+mod progress;
 mod service_views;
 mod shape;
 mod sign_in;
@@ -32,6 +35,7 @@ pub use files::HostError;
 pub use hosted::{Credentials, Files, HostedCluster, HostedOptions, Ports};
 pub use hosted_azure::{HostedAzure, HostedAzureOptions};
 pub use hosted_kubernetes::{HostedKubernetes, HostedKubernetesOptions};
+pub use hosted_management::{HostedManagement, HostedManagementOptions};
 pub use hosted_registries::{HostedRegistries, HostedRegistriesOptions};
 pub use machines::{AzureMachines, running_host};
 pub use node_answers::NodeAnswers;

@@ -4,8 +4,9 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use super::topology::{
-    AddressView, EndpointView, InterfaceView, MAX_MEMBERS, MemberView, NatRuleView, NetworkView, NodeView,
-    RuleView, SOMEONE, SOMEONE_V6, SecurityGroupView, SecurityRuleView, ServiceView, SubnetView, Topology,
+    AddressView, ClusterView, EndpointView, InterfaceView, MAX_MEMBERS, MemberView, NatRuleView, NetworkView,
+    NodeView, RuleView, SOMEONE, SOMEONE_V6, SecurityGroupView, SecurityRuleView, ServiceView, SubnetView,
+    Topology,
 };
 use crate::balancer::{Frontend, LoadBalancer, Rule};
 use crate::health::Probed;
@@ -59,6 +60,7 @@ impl Topology {
         Self {
             addresses,
             services: Vec::new(),
+            clusters: Vec::new(),
             nodes: nodes(&network),
             interfaces: loose_interfaces(&network),
             endpoints: endpoints(&network),
@@ -79,6 +81,13 @@ impl Topology {
             shown.services = services.iter().filter(has).map(|service| service.name.clone()).collect();
         }
         self.services = services;
+        self
+    }
+
+    /// Adds clusters that are made of these resources.
+    #[must_use]
+    pub fn with_clusters(mut self, clusters: Vec<ClusterView>) -> Self {
+        self.clusters = clusters;
         self
     }
 

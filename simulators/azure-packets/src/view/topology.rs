@@ -12,6 +12,8 @@ pub struct Topology {
     pub addresses: Vec<AddressView>,
     /// Kubernetes Services of type LoadBalancer, where somebody told of them; see [`Topology::with_services`].
     pub services: Vec<ServiceView>,
+    /// Clusters that are made of these resources, where somebody told of them; see [`Topology::with_clusters`].
+    pub clusters: Vec<ClusterView>,
     /// Machines, by name.
     pub nodes: Vec<NodeView>,
     /// Network interfaces that no machine has, by name.
@@ -26,6 +28,40 @@ pub struct Topology {
     pub journal: Vec<Value>,
     /// Requests counted, as the journal counts them.
     pub counts: Value,
+}
+
+/// A cluster that is being made, kept or deleted, as a tree: line by line, each deeper one below the one before it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ClusterView {
+    /// The cluster itself first, its parts after it.
+    pub parts: Vec<ClusterPart>,
+}
+
+/// A cluster, or a part of one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClusterPart {
+    /// How deep it is; the cluster itself is at 0.
+    pub depth: usize,
+    /// What it is about.
+    pub name: String,
+    /// How far that is.
+    pub stand: Stand,
+    /// The same in words.
+    pub words: String,
+    /// The zone of a machine.
+    pub zone: Option<String>,
+}
+
+/// How far something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stand {
+    /// Nothing happens yet.
+    Waits,
+    /// It is being worked on.
+    Works,
+    /// It is as wanted.
+    Done,
 }
 
 /// A Kubernetes Service that wants a load balancer.

@@ -1,0 +1,298 @@
+//! How far a cluster is that Cluster API's objects declare, as a tree: its network, its control plane, its workers, machine by
+//! machine.
+
+use std::collections::HashMap;
+
+use azure_simulator::view::{ClusterPart, ClusterView, Stand};
+use kubernetes_simulator::Kubernetes;
+use serde_json::Value;
+
+/// The label with what a Machine was made for.
+const MAKERS: [&str; 2] = ["cluster.x-k8s.io/control-plane-name", "cluster.x-k8s.io/deployment-name"];
+/// The label with the name of the Cluster that an object belongs to.
+const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+/// Conditions that sum others up.
+const SUMS: [&str; 2] = ["Ready", "NetworkInfrastructureReady"];
+
+/// What the tree is made of.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    /// Objects of the management cluster, by kind.
+    by_kind: HashMap<&'static str, Vec<Value>>,
+    /// Nodes of workload clusters.
+    nodes: Vec<Value>,
+}
+
+/// Names that say less than these words.
+const OTHER_WORDS: [(&str, &str); 2] = [("VNet", "Virtual network"), ("VnetPeering", "Peerings")];
+/// The kinds that are looked at.
+const KINDS: [&str; 6] =
+    ["Cluster", "AzureCluster", "KubeadmControlPlane", "MachineDeployment", "Machine", "AzureMachine"];
+
+impl Objects {
+    /// Those of a management cluster and of the clusters that it has.
+    pub(crate) fn read<'a>(
+        management: &Kubernetes,
+        workloads: impl IntoIterator<Item = &'a Kubernetes>,
+    ) -> Self {
+        let list = |api: &Kubernetes, kind: &str| -> Vec<Value> {
+            api.list(kind).iter().map(|object| object.value().clone()).collect()
+        };
+        Self {
+            by_kind: KINDS.iter().map(|kind| (*kind, list(management, kind))).collect(),
+            nodes: workloads.into_iter().flat_map(|api| list(api, "Node")).collect(),
+        }
+    }
+
+    fn of(&self, kind: &str) -> &[Value] {
+        self.by_kind.get(kind).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn named(&self, kind: &str, name: &str) -> Option<&Value> {
+        self.of(kind).iter().find(|object| object["metadata"]["name"] == name)
+    }
+
+    /// The clusters, by name.
+    pub(crate) fn clusters(&self) -> Vec<ClusterView> {
+        self.of("Cluster").iter().map(|cluster| ClusterView { parts: self.cluster(cluster) }).collect()
+    }
+
+    fn cluster(&self, cluster: &Value) -> Vec<ClusterPart> {
+        let name = text(&cluster["metadata"]["name"]);
+        let phase = text(&cluster["status"]["phase"]);
+        let stand = if phase == "Provisioned" { Stand::Done } else { Stand::Works };
+        let mut parts = vec![part(0, format!("Cluster {name}"), stand, phase.to_lowercase())];
+        if let Some(azure) = self.named("AzureCluster", text(&cluster["spec"]["infrastructureRef"]["name"])) {
+            parts.extend(network(azure));
+        }
+        let of_cluster = |object: &&Value| {
+            object["spec"]["clusterName"] == name
+                || object["metadata"]["labels"][CLUSTER_NAME] == name
+                || object["metadata"]["name"] == cluster["spec"]["controlPlaneRef"]["name"]
+        };
+        for kind in ["KubeadmControlPlane", "MachineDeployment"] {
+            for maker in self.of(kind).iter().filter(of_cluster) {
+                parts.extend(self.machines_of(kind, maker));
+            }
+        }
+        parts
+    }
+
+    fn machines_of(&self, kind: &str, maker: &Value) -> Vec<ClusterPart> {
+        let name = text(&maker["metadata"]["name"]);
+        let made = |machine: &&Value| MAKERS.iter().any(|label| machine["metadata"]["labels"][label] == name);
+        let mut below: Vec<ClusterPart> =
+            self.of("Machine").iter().filter(made).map(|it| self.machine(it)).collect();
+        below.sort_by(|one, other| one.name.cmp(&other.name));
+        let wanted = maker["spec"]["replicas"].as_u64().unwrap_or_default();
+        let ready = below.iter().filter(|line| line.stand == Stand::Done).count();
+        let is_done = wanted == ready as u64 && below.len() == ready;
+        let stand = match (is_done, below.is_empty()) {
+            (true, _) => Stand::Done,
+            (false, true) => Stand::Waits,
+            (false, false) => Stand::Works,
+        };
+        let words = format!("{ready} of {wanted} ready");
+        let mut parts = vec![part(1, format!("{kind} {name}"), stand, words)];
+        parts.extend(below);
+        parts
+    }
+
+    fn machine(&self, machine: &Value) -> ClusterPart {
+        let name = text(&machine["metadata"]["name"]).to_owned();
+        let azure = self.named("AzureMachine", text(&machine["spec"]["infrastructureRef"]["name"]));
+        let node = text(&machine["status"]["nodeRef"]["name"]);
+        let node = self.nodes.iter().find(|it| !node.is_empty() && it["metadata"]["name"] == node);
+        let (stand, words) = match (azure, node) {
+            _ if !machine["metadata"]["deletionTimestamp"].is_null() => (Stand::Works, "goes".to_owned()),
+            (_, Some(node)) if is_ready(node) => (Stand::Done, "its node is ready".to_owned()),
+            (_, Some(_)) => (Stand::Works, "its node is there, and not ready yet".to_owned()),
+            (Some(azure), None) if azure["status"]["ready"] == true => {
+                (Stand::Works, "runs, and is not a node yet".to_owned())
+            }
+            (Some(azure), None) => waiting(azure),
+            (None, None) => (Stand::Waits, "waits".to_owned()),
+        };
+        let zone = machine["spec"]["failureDomain"].as_str().map(str::to_owned);
+        ClusterPart { zone, ..part(2, name, stand, words) }
+    }
+}
+
+/// What a machine without a node waits for, by its conditions.
+fn waiting(azure: &Value) -> (Stand, String) {
+    let unmet = conditions(azure).find(|one| one["status"] != "True" && one["type"] != "Ready");
+    match unmet.map(|one| text(&one["reason"])) {
+        Some(reason) if reason.starts_with("Waiting") => (Stand::Waits, in_words(reason).to_lowercase()),
+        Some(reason) if !reason.is_empty() => {
+            let what =
+                unmet.map(|one| in_words(text(&one["type"]).trim_end_matches("Ready"))).unwrap_or_default();
+            (Stand::Works, format!("{}: {}", what, in_words(reason).to_lowercase()))
+        }
+        _ => (Stand::Works, "is made".to_owned()),
+    }
+}
+
+fn network(azure: &Value) -> Vec<ClusterPart> {
+    let is_ready = azure["status"]["ready"] == true;
+    let host = text(&azure["spec"]["controlPlaneEndpoint"]["host"]);
+    let mut parts = vec![part(
+        1,
+        format!("AzureCluster {}", text(&azure["metadata"]["name"])),
+        if is_ready { Stand::Done } else { Stand::Works },
+        if is_ready { format!("API server at {host}") } else { "its network is made".to_owned() },
+    )];
+    for condition in conditions(azure).filter(|one| is_of_interest(azure, text(&one["type"]))) {
+        let name = in_words(text(&condition["type"]).trim_end_matches("Ready"));
+        parts.push(match condition["status"] == "True" {
+            true => part(2, name, Stand::Done, "ready".to_owned()),
+            false => part(2, name, Stand::Works, in_words(text(&condition["reason"])).to_lowercase()),
+        });
+    }
+    parts
+}
+
+/// Whether a condition tells of something that is wanted: some hold also where nothing is.
+fn is_of_interest(azure: &Value, condition: &str) -> bool {
+    let has_endpoints =
+        |subnet: &Value| subnet["privateEndpoints"].as_array().is_some_and(|it| !it.is_empty());
+    match condition {
+        "BastionHostReady" => !azure["spec"]["bastionSpec"]["azureBastion"].is_null(),
+        "PrivateEndpointsReady" => {
+            azure["spec"]["networkSpec"]["subnets"].as_array().is_some_and(|it| it.iter().any(has_endpoints))
+        }
+        other => !SUMS.contains(&other),
+    }
+}
+
+fn part(depth: usize, name: String, stand: Stand, words: String) -> ClusterPart {
+    ClusterPart { depth, name, stand, words, zone: None }
+}
+
+fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
+    object["status"]["conditions"].as_array().into_iter().flatten()
+}
+
+/// Whether a node is ready, and has been initialised by a cloud controller manager.
+fn is_ready(node: &Value) -> bool {
+    let ready = conditions(node).any(|one| one["type"] == "Ready" && one["status"] == "True");
+    let mut taints = node["spec"]["taints"].as_array().into_iter().flatten();
+    ready && !taints.any(|taint| text(&taint["key"]) == "node.cloudprovider.kubernetes.io/uninitialized")
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// `SecurityGroups` as people write it: `Security groups`; what is in capitals stays so.
+fn in_words(name: &str) -> String {
+    if let Some((_, words)) = OTHER_WORDS.iter().find(|(known, _)| *known == name) {
+        return (*words).to_owned();
+    }
+    let letters: Vec<char> = name.chars().collect();
+    let mut words = String::new();
+    for (index, letter) in letters.iter().enumerate() {
+        let is_lower = |at: usize| letters.get(at).is_some_and(|it| it.is_lowercase());
+        let begins = index > 0
+            && letter.is_uppercase()
+            && (is_lower(index - 1) || (is_lower(index + 1) && is_lower(index + 2)));
+        if begins {
+            words.push(' ');
+        }
+        if begins && is_lower(index + 1) {
+            words.extend(letter.to_lowercase());
+        } else {
+            words.push(*letter);
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_of_conditions_are_written_as_people_write_them() {
+        for (name, words) in [
+            ("SecurityGroups", "Security groups"),
+            ("VNet", "Virtual network"),
+            ("PublicIPs", "Public IPs"),
+            ("NATGateways", "NAT gateways"),
+            ("ResourceGroup", "Resource group"),
+            ("WaitingForBootstrapData", "Waiting for bootstrap data"),
+        ] {
+            assert_eq!(in_words(name), words);
+        }
+    }
+
+    #[test]
+    fn the_tree_says_of_each_part_how_far_it_is() {
+        let label = json!({ "cluster.x-k8s.io/control-plane-name": "cp" });
+        let machine = |name: &str, node: Value| {
+            json!({ "metadata": { "name": name, "labels": label },
+                "spec": { "failureDomain": "1", "infrastructureRef": { "name": name } },
+                "status": { "nodeRef": node } })
+        };
+        let ready = json!([{ "type": "Ready", "status": "True" }]);
+        let taint = json!([{ "key": "node.cloudprovider.kubernetes.io/uninitialized" }]);
+        let waits = json!([{ "type": "VMRunning", "status": "False", "reason": "WaitingForBootstrapData" }]);
+        let objects = Objects {
+            by_kind: HashMap::from([
+                (
+                    "Cluster",
+                    vec![json!({ "metadata": { "name": "c" }, "status": { "phase": "Provisioning" } })],
+                ),
+                (
+                    "AzureCluster",
+                    vec![json!({ "metadata": { "name": "c" }, "status": { "conditions": [
+                        { "type": "Ready", "status": "False" },
+                        { "type": "ResourceGroupReady", "status": "True" },
+                        { "type": "PublicIPsReady", "status": "False", "reason": "Creating" } ] } })],
+                ),
+                (
+                    "KubeadmControlPlane",
+                    vec![json!({ "metadata": { "name": "cp" }, "spec": { "replicas": 3 } })],
+                ),
+                (
+                    "Machine",
+                    vec![
+                        machine("a", json!({ "name": "a" })),
+                        machine("b", json!({ "name": "b" })),
+                        machine("c", Value::Null),
+                    ],
+                ),
+                (
+                    "AzureMachine",
+                    vec![json!({ "metadata": { "name": "c" }, "status": { "conditions": waits } })],
+                ),
+            ]),
+            nodes: vec![
+                json!({ "metadata": { "name": "a" }, "status": { "conditions": ready } }),
+                json!({ "metadata": { "name": "b" }, "spec": { "taints": taint }, "status": { "conditions": ready } }),
+            ],
+        };
+        let clusters = objects.clusters();
+        let said: Vec<_> = clusters[0]
+            .parts
+            .iter()
+            .map(|part| {
+                (part.depth, part.name.as_str(), part.stand, part.words.as_str(), part.zone.as_deref())
+            })
+            .collect();
+        assert_eq!(
+            said,
+            [
+                (0, "Cluster c", Stand::Works, "provisioning", None),
+                (1, "AzureCluster c", Stand::Works, "its network is made", None),
+                (2, "Resource group", Stand::Done, "ready", None),
+                (2, "Public IPs", Stand::Works, "creating", None),
+                (1, "KubeadmControlPlane cp", Stand::Works, "1 of 3 ready", None),
+                (2, "a", Stand::Done, "its node is ready", Some("1")),
+                (2, "b", Stand::Works, "its node is there, and not ready yet", Some("1")),
+                (2, "c", Stand::Waits, "waiting for bootstrap data", Some("1")),
+            ]
+        );
+    }
+}
