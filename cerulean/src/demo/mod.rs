@@ -1,9 +1,11 @@
-//! `cerulean demo`: ordinary manifests become load balancers that pass traffic.
+//! `cerulean demo`: ordinary manifests become load balancers that pass traffic, and with `clusters` whole clusters.
 //!
 //! Both simulators are served over TLS, and the controller manager and one machine's node manager run as they do in
 //! production: the same code from their command lines on, over real HTTP.
 
 mod acts;
+mod clusters;
+mod programs;
 mod report;
 mod spot;
 mod stage;
@@ -27,7 +29,10 @@ const EXAMPLES: [(&str, &str); 3] = [
 
 /// How to run the demo.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// Leave everything running afterwards, for kubectl and a browser.
     #[arg(long)]
     keep: bool,
@@ -37,11 +42,21 @@ pub struct Arguments {
     manifests: ManifestArguments,
 }
 
+/// Other demos.
+#[derive(Debug, clap::Subcommand)]
+enum Other {
+    /// Turn examples/clusters/ into a cluster whose nodes are ready, change it, and delete it.
+    Clusters(clusters::Arguments),
+}
+
 /// Runs the demo.
 ///
 /// # Errors
 /// A Service got no address, or a packet went where it should not.
 pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
+    if let Some(Other::Clusters(arguments)) = &arguments.other {
+        return clusters::run(screen, arguments);
+    }
     let own_examples = arguments.manifests.files.is_empty();
     let manifests = if own_examples { examples()? } else { arguments.manifests.load(screen)? };
     let runtime = runtime(TWO_THREADS)?;

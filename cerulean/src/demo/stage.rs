@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use azure_simulator::packet::{Packet, Protocol, Source, Verdict};
 use clock::Clock;
 use cloud_controller_manager::surroundings::Surroundings;
@@ -14,10 +14,10 @@ use kube::Api;
 use kube::api::ListParams;
 use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
 use stand_ins::Pace;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::programs::Programs;
 use super::spot;
 use crate::screen::Screen;
 use crate::simulate::latency;
@@ -31,15 +31,6 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a condition is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long programs get to stop.
-const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// A program of ours, as it runs in production.
-struct Program {
-    name: &'static str,
-    task: JoinHandle<anyhow::Result<()>>,
-}
-
 /// The simulated cluster and the programs over it.
 pub struct Stage {
     /// Where to write.
@@ -50,8 +41,7 @@ pub struct Stage {
     pub shape: Shape,
     /// What the controller manager writes.
     pub writes: Writes,
-    programs: Vec<Program>,
-    stop_programs: CancellationToken,
+    programs: Programs,
     stop: CancellationToken,
 }
 
@@ -70,15 +60,15 @@ impl Stage {
             credentials: Credentials::default(),
             now: Clock::system().now(),
         };
-        // Two tokens: the programs say goodbye to a Kubernetes that still listens.
-        let (stop, stop_programs) = (CancellationToken::new(), CancellationToken::new());
+        // The programs stop before this: they say goodbye to a Kubernetes that still listens.
+        let (stop, mut programs) = (CancellationToken::new(), Programs::default());
         let cluster = HostedCluster::start(options, &stop).await?;
-        let programs =
-            vec![controller_manager(&cluster, &stop_programs)?, node_manager(&cluster, &stop_programs)?];
+        start_controller_manager(&cluster, &mut programs)?;
+        start_node_manager(&cluster, &mut programs)?;
         screen.line(format_args!("  Azure Resource Manager  {}", cluster.resource_manager));
         screen.line(format_args!("  page                    {}", cluster.page()));
         let machines: u64 = shape.pools.iter().map(|pool| pool.nodes).sum();
-        let mut stage = Self { screen, cluster, shape, writes, programs, stop_programs, stop };
+        let mut stage = Self { screen, cluster, shape, writes, programs, stop };
         let nodes = stage
             .until("the nodes are initialised", async |stage: &Stage| {
                 let nodes = stage.nodes().await?;
@@ -141,11 +131,9 @@ impl Stage {
         let bar = self.screen.waiting(format!("waiting until {what}"));
         let deadline = Instant::now() + timeout;
         let value = loop {
-            if let Some(program) = self.programs.iter_mut().find(|program| program.task.is_finished()) {
+            if let Err(problem) = self.programs.check().await {
                 bar.finish_and_clear();
-                let ended = (&mut program.task).await?;
-                let problem = ended.err().unwrap_or_else(|| anyhow::anyhow!("it was told to stop"));
-                return Err(problem.context(format!("the {} ended", program.name)));
+                return Err(problem);
             }
             let value = condition(self).await?;
             if value.is_some() || Instant::now() > deadline {
@@ -165,30 +153,21 @@ impl Stage {
 
     /// Stops the programs, of which one releases its lease, and then everything else.
     pub async fn clear(self) -> anyhow::Result<()> {
-        self.stop_programs.cancel();
-        let deadline = Instant::now() + STOP_TIMEOUT;
-        let mut problem = None;
-        for Program { name, task } in self.programs {
-            let ended = match tokio::time::timeout_at(deadline, task).await {
-                Ok(ended) => ended?,
-                Err(_) => bail!("the {name} did not stop within {} s", STOP_TIMEOUT.as_secs()),
-            };
-            problem = problem.or(ended.err());
-        }
+        self.programs.end().await?;
         self.stop.cancel();
-        problem.map_or(Ok(()), Err)
+        Ok(())
     }
 }
 
 /// Starts the controller manager with the command line that production would have.
-fn controller_manager(cluster: &HostedCluster, stop: &CancellationToken) -> anyhow::Result<Program> {
-    let run = run::run(command_line(cluster)?, surroundings(cluster)?, stop.clone());
-    let task = tokio::spawn(async move { run.await.map(|_| ()) });
-    Ok(Program { name: "controller manager", task })
+fn start_controller_manager(cluster: &HostedCluster, programs: &mut Programs) -> anyhow::Result<()> {
+    let run = run::run(command_line(cluster)?, surroundings(cluster)?, programs.stop_token());
+    programs.start("controller manager", async move { run.await.map(|_| ()) });
+    Ok(())
 }
 
 /// Starts the node manager of the spot machine, which tells its node of what Azure announces.
-fn node_manager(cluster: &HostedCluster, stop: &CancellationToken) -> anyhow::Result<Program> {
+fn start_node_manager(cluster: &HostedCluster, programs: &mut Programs) -> anyhow::Result<()> {
     let arguments = [
         format!("--node-name={}", spot::NODE),
         format!("--kubeconfig={}", cluster.files.kubeconfig.display()),
@@ -198,8 +177,9 @@ fn node_manager(cluster: &HostedCluster, stop: &CancellationToken) -> anyhow::Re
     let flags = cloud_node_manager::flags::parse(arguments)?;
     let variable = |name: &str| (name == "NODE_NAME").then(|| spot::NODE.to_owned());
     let surroundings = Surroundings::with_variables(variable);
-    let task = tokio::spawn(cloud_node_manager::run::run(flags, surroundings, stop.clone()));
-    Ok(Program { name: "node manager", task })
+    let run = cloud_node_manager::run::run(flags, surroundings, programs.stop_token());
+    programs.start("node manager", run);
+    Ok(())
 }
 
 /// The command line that production would have.

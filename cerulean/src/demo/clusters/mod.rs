@@ -1,0 +1,81 @@
+//! `cerulean demo clusters`: manifests of a cluster become a cluster on Azure whose nodes are ready and whose Services have
+//! addresses; it is scaled, and deleted until Azure is as before.
+//!
+//! Azure and the management cluster are simulated and served over TLS. `capz-controller-manager` with its webhooks and, for the
+//! cluster that comes of it, `azure-cloud-controller-manager` run as they do in production.
+
+mod acts;
+mod stage;
+mod tree;
+
+use std::time::Duration;
+
+use crate::screen::{Screen, Tone};
+use crate::{TWO_THREADS, runtime, signals};
+use stage::Stage;
+
+/// How to run the demo.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Leave the cluster running, for kubectl and a browser, instead of deleting it.
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Runs the demo.
+///
+/// # Errors
+/// Something is not as the demo says.
+pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
+    let manifests = acts::examples()?;
+    let runtime = runtime(TWO_THREADS)?;
+    let directory = tempfile::Builder::new().prefix("cerulean-demo-").tempdir()?;
+    let done = runtime.block_on(async {
+        let stop = signals::stop_token()?;
+        let play = async {
+            let mut stage = Stage::set(screen, directory.path()).await?;
+            acts::apply(&mut stage, &manifests).await?;
+            acts::serve(&mut stage).await?;
+            acts::scale(&mut stage).await?;
+            if arguments.keep {
+                keep(&stage, &stop).await;
+            } else {
+                acts::delete(&mut stage).await?;
+            }
+            acts::sum_up(&stage);
+            stage.clear().await
+        };
+        tokio::select! {
+            done = play => done,
+            () = interrupted(&stop, arguments.keep) => anyhow::bail!("interrupted"),
+        }
+    });
+    // Whatever still waits for a closed connection need not hold up the end.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    done?;
+    screen.line(format_args!("\n{}", screen.paint(Tone::Good, "All checks passed.")));
+    Ok(())
+}
+
+/// Ends when told to stop; with `--keep` that is the ordinary end, and the play sees to it.
+async fn interrupted(stop: &tokio_util::sync::CancellationToken, keep: bool) {
+    if keep {
+        std::future::pending::<()>().await;
+    }
+    stop.cancelled().await;
+}
+
+async fn keep(stage: &Stage, stop: &tokio_util::sync::CancellationToken) {
+    let screen = stage.screen;
+    let management = &stage.management;
+    screen.heading("The clusters keep running");
+    screen.line(format_args!("  export KUBECONFIG={}", management.kubernetes.kubeconfig.display()));
+    screen.line("  kubectl get cluster,azurecluster,machines");
+    screen.line(format_args!(
+        "  kubectl --kubeconfig {} get nodes,services -A",
+        stage.workload_kubeconfig().display()
+    ));
+    screen.line(format_args!("  page: {}{}", management.azure.http, azure_simulator::page::PATH));
+    screen.line("  Stop with Ctrl-C.");
+    stop.cancelled().await;
+}
