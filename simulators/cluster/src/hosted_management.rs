@@ -127,13 +127,11 @@ impl Page {
                 tokio::select! {
                     alive = in_azure.changed() => if alive.is_err() { return },
                     _ = looks.tick() => {
-                        let versions: Vec<u64> = std::iter::once(&api)
-                            .chain(made.clusters().iter().map(|cluster| &cluster.kubernetes))
-                            .map(Kubernetes::resource_version)
-                            .collect();
-                        if std::mem::replace(&mut before, versions.clone()) == versions {
+                        let now = clusters(&api, &made);
+                        if before == now {
                             continue;
                         }
+                        before = now;
                     }
                 }
                 changes.send_modify(|revision| *revision += 1);
