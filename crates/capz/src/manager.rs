@@ -169,6 +169,7 @@ impl Manager {
                     let not_before = work.not_before(&key);
                     let loops = reconcile(Arc::clone(&manager), key.clone(), not_before);
                     let outcome = bounded(&work, &key, settings.timeouts.reconcile, loops).await;
+                    work.worked(&key);
                     work.ended(&key, outcome, settings.sync_period)
                 }
             })

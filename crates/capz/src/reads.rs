@@ -57,7 +57,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// What Azure holds, no older than `not_before`. `tenant` says whose client it is: what one may see, another may not.
+    /// What Azure holds, newer than `not_before`. `tenant` says whose client it is: what one may see, another may not.
     ///
     /// # Errors
     /// Azure does not answer, or with an error. A group that does not exist holds nothing.
@@ -87,7 +87,8 @@ impl Reads {
         };
         let mut kept = shelf.lock().await;
         if let Some((began, documents)) = kept.as_ref()
-            && *began >= not_before
+            // What began at that very moment may not tell of what was written in it.
+            && *began > not_before
         {
             return Ok(Answer::List(Arc::clone(documents)));
         }

@@ -29,13 +29,14 @@ pub(crate) enum Outcome {
     Gone,
 }
 
-/// A queue of objects, with when each was last found as it should be, and when it was woken.
+/// A queue of objects, with when each was woken, worked on, and found as it should be.
 pub(crate) struct Work {
     /// What the queue is called, and its controller in metrics.
     pub name: &'static str,
     pub queue: Queue<Key>,
     observer: Arc<dyn Observer>,
     woken: Mutex<HashMap<Key, Instant>>,
+    worked: Mutex<HashMap<Key, Instant>>,
     rested: Mutex<HashMap<Key, Instant>>,
 }
 
@@ -46,6 +47,7 @@ impl Work {
             observer: Arc::clone(observer),
             queue: Queue::new(name, Backoff::INFRASTRUCTURE, Arc::clone(observer)),
             woken: Mutex::default(),
+            worked: Mutex::default(),
             rested: Mutex::default(),
         }
     }
@@ -56,10 +58,17 @@ impl Work {
         self.queue.add(key);
     }
 
-    /// How old what is read may be: as old as the event that woke the object, or a bit older where only time did.
+    /// How old what is read may be: as old as the event that woke the object, or a bit older where only time did, but never
+    /// older than what was written for it before: what we have made ourselves must not seem to be missing.
     pub fn not_before(&self, key: &Key) -> Instant {
         let now = Instant::now();
-        self.woken.lock().remove(key).unwrap_or_else(|| now.checked_sub(FRESH_ENOUGH).unwrap_or(now))
+        let cause = self.woken.lock().remove(key).or_else(|| now.checked_sub(FRESH_ENOUGH)).unwrap_or(now);
+        self.worked.lock().get(key).map_or(cause, |worked| cause.max(*worked))
+    }
+
+    /// Work on the object was begun and has ended, well or not.
+    pub fn worked(&self, key: &Key) {
+        self.worked.lock().insert(key.clone(), Instant::now());
     }
 
     /// How long the object still rests, after it was found as it should be.
@@ -95,11 +104,39 @@ impl Work {
             Outcome::Retry => (Next::Retry, Reconciled::Error),
             Outcome::Gone => {
                 self.woken.lock().remove(key);
+                self.worked.lock().remove(key);
                 self.rested.lock().remove(key);
                 (Next::Done, Reconciled::Success)
             }
         };
         self.observer.reconciled(self.name, result);
         next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A look that only time causes reads nothing that is older than what the look before it wrote.
+    #[tokio::test(start_paused = true)]
+    async fn a_look_sees_what_the_one_before_it_wrote() {
+        let observer: Arc<dyn Observer> = Arc::new(controllers::NoObserver);
+        let work = Work::new("machines", &observer);
+        let key = Key { namespace: "n".to_owned(), name: "m".to_owned() };
+        tokio::time::advance(Duration::from_secs(1000)).await;
+        let ago = |seconds: u64| Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();
+        assert_eq!(work.not_before(&key), ago(60));
+        work.wake(key.clone());
+        tokio::time::advance(Duration::from_secs(3)).await;
+        assert_eq!((work.not_before(&key), work.not_before(&key)), (ago(3), ago(60)));
+        work.worked(&key);
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!(work.not_before(&key), ago(5));
+        tokio::time::advance(Duration::from_secs(100)).await;
+        assert_eq!(work.not_before(&key), ago(60));
+        work.worked(&key);
+        work.ended(&key, Outcome::Gone, Duration::ZERO);
+        assert_eq!(work.not_before(&key), ago(60), "nothing is kept of what has gone");
     }
 }
