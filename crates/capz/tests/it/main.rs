@@ -4,6 +4,7 @@
 mod cluster;
 mod cluster_change;
 mod cluster_flow;
+mod docs;
 mod identity;
 mod kill;
 mod kill_upgrade;
