@@ -438,6 +438,7 @@ impl ClusterWork<'_> {
 
     /// Holds on to the identity while there is something to do with it, and lets it go afterwards.
     async fn hold_identity(&self, hold: bool) -> Result<(), PatchError> {
+        let _one_at_a_time = self.manager.identity_writes.lock().await;
         let Ok(identity) = self.manager.identity_of(&self.edited.object) else { return Ok(()) };
         let finalizer = identity::finalizer(self.key);
         let older = identity::older_finalizer(self.key);

@@ -89,6 +89,7 @@ pub async fn run(
         stores: Stores::default(),
         reads: Reads::default(),
         skus: SkuCache::default(),
+        identity_writes: tokio::sync::Mutex::default(),
         core_version,
     });
     let events = tokio::spawn(events.run(stop.clone()));

@@ -70,6 +70,8 @@ pub struct Manager {
     pub(crate) stores: Stores,
     pub(crate) reads: Reads,
     pub(crate) skus: SkuCache,
+    /// Held by whoever writes an identity: clusters share it, and would refuse each other's writes.
+    pub(crate) identity_writes: tokio::sync::Mutex<()>,
     pub(crate) clusters: Arc<Work>,
     pub(crate) machines: Arc<Work>,
     pub(crate) templates: Arc<Work>,
