@@ -80,6 +80,8 @@ impl Memory {
                     .collect();
                 (group.name.clone().unwrap_or_default(), rules)
             })
+            // Groups without rules are left out, as the established provider does: nothing of theirs is to be taken away.
+            .filter(|(_, rules): &(String, BTreeMap<String, String>)| !rules.is_empty())
             .collect();
         let mut nat_gateways: Vec<String> =
             super::nat_gateway::declared(scope).filter_map(|(_, gateway)| gateway.name.clone()).collect();
