@@ -18,4 +18,5 @@ mod pool_kill;
 mod pool_rollout;
 mod pool_world;
 mod secrets;
+mod takeover;
 mod world;

@@ -46,7 +46,7 @@ pub struct World {
 }
 
 /// A definition that takes anything, for kinds of Cluster API's core.
-fn definition(kind: &str) -> Value {
+pub fn definition(kind: &str) -> Value {
     let plural = format!("{}s", kind.to_lowercase());
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

@@ -1,0 +1,217 @@
+//! Clusters that the established provider made are taken over: `tests/corpus/takeover-clusters` holds, for each flavor of
+//! `deploy/capz/templates`, what its manager and Azure Service Operator left in Kubernetes and in Azure.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::world::{NAMESPACE, SUBSCRIPTION, World};
+
+/// How long a manager looks at a cluster: its first round and, ten minutes later, the next.
+const WATCHED: Duration = Duration::from_secs(12 * 60);
+
+/// Kinds that others own and of which a world needs a definition.
+const OTHERS: [&str; 2] = ["Cluster", "Machine"];
+
+/// Kinds of pools, which are taken over apart: without their objects a scale set is somebody else's.
+const POOLS: [&str; 3] = ["MachinePool", "AzureMachinePool", "AzureMachinePoolMachine"];
+
+/// What ours remembers beyond the established provider.
+const MEMORY: [&str; 2] = [
+    "sigs.k8s.io/cluster-api-provider-azure-last-applied-subnets",
+    "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags-rg",
+];
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/takeover-clusters")
+}
+
+/// The lines of a flavor: `{"put": id, "body": document}` is a resource, `{"object": …}` an object, in an order in which they
+/// can be made. `principalOf` names the machine whose identity a role is assigned to.
+fn lines(flavor: &str) -> Vec<Value> {
+    let path = folder().join(format!("{flavor}.jsonl"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.lines()
+        .map(|line| serde_json::from_str(&line.replace("SUBSCRIPTION", SUBSCRIPTION)).unwrap())
+        .collect()
+}
+
+/// Puts everything into the world as it was left.
+fn load(world: &World, flavor: &str) {
+    let identities = ResourceId::group(SUBSCRIPTION, "capz-ci");
+    world.azure.put(&identities, json!({ "location": "eastus" })).unwrap();
+    let identity = ResourceId::parse(&format!(
+        "{identities}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/cloud-provider-user-identity"
+    ));
+    world.azure.put(&identity.unwrap(), json!({ "location": "eastus" })).unwrap();
+    world.put_secret("cluster-identity-secret", &[("clientSecret", "s")]);
+    let mut uids: BTreeMap<(String, String), Value> = BTreeMap::new();
+    for line in lines(flavor) {
+        if let Some(id) = line["put"].as_str() {
+            let resource = ResourceId::parse(id).unwrap();
+            let mut body = line["body"].clone();
+            if let Some(machine) = line["principalOf"].as_str() {
+                let machine = world.azure.document(&ResourceId::parse(machine).unwrap()).unwrap();
+                body["properties"]["principalId"] = machine["identity"]["principalId"].clone();
+            }
+            world.azure.put(&resource, body).unwrap_or_else(|refusal| panic!("{flavor}: {id}: {refusal:?}"));
+            continue;
+        }
+        let mut object = line["object"].clone();
+        if POOLS.iter().any(|kind| object["kind"] == *kind) {
+            continue;
+        }
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        if let Some(owners) = object["metadata"]["ownerReferences"].as_array_mut() {
+            for owner in owners {
+                let uid = uids.get(&(text(&owner["kind"]), text(&owner["name"])));
+                owner["uid"] =
+                    uid.cloned().unwrap_or_else(|| panic!("{flavor}: {owner} was not made before"));
+            }
+        }
+        let status = object.as_object_mut().unwrap().remove("status");
+        let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+        let made = world.create(object);
+        uids.insert((kind.clone(), name.clone()), made["metadata"]["uid"].clone());
+        if let Some(status) = status {
+            world.kubernetes.merge_status(&kind, NAMESPACE, &name, &json!({ "status": status })).unwrap();
+        }
+    }
+}
+
+/// What the objects of a kind say that others act on: specification, status but for times, and whose they are.
+fn said(world: &World, kind: &str) -> BTreeMap<String, Value> {
+    let all = world.kubernetes.list(kind);
+    all.iter()
+        .map(|object| {
+            let mut said = object.value().clone();
+            if let Some(conditions) = said["status"]["conditions"].as_array_mut() {
+                for condition in conditions.iter_mut() {
+                    condition.as_object_mut().unwrap().remove("lastTransitionTime");
+                }
+                conditions.sort_by_key(|condition| condition["type"].to_string());
+            }
+            for member in ["managedFields", "resourceVersion", "generation"] {
+                said["metadata"].as_object_mut().unwrap().remove(member);
+            }
+            if let Some(annotations) = said["metadata"]["annotations"].as_object_mut() {
+                annotations.retain(|name, _| !MEMORY.iter().any(|memory| name == memory));
+            }
+            (said["metadata"]["name"].as_str().unwrap().to_owned(), said)
+        })
+        .collect()
+}
+
+/// Members that differ, with both values.
+fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
+    match (before, after) {
+        (Value::Object(one), Value::Object(other)) => {
+            let keys: std::collections::BTreeSet<_> = one.keys().chain(other.keys()).collect();
+            for key in keys {
+                let at = |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
+                differences(&format!("{path}/{key}"), &at(one), &at(other), found);
+            }
+        }
+        _ if before == after => {}
+        _ => found.push(format!("{path}: {before} became {after}")),
+    }
+}
+
+/// Our manager starts on what the established provider left, and rests: Azure is not written to, and whoever reads the
+/// objects finds them as they were.
+async fn taken_over(flavor: &str) {
+    let mut world = World::bare(1, |_| {});
+    world.settings.gates.edge_zone = true;
+    world.settings.gates.api_server_ilb = flavor.ends_with("apiserver-ilb");
+    for kind in OTHERS {
+        world.kubernetes.create(crate::world::definition(kind)).unwrap();
+    }
+    load(&world, flavor);
+    let kinds = ["AzureCluster", "AzureMachine", "AzureMachineTemplate"];
+    let before: Vec<_> = kinds.iter().map(|kind| said(&world, kind)).collect();
+    let documents = world.azure.documents();
+    let loaded = world.sequence();
+    world.start();
+    tokio::time::sleep(WATCHED).await;
+    world.kill().await;
+
+    let journal = world.azure.journal_after(loaded);
+    let writes: Vec<String> = journal
+        .entries
+        .iter()
+        .filter(|entry| entry.method != "GET")
+        .map(|entry| format!("{} {} {:?}", entry.method, entry.path, entry.changes))
+        .collect();
+    assert_eq!(writes, Vec::<String>::new(), "{flavor}: Azure is written to");
+    assert_eq!(world.azure.documents(), documents, "{flavor}: Azure is as it was");
+    assert!(journal.entries.len() > 8, "{flavor}: Azure was looked at");
+
+    let mut changed = Vec::new();
+    for (kind, before) in kinds.iter().zip(&before) {
+        let after = said(&world, kind);
+        for (name, before) in before {
+            differences(&format!("{kind} {name}"), before, &after[name], &mut changed);
+        }
+    }
+    assert_eq!(changed, Vec::<String>::new(), "{flavor}: objects say something else");
+    // A machine behind a private API server waits for what nobody could tell the core; all others are ready.
+    let ready =
+        |kind: &str| said(&world, kind).into_values().filter(|it| it["status"]["ready"] == true).count();
+    assert_eq!(ready("AzureCluster"), 1, "{flavor}");
+    assert!(ready("AzureMachine") > 0, "{flavor}");
+}
+
+macro_rules! flavors {
+    ($($test:ident: $flavor:literal,)*) => {
+        $(
+            #[tokio::test(start_paused = true)]
+            async fn $test() {
+                taken_over($flavor).await;
+            }
+        )*
+
+        /// A flavor whose machines are declared one by one, or in pools, is taken over by name; classes bring no objects of
+        /// their own.
+        #[test]
+        fn every_flavor_is_taken_over() {
+            let known = [$($flavor),*];
+            let templates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../deploy/capz/templates");
+            let classes = ["clusterclass", "clusterclass-rke2", "topology"];
+            let missing: Vec<String> = std::fs::read_dir(templates)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .map(|name| name.trim_start_matches("cluster-template").trim_end_matches(".yaml").to_owned())
+                .map(|name| if name.is_empty() { "default".to_owned() } else { name.trim_start_matches('-').to_owned() })
+                .filter(|name| !known.contains(&name.as_str()) && !classes.contains(&name.as_str()))
+                .collect();
+            assert!(missing.is_empty(), "{missing:?}");
+        }
+    };
+}
+
+flavors! {
+    aad: "aad",
+    apiserver_ilb: "apiserver-ilb",
+    azure_bastion: "azure-bastion",
+    azure_cni_v1: "azure-cni-v1",
+    default: "default",
+    dual_stack: "dual-stack",
+    edgezone: "edgezone",
+    ephemeral: "ephemeral",
+    external_cloud_provider: "external-cloud-provider",
+    flatcar: "flatcar",
+    flatcar_sysext: "flatcar-sysext",
+    ipv6: "ipv6",
+    machinepool: "machinepool",
+    machinepool_windows: "machinepool-windows",
+    multi_tenancy: "multi-tenancy",
+    nvidia_gpu: "nvidia-gpu",
+    private: "private",
+    system_assigned_identity: "system-assigned-identity",
+    user_assigned_identity: "user-assigned-identity",
+    windows: "windows",
+    windows_apiserver_ilb: "windows-apiserver-ilb",
+}
