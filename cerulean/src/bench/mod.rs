@@ -2,6 +2,7 @@
 //!
 //! Nothing passes or fails: the tables are for people and for comparing runs.
 
+mod clusters;
 mod credentials;
 mod kubernetes;
 mod node_manager;
@@ -30,6 +31,9 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Subject {
+    /// The manager of clusters: how long one cluster takes beside its critical path, and a hundred clusters with a thousand
+    /// machines: time, calls to Azure, memory.
+    Clusters(clusters::Arguments),
     /// One call of the kubelet's credential provider for container registries: time and memory.
     Credentials(credentials::Arguments),
     /// The simulated Kubernetes under 5,000 nodes and 20,000 pods: lists, writes a second on one core, watches, memory.
@@ -54,6 +58,7 @@ enum Subject {
 pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     match arguments.subject {
         None => services::run(screen, arguments.services),
+        Some(Subject::Clusters(arguments)) => clusters::run(screen, &arguments),
         Some(Subject::Credentials(arguments)) => credentials::run(screen, &arguments),
         Some(Subject::Kubernetes(arguments)) => kubernetes::run(screen, &arguments),
         Some(Subject::NodeManager(arguments)) => node_manager::run(screen, &arguments),

@@ -24,16 +24,7 @@ impl Manager {
     /// # Errors
     /// There is none.
     pub fn ours(named: Option<PathBuf>) -> anyhow::Result<Self> {
-        let binary = match named {
-            Some(path) => path,
-            None => std::env::current_exe()?.with_file_name("azure-cloud-controller-manager"),
-        };
-        if !binary.exists() {
-            bail!(
-                "{} is not there; build it with `cargo build --release`, or name it with --manager",
-                binary.display()
-            );
-        }
+        let binary = beside_this(named, "azure-cloud-controller-manager")?;
         Ok(Self { name: "ours", binary, is_peer: false })
     }
 
@@ -53,6 +44,24 @@ impl Manager {
         }
         Ok(Self { name: "upstream", binary, is_peer: true })
     }
+}
+
+/// The binary that is named with `--manager`, or else the one with this name beside this program.
+///
+/// # Errors
+/// There is none.
+pub fn beside_this(named: Option<PathBuf>, name: &str) -> anyhow::Result<PathBuf> {
+    let binary = match named {
+        Some(path) => path,
+        None => std::env::current_exe()?.with_file_name(name),
+    };
+    if !binary.exists() {
+        bail!(
+            "{} is not there; build it with `cargo build --release`, or name it with --manager",
+            binary.display()
+        );
+    }
+    Ok(binary)
 }
 
 /// What a controller manager is pointed at.
@@ -85,8 +94,6 @@ impl Running {
     /// # Errors
     /// It cannot be run.
     pub fn start(manager: &Manager, files: &Files<'_>) -> anyhow::Result<Self> {
-        let log = files.logs.join(format!("{}.log", manager.name));
-        let output = File::create(&log).with_context(|| log.display().to_string())?;
         let mut command = Command::new(&manager.binary);
         command
             .arg(format!("--cloud-config={}", files.cloud_config.display()))
@@ -96,14 +103,20 @@ impl Running {
         if manager.is_peer {
             command.args(upstream_arguments(files.kubeconfig));
         }
-        let child = command
-            .env("SSL_CERT_FILE", files.certificate_authority)
-            .stdin(Stdio::null())
-            .stdout(output.try_clone()?)
-            .stderr(output)
-            .spawn()
-            .with_context(|| manager.binary.display().to_string())?;
-        Ok(Self { name: manager.name, child, log })
+        command.env("SSL_CERT_FILE", files.certificate_authority);
+        Self::launch(manager.name, command, files.logs)
+    }
+
+    /// Runs a command whose output goes to a file in the folder `logs`.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub fn launch(name: &'static str, mut command: Command, logs: &Path) -> anyhow::Result<Self> {
+        let log = logs.join(format!("{name}.log"));
+        let output = File::create(&log).with_context(|| log.display().to_string())?;
+        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+        let child = command.spawn().with_context(|| command.get_program().display().to_string())?;
+        Ok(Self { name, child, log })
     }
 
     /// The number by which the kernel knows it.

@@ -4,9 +4,9 @@
 //! [scenarios](scenario::SCENARIOS); in the end ours takes over what the other one has built. The programs run one after the
 //! other, so that neither takes the processor from the other.
 
-mod calls;
+pub(super) mod calls;
 mod chart;
-mod critical_path;
+pub(super) mod critical_path;
 mod machine;
 mod report;
 mod scenario;

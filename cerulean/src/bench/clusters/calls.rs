@@ -1,0 +1,121 @@
+//! What was asked of Azure, by time and by cluster.
+
+use std::collections::BTreeMap;
+
+use azure_simulator::{Journal, RequestKind};
+use azure_types::ResourceId;
+
+/// What was asked within a minute.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Minute {
+    pub calls: usize,
+    pub writes: usize,
+    /// Answered with status 429.
+    pub throttled: usize,
+}
+
+/// The minutes since the first call.
+pub fn by_minute(journal: &Journal) -> Vec<Minute> {
+    let mut minutes: Vec<Minute> = Vec::new();
+    let Some(first) = journal.entries.first() else { return minutes };
+    for entry in &journal.entries {
+        let after = entry.time.as_millisecond() - first.time.as_millisecond();
+        let index = usize::try_from(after / 60_000).unwrap_or_default();
+        if minutes.len() <= index {
+            minutes.resize(index + 1, Minute::default());
+        }
+        if let Some(minute) = minutes.get_mut(index) {
+            minute.calls += 1;
+            minute.writes += usize::from(is_write(entry.kind));
+            minute.throttled += usize::from(entry.status == 429);
+        }
+    }
+    minutes
+}
+
+/// Reads and writes, each for all clusters and of the one for which it were most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Round {
+    pub reads: usize,
+    pub most_reads: usize,
+    pub writes: usize,
+}
+
+impl Round {
+    /// Counts. A cluster is known by its resource group; what is asked of the subscription is nobody's, and only in the sum.
+    pub fn of(journal: &Journal) -> Self {
+        let mut reads: BTreeMap<String, usize> = BTreeMap::new();
+        let mut round = Self::default();
+        for entry in &journal.entries {
+            if is_write(entry.kind) {
+                round.writes += 1;
+                continue;
+            }
+            round.reads += 1;
+            let id = ResourceId::parse(&entry.path);
+            let group = id.as_ref().ok().and_then(ResourceId::group_name).map(str::to_lowercase);
+            let group = group.or_else(|| group_of_a_list(&entry.path));
+            if let Some(group) = group {
+                *reads.entry(group).or_default() += 1;
+            }
+        }
+        round.most_reads = reads.into_values().max().unwrap_or_default();
+        round
+    }
+}
+
+/// The path of a list is no id: it ends with a type.
+fn group_of_a_list(path: &str) -> Option<String> {
+    let path = path.to_lowercase();
+    let (_, behind) = path.split_once("/resourcegroups/")?;
+    behind.split('/').next().map(str::to_owned)
+}
+
+fn is_write(kind: RequestKind) -> bool {
+    matches!(kind, RequestKind::Write | RequestKind::Delete)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn journal(requests: &[(&str, &str, &str, u16)]) -> Journal {
+        let entry = |(time, kind, path, status): &(&str, &str, &str, u16)| {
+            let method = if *kind == "write" { "PUT" } else { "GET" };
+            serde_json::from_value(json!({
+                "sequence": 1, "time": format!("2026-01-01T00:{time}Z"), "method": method,
+                "path": format!("/subscriptions/s{path}"), "status": status, "kind": kind,
+            }))
+            .unwrap()
+        };
+        Journal { entries: requests.iter().map(entry).collect(), ..Journal::default() }
+    }
+
+    const ADDRESSES: &str = "providers/Microsoft.Network/publicIPAddresses";
+
+    #[test]
+    fn minutes_count_from_the_first_call() {
+        let minutes = by_minute(&journal(&[
+            ("00:30", "read", "/resourceGroups/a", 200),
+            ("01:29", "write", "/resourceGroups/a", 429),
+            ("02:31", "poll", "/providers/Microsoft.Network/locations/eastus/operations/1", 429),
+        ]));
+        let minute = |calls, writes, throttled| Minute { calls, writes, throttled };
+        assert_eq!(minutes, [minute(2, 1, 1), Minute::default(), minute(1, 0, 1)]);
+        assert!(by_minute(&Journal::default()).is_empty());
+    }
+
+    #[test]
+    fn reads_are_those_of_a_cluster_by_its_group() {
+        let round = Round::of(&journal(&[
+            ("00:00", "read", &format!("/resourceGroups/A/{ADDRESSES}"), 200),
+            ("00:00", "read", &format!("/resourceGroups/a/{ADDRESSES}/ip"), 404),
+            ("00:00", "read", "/resourceGroups/b", 200),
+            ("00:00", "read", "/providers/Microsoft.Compute/skus", 200),
+            ("00:00", "write", "/resourceGroups/b", 200),
+        ]));
+        assert_eq!(round, Round { reads: 4, most_reads: 2, writes: 1 });
+    }
+}

@@ -1,0 +1,263 @@
+//! `cerulean bench clusters`: what the manager of clusters takes.
+//!
+//! It runs the release binary that lies beside this one, over TLS, against the simulators. First one cluster, beside the
+//! longest chain of writes that Azure makes it wait for; then many clusters at once, under Azure's budgets: until the last
+//! one is there, at rest, and after a restart. What Cluster API's core does is played by this program: it makes the objects as
+//! the core leaves them, and says that a network is there when our AzureCluster does.
+
+mod calls;
+mod critical_path;
+mod objects;
+mod place;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use azure_simulator::{Journal, LatencyProfile};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::process::{Running, beside_this};
+use super::resident::{Memory, megabytes, processor_time};
+use super::services::calls::Calls;
+use super::services::percentile;
+use crate::screen::Screen;
+use crate::simulate::latency;
+use crate::{TWO_THREADS, runtime};
+use calls::{Round, by_minute};
+use critical_path::CriticalPath;
+use place::{Place, Size};
+
+/// How much of everything.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The manager's binary; the one beside this program unless given.
+    #[arg(long, value_name = "PATH")]
+    manager: Option<PathBuf>,
+    /// How many clusters come at once; 0 for the pace of one alone.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    clusters: usize,
+    /// How many control planes each of them has.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    control_planes: usize,
+    /// How many workers each of them has.
+    #[arg(long, value_name = "N", default_value_t = 7)]
+    workers: usize,
+    /// Leave out the pace of one cluster.
+    #[arg(long)]
+    no_pace: bool,
+    /// How long Azure's operations take: instant, quick, typical, or a JSON file.
+    #[arg(long, default_value = "typical", value_parser = latency::parse)]
+    latency: LatencyProfile,
+    /// How often the manager looks at every object where nothing happens, in the measurement of many clusters at rest.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(10..))]
+    sync_period: u64,
+}
+
+/// The cluster whose pace is measured.
+const ONE: Size = Size { control_planes: 3, workers: 3 };
+/// How long the program is left alone before its memory is read.
+const REST: Duration = Duration::from_secs(5);
+/// How long the manager rests between looks in the measurement of pace: nothing but events shall wake it.
+const NEVER: Duration = Duration::from_secs(3600);
+/// How many kinds of calls are shown.
+const KINDS: usize = 16;
+
+/// Measures and prints tables.
+///
+/// # Errors
+/// The binary is missing or does not do its work.
+pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
+    let binary = beside_this(arguments.manager.clone(), "capz-controller-manager")?;
+    runtime(TWO_THREADS)?.block_on(async {
+        if !arguments.no_pace {
+            pace(screen, &binary, arguments).await?;
+        }
+        if arguments.clusters > 0 {
+            scale(screen, &binary, arguments).await?;
+        }
+        Ok(())
+    })
+}
+
+/// One cluster beside its critical path.
+async fn pace(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::Result<()> {
+    let directory = tempfile::Builder::new().prefix("cerulean-bench-").tempdir()?;
+    let stop = CancellationToken::new();
+    let _stops = stop.clone().drop_guard();
+    let bar = screen.waiting("one cluster");
+    let place = Place::start(directory.path(), arguments.latency.clone(), &stop).await?;
+    let mut program = place.start_manager(binary, NEVER)?;
+    let times = place.create(&["one".to_owned()], ONE, &mut program, &bar).await?;
+    let journal = place.take_journal();
+    let azure = &place.azure.azure;
+    let path = CriticalPath::of(&journal.entries, |id| azure.document(id));
+    drop(program);
+    bar.finish_and_clear();
+    let took = times.first().copied().unwrap_or_default();
+    screen.heading(format!(
+        "One public cluster, {} control planes and {} workers",
+        ONE.control_planes, ONE.workers
+    ));
+    let rows = [
+        ["its network is there after".to_owned(), seconds(took.network), String::new()],
+        ["all its machines are there after".to_owned(), seconds(took.machines), String::new()],
+        ["the critical path".to_owned(), seconds(path.length()), String::new()],
+        ["time by critical path".to_owned(), ratio(took.machines, path.length()), "1.15".to_owned()],
+    ];
+    screen.table(["WHAT", "MEASURED", "GOAL"], &rows);
+    screen.line(format_args!("  critical path: {path}"));
+    print_kinds(screen, &journal);
+    Ok(())
+}
+
+/// What the manager held and did up to one moment.
+struct Phase {
+    name: String,
+    memory: Memory,
+    worked: Duration,
+}
+
+impl Phase {
+    fn of(program: &Running, name: String) -> anyhow::Result<Self> {
+        Ok(Self { name, memory: Memory::of(program.id())?, worked: processor_time(program.id())? })
+    }
+
+    fn row(&self, goal: &str) -> [String; 6] {
+        let Memory { resident, private, peak, .. } = self.memory;
+        let goal = goal.to_owned();
+        [
+            self.name.clone(),
+            goal,
+            megabytes(resident),
+            megabytes(private),
+            megabytes(peak),
+            seconds(self.worked),
+        ]
+    }
+}
+
+/// Many clusters at once.
+async fn scale(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::Result<()> {
+    let directory = tempfile::Builder::new().prefix("cerulean-bench-").tempdir()?;
+    let stop = CancellationToken::new();
+    let _stops = stop.clone().drop_guard();
+    let bar = screen.waiting("many clusters");
+    let size = Size { control_planes: arguments.control_planes, workers: arguments.workers };
+    let machines = arguments.clusters * size.machines();
+    let names: Vec<String> = (0..arguments.clusters).map(|number| format!("cluster-{number:03}")).collect();
+    let sync_period = Duration::from_secs(arguments.sync_period);
+    let place = Place::start(directory.path(), arguments.latency.clone(), &stop).await?;
+    let mut program = place.start_manager(binary, sync_period)?;
+    sleep(REST).await;
+    let mut phases = vec![Phase::of(&program, "idle".to_owned())?];
+
+    let times = place.create(&names, size, &mut program, &bar).await?;
+    phases.push(Phase::of(&program, format!("{} clusters have come", arguments.clusters))?);
+    let come = place.take_journal();
+
+    // The looks that events have caused end within one period; those of the next one are only time's.
+    bar.set_message("at rest");
+    sleep(sync_period).await;
+    program.must_run()?;
+    place.take_journal();
+    place.take_kubernetes_writes();
+    phases.push(Phase::of(&program, format!("after {} s at rest", arguments.sync_period))?);
+    sleep(sync_period).await;
+    program.must_run()?;
+    let (rest, written) = (place.take_journal(), place.take_kubernetes_writes());
+    phases.push(Phase::of(&program, format!("after {} s more", arguments.sync_period))?);
+
+    bar.set_message("restart");
+    drop(program);
+    place.take_journal();
+    place.take_kubernetes_writes();
+    let mut program = place.start_manager(binary, NEVER)?;
+    let looked = place.rest(&mut program).await?;
+    let (again, written_again) = (place.take_journal(), place.take_kubernetes_writes());
+    phases.push(Phase::of(&program, format!("after a restart and {} of looks", seconds(looked)))?);
+    drop(program);
+    bar.finish_and_clear();
+
+    screen.heading(format!("{} clusters with {machines} machines at once", arguments.clusters));
+    let network: Vec<Duration> = times.iter().map(|it| it.network).collect();
+    let all: Vec<Duration> = times.iter().map(|it| it.machines).collect();
+    let own: Vec<Duration> = times.iter().map(|it| it.machines.saturating_sub(it.network)).collect();
+    let rows = [
+        spread("its network", network),
+        spread("its machines", all),
+        spread("from its network to its machines", own),
+    ];
+    screen.table(["A CLUSTER HAS", "FIRST", "MEDIAN", "P95", "LAST"], &rows);
+
+    screen.heading("Calls to Azure by time");
+    let rows: Vec<_> = by_minute(&come)
+        .iter()
+        .enumerate()
+        .map(|(index, it)| {
+            [format!("{}", index + 1), it.calls.to_string(), it.writes.to_string(), it.throttled.to_string()]
+        })
+        .collect();
+    screen.table(["MINUTE", "CALLS", "WRITES", "429"], &rows);
+    print_kinds(screen, &come);
+
+    screen.heading("At rest");
+    let row = |what: String, journal: &Journal, objects: usize| {
+        let round = Round::of(journal);
+        let mean = round.reads as f64 / arguments.clusters as f64;
+        [
+            what,
+            format!("{mean:.1}"),
+            round.most_reads.to_string(),
+            round.writes.to_string(),
+            objects.to_string(),
+        ]
+    };
+    let rows = [
+        row(format!("a period of {} s", arguments.sync_period), &rest, written.values().sum()),
+        row("a restart".to_owned(), &again, written_again.values().sum()),
+        ["goal".to_owned(), "12".to_owned(), "12".to_owned(), "0".to_owned(), "0".to_owned()],
+    ];
+    screen.table(["WHILE", "READS OF A CLUSTER", "AT MOST", "WRITES", "WRITES TO KUBERNETES"], &rows);
+    print_kinds(screen, &again);
+    for (what, count) in written.iter().chain(&written_again) {
+        screen.line(format_args!("  written to Kubernetes: {what}: {count}"));
+    }
+
+    screen.heading("Memory");
+    let rows: Vec<_> = phases.iter().map(|phase| phase.row("150 MB")).collect();
+    screen.table(["THE MANAGER", "GOAL", "RESIDENT", "PRIVATE", "PEAK", "PROCESSOR TIME"], &rows);
+    let private = |phase: Option<&Phase>| phase.map_or(0, |phase| phase.memory.private);
+    let held = private(phases.last()).saturating_sub(private(phases.first()));
+    let each = held.checked_div(machines as u64).unwrap_or_default();
+    screen.line(format_args!("  each machine, with its share of its cluster: {} kB", each / 1_000));
+    Ok(())
+}
+
+/// Times of clusters in a row.
+fn spread(what: &str, mut times: Vec<Duration>) -> [String; 5] {
+    times.sort();
+    let at = |hundredths| seconds(percentile(&times, hundredths));
+    [what.to_owned(), at(0), at(50), at(95), at(100)]
+}
+
+fn print_kinds(screen: Screen, journal: &Journal) {
+    let calls = Calls::of(journal);
+    let mut kinds: Vec<(String, u64)> = calls.by_kind.into_iter().collect();
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let rest: u64 = kinds.iter().skip(KINDS).map(|(_, count)| count).sum();
+    kinds.truncate(KINDS);
+    kinds.push(("others".to_owned(), rest));
+    kinds.push(("all".to_owned(), calls.all));
+    let rows: Vec<_> = kinds.into_iter().map(|(kind, count)| [kind, count.to_string()]).collect();
+    screen.heading("Calls to Azure by kind");
+    screen.table(["CALL", "COUNT"], &rows);
+}
+
+fn ratio(time: Duration, path: Duration) -> String {
+    if path.is_zero() { "-".to_owned() } else { format!("{:.2}", time.as_secs_f64() / path.as_secs_f64()) }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}

@@ -1,0 +1,266 @@
+//! Both simulators on sockets, the manager as a process of its own, and who plays Cluster API's core for it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::ensure;
+use azure_simulator::{Journal, LatencyProfile};
+use clock::Clock;
+use indicatif::ProgressBar;
+use kubernetes_simulator::Token;
+use simulated_cluster::{HostedAzure, HostedAzureOptions, HostedKubernetes, HostedKubernetesOptions, Shape};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::objects::{self, Application};
+use crate::bench::process::Running;
+use crate::simulate::limits;
+
+/// Longest time without any progress.
+const STALL_TIMEOUT: Duration = Duration::from_secs(300);
+/// How often is looked how far clusters have come.
+const GLANCE: Duration = Duration::from_millis(200);
+/// For so long Azure is asked for nothing before the manager counts as at rest.
+const CALM: Duration = Duration::from_secs(15);
+
+/// The password of the application, and the same in base64.
+const PASSWORD: [&str; 2] = ["bench", "YmVuY2g="];
+/// The names by which an API server would ask the manager's webhooks.
+const WEBHOOK_NAMES: [&str; 2] = ["capz-webhook-service.capz-system.svc", "127.0.0.1"];
+
+/// How many machines of each kind a cluster has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    pub control_planes: usize,
+    pub workers: usize,
+}
+
+impl Size {
+    pub fn machines(self) -> usize {
+        self.control_planes + self.workers
+    }
+}
+
+/// When a cluster had what, since it was declared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Its network.
+    pub network: Duration,
+    /// All its machines.
+    pub machines: Duration,
+}
+
+/// The simulators.
+pub struct Place {
+    pub azure: HostedAzure,
+    kubernetes: HostedKubernetes,
+    shape: Shape,
+    directory: PathBuf,
+}
+
+impl Place {
+    pub async fn start(
+        directory: &Path,
+        latency: LatencyProfile,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let (shape, now) = (Shape::default(), Clock::system().now());
+        let region = "eastus".to_owned();
+        let options = azure_simulator::Options {
+            subscription: shape.subscription.clone(),
+            tenant: shape.tenant.clone(),
+            region_display_name: azure_simulator::region_display_name(&region).to_owned(),
+            region,
+            latency,
+            limits: limits::enough_cores(),
+            start: now,
+            ..azure_simulator::Options::default()
+        };
+        let azure = HostedAzureOptions {
+            azure: options,
+            client_id: shape.client_id.clone(),
+            object_id: shape.object_id.clone(),
+            client_secret: Some(Token::new(PASSWORD[0])),
+            directory: directory.to_owned(),
+            port: 0,
+            https_port: 0,
+            authority_port: 0,
+            proxy_port: 0,
+            metadata: None,
+            check_tokens: true,
+        };
+        let azure = HostedAzure::start(azure, stop).await?;
+        let kubernetes = HostedKubernetesOptions {
+            seed: 1,
+            directory: directory.to_owned(),
+            now,
+            ..HostedKubernetesOptions::default()
+        };
+        let kubernetes = HostedKubernetes::start(kubernetes, stop).await?;
+        let place = Self { azure, kubernetes, shape, directory: directory.to_owned() };
+        objects::install(&place.kubernetes.kubernetes, &place.application())?;
+        let issued = place.kubernetes.kubernetes.authority()?.issue(&WEBHOOK_NAMES)?;
+        std::fs::write(directory.join("tls.crt"), issued.certificate_pem)?;
+        std::fs::write(directory.join("tls.key"), issued.key_pem)?;
+        Ok(place)
+    }
+
+    fn application(&self) -> Application<'_> {
+        Application {
+            tenant: &self.shape.tenant,
+            client_id: &self.shape.client_id,
+            password: PASSWORD[1],
+            subscription: &self.shape.subscription,
+        }
+    }
+
+    /// Starts the manager, which looks at every object that often where nothing happens.
+    pub fn start_manager(&self, binary: &Path, sync_period: Duration) -> anyhow::Result<Running> {
+        let mut command = Command::new(binary);
+        command
+            .arg(format!("--kubeconfig={}", self.kubernetes.kubeconfig.display()))
+            .arg(format!("--webhook-cert-dir={}", self.directory.display()))
+            .arg(format!("--webhook-port={}", free_port()?))
+            .arg(format!("--sync-period={}s", sync_period.as_secs()))
+            .args(["--health-addr=0", "--diagnostics-address=0"])
+            .env("SSL_CERT_FILE", &self.azure.certificate_authority)
+            .env("AZURE_RESOURCE_MANAGER_ENDPOINT", &self.azure.https)
+            .env("AZURE_RESOURCE_MANAGER_AUDIENCE", &self.azure.https)
+            .env("AZURE_AUTHORITY_HOST", &self.azure.authority);
+        Running::launch("capz-controller-manager", command, &self.directory)
+    }
+
+    /// Declares clusters, all at once, plays the core for them, and waits until all their machines are there. Gives when
+    /// each had what.
+    pub async fn create(
+        &self,
+        names: &[String],
+        size: Size,
+        program: &mut Running,
+        bar: &ProgressBar,
+    ) -> anyhow::Result<Vec<Times>> {
+        let (kubernetes, application) = (&self.kubernetes.kubernetes, self.application());
+        let begun = Instant::now();
+        for name in names {
+            objects::cluster(kubernetes, &application, name)?;
+        }
+        // Of each cluster without network nothing, of the others the machines that are still missing.
+        let mut open: BTreeMap<&str, Option<Vec<String>>> =
+            names.iter().map(|name| (name.as_str(), None)).collect();
+        let mut times: BTreeMap<&str, Times> = BTreeMap::new();
+        let (mut progress, mut since) = (0, Instant::now());
+        while !open.is_empty() {
+            sleep(GLANCE).await;
+            program.must_run()?;
+            let mut ready = 0;
+            for (name, missing) in &mut open {
+                match missing {
+                    None => {
+                        if self.is_ready("AzureCluster", name)? {
+                            times.insert(name, Times { network: begun.elapsed(), ..Times::default() });
+                            objects::provisioned(kubernetes, name)?;
+                            *missing = Some(self.add_machines(name, size)?);
+                        }
+                    }
+                    Some(missing) => {
+                        let mut still = Vec::new();
+                        for machine in std::mem::take(missing) {
+                            if !self.is_ready("AzureMachine", &machine)? {
+                                still.push(machine);
+                            }
+                        }
+                        ready += size.machines() - still.len();
+                        if still.is_empty() {
+                            times.entry(name).or_default().machines = begun.elapsed();
+                        }
+                        *missing = still;
+                    }
+                }
+            }
+            open.retain(|_, missing| missing.as_ref().is_none_or(|missing| !missing.is_empty()));
+            let done = names.len() - open.len();
+            bar.set_message(format!("{} networks, {done} of {} clusters", times.len(), names.len()));
+            let now = times.len() + done * size.machines() + ready;
+            if now != progress {
+                (progress, since) = (now, Instant::now());
+            }
+            ensure!(
+                since.elapsed() < STALL_TIMEOUT,
+                "{done} of {} clusters, and no further for {} s; the end of the manager's output:\n{}",
+                names.len(),
+                STALL_TIMEOUT.as_secs(),
+                program.last_words()
+            );
+        }
+        Ok(times.into_values().collect())
+    }
+
+    fn add_machines(&self, cluster: &str, size: Size) -> anyhow::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for index in 0..size.machines() {
+            let is_control_plane = index < size.control_planes;
+            let role = if is_control_plane { "cp" } else { "worker" };
+            let name = format!("{cluster}-{role}-{index}");
+            objects::machine(
+                &self.kubernetes.kubernetes,
+                &self.application(),
+                cluster,
+                &name,
+                is_control_plane,
+            )?;
+            names.push(name);
+        }
+        Ok(names)
+    }
+
+    fn is_ready(&self, kind: &str, name: &str) -> anyhow::Result<bool> {
+        let Some(object) = self.kubernetes.kubernetes.get(kind, objects::NAMESPACE, name) else {
+            return Ok(false);
+        };
+        if let Some(words) = objects::refusal(&object) {
+            anyhow::bail!("{kind} {words}");
+        }
+        Ok(objects::is_ready(&object))
+    }
+
+    /// Waits until Azure is not asked for anything any more. Gives how long that took, without the calm at the end.
+    pub async fn rest(&self, program: &mut Running) -> anyhow::Result<Duration> {
+        let begun = Instant::now();
+        let (mut asked, mut since) = (u64::MAX, Instant::now());
+        while since.elapsed() < CALM {
+            sleep(GLANCE).await;
+            program.must_run()?;
+            let now = self.azure.azure.journal_after(u64::MAX).counts.requests;
+            if now != asked || self.azure.azure.running_operations() > 0 {
+                (asked, since) = (now, Instant::now());
+            }
+        }
+        Ok(begun.elapsed().saturating_sub(CALM))
+    }
+
+    /// What was asked of Azure since this was asked last.
+    pub fn take_journal(&self) -> Journal {
+        let journal = self.azure.azure.journal();
+        self.azure.azure.clear_journal();
+        journal
+    }
+
+    /// Requests that write and came to Kubernetes since this was asked last, by what they did to which kind.
+    pub fn take_kubernetes_writes(&self) -> BTreeMap<String, usize> {
+        let kubernetes = &self.kubernetes.kubernetes;
+        let journal = kubernetes.journal();
+        kubernetes.clear_journal();
+        let mut writes = BTreeMap::new();
+        for entry in journal.entries.iter().filter(|entry| entry.method != "GET") {
+            *writes.entry(format!("{} {}", entry.verb, entry.resource_type)).or_default() += 1;
+        }
+        writes
+    }
+}
+
+/// A port where nobody listens now.
+fn free_port() -> anyhow::Result<u16> {
+    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
