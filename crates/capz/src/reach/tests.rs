@@ -114,7 +114,7 @@ async fn what_was_sent_is_kept_although_goals_fail() {
     let kept = told.last().unwrap();
     assert_eq!(kept.iter().map(|it| it.name.as_deref().unwrap()).collect::<Vec<_>>(), ["slow"]);
     // Whoever comes next does not send it again, although its goal comes late.
-    let both = vec![quick.clone(), slow.clone()];
+    let both = [quick.clone(), slow.clone()];
     let goals = move |observed: &Observed| {
         let known = matches!(observed.see(&both[0].id), Seen::Present(_));
         Ok(both[..if known { 2 } else { 1 }].to_vec())
