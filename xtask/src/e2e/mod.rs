@@ -4,6 +4,7 @@
 //! kube-apiserver found through `KUBEBUILDER_ASSETS`, with kubectl applying the manifests.
 
 mod bad_input;
+mod capz;
 mod cluster;
 mod manager;
 mod metadata;
@@ -11,6 +12,7 @@ mod real_kubernetes;
 mod scenario;
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
@@ -19,9 +21,15 @@ use crate::print;
 use crate::program::{Program, build_release};
 use real_kubernetes::RealKubernetes;
 
+/// How long a program may take to stop when it is asked to.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// How to run the scenario.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// Which Kubernetes API to use.
     #[arg(long, value_enum, default_value_t = Kubernetes::Simulated)]
     kubernetes: Kubernetes,
@@ -31,6 +39,13 @@ pub struct Arguments {
     /// Run one step alone, with these binaries, in this folder: what the chore itself does inside of a network namespace.
     #[arg(long, hide = true, num_args = 2, value_names = ["BINARIES", "FOLDER"])]
     inside_namespace: Option<Vec<std::path::PathBuf>>,
+}
+
+/// Other scenarios.
+#[derive(Debug, clap::Subcommand)]
+enum Other {
+    /// A cluster on Azure comes, grows, shrinks and goes, by the manager of clusters.
+    Capz(capz::Arguments),
 }
 
 /// Which Kubernetes API to use.
@@ -47,6 +62,9 @@ enum Kubernetes {
 /// # Errors
 /// The first step that does not come true.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    if let Some(Other::Capz(arguments)) = &arguments.other {
+        return capz::run(arguments);
+    }
     if let Some([binaries, directory]) = arguments.inside_namespace.as_deref() {
         return runtime()?.block_on(metadata::check(binaries, directory));
     }

@@ -60,6 +60,31 @@ async fn of_the_manager(
     path
 }
 
+/// Whoever asks what the members of a cluster's network mean is told, of each of them.
+async fn explains_well(program: &Path, kubeconfig: &Path) {
+    let explain = async |what: &str| kubectl(program, kubeconfig, &["explain", what], &Value::Null).await;
+    // The server puts together what it says of kinds some seconds after it has learned of them.
+    let mut tries = 0;
+    let text = loop {
+        let (done, text) = explain("azurecluster.spec.networkSpec").await;
+        if done || tries > 150 {
+            break text;
+        }
+        tries += 1;
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    };
+    assert!(text.contains("RESOURCE: networkSpec <Object>"), "{text}");
+    for member in
+        ["vnet\t<Object>", "subnets\t<[]Object>", "apiServerLB\t<Object>", "nodeOutboundLB\t<Object>"]
+    {
+        assert!(text.contains(member), "{member}: {text}");
+    }
+    let subnets = explain("azurecluster.spec.networkSpec.subnets").await.1;
+    for text in [text, subnets] {
+        assert!(!text.contains("<no description>") && !text.contains("<empty>"), "{text}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kubectl_sees_what_is_completed_and_what_is_refused() {
     let Some(assets) = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from) else {
@@ -125,6 +150,7 @@ async fn kubectl_sees_what_is_completed_and_what_is_refused() {
     );
     let (done, text) = apply(&identity, &[]).await;
     assert!(!done && text.contains("spec.resourceID"), "{text}");
+    explains_well(&program, &kubernetes.kubeconfig).await;
     let metrics = manager.metrics().await;
     assert!(metrics.contains("controller_runtime_webhook_requests_total"), "{metrics}");
     let log = manager.log();

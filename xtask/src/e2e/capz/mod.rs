@@ -1,0 +1,70 @@
+//! A cluster on Azure from what a user applies to nothing again, by the release binary of our manager over TLS:
+//! `cargo xtask e2e capz [--core PATH --core-sources FOLDER]`.
+//!
+//! Azure, the management cluster and the machines are simulated, and so is kubeadm. Cluster API's core is a stand-in or, with
+//! `--core`, the real manager with its own definitions and webhooks, which reaches the workload cluster through Azure's load
+//! balancer by a proxy.
+
+mod core;
+mod manager;
+mod objects;
+mod place;
+mod play;
+mod webhooks;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::print;
+use crate::program::{Program, build_release};
+use place::Place;
+
+/// How to run it.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A built manager of Cluster API's core (`go build ./core` in its repository); a stand-in without.
+    #[arg(long, requires = "core_sources")]
+    core: Option<PathBuf>,
+    /// The folder with the sources of that manager, for its definitions and webhooks.
+    #[arg(long, requires = "core")]
+    core_sources: Option<PathBuf>,
+    /// Keep the folder with logs and files, and say where it is.
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// The first step that does not come true.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    print::line("building the release binaries");
+    let binary = build_release()?.join("capz-controller-manager");
+    let directory = tempfile::Builder::new().prefix("cerulean-e2e-capz-").tempdir()?;
+    let core = arguments.core.as_deref().zip(arguments.core_sources.as_deref());
+    let begun = Instant::now();
+    let done = super::runtime()?.block_on(run_in(directory.path(), &binary, core));
+    if arguments.keep || done.is_err() {
+        print::line(format_args!("files and logs: {}", directory.keep().display()));
+    }
+    done?;
+    print::line(format_args!("all steps passed in {:.1} s", begun.elapsed().as_secs_f64()));
+    Ok(())
+}
+
+async fn run_in(directory: &Path, binary: &Path, core: Option<(&Path, &Path)>) -> anyhow::Result<()> {
+    let place = Place::start(directory, core.is_none()).await?;
+    let mut programs: Vec<Program> = Vec::new();
+    if let Some((program, sources)) = core {
+        programs.push(core::start(program, sources, directory, &place).await?);
+    }
+    programs.push(manager::start(binary, directory, &place).await?);
+    place.play_cluster_api(core.is_none());
+    let played = play::play(&place, &mut programs).await;
+    let words: Vec<&Program> = programs.iter().collect();
+    played.map_err(|problem| super::with_words(problem, &words))?;
+    for program in &mut programs {
+        program.terminate(super::PATIENCE).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! Objects as JSON, through a client of the Kubernetes API.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use kube::{Client, ResourceExt as _};
+use serde_json::Value;
+use tokio::time::Instant;
+
+/// How long a server may take until it serves a kind that it has just learned of, or a program until it serves its webhooks.
+const READY: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The objects of a kind, all or in a namespace.
+pub fn api(client: &Client, api_version: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    }
+}
+
+/// Creates an object; a server that has just taken a definition may not know the kind for a moment.
+///
+/// # Errors
+/// What the server says.
+pub async fn create(client: &Client, object: &Value) -> anyhow::Result<()> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+    let parsed: DynamicObject = serde_json::from_value(object.clone())?;
+    let api = api(client, &version, &kind, object["metadata"]["namespace"].as_str());
+    let deadline = Instant::now() + READY;
+    loop {
+        match api.create(&PostParams::default(), &parsed).await {
+            Ok(_) => return Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 && Instant::now() < deadline => {
+                tokio::time::sleep(LOOK).await;
+            }
+            Err(error) => return Err(error).with_context(|| format!("{kind} {}", parsed.name_any())),
+        }
+    }
+}
+
+/// Changes an object in the namespace `default`.
+///
+/// # Errors
+/// What the server says.
+pub async fn merge(
+    client: &Client,
+    (version, kind): (&str, &str),
+    name: &str,
+    patch: &Value,
+) -> anyhow::Result<()> {
+    let patched = api(client, version, kind, Some("default"))
+        .patch(name, &PatchParams::default(), &Patch::Merge(patch))
+        .await;
+    patched.map(drop).with_context(|| format!("{kind} {name}"))
+}
+
+/// The objects in a file of YAML.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read(file: &Path) -> anyhow::Result<Vec<Value>> {
+    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let objects: Vec<Value> =
+        serde_saphyr::from_multiple(&text).with_context(|| file.display().to_string())?;
+    Ok(objects.into_iter().filter(|object| !object.is_null()).collect())
+}
+
+/// The objects in all files of YAML in a folder, in the order of their names.
+///
+/// # Errors
+/// There are none, or one cannot be read.
+pub fn read_all(folder: &Path) -> anyhow::Result<Vec<Value>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        bail!("{}: there is no file .yaml in it", folder.display());
+    }
+    let objects: Vec<Vec<Value>> = files.iter().map(|file| read(file)).collect::<anyhow::Result<_>>()?;
+    Ok(objects.concat())
+}
