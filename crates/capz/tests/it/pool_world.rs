@@ -222,6 +222,7 @@ pub fn is_settled(world: &World, replicas: usize) -> bool {
     let Some(pool) = world.get(POOL, "my-pool") else { return false };
     let (objects, machines) = (world.kubernetes.list(INSTANCE), world.kubernetes.list("Machine"));
     pool["status"]["replicas"] == replicas
+        && pool["spec"]["providerIDList"].as_array().map_or(0, Vec::len) == replicas
         && pool["status"]["provisioningState"] == "Succeeded"
         && pool["status"]["longRunningOperationStates"].is_null()
         && objects.len() == replicas
