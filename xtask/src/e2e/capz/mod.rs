@@ -13,7 +13,8 @@ mod play;
 mod webhooks;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+
+use tokio::time::Instant;
 
 use crate::print;
 use crate::program::{Program, build_release};

@@ -1,11 +1,12 @@
 //! What a user does, and what must come of it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::objects::{api, create, merge, read_all};
 use super::place::{CLIENT_SECRET, Place};
