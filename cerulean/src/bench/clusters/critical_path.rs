@@ -21,11 +21,12 @@ use crate::bench::services::critical_path::duration;
 /// mentions are no reason to wait.
 const ORDER: &[&str] = &[
     "Microsoft.Resources/resourceGroups",
+    // Its document shows its subnets, and so all that they name.
+    "Microsoft.Network/virtualNetworks",
     "Microsoft.Network/publicIPAddresses",
     "Microsoft.Network/networkSecurityGroups",
     "Microsoft.Network/routeTables",
     "Microsoft.Network/natGateways",
-    "Microsoft.Network/virtualNetworks",
     "Microsoft.Network/virtualNetworks/subnets",
     "Microsoft.Network/loadBalancers",
     FIRST_OF_A_MACHINE,
@@ -173,12 +174,13 @@ mod tests {
         let address = id("Microsoft.Network/publicIPAddresses/ip");
         let gateway = id("Microsoft.Network/natGateways/gateway");
         let subnet = id("Microsoft.Network/virtualNetworks/net/subnets/nodes");
+        let network = id("Microsoft.Network/virtualNetworks/net");
         let balancer = id("Microsoft.Network/loadBalancers/lb");
         let nic = id("Microsoft.Network/networkInterfaces/vm-nic");
         let machine = id("Microsoft.Compute/virtualMachines/vm");
         let entries = [
             put(GROUP, 1, 201),
-            put(&id("Microsoft.Network/virtualNetworks/net"), 3, 201),
+            put(&network, 3, 201),
             put(&address, 9, 201),
             put(&gateway, 2, 201),
             put(&subnet, 4, 200),
@@ -191,6 +193,7 @@ mod tests {
         let documents = HashMap::from([
             (gateway.clone(), json!({ "publicIpAddresses": [{ "id": address }] })),
             (subnet.clone(), json!({ "natGateway": { "id": gateway } })),
+            (network.clone(), json!({ "subnets": [{ "id": subnet, "natGateway": { "id": gateway } }] })),
             (balancer.clone(), json!({ "members": [{ "id": format!("{nic}/ipConfigurations/pipConfig") }] })),
             (
                 nic.clone(),

@@ -13,7 +13,7 @@ const OURS: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
 /// A public key, in base64, as an AzureMachine has it.
-const SSH_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
+const SSH_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
 /// How many characters of bootstrap data a machine has; kubeadm's, with certificates in it, are about as many.
 const BOOTSTRAP_DATA: usize = 12_000;
 

@@ -19,7 +19,7 @@ use crate::bench::process::Running;
 use crate::simulate::limits;
 
 /// Longest time without any progress.
-const STALL_TIMEOUT: Duration = Duration::from_secs(300);
+const STALL_TIMEOUT: Duration = Duration::from_secs(600);
 /// How often is looked how far clusters have come.
 const GLANCE: Duration = Duration::from_millis(200);
 /// For so long Azure is asked for nothing before the manager counts as at rest.
