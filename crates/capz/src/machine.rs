@@ -9,8 +9,8 @@ use capz_api::azure_machine::{AzureMachineSpec, AzureMachineStatus};
 use capz_api::machine::Image;
 use capz_planner::condition::{self, Severity, fails};
 use capz_planner::machine::{
-    GoalError, MADE_ANNOTATION, MachineScope, Making, Owner, TAGS, complete, conditions, ends, found, goals,
-    remembered_tags,
+    CONTROL_PLANE_LABEL, GoalError, MADE_ANNOTATION, MachineScope, Making, Owner, TAGS, complete, conditions,
+    ends, found, goals, remembered_tags,
 };
 use capz_planner::sku::{Sku, Skus, VIRTUAL_MACHINES};
 use capz_planner::terminal::Terminal;
@@ -216,7 +216,29 @@ impl MachineWork<'_> {
             zones,
             labels: self.family.owner.metadata.labels.clone().unwrap_or_default(),
             annotations: self.edited.object.metadata.annotations.clone().unwrap_or_default(),
+            earlier: self.earlier(),
         }
+    }
+
+    /// Names of the machines of the control plane that come before this one, if it is one of them.
+    fn earlier(&self) -> Vec<String> {
+        let is_control_plane = |machine: &Machine| {
+            machine.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(CONTROL_PLANE_LABEL))
+        };
+        let owner = &self.family.owner;
+        if !is_control_plane(owner) {
+            return Vec::new();
+        }
+        let machines = self.manager.stores.machines.all().into_iter();
+        machines
+            .filter(|machine| {
+                is_control_plane(machine)
+                    && machine.spec.cluster_name == owner.spec.cluster_name
+                    && key_of(&**machine).namespace == self.key.namespace
+                    && machine.spec.infrastructure_ref.name < self.key.name
+            })
+            .map(|machine| machine.spec.infrastructure_ref.name.clone())
+            .collect()
     }
 
     /// Works until the machine is as wanted: made of this, or, without material, gone.
@@ -247,6 +269,7 @@ impl MachineWork<'_> {
             zones: &zones,
             labels: self.family.owner.metadata.labels.clone().unwrap_or_default(),
             annotations: self.edited.object.metadata.annotations.clone().unwrap_or_default(),
+            earlier: self.earlier(),
         };
         let generation = self.edited.object.metadata.generation;
         let mut subject = MachineSubject { context, material, generation, edited: &mut self.edited };
@@ -371,6 +394,7 @@ struct MachineContext<'a> {
     zones: &'a [String],
     labels: BTreeMap<String, String>,
     annotations: BTreeMap<String, String>,
+    earlier: Vec<String>,
 }
 
 impl MachineContext<'_> {
@@ -391,6 +415,7 @@ impl MachineContext<'_> {
                 failure_domain: self.owner.spec.failure_domain.as_deref(),
                 labels: &self.labels,
             },
+            earlier: &self.earlier,
         }
     }
 }

@@ -188,13 +188,21 @@ impl Planner<'_> {
             labels: &machine.labels,
         };
         let name = text(object, "/metadata/name");
-        let role =
-            MachineScope { cluster, name, spec: &spec.clone(), annotations: &annotations, owner }.role();
+        let role = MachineScope {
+            cluster,
+            name,
+            spec: &spec.clone(),
+            annotations: &annotations,
+            owner,
+            earlier: &[],
+        }
+        .role();
         if let Err(why) = machine::complete(&mut spec, cluster, role) {
             self.plan.refuse(object, why);
             return Ok(());
         }
-        let scope = MachineScope { cluster, name, spec: &spec, annotations: &annotations, owner };
+        let scope =
+            MachineScope { cluster, name, spec: &spec, annotations: &annotations, owner, earlier: &[] };
         let image = scope.image().map_err(|error| error.to_string());
         let Some((image, size)) = self.material(object, image, spec.vm_size.as_deref(), skus) else {
             return Ok(());
@@ -227,7 +235,7 @@ impl Planner<'_> {
             annotations: &pool.annotations,
         };
         let name = text(object, "/metadata/name");
-        let scope = PoolScope { cluster, name, spec: &spec, annotations: &annotations, owner };
+        let scope = PoolScope { cluster, name, spec: &spec, annotations: &annotations, owner, earlier: &[] };
         let image = scope.image().map_err(|error| error.to_string());
         let size = spec.template.as_ref().and_then(|template| template.vm_size.as_deref());
         let Some((image, size)) = self.material(object, image, size, skus) else { return Ok(()) };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use azure_types::ResourceId;
 use capz_api::network::LoadBalancer;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{GoalError, MachineScope};
 use crate::goal::{Goal, Ownership};
@@ -37,7 +37,7 @@ pub(super) fn goal(scope: &MachineScope<'_>, observed: &Observed) -> Result<Opti
         .or_else(|| frontends().next())
         .and_then(|frontend| frontend.name.as_deref())
         .ok_or_else(|| GoalError::NotNow("the API server's load balancer has no frontend".to_owned()))?;
-    let port = port(&balancer, &id, observed).ok_or_else(|| {
+    let port = port(&balancer, &id, scope.earlier, observed).ok_or_else(|| {
         GoalError::NotNow(format!(
             "No available SSH Frontend ports for the inbound NAT rule {} on the load balancer {}: 22 and {} to {} are taken",
             id.name(),
@@ -59,20 +59,23 @@ pub(super) fn goal(scope: &MachineScope<'_>, observed: &Observed) -> Result<Opti
     Ok(Some(Goal::new(id, &service::INBOUND_NAT_RULES, document).owned(Ownership::ByName).once()))
 }
 
-/// The port at the load balancer: the one that the rule has, else the first that no other rule has.
-fn port(balancer: &ResourceId, rule: &ResourceId, observed: &Observed) -> Option<i64> {
-    let port_of = |document: &serde_json::Value| document["properties"]["frontendPort"].as_i64();
+/// The port at the load balancer: the one that the rule has, else one that no other rule has. Machines that come at the same
+/// time see the same free ports: each leaves as many of them as there are machines before it that have no rule yet.
+fn port(balancer: &ResourceId, rule: &ResourceId, earlier: &[String], observed: &Observed) -> Option<i64> {
+    let port_of = |document: &Value| document["properties"]["frontendPort"].as_i64();
     if let Seen::Present(held) = observed.see(rule) {
         return Some(port_of(held).unwrap_or(SSH));
     }
-    let taken: BTreeSet<i64> = match observed.see(balancer) {
-        Seen::Present(held) => held["properties"]["inboundNatRules"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(port_of)
-            .collect(),
-        Seen::Absent | Seen::Unknown => BTreeSet::new(),
+    let rules: &[Value] = match observed.see(balancer) {
+        Seen::Present(held) => held["properties"]["inboundNatRules"].as_array().map_or(&[], Vec::as_slice),
+        Seen::Absent | Seen::Unknown => &[],
     };
-    std::iter::once(SSH).chain(FURTHER).find(|port| !taken.contains(port))
+    let taken: BTreeSet<i64> = rules.iter().filter_map(port_of).collect();
+    let has_rule = |name: &String| {
+        rules.iter().any(|rule| rule["name"].as_str().is_some_and(|it| it.eq_ignore_ascii_case(name)))
+    };
+    let left = earlier.iter().filter(|name| !has_rule(name)).count();
+    let mut free = std::iter::once(SSH).chain(FURTHER).filter(|port| !taken.contains(port));
+    let first = free.clone().next();
+    free.nth(left).or(first)
 }

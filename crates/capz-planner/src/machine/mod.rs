@@ -72,6 +72,8 @@ pub struct MachineScope<'a> {
     pub annotations: &'a BTreeMap<String, String>,
     /// The Machine that owns it.
     pub owner: Owner<'a>,
+    /// Names of the virtual machines of the control plane that come before it, if it is one of them.
+    pub earlier: &'a [String],
 }
 
 impl<'a> MachineScope<'a> {

@@ -34,6 +34,7 @@ pub struct Machine {
     pub spec: AzureMachineSpec,
     pub annotations: BTreeMap<String, String>,
     pub labels: BTreeMap<String, String>,
+    pub earlier: Vec<String>,
     pub failure_domain: Option<String>,
     pub skus: Skus,
     pub image: capz_api::machine::Image,
@@ -61,6 +62,7 @@ impl Machine {
             spec: serde_json::from_value(object["spec"].clone()).unwrap(),
             annotations: BTreeMap::new(),
             labels: labels.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
+            earlier: Vec::new(),
             failure_domain: None,
             skus: Skus::default(),
             image: serde_json::from_value(json!({ "id": "/any/image" })).unwrap(),
@@ -101,6 +103,7 @@ impl Machine {
                 failure_domain: self.failure_domain.as_deref(),
                 labels: &self.labels,
             },
+            earlier: &self.earlier,
         }
     }
 
@@ -234,6 +237,27 @@ fn control_plane_machines_are_reached_over_ports_of_their_own() {
                 .ends_with("/my-cluster-public-lb/frontendIPConfigurations/my-cluster-public-lb-frontEnd"),
             "{frontend}"
         );
+    }
+    // Who comes at the same time as others leaves the first ports to those before it, unless they have theirs.
+    let mut last = Machine::control_plane(Cluster::new(json!({})), json!({}));
+    last.earlier = vec!["a".into(), "b".into()];
+    for (rules, port) in [
+        (json!([]), 2202),
+        (json!([{ "name": "A", "properties": { "frontendPort": 22 } }]), 2202),
+        (json!([{ "name": "b", "properties": { "frontendPort": 2201 } }]), 2202),
+        (
+            json!([
+                { "name": "a", "properties": { "frontendPort": 22 } },
+                { "name": "b", "properties": { "frontendPort": 2202 } },
+            ]),
+            2201,
+        ),
+    ] {
+        let mut observed = Observed::default();
+        observed.take(&balancer, Some(json!({ "properties": { "inboundNatRules": rules } })));
+        let goals = last.try_goals(&observed).unwrap();
+        let rule = goals.iter().find(|goal| goal.kind().noun == "inbound NAT rule").unwrap();
+        assert_eq!(rule.document["properties"]["frontendPort"], port, "{rules}");
     }
     // A machine that has a port keeps it, even where all are taken.
     let mut rules: Vec<Value> = all
