@@ -8,9 +8,12 @@ use kubernetes_simulator::Kubernetes;
 use serde_json::Value;
 
 /// The label with what a Machine was made for.
-const MAKERS: [&str; 2] = ["cluster.x-k8s.io/control-plane-name", "cluster.x-k8s.io/deployment-name"];
+const MAKERS: [&str; 3] =
+    ["cluster.x-k8s.io/control-plane-name", "cluster.x-k8s.io/deployment-name", "cluster.x-k8s.io/pool-name"];
 /// The label with the name of the Cluster that an object belongs to.
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+/// The label of nodes with their zone, such as `westeurope-1`.
+const ZONE: &str = "topology.kubernetes.io/zone";
 /// Conditions that sum others up.
 const SUMS: [&str; 2] = ["Ready", "NetworkInfrastructureReady"];
 
@@ -26,8 +29,16 @@ pub(crate) struct Objects {
 /// Names that say less than these words.
 const OTHER_WORDS: [(&str, &str); 2] = [("VNet", "Virtual network"), ("VnetPeering", "Peerings")];
 /// The kinds that are looked at.
-const KINDS: [&str; 6] =
-    ["Cluster", "AzureCluster", "KubeadmControlPlane", "MachineDeployment", "Machine", "AzureMachine"];
+const KINDS: [&str; 8] = [
+    "Cluster",
+    "AzureCluster",
+    "KubeadmControlPlane",
+    "MachineDeployment",
+    "MachinePool",
+    "Machine",
+    "AzureMachine",
+    "AzureMachinePoolMachine",
+];
 
 impl Objects {
     /// Those of a management cluster and of the clusters that it has.
@@ -70,7 +81,7 @@ impl Objects {
                 || object["metadata"]["labels"][CLUSTER_NAME] == name
                 || object["metadata"]["name"] == cluster["spec"]["controlPlaneRef"]["name"]
         };
-        for kind in ["KubeadmControlPlane", "MachineDeployment"] {
+        for kind in ["KubeadmControlPlane", "MachineDeployment", "MachinePool"] {
             for maker in self.of(kind).iter().filter(of_cluster) {
                 parts.extend(self.machines_of(kind, maker));
             }
@@ -100,7 +111,8 @@ impl Objects {
 
     fn machine(&self, machine: &Value) -> ClusterPart {
         let name = text(&machine["metadata"]["name"]).to_owned();
-        let azure = self.named("AzureMachine", text(&machine["spec"]["infrastructureRef"]["name"]));
+        let reference = &machine["spec"]["infrastructureRef"];
+        let azure = self.named(text(&reference["kind"]), text(&reference["name"]));
         let node = text(&machine["status"]["nodeRef"]["name"]);
         let node = self.nodes.iter().find(|it| !node.is_empty() && it["metadata"]["name"] == node);
         let (stand, words) = match (azure, node) {
@@ -113,7 +125,9 @@ impl Objects {
             (Some(azure), None) => waiting(azure),
             (None, None) => (Stand::Waits, "waits".to_owned()),
         };
-        let zone = machine["spec"]["failureDomain"].as_str().map(str::to_owned);
+        // A scale set chooses the zones of its machines; the node's label has the region before it.
+        let label = || node?["metadata"]["labels"][ZONE].as_str()?.rsplit('-').next();
+        let zone = machine["spec"]["failureDomain"].as_str().or_else(label).map(str::to_owned);
         ClusterPart { zone, ..part(2, name, stand, words) }
     }
 }
@@ -232,7 +246,7 @@ mod tests {
         let label = json!({ "cluster.x-k8s.io/control-plane-name": "cp" });
         let machine = |name: &str, node: Value| {
             json!({ "metadata": { "name": name, "labels": label },
-                "spec": { "failureDomain": "1", "infrastructureRef": { "name": name } },
+                "spec": { "failureDomain": "1", "infrastructureRef": { "kind": "AzureMachine", "name": name } },
                 "status": { "nodeRef": node } })
         };
         let ready = json!([{ "type": "Ready", "status": "True" }]);
@@ -242,7 +256,8 @@ mod tests {
             by_kind: HashMap::from([
                 (
                     "Cluster",
-                    vec![json!({ "metadata": { "name": "c" }, "status": { "phase": "Provisioning" } })],
+                    vec![json!({ "metadata": { "name": "c" }, "status": { "phase": "Provisioning" },
+"spec": { "infrastructureRef": { "name": "c" }, "controlPlaneRef": { "name": "cp" } } })],
                 ),
                 (
                     "AzureCluster",

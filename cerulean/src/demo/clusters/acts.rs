@@ -1,9 +1,12 @@
 //! The acts: manifests become a cluster, a Service gets its address, workers become more, everything goes.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use anyhow::ensure;
 use azure_simulator::packet::{Packet, Protocol, Source, trace};
+use azure_simulator::{Actor, ActorAction};
 use k8s::{Node, Service};
 use kube::Api;
 use kube::api::DeleteParams;
@@ -14,21 +17,32 @@ use super::stage::{CLUSTER, Stage};
 use crate::manifests::Manifest;
 
 /// The manifests of the cluster, in the order of their names.
-const EXAMPLES: [(&str, &str); 4] = [
+const EXAMPLES: [(&str, &str); 5] = [
     ("examples/clusters/cluster.yaml", include_str!("../../../../examples/clusters/cluster.yaml")),
     (
         "examples/clusters/control-plane.yaml",
         include_str!("../../../../examples/clusters/control-plane.yaml"),
     ),
     ("examples/clusters/identity.yaml", include_str!("../../../../examples/clusters/identity.yaml")),
+    ("examples/clusters/machine-pool.yaml", include_str!("../../../../examples/clusters/machine-pool.yaml")),
     ("examples/clusters/workers.yaml", include_str!("../../../../examples/clusters/workers.yaml")),
 ];
 /// What is applied to the cluster once it is there.
 const SHOP: (&str, &str) = ("examples/shop.yaml", include_str!("../../../../examples/shop.yaml"));
 
-/// How many machines the examples have in the control plane, and how many workers.
+/// How many machines the examples have: in the control plane, as workers one by one, and in the pool.
 const CONTROL_PLANE: usize = 3;
 const WORKERS: usize = 3;
+const POOLED: usize = 3;
+const NODES: usize = CONTROL_PLANE + WORKERS + POOLED;
+/// The pool of the examples.
+const POOL: &str = "harbour-spot";
+/// The label of Machines with the pool that they belong to.
+const POOL_NAME: &str = "cluster.x-k8s.io/pool-name";
+
+const MACHINES: &str = "Microsoft.Compute/virtualMachines";
+const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
+const SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
 
 /// The manifests of the cluster.
 pub fn examples() -> anyhow::Result<Vec<Manifest>> {
@@ -67,7 +81,7 @@ pub async fn apply(stage: &mut Stage, examples: &[Manifest]) -> anyhow::Result<(
     let since = stage.elapsed();
     let text = "azure-cloud-controller-manager runs, with the azure.json of the control plane's machines";
     stage.screen.moment(since, text);
-    ready(stage, CONTROL_PLANE + WORKERS).await?;
+    ready(stage, NODES).await?;
     show(stage);
 
     let zones = zones_of_machines(stage, "control-plane");
@@ -75,8 +89,11 @@ pub async fn apply(stage: &mut Stage, examples: &[Manifest]) -> anyhow::Result<(
     claim(stage, zones.len() == CONTROL_PLANE, &text)?;
     let zones = zones_of_machines(stage, "workers");
     let text = format!("each worker is in the zone of its MachineDeployment: {}", list(&zones));
-    let as_declared = stage.list("Machine").iter().all(|machine| is_where_declared(stage, machine));
+    let mut machines = stage.list("Machine");
+    machines.retain(|machine| machine["spec"]["infrastructureRef"]["kind"] == "AzureMachine");
+    let as_declared = machines.iter().all(|machine| is_where_declared(stage, machine));
     claim(stage, zones.len() == WORKERS && as_declared, &text)?;
+    claim_pool_zones(stage)?;
     let labelled = stage.nodes()?.iter().all(|node| {
         let zone = node.label(k8s::names::LABEL_ZONE).unwrap_or_default();
         zone.starts_with("westeurope-") && node.label(k8s::names::LABEL_INSTANCE_TYPE).is_some()
@@ -112,7 +129,7 @@ fn show(stage: &Stage) {
 /// The zones of virtual machines in Azure whose names begin like this after that of the cluster.
 fn zones_of_machines(stage: &Stage, name: &str) -> BTreeSet<String> {
     let prefix = format!("{CLUSTER}-{name}-");
-    let machines = stage.management.azure.azure.documents_of_type("Microsoft.Compute/virtualMachines");
+    let machines = stage.in_azure(MACHINES);
     let ours = machines.iter().filter(|vm| vm["name"].as_str().is_some_and(|it| it.starts_with(&prefix)));
     ours.filter_map(|vm| vm["zones"][0].as_str().map(str::to_owned)).collect()
 }
@@ -121,7 +138,7 @@ fn zones_of_machines(stage: &Stage, name: &str) -> BTreeSet<String> {
 fn is_where_declared(stage: &Stage, machine: &Value) -> bool {
     let zone = &machine["spec"]["failureDomain"];
     let name = &machine["spec"]["infrastructureRef"]["name"];
-    let machines = stage.management.azure.azure.documents_of_type("Microsoft.Compute/virtualMachines");
+    let machines = stage.in_azure(MACHINES);
     machines.iter().any(|vm| vm["name"] == *name && vm["zones"][0] == *zone)
 }
 
@@ -158,19 +175,101 @@ pub async fn serve(stage: &mut Stage) -> anyhow::Result<()> {
 
 /// One more worker, and one less.
 pub async fn scale(stage: &mut Stage) -> anyhow::Result<()> {
+    let before = resources(stage);
     stage.screen.heading("kubectl scale machinedeployment harbour-workers-2 --replicas 2");
     let name = "harbour-workers-2";
     stage.change("MachineDeployment", name, json!({ "spec": { "replicas": 2 } })).await?;
-    ready(stage, CONTROL_PLANE + WORKERS + 1).await?;
+    ready(stage, NODES + 1).await?;
     claim(stage, true, "a fourth worker is a node, and ready")?;
     stage.screen.heading("kubectl scale machinedeployment harbour-workers-2 --replicas 1");
     stage.change("MachineDeployment", name, json!({ "spec": { "replicas": 1 } })).await?;
-    ready(stage, CONTROL_PLANE + WORKERS).await?;
-    let disks = stage.management.azure.azure.documents_of_type("Microsoft.Compute/disks").len();
-    let interfaces =
-        stage.management.azure.azure.documents_of_type("Microsoft.Network/networkInterfaces").len();
-    let tidy = interfaces == CONTROL_PLANE + WORKERS && disks == 2 * CONTROL_PLANE + WORKERS;
+    ready(stage, NODES).await?;
+    // Which of the two goes is Cluster API's choice.
+    let tidy = resources(stage).len() == before.len();
     claim(stage, tidy, "its node is gone, and so are its virtual machine, interface and disk")
+}
+
+/// What machines are made of in Azure.
+fn resources(stage: &Stage) -> BTreeSet<String> {
+    let types = [MACHINES, INSTANCES, "Microsoft.Compute/disks", "Microsoft.Network/networkInterfaces"];
+    types.iter().flat_map(|kind| ids(&stage.in_azure(kind))).collect()
+}
+
+fn ids(documents: &[Value]) -> BTreeSet<String> {
+    documents.iter().filter_map(|document| document["id"].as_str().map(str::to_owned)).collect()
+}
+
+/// The machines of the pool get another version, one by one.
+pub async fn replace(stage: &mut Stage) -> anyhow::Result<()> {
+    let version = "v1.33.2";
+    stage.screen.heading(format_args!("kubectl patch machinepool {POOL}: version becomes {version}"));
+    let before = ids(&stage.in_azure(INSTANCES));
+    let patch = json!({ "spec": { "template": { "spec": { "version": version } } } });
+    stage.change("MachinePool", POOL, patch).await?;
+    let fewest = Cell::new(usize::MAX);
+    stage
+        .until("all machines of the pool are replaced", async |stage: &mut Stage| {
+            let ready = ready_in_pool(stage)?;
+            fewest.set(fewest.get().min(ready));
+            let now = ids(&stage.in_azure(INSTANCES));
+            Ok((now.is_disjoint(&before) && now.len() == POOLED && ready == POOLED).then_some(()))
+        })
+        .await?;
+    ready(stage, NODES).await?;
+    let instances = stage.in_azure(INSTANCES);
+    let image = |one: &Value| one["properties"]["storageProfile"]["imageReference"].to_string();
+    let images = instances.iter().all(|one| image(one).contains(version.trim_start_matches('v')));
+    claim(stage, images, &format!("each of them has the image of {version}"))?;
+    let text = format!("never fewer than {POOLED} machines of the pool were ready");
+    claim(stage, fewest.get() >= POOLED, &text)?;
+    claim_pool_zones(stage)
+}
+
+fn claim_pool_zones(stage: &Stage) -> anyhow::Result<()> {
+    let instances = stage.in_azure(INSTANCES);
+    let zones: BTreeSet<String> =
+        instances.iter().filter_map(|one| one["zones"][0].as_str().map(str::to_owned)).collect();
+    claim(stage, zones.len() == POOLED, &format!("the pool is spread over the zones {}", list(&zones)))
+}
+
+/// How many machines of the pool are not on their way out and have a ready node.
+fn ready_in_pool(stage: &Stage) -> anyhow::Result<usize> {
+    let nodes = stage.nodes()?;
+    let machines = stage.list("Machine");
+    let stay = machines.iter().filter(|machine| {
+        machine["metadata"]["labels"][POOL_NAME] == POOL && machine["metadata"]["deletionTimestamp"].is_null()
+    });
+    let ready = stay.filter(|machine| {
+        nodes.iter().any(|node| machine["status"]["nodeRef"]["name"] == node.name() && is_ready(node))
+    });
+    Ok(ready.count())
+}
+
+/// Azure takes a spot machine back, and the pool is made whole again.
+pub async fn evict(stage: &mut Stage) -> anyhow::Result<()> {
+    const MARKET: &str = "market";
+    stage.screen.heading("Azure takes a spot machine back");
+    let before = ids(&stage.in_azure(INSTANCES));
+    let market = Actor::new(MARKET, ActorAction::Evict { share: 0.1, notice_seconds: 0 });
+    stage.management.azure.azure.set_actor(market.on_type(SETS).every(Duration::from_millis(200)).times(1));
+    let taken = stage
+        .until("Azure has deleted a machine of the pool", async |stage: &mut Stage| {
+            let now = ids(&stage.in_azure(INSTANCES));
+            Ok(before.difference(&now).next().cloned())
+        })
+        .await?;
+    stage.management.azure.azure.remove_actor(MARKET);
+    let taken = taken.rsplit('/').next().unwrap_or_default().to_owned();
+    stage
+        .until("the pool has another machine for it", async |stage: &mut Stage| {
+            let now = ids(&stage.in_azure(INSTANCES));
+            let others = now.difference(&before).count();
+            Ok((others == 1 && now.len() == POOLED && ready_in_pool(stage)? == POOLED).then_some(()))
+        })
+        .await?;
+    ready(stage, NODES).await?;
+    let text = format!("instance {taken} is gone with its Machine and its node, and another one is ready");
+    claim(stage, ready_in_pool(stage)? == POOLED, &text)
 }
 
 /// Everything goes.

@@ -1,5 +1,6 @@
 //! `cerulean demo clusters`: manifests of a cluster become a cluster on Azure whose nodes are ready and whose Services have
-//! addresses; it is scaled, and deleted until Azure is as before.
+//! addresses; it is scaled, the machines of its pool are replaced, Azure takes one back, and it is deleted until Azure is as
+//! before.
 //!
 //! Azure and the management cluster are simulated and served over TLS. `capz-controller-manager` with its webhooks and, for the
 //! cluster that comes of it, `azure-cloud-controller-manager` run as they do in production.
@@ -37,6 +38,8 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
             acts::apply(&mut stage, &manifests).await?;
             acts::serve(&mut stage).await?;
             acts::scale(&mut stage).await?;
+            acts::replace(&mut stage).await?;
+            acts::evict(&mut stage).await?;
             if arguments.keep {
                 keep(&stage, &stop).await;
             } else {

@@ -161,6 +161,7 @@ impl Stage {
             "--diagnostics-address=0".to_owned(),
             "--debouncing-timer=1s".to_owned(),
             "--reconciler-requeue=2s".to_owned(),
+            "--sync-period=10s".to_owned(),
         ];
         let line = match flags::parse(arguments.map(Into::into)) {
             Ok(Start::Manager(line)) => *line,
@@ -259,17 +260,24 @@ impl Stage {
         listed.iter().map(|object| Ok(serde_json::from_value(object.value().clone())?)).collect()
     }
 
-    /// Changes an object of Cluster API's core, as a user does.
+    /// Changes an object, as a user does.
     pub async fn change(&self, kind: &str, name: &str, patch: Value) -> anyhow::Result<()> {
         self.api(kind).patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
         Ok(())
     }
 
-    /// The API of a kind of Cluster API's core.
+    /// The API of a kind of ours, or of Cluster API's core.
     pub fn api(&self, kind: &str) -> Api<DynamicObject> {
-        let kind = GroupVersionKind::gvk("cluster.x-k8s.io", "v1beta1", kind);
+        let ours = capz_api::crd::Kind::named(kind).is_some();
+        let group = if ours { capz_api::crd::GROUP } else { "cluster.x-k8s.io" };
+        let kind = GroupVersionKind::gvk(group, "v1beta1", kind);
         let resource = ApiResource::from_gvk(&kind);
         Api::namespaced_with(self.management.client.clone(), NAMESPACE, &resource)
+    }
+
+    /// The resources of a type in Azure.
+    pub fn in_azure(&self, resource_type: &str) -> Vec<Value> {
+        self.management.azure.azure.documents_of_type(resource_type)
     }
 
     /// What Azure holds that it did not hold before.
