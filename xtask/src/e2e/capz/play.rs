@@ -19,6 +19,9 @@ const CLUSTER: &str = "harbour";
 const MACHINES: &str = "Microsoft.Compute/virtualMachines";
 /// The annotation that keeps `clusterctl move` waiting until an object is paused.
 const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
+/// Its machine pool, and how many machines that has.
+const POOL: &str = "harbour-spot";
+const POOLED: usize = 3;
 /// The size to which workers are changed.
 const OTHER_SIZE: &str = "Standard_D4s_v3";
 /// How long a step may take.
@@ -48,10 +51,10 @@ pub async fn play(place: &Place, programs: &mut [Program]) -> anyhow::Result<()>
                     == get(place, "AzureCluster", CLUSTER)["spec"]["controlPlaneEndpoint"]
         })
         .await?;
-    stage.until("six nodes are ready, and the core calls their machines running", |it| runs(it, 6)).await?;
+    stage.until("nine nodes are ready, and the core calls their machines running", |it| runs(it, 6)).await?;
 
     stage.scale("harbour-workers-1", 2).await?;
-    stage.until("a seventh machine comes", |place| runs(place, 7)).await?;
+    stage.until("another machine comes", |place| runs(place, 7)).await?;
     stage.scale("harbour-workers-2", 0).await?;
     stage.until("one goes again", |place| runs(place, 6)).await?;
 
@@ -80,7 +83,7 @@ pub async fn play(place: &Place, programs: &mut [Program]) -> anyhow::Result<()>
     let clusters = api(&place.client, CORE, "Cluster", Some("default"));
     clusters.delete(CLUSTER, &kube::api::DeleteParams::default()).await?;
     stage.until("the cluster is gone", |place| get(place, "Cluster", CLUSTER).is_null()).await?;
-    for kind in ["AzureCluster", "AzureMachine", "Machine"] {
+    for kind in ["AzureCluster", "AzureMachine", "AzureMachinePool", "AzureMachinePoolMachine", "Machine"] {
         let left = place.kubernetes.list(kind);
         ensure!(left.is_empty(), "{} objects of the kind {kind} are left", left.len());
     }
@@ -117,16 +120,17 @@ impl Stage<'_> {
     }
 }
 
-/// As many machines as this run: in the core's eyes, in ours, in Azure, and as nodes.
+/// As many machines as this run beside those of the pool: in the core's eyes, in ours, in Azure, and as nodes.
 fn runs(place: &Place, count: usize) -> bool {
     let machines = place.kubernetes.list("Machine");
     let ours = place.kubernetes.list("AzureMachine");
-    machines.len() == count
+    machines.len() == count + POOLED
         && machines.iter().all(|it| it["status"]["phase"] == "Running")
+        && get(place, "AzureMachinePool", POOL)["status"]["ready"] == true
         && ours.len() == count
         && ours.iter().all(|it| condition(place, "AzureMachine", it.name(), "Ready"))
         && place.azure.azure.documents_of_type(MACHINES).len() == count
-        && ready_nodes(place) == count
+        && ready_nodes(place) == count + POOLED
 }
 
 fn ready_nodes(place: &Place) -> usize {
@@ -158,6 +162,9 @@ fn shown(place: &Place) -> String {
         "MachineSet",
         "Machine",
         "AzureMachine",
+        "MachinePool",
+        "AzureMachinePool",
+        "AzureMachinePoolMachine",
         "KubeadmConfig",
     ];
     let mut lines = Vec::new();
