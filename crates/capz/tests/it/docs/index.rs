@@ -8,15 +8,13 @@ use super::page::{anchor, folder, pages};
 /// How many features the book has.
 const FEATURES: u32 = 120;
 /// Those that nobody writes a manifest for: commands, what one sees, what others do, and clusters that Azure manages.
-const WITHOUT_MANIFEST: [(u32, u32); 14] = [
+const WITHOUT_MANIFEST: [(u32, u32); 13] = [
     (1, 5),
     (10, 10),
     (12, 12),
     (14, 15),
     (17, 17),
     (52, 52),
-    // Until pools have controllers.
-    (59, 59),
     (61, 84),
     (101, 101),
     (116, 117),

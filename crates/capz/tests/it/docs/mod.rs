@@ -4,7 +4,6 @@
 mod index;
 mod page;
 mod pattern;
-mod pool;
 mod stage;
 
 use std::collections::BTreeSet;
@@ -27,16 +26,16 @@ const SETTLES: Duration = Duration::from_secs(12);
 const LOOK: Duration = Duration::from_secs(1);
 
 /// What is missing of this, if anything.
-fn missing(world: &World, planned: &[Value], expected: &Expected) -> Option<String> {
+fn missing(world: &World, expected: &Expected) -> Option<String> {
     match expected {
         Expected::Refused(_) => None,
-        Expected::None(place) => resources(world, planned, place).first().map(|it| format!("{it:#}")),
+        Expected::None(place) => resources(world, place).first().map(|it| format!("{it:#}")),
         Expected::Holds { place, pattern } if place.is_object() => match object(world, place) {
             Some(object) => pattern::missing(pattern, &object),
             None => Some("it is not there".to_owned()),
         },
         Expected::Holds { place, pattern } => {
-            let found = resources(world, planned, place);
+            let found = resources(world, place);
             let [document] = &found[..] else { return Some(format!("there are {}", found.len())) };
             pattern::missing(pattern, document)
         }
@@ -61,7 +60,7 @@ fn object(world: &World, place: &Place) -> Option<Value> {
 }
 
 /// The resources of this type and name, those that lie in others' documents, too.
-fn resources(world: &World, planned: &[Value], place: &Place) -> Vec<Value> {
+fn resources(world: &World, place: &Place) -> Vec<Value> {
     fn gather(value: &Value, end: &str, found: &mut Vec<Value>) {
         match value {
             Value::Object(members) => {
@@ -83,7 +82,7 @@ fn resources(world: &World, planned: &[Value], place: &Place) -> Vec<Value> {
     }
     let end = format!("/{}/{}", place.kind, place.name).to_lowercase();
     let mut found = Vec::new();
-    for document in world.azure.documents().iter().chain(planned) {
+    for document in &world.azure.documents() {
         gather(document, &end, &mut found);
     }
     // Some stand for themselves, and in the document of what they lie in.
@@ -184,7 +183,7 @@ async fn play(world: &World, section: &Section, gates: capz_api::Gates) {
     ready(world, &made, &expected).await;
     let begin = Instant::now();
     for expected in expected {
-        while let Some(what) = missing(world, &made.planned, expected) {
+        while let Some(what) = missing(world, expected) {
             assert!(begin.elapsed() < PATIENCE, "{expected:?}\n{what}");
             tokio::time::sleep(LOOK).await;
             provision(world, &made);

@@ -66,8 +66,6 @@ pub fn azure(world: &World, zones: bool) {
 pub struct Made {
     /// What is to become ready.
     pub actors: Vec<Place>,
-    /// Documents that would be written.
-    pub planned: Vec<Value>,
 }
 
 /// Puts an object into the world as the API server and Cluster API's core do. `all` are the objects of the section.
@@ -119,8 +117,9 @@ pub fn apply(
             label(&mut object, &owner.cluster);
             let template = object["spec"]["template"].as_object_mut().unwrap();
             template.entry("sshPublicKey").or_insert(json!(SSH_KEY));
-            let admitted = admit(world, &kind, object, gates)?;
-            made.planned.push(super::pool::scale_set(world, &owner.cluster, &admitted, &owner.machine));
+            own(&mut object, &machine_pool(world, &owner));
+            admit(world, &kind, object, gates)?;
+            made.actors.push(Place { kind, name: owner.name });
         }
         _ if group == INFRASTRUCTURE => {
             admit(world, &kind, object, gates)?;
@@ -237,6 +236,24 @@ fn machine(
     own(&mut object, machine.value());
     admit(world, "AzureMachine", object, gates)?;
     Ok(())
+}
+
+/// The MachinePool that owns an AzureMachinePool: as the section says, and with bootstrap data.
+fn machine_pool(world: &World, owner: &MachineOwner) -> Value {
+    let MachineOwner { name, cluster, machine, .. } = owner;
+    let data = format!("{name}-data");
+    world.put_secret(&data, &[("value", "#cloud-config")]);
+    let template = merged(
+        &merged(&json!({ "version": VERSION }), &machine["template"]["spec"]),
+        &json!({ "clusterName": cluster, "bootstrap": { "dataSecretName": data },
+            "infrastructureRef": { "apiGroup": INFRASTRUCTURE, "kind": "AzureMachinePool", "name": name } }),
+    );
+    let spec = merged(machine, &json!({ "clusterName": cluster, "template": { "spec": template } }));
+    let pool = world.create(json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool",
+        "metadata": { "name": name, "namespace": NAMESPACE, "labels": { CLUSTER_NAME: cluster } }, "spec": spec,
+    }));
+    pool.value().clone()
 }
 
 fn complete_machine(spec: &mut Value) {
