@@ -235,7 +235,7 @@ impl Planner<'_> {
             annotations: &pool.annotations,
         };
         let name = text(object, "/metadata/name");
-        let scope = PoolScope { cluster, name, spec: &spec, annotations: &annotations, owner, earlier: &[] };
+        let scope = PoolScope { cluster, name, spec: &spec, annotations: &annotations, owner };
         let image = scope.image().map_err(|error| error.to_string());
         let size = spec.template.as_ref().and_then(|template| template.vm_size.as_deref());
         let Some((image, size)) = self.material(object, image, size, skus) else { return Ok(()) };
