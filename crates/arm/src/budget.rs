@@ -5,11 +5,7 @@
 //! keeps that figure, lets it refill at
 //! Azure's documented rate between answers, and makes calls wait only when it runs low: the lower its
 //! class, the earlier a call waits, so that the last tokens go to repairs. A 429 closes the budget, or
-//! one provider's part of it, until `Retry-After`, for all callers together; they queue by class. What a
-//! provider takes in a window is learned from when it refused ([`provider`]).
-
-mod provider;
-mod under_way;
+//! one provider's part of it, until `Retry-After`, for all callers together; they queue by class.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,9 +15,6 @@ use http::HeaderMap;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-
-use provider::Provider;
-use under_way::{Sent, UnderWay};
 
 /// How urgent a call is. No call waits behind a class below its own; equal ones go in order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -169,19 +162,19 @@ struct State {
     learned: bool,
     /// When `tokens` was true.
     at: Instant,
-    /// Calls that were let through.
-    under_way: UnderWay,
+    /// Calls that were let through and are not answered, which the next answer's figure may not count.
+    in_flight: u32,
     /// Closed for all until then.
     closed: Option<Instant>,
-    /// What single providers let through, by namespace in lower case.
-    providers: BTreeMap<Box<str>, Provider>,
+    /// Closed for single provider namespaces, in lower case, until then.
+    closed_namespaces: Vec<(Box<str>, Instant)>,
     waiting: BTreeMap<(Class, u64), Waiter>,
     next: u64,
 }
 
 struct Waiter {
     namespace: Box<str>,
-    granted: oneshot::Sender<Sent>,
+    granted: oneshot::Sender<()>,
 }
 
 impl State {
@@ -193,9 +186,9 @@ impl State {
             tokens: Some(capacity),
             learned: false,
             at: now,
-            under_way: UnderWay::default(),
+            in_flight: 0,
             closed: None,
-            providers: BTreeMap::new(),
+            closed_namespaces: Vec::new(),
             waiting: BTreeMap::new(),
             next: 0,
         }
@@ -208,12 +201,13 @@ impl State {
             *tokens = (*tokens + elapsed * self.rate).min(self.capacity);
         }
         self.closed = self.closed.filter(|until| *until > now);
-        self.providers.values_mut().for_each(|provider| provider.advance(now));
+        self.closed_namespaces.retain(|(_, until)| *until > now);
     }
 
-    /// When calls of this class to this namespace may go again, if they may not now.
-    fn opens(&self, class: Class, namespace: &str) -> Option<Instant> {
-        let own = self.providers.get(namespace).and_then(|provider| provider.opens(class.floor()));
+    /// When calls to this namespace may go again, if they may not now.
+    fn opens(&self, namespace: &str) -> Option<Instant> {
+        let own =
+            self.closed_namespaces.iter().find(|(name, _)| **name == *namespace).map(|(_, until)| *until);
         own.max(self.closed)
     }
 
@@ -221,29 +215,25 @@ impl State {
         self.tokens.is_none_or(|tokens| tokens >= class.floor())
     }
 
-    fn take(&mut self, namespace: &str, now: Instant) -> Sent {
-        match self.providers.get_mut(namespace) {
-            Some(provider) => provider.pass(now),
-            None => self.providers.entry(namespace.into()).or_default().pass(now),
-        }
+    fn take(&mut self) {
+        self.in_flight += 1;
         if let Some(tokens) = &mut self.tokens {
             *tokens -= 1.0;
         }
-        self.under_way.go(now)
     }
 
     /// Whether a newcomer would overtake one who waits for nothing but tokens or its turn.
     fn would_overtake(&self, class: Class) -> bool {
-        self.waiting
-            .range(..=(class, u64::MAX))
-            .any(|(key, waiter)| self.opens(key.0, &waiter.namespace).is_none())
+        self.waiting.range(..=(class, u64::MAX)).any(|(_, waiter)| self.opens(&waiter.namespace).is_none())
     }
 
-    fn try_take(&mut self, class: Class, namespace: &str, now: Instant) -> Option<Sent> {
+    fn try_take(&mut self, class: Class, namespace: &str, now: Instant) -> bool {
         self.refill(now);
-        let free =
-            self.opens(class, namespace).is_none() && self.has_tokens(class) && !self.would_overtake(class);
-        free.then(|| self.take(namespace, now))
+        let free = self.opens(namespace).is_none() && self.has_tokens(class) && !self.would_overtake(class);
+        if free {
+            self.take();
+        }
+        free
     }
 
     /// Lets through everyone whose turn it is, in order of class and arrival.
@@ -253,7 +243,7 @@ impl State {
         let keys: Vec<(Class, u64)> = self.waiting.keys().copied().collect();
         for key in keys {
             let Some(waiter) = self.waiting.get(&key) else { continue };
-            if self.opens(key.0, &waiter.namespace).is_some() {
+            if self.opens(&waiter.namespace).is_some() {
                 continue;
             }
             // Lower classes need even more tokens, so nobody behind may go either.
@@ -261,20 +251,21 @@ impl State {
                 break;
             }
             if let Some(waiter) = self.waiting.remove(&key) {
-                granted.push((waiter.granted, self.take(&waiter.namespace, now)));
+                self.take();
+                granted.push(waiter.granted);
             }
         }
-        for (sender, sent) in granted {
+        for sender in granted {
             // A receiver that is gone gives its place back when its guard is dropped.
-            let _ = sender.send(sent);
+            let _ = sender.send(());
         }
     }
 
     /// When a waiter can expect its turn: after its gate opens and enough tokens came for all before it.
     fn expected(&self, key: (Class, u64), namespace: &str, now: Instant) -> Instant {
-        let opens = self.opens(key.0, namespace).unwrap_or(now);
-        let is_open = |class, namespace: &str| self.opens(class, namespace).is_none();
-        let before = self.waiting.range(..key).filter(|(other, it)| is_open(other.0, &it.namespace)).count();
+        let opens = self.opens(namespace).unwrap_or(now);
+        let before =
+            self.waiting.range(..key).filter(|(_, other)| self.opens(&other.namespace).is_none()).count();
         let missing = self.tokens.map_or(0.0, |tokens| key.0.floor() + before as f64 - tokens);
         let tokens = now + Duration::from_secs_f64((missing / self.rate).clamp(0.0, 3600.0));
         // At least a millisecond more, so that rounding never wakes a waiter just before its token; and
@@ -282,15 +273,12 @@ impl State {
         opens.max(tokens) + Duration::from_millis(1 + key.0 as u64)
     }
 
-    /// Learns from the answer to a call.
-    fn observe(&mut self, sent: Sent, remaining: Option<f64>, now: Instant) {
+    fn observe(&mut self, remaining: Option<f64>, now: Instant) {
         self.refill(now);
-        self.under_way.end(sent);
         if let Some(remaining) = remaining {
             self.capacity = self.capacity.max(remaining);
-            if let Some(left) = self.under_way.left(sent, remaining, self.capacity, self.rate, now) {
-                self.tokens = Some(left);
-            }
+            // Azure has not counted what is still under way.
+            self.tokens = Some(remaining - f64::from(self.in_flight));
             self.learned = true;
         } else if !self.learned {
             // Whoever answers does not count, or not this: there is nothing to pace by.
@@ -303,12 +291,12 @@ impl State {
 #[must_use]
 pub(crate) struct Permit {
     gate: Arc<Gate>,
-    sent: Sent,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.gate.state.lock().under_way.end(self.sent);
+        let mut state = self.gate.state.lock();
+        state.in_flight = state.in_flight.saturating_sub(1);
     }
 }
 
@@ -316,7 +304,6 @@ impl Drop for Permit {
 struct Place {
     gate: Arc<Gate>,
     key: (Class, u64),
-    turn: oneshot::Receiver<Sent>,
     done: bool,
 }
 
@@ -328,9 +315,7 @@ impl Drop for Place {
         let mut state = self.gate.state.lock();
         if state.waiting.remove(&self.key).is_none() {
             // Granted while leaving: nothing was sent, so the token is still there.
-            if let Ok(sent) = self.turn.try_recv() {
-                state.under_way.end(sent);
-            }
+            state.in_flight = state.in_flight.saturating_sub(1);
             if let Some(tokens) = &mut state.tokens {
                 *tokens += 1.0;
             }
@@ -348,14 +333,13 @@ impl Gate {
     /// with the time until it opens.
     pub(crate) async fn enter(self: &Arc<Self>, class: Class, namespace: &str) -> Result<Permit, Duration> {
         let namespace = namespace.to_ascii_lowercase();
-        let (key, turn) = {
+        let (key, mut turn) = {
             let mut state = self.state.lock();
             let now = Instant::now();
-            if let Some(sent) = state.try_take(class, &namespace, now) {
-                return Ok(Permit { gate: Arc::clone(self), sent });
+            if state.try_take(class, &namespace, now) {
+                return Ok(Permit { gate: Arc::clone(self) });
             }
-            if let Some(wait) =
-                state.opens(class, &namespace).map(|until| until.saturating_duration_since(now))
+            if let Some(wait) = state.opens(&namespace).map(|until| until.saturating_duration_since(now))
                 && wait > MAX_WAIT
             {
                 return Err(wait);
@@ -366,17 +350,14 @@ impl Gate {
             state.waiting.insert(key, Waiter { namespace: namespace.clone().into(), granted });
             (key, turn)
         };
-        let mut place = Place { gate: Arc::clone(self), key, turn, done: false };
+        let mut place = Place { gate: Arc::clone(self), key, done: false };
         loop {
             let until = self.state.lock().expected(key, &namespace, Instant::now());
             tokio::select! {
                 biased;
-                granted = &mut place.turn => {
-                    // Who grants a turn takes the waiter out and says so in one: it is never merely dropped.
-                    if let Ok(sent) = granted {
-                        place.done = true;
-                        return Ok(Permit { gate: Arc::clone(self), sent });
-                    }
+                _ = &mut turn => {
+                    place.done = true;
+                    return Ok(Permit { gate: Arc::clone(self) });
                 }
                 () = tokio::time::sleep_until(until) => self.state.lock().pump(Instant::now()),
             }
@@ -385,29 +366,29 @@ impl Gate {
 
     /// Learns from an answer; `permit` is that of its request.
     pub(crate) fn observe(&self, permit: Permit, headers: &HeaderMap) {
+        drop(permit);
         let count = |name| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
         let remaining = self.group.headers().into_iter().filter_map(count).reduce(f64::min);
         let mut state = self.state.lock();
         let now = Instant::now();
         // A figure that no bucket can hold would stop the callers for ever, or let all of them through.
         let remaining = remaining.filter(|count| count.is_finite()).map(|count| count.clamp(0.0, MAX_TOKENS));
-        state.observe(permit.sent, remaining, now);
+        state.observe(remaining, now);
         state.pump(now);
-        drop(state);
-        drop(permit);
     }
 
     /// Closes the budget for everyone, or for one provider's namespace.
     pub(crate) fn close(&self, namespace: Option<&str>, wait: Duration) {
         let mut state = self.state.lock();
-        let now = Instant::now();
-        let until = now + wait.min(Duration::from_secs(24 * 3600));
-        state.refill(now);
+        let until = Instant::now() + wait.min(Duration::from_secs(24 * 3600));
         match namespace {
             None => state.closed = state.closed.max(Some(until)),
             Some(namespace) => {
                 let namespace = namespace.to_ascii_lowercase();
-                state.providers.entry(namespace.into()).or_default().refuse(now, until);
+                match state.closed_namespaces.iter_mut().find(|(name, _)| **name == *namespace) {
+                    Some((_, old)) => *old = until.max(*old),
+                    None => state.closed_namespaces.push((namespace.into(), until)),
+                }
             }
         }
     }
