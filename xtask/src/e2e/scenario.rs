@@ -222,9 +222,11 @@ impl Scenario<'_> {
         let mut files = Vec::new();
         for path in paths {
             if path.is_dir() {
+                // As kubectl does: the folders inside, such as examples/clusters, are not entered.
                 let mut inside: Vec<_> = std::fs::read_dir(path)?
                     .map(|entry| entry.map(|e| e.path()))
                     .collect::<Result<_, _>>()?;
+                inside.retain(|file| file.is_file());
                 inside.sort();
                 files.extend(inside);
             } else {
