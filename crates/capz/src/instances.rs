@@ -1,71 +1,168 @@
-//! What the instances of scale sets were when their pool was looked at last. The pool's controller asks Azure, by one list for
-//! all; those of its machines look here.
+//! What pools have seen of their scale sets, and for how long it serves. A look is a read of the set and then one list of its
+//! instances. It serves whatever Kubernetes shows, and the controllers of the pool's machines, until something is known to
+//! have changed in Azure, or until its time is over. What changes at once shares the look after it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use azure_types::ResourceId;
-use capz_api::Condition;
-use capz_planner::pool::Instance;
+use capz_planner::pool::{Instance, Pending};
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::store::Key;
 
-/// An instance, as its pool saw it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
-    /// Its provisioning state.
-    pub state: String,
-    /// The name of its computer.
-    pub computer_name: String,
-    /// Whether it is as the scale set says now.
-    pub latest: bool,
-    /// What is known of its start.
-    pub bootstrapping: Option<Condition>,
+/// The shortest time between two looks.
+const BETWEEN: Duration = Duration::from_secs(1);
+/// Azure lists the instances of a scale set ten times a minute, and after a quiet time thirty times at once ("Compute
+/// throttling limits"). This is the same pace with a smaller store: the rest is for others who list them.
+const PACE: Duration = Duration::from_secs(6);
+const AT_ONCE: u32 = 20;
+/// The pause between two looks while Azure is at work; after each look that shows nothing new the next one is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+/// How long a look serves while Azure is not at work.
+const SERVES: Duration = Duration::from_secs(60);
+
+/// What a look at Azure showed.
+#[derive(Debug)]
+pub struct Look {
+    /// The scale set, as it was before its instances were listed.
+    pub scale_set: Value,
+    /// All its instances.
+    pub instances: Vec<Instance>,
+    /// The ids of all machines that were known before their instances were listed, in lower case.
+    pub known: BTreeSet<String>,
+    /// What had happened before.
+    turn: Turn,
+    /// Where instances are, by the ids that nodes have, in lower case.
+    places: HashMap<String, usize>,
 }
 
-/// All instances of a pool, by the ids that nodes have, in lower case.
-#[derive(Debug, Default)]
-pub struct View {
-    /// The instances.
-    pub instances: HashMap<String, Seen>,
+/// The right to look, and what had happened when it was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn(u64);
+
+impl Look {
+    /// What a look showed for which this turn was taken.
+    pub fn new(turn: Turn, scale_set: Value, instances: Vec<Instance>, known: BTreeSet<String>) -> Self {
+        let places = instances.iter().enumerate();
+        let places = places.map(|(place, it)| (it.provider_id.to_lowercase(), place)).collect();
+        Self { scale_set, instances, known, turn, places }
+    }
+
+    /// An instance, by the id that nodes have.
+    pub fn see(&self, provider_id: &str) -> Option<&Instance> {
+        self.instances.get(*self.places.get(&provider_id.to_lowercase())?)
+    }
+
+    fn shows_the_same(&self, other: &Self) -> bool {
+        self.scale_set == other.scale_set && self.instances == other.instances
+    }
 }
 
-impl View {
-    /// What was seen of an instance.
-    pub fn see(&self, provider_id: &str) -> Option<&Seen> {
-        self.instances.get(&provider_id.to_lowercase())
+/// What is kept of a pool.
+struct Kept {
+    look: Option<Arc<Look>>,
+    /// Until when the look serves if nothing happens; `None` while nobody has said.
+    until: Option<Instant>,
+    /// How often something happened.
+    events: u64,
+    /// How many looks in a row have shown nothing new.
+    alike: u32,
+    /// When there may be another look.
+    next: Instant,
+    /// When the store of looks is full again.
+    full: Instant,
+}
+
+impl Kept {
+    fn new(now: Instant) -> Self {
+        Self { look: None, until: None, events: 0, alike: 0, next: now, full: now }
     }
 }
 
 /// What all pools saw last.
 #[derive(Default)]
 pub struct Instances {
-    views: Mutex<HashMap<Key, Arc<View>>>,
+    pools: Mutex<HashMap<Key, Kept>>,
 }
 
 impl Instances {
-    /// Takes in what a pool has seen.
-    pub fn take(&self, pool: &Key, scale_set: &Value, instances: &[Instance]) {
-        let seen = |instance: &Instance| Seen {
-            state: instance.state.clone(),
-            computer_name: instance.computer_name.clone(),
-            latest: instance.has_latest_model(scale_set),
-            bootstrapping: instance.bootstrap_condition(),
-        };
-        let instances = instances.iter().map(|it| (it.provider_id.to_lowercase(), seen(it))).collect();
-        self.views.lock().insert(pool.clone(), Arc::new(View { instances }));
+    fn with<T>(&self, pool: &Key, act: impl FnOnce(&mut Kept, Instant) -> T) -> T {
+        let now = Instant::now();
+        act(self.pools.lock().entry(pool.clone()).or_insert_with(|| Kept::new(now)), now)
+    }
+
+    /// Waits until there may be another look at a pool.
+    pub async fn turn(&self, pool: &Key) -> Turn {
+        tokio::time::sleep_until(self.with(pool, |kept, _| kept.next)).await;
+        self.with(pool, |kept, now| {
+            kept.full = kept.full.max(now) + PACE;
+            let stored = kept.full.checked_sub(PACE * AT_ONCE).unwrap_or(now);
+            kept.next = stored.max(now + BETWEEN);
+            Turn(kept.events)
+        })
+    }
+
+    /// Takes in what a pool has seen. It serves nobody else before [`Self::keep`].
+    pub fn take(&self, pool: &Key, look: Arc<Look>) {
+        self.with(pool, |kept, _| {
+            let alike = kept.look.as_ref().is_some_and(|before| before.shows_the_same(&look));
+            kept.alike = if alike { kept.alike.saturating_add(1) } else { 0 };
+            kept.until = None;
+            kept.look = Some(look);
+        });
+    }
+
+    /// Keeps the look of a pool that waits for this, and says for how long it serves from now. `longest` is the longest pause
+    /// while Azure is at work, `rest` how often a pool is looked at where nothing happens.
+    pub fn keep(&self, pool: &Key, pending: Pending, longest: Duration, rest: Duration) -> Duration {
+        self.with(pool, |kept, now| {
+            let pause = match pending {
+                Pending::Azure => FIRST_PAUSE.saturating_mul(1 << kept.alike.min(10)).min(longest),
+                Pending::Machines => SERVES,
+                Pending::Nothing => SERVES.min(rest),
+            };
+            // Who decides once more with the same look does not make it younger.
+            let until = kept.until.map_or(now + pause, |until| until.min(now + pause));
+            kept.until = Some(until);
+            until.saturating_duration_since(now)
+        })
+    }
+
+    /// What a pool saw last, if it still serves.
+    pub fn serving(&self, pool: &Key) -> Option<Arc<Look>> {
+        self.with(pool, |kept, now| {
+            let until = kept.until;
+            let serves =
+                |look: &Arc<Look>| until.is_some_and(|until| now < until) && look.turn == Turn(kept.events);
+            kept.look.clone().filter(serves)
+        })
+    }
+
+    /// Whether nothing has happened since this look began.
+    pub fn is_current(&self, pool: &Key, look: &Look) -> bool {
+        self.with(pool, |kept, _| look.turn == Turn(kept.events))
     }
 
     /// What a pool saw last; `None` if it has not looked yet.
-    pub fn of(&self, pool: &Key) -> Option<Arc<View>> {
-        self.views.lock().get(pool).cloned()
+    pub fn latest(&self, pool: &Key) -> Option<Arc<Look>> {
+        self.pools.lock().get(pool)?.look.clone()
+    }
+
+    /// Something may be otherwise in Azure than it was seen.
+    pub fn outdate(&self, pool: &Key) {
+        self.with(pool, |kept, _| {
+            kept.events += 1;
+            kept.alike = 0;
+        });
     }
 
     /// A pool is gone.
     pub fn forget(&self, pool: &Key) {
-        self.views.lock().remove(pool);
+        self.pools.lock().remove(pool);
     }
 }
 
@@ -73,4 +170,93 @@ impl Instances {
 pub fn is_within(provider_id: &str, scale_set: &ResourceId) -> bool {
     let id = provider_id.strip_prefix("azure://").unwrap_or(provider_id);
     ResourceId::parse(id).is_ok_and(|id| id.is_within(scale_set))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const REQUEUE: Duration = Duration::from_secs(15);
+    const REST: Duration = Duration::from_secs(600);
+
+    fn pool() -> Key {
+        Key { namespace: "n".to_owned(), name: "p".to_owned() }
+    }
+
+    async fn look(instances: &Instances, capacity: u32) {
+        let turn = instances.turn(&pool()).await;
+        let set = json!({ "sku": { "capacity": capacity } });
+        instances.take(&pool(), Arc::new(Look::new(turn, set, Vec::new(), BTreeSet::new())));
+    }
+
+    fn keep(instances: &Instances, pending: Pending) -> u64 {
+        instances.keep(&pool(), pending, REQUEUE, REST).as_secs()
+    }
+
+    /// A look serves until its time is over, and no longer because somebody used it.
+    #[tokio::test(start_paused = true)]
+    async fn a_look_serves_for_its_time() {
+        let instances = Instances::default();
+        assert!(instances.serving(&pool()).is_none());
+        look(&instances, 1).await;
+        assert!(instances.serving(&pool()).is_none(), "nobody has said for how long");
+        assert_eq!(keep(&instances, Pending::Machines), 60);
+        tokio::time::advance(Duration::from_secs(59)).await;
+        assert!(instances.serving(&pool()).is_some());
+        assert_eq!(keep(&instances, Pending::Machines), 1);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(instances.serving(&pool()).is_none() && instances.latest(&pool()).is_some());
+        look(&instances, 1).await;
+        assert_eq!(instances.keep(&pool(), Pending::Nothing, REQUEUE, Duration::from_secs(10)).as_secs(), 10);
+    }
+
+    /// What happens while a look is on its way outdates it as well.
+    #[tokio::test(start_paused = true)]
+    async fn a_look_serves_until_something_happens() {
+        let instances = Instances::default();
+        look(&instances, 1).await;
+        keep(&instances, Pending::Machines);
+        instances.outdate(&pool());
+        assert!(instances.serving(&pool()).is_none());
+        let turn = instances.turn(&pool()).await;
+        instances.outdate(&pool());
+        instances.take(&pool(), Arc::new(Look::new(turn, Value::Null, Vec::new(), BTreeSet::new())));
+        keep(&instances, Pending::Machines);
+        assert!(instances.serving(&pool()).is_none());
+        instances.forget(&pool());
+        assert!(instances.latest(&pool()).is_none());
+    }
+
+    /// While Azure is at work pauses grow, and begin anew with every change.
+    #[tokio::test(start_paused = true)]
+    async fn pauses_grow_while_nothing_changes() {
+        let instances = Instances::default();
+        let mut pauses = Vec::new();
+        for capacity in [1, 1, 1, 1, 1, 2, 2] {
+            look(&instances, capacity).await;
+            pauses.push(keep(&instances, Pending::Azure));
+        }
+        assert_eq!(pauses, [2, 4, 8, 15, 15, 2, 4]);
+        instances.outdate(&pool());
+        assert_eq!(keep(&instances, Pending::Azure), 2);
+    }
+
+    /// However much happens, Azure is asked no more often than it answers.
+    #[tokio::test(start_paused = true)]
+    async fn looks_keep_the_pace_that_azure_takes() {
+        let (instances, begin) = (Instances::default(), Instant::now());
+        let mut looks: Vec<f64> = Vec::new();
+        while begin.elapsed() < Duration::from_secs(600) {
+            look(&instances, 1).await;
+            looks.push(begin.elapsed().as_secs_f64());
+        }
+        let within = |seconds: f64| looks.iter().filter(|at| **at < seconds).count();
+        assert_eq!((looks[0], looks[1]), (0.0, 1.0));
+        for minutes in 1..10_u32 {
+            let (most, found) = (30 + 10 * minutes as usize, within(60.0 * f64::from(minutes)));
+            assert!(found <= most, "{found} looks in {minutes} minutes");
+        }
+        assert_eq!(within(600.0) - within(540.0), 10);
+    }
 }

@@ -1,6 +1,6 @@
 //! The controller of AzureMachinePools: the scale set first, then what its instances mean (`pool_objects`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use crate::bootstrap::password;
 use crate::cluster::{BLOCK_MOVE, Surroundings};
 use crate::core::{self, Cluster, MachinePool};
+use crate::instances::{Look, Turn};
 use crate::kinds::{API_VERSION, AzureCluster, AzureMachinePool};
 use crate::patch::{Edited, PatchError};
 use crate::reach::{Failure, Reach, Subject};
@@ -35,8 +36,6 @@ pub(crate) const KIND: &str = "AzureMachinePool";
 const FINALIZER: &str = "machinepool.cluster.x-k8s.io";
 /// The kind of the objects that stand for instances.
 pub(crate) const MACHINE_KIND: &str = "AzureMachinePoolMachine";
-/// The wait before a pool is looked at again in which something is under way. What Kubernetes shows is seen before.
-const LOOK: Duration = Duration::from_secs(30);
 /// The wait before it is looked again whether all objects have been shown since the start.
 const START: Duration = Duration::from_secs(1);
 
@@ -65,7 +64,7 @@ impl Manager {
             Ok(edited) => edited,
             Err(error) => return self.lost(key, &error),
         };
-        let work = PoolWork { manager: &self, key, family, edited, known: BTreeSet::new(), not_before };
+        let work = PoolWork { manager: &self, key, family, edited, look: None, not_before };
         match work.run().await {
             Ok(outcome) => outcome,
             Err(error) => self.lost(key, &error),
@@ -107,8 +106,8 @@ pub(crate) struct PoolWork<'a> {
     pub key: &'a Key,
     pub family: Family,
     pub edited: EditedPool,
-    /// The ids of all machines that were known when their instances were listed, in lower case.
-    pub known: BTreeSet<String>,
+    /// What this loop has seen last.
+    look: Option<Arc<Look>>,
     not_before: Instant,
 }
 
@@ -129,16 +128,8 @@ enum Reached {
         /// Whether anything was written, or was on its way already.
         written: bool,
     },
-    /// The set is to be written in this version, of which nobody knows the instances yet.
-    Unchecked(String),
-}
-
-/// What a look at Azure showed.
-pub(crate) struct Look {
-    /// The scale set.
-    pub scale_set: Value,
-    /// All its instances.
-    pub instances: Vec<Instance>,
+    /// The set is to be written, in a version of which this loop does not know the instances yet.
+    Unchecked,
 }
 
 impl PoolWork<'_> {
@@ -181,11 +172,11 @@ impl PoolWork<'_> {
             Err(failure) => failure,
         };
         // What cannot be had is one thing, what has become of the machines that there are another.
-        let busy = match self.look(&surroundings).await {
-            Ok(Some(look)) => Some(self.follow(&surroundings, &look).await?),
+        let again = match self.seen(&surroundings).await {
+            Ok(Some(look)) => self.follow(&surroundings, &look).await?,
             _ => None,
         };
-        self.failed(&failure, busy).await
+        self.failed(&failure, again).await
     }
 
     pub async fn save(&mut self) -> Result<(), PatchError> {
@@ -203,34 +194,38 @@ impl PoolWork<'_> {
         found.map_err(|error| Failure::Refused(error.to_string()))
     }
 
-    /// Works until the scale set is there as declared.
-    async fn pursue(&mut self, surroundings: &Surroundings, secret: &str) -> Result<Look, Failure> {
+    /// Works until the scale set is there as declared, and gives what Azure holds then.
+    async fn pursue(&mut self, surroundings: &Surroundings, secret: &str) -> Result<Arc<Look>, Failure> {
         let material = self.material(surroundings, secret).await?;
         let mut spec = self.edited.object.spec.clone();
         complete(&mut spec, self.context(surroundings).cluster()).map_err(Failure::Refused)?;
         self.edited.object.spec = spec;
         self.edited.object.status.get_or_insert_default().image = Some(material.image.clone());
-        let mut instances = self.instances(surroundings).await?;
-        let mut checked = None;
+        let kept = self.manager.instances.serving(self.key);
+        let mut is_new = kept.is_none();
+        let mut look = match kept {
+            Some(look) => Some(look),
+            None => self.look(surroundings).await?,
+        };
         let (observed, written) = loop {
-            match self.reach(surroundings, Some(&material), &instances, checked.as_deref()).await? {
+            match self.reach(surroundings, Some(&material), look.as_deref(), is_new).await? {
                 Reached::Done { observed, written } => break (observed, written),
-                Reached::Unchecked(etag) => {
-                    instances = self.instances(surroundings).await?;
-                    checked = Some(etag);
+                Reached::Unchecked => {
+                    look = self.look(surroundings).await?;
+                    is_new = true;
                 }
             }
         };
-        if written {
-            instances = self.instances(surroundings).await?;
+        if let Some(look) = look.filter(|_| !written) {
+            return Ok(look);
         }
-        let context = self.context(surroundings);
-        let id = context.pool(&self.edited.object.spec).scale_set();
+        let id = self.context(surroundings).pool(&self.edited.object.spec).scale_set();
         let Seen::Present(scale_set) = observed.see(&id) else {
             let words = "the scale set is gone again".to_owned();
             return Err(Failure::Later { after: self.manager.settings.timeouts.requeue, words });
         };
-        Ok(Look { scale_set: scale_set.clone(), instances })
+        let turn = self.manager.instances.turn(self.key).await;
+        self.list(surroundings, turn, scale_set.clone()).await
     }
 
     async fn material(&self, surroundings: &Surroundings, secret: &str) -> Result<Material, Failure> {
@@ -263,40 +258,66 @@ impl PoolWork<'_> {
         )
     }
 
-    /// All instances, as one list shows them that is asked for now.
-    async fn instances(&mut self, surroundings: &Surroundings) -> Result<Vec<Instance>, Failure> {
-        // Who goes while the list is on its way is not made anew for being in it.
-        self.known.extend(self.manager.members(self.key).iter().map(|it| it.provider_id().to_lowercase()));
-        let context = self.context(surroundings);
-        let scope = context.pool(&self.edited.object.spec);
-        let access = &surroundings.access;
-        let reading = scope.instances_reading();
-        let answer = self.manager.reads.read(&access.tenant, &access.client, &reading, Instant::now()).await;
-        match answer.map_err(|error| Failure::of(&error, self.manager.settings.timeouts.requeue))? {
-            Answer::List(documents) => Ok(scope.read_instances(&documents)),
-            Answer::One(_) => Ok(Vec::new()),
+    /// What Azure holds, whatever was wanted of it: what was seen last, if it still serves. `None` if there is no scale set.
+    async fn seen(&mut self, surroundings: &Surroundings) -> Result<Option<Arc<Look>>, Failure> {
+        let instances = &self.manager.instances;
+        let ours = self.look.clone().filter(|look| instances.is_current(self.key, look));
+        match ours.or_else(|| instances.serving(self.key)) {
+            Some(look) => Ok(Some(look)),
+            None => self.look(surroundings).await,
         }
     }
 
-    /// What Azure holds now, whatever was wanted of it; `None` if there is no scale set.
-    async fn look(&mut self, surroundings: &Surroundings) -> Result<Option<Look>, Failure> {
+    /// Whether this loop has looked at Azure itself.
+    pub fn has_looked(&self) -> bool {
+        self.look.is_some()
+    }
+
+    /// What Azure holds now; `None` if there is no scale set.
+    async fn look(&mut self, surroundings: &Surroundings) -> Result<Option<Arc<Look>>, Failure> {
+        let turn = self.manager.instances.turn(self.key).await;
         let id = self.context(surroundings).pool(&self.edited.object.spec).scale_set();
         let version = Kind::of(&id).api_version;
         let scale_set = reads::get(&surroundings.access.client, &id, version, Class::Refresh).await;
         let scale_set =
             scale_set.map_err(|error| Failure::of(&error, self.manager.settings.timeouts.requeue))?;
         let Some(scale_set) = scale_set else { return Ok(None) };
-        Ok(Some(Look { scale_set, instances: self.instances(surroundings).await? }))
+        self.list(surroundings, turn, scale_set).await.map(Some)
+    }
+
+    /// Lists the instances of a set that was like this just now.
+    async fn list(
+        &mut self,
+        surroundings: &Surroundings,
+        turn: Turn,
+        scale_set: Value,
+    ) -> Result<Arc<Look>, Failure> {
+        // Who goes while the list is on its way is not made anew for being in it.
+        let known = self.manager.members(self.key).iter().map(|it| it.provider_id().to_lowercase()).collect();
+        let context = self.context(surroundings);
+        let scope = context.pool(&self.edited.object.spec);
+        let access = &surroundings.access;
+        let reading = scope.instances_reading();
+        let answer = self.manager.reads.read(&access.tenant, &access.client, &reading, Instant::now()).await;
+        let instances =
+            match answer.map_err(|error| Failure::of(&error, self.manager.settings.timeouts.requeue))? {
+                Answer::List(documents) => scope.read_instances(&documents),
+                Answer::One(_) => Vec::new(),
+            };
+        let look = Arc::new(Look::new(turn, scale_set, instances, known));
+        self.manager.instances.take(self.key, Arc::clone(&look));
+        self.look = Some(Arc::clone(&look));
+        Ok(look)
     }
 
     /// Works until the scale set is as wanted: made of this, or, without material, gone. An existing set is written only in
-    /// the version that was there before its instances were listed.
+    /// the version that was there before its instances were listed, and only after a new look.
     async fn reach(
         &mut self,
         surroundings: &Surroundings,
         material: Option<&Material>,
-        instances: &[Instance],
-        checked: Option<&str>,
+        look: Option<&Look>,
+        is_new: bool,
     ) -> Result<Reached, Failure> {
         let status = self.edited.object.status.as_ref();
         let kept: Vec<Future> =
@@ -311,26 +332,36 @@ impl PoolWork<'_> {
             requeue: self.manager.settings.timeouts.requeue,
         };
         let annotations = self.edited.object.metadata.annotations.clone();
+        let context = context(self.manager, self.key, &self.family, annotations.as_ref(), surroundings);
+        let mut seen = Observed::default();
+        if let Some(look) = look {
+            let id = context.pool(&self.edited.object.spec).scale_set();
+            seen.take(&id, Some(look.scale_set.clone()));
+        }
         let mut subject = PoolSubject {
-            context: context(self.manager, self.key, &self.family, annotations.as_ref(), surroundings),
+            context,
             material,
-            instances,
-            checked,
-            unchecked: None,
+            instances: look.map_or(&[], |look| &look.instances),
+            checked: look.filter(|_| is_new).and_then(|look| look.scale_set["etag"].as_str()),
+            is_unchecked: false,
             written: false,
             generation: self.edited.object.metadata.generation,
             edited: &mut self.edited,
         };
-        let reached = reach.run(&mut subject, &kept).await;
-        match (reached, subject.unchecked) {
-            (Ok((observed, _)), _) => Ok(Reached::Done { observed, written: subject.written }),
-            (Err(Failure::Changed), Some(etag)) => Ok(Reached::Unchecked(etag)),
-            (Err(failure), _) => Err(failure),
+        let reached = reach.run_from(seen, &mut subject, &kept).await;
+        let (written, is_unchecked) = (subject.written, subject.is_unchecked);
+        if written {
+            self.manager.instances.outdate(self.key);
+        }
+        match reached {
+            Ok((observed, _)) => Ok(Reached::Done { observed, written }),
+            Err(Failure::Changed) if is_unchecked => Ok(Reached::Unchecked),
+            Err(failure) => Err(failure),
         }
     }
 
     /// The scale set is as declared.
-    async fn reached(mut self, surroundings: &Surroundings, look: Look) -> Result<Outcome, PatchError> {
+    async fn reached(mut self, surroundings: &Surroundings, look: Arc<Look>) -> Result<Outcome, PatchError> {
         let context = self.context(surroundings);
         let scope = context.pool(&self.edited.object.spec);
         let (tags, extensions) = (scope.remembered_tags(), scope.remembered_extensions(&look.scale_set));
@@ -338,12 +369,12 @@ impl PoolWork<'_> {
         let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
         annotations.insert(TAGS.to_owned(), tags);
         annotations.extend(extensions.map(|names| (EXTENSIONS.to_owned(), names)));
-        let busy = self.follow(surroundings, &look).await?;
-        Ok(if busy { Outcome::After(LOOK) } else { Outcome::Rest })
+        let again = self.follow(surroundings, &look).await?;
+        Ok(again.map_or(Outcome::Rest, Outcome::After))
     }
 
-    /// `busy` is whether something is under way in the scale set, if that is known.
-    async fn failed(mut self, failure: &Failure, busy: Option<bool>) -> Result<Outcome, PatchError> {
+    /// `again` is when to look again because something is under way in the scale set.
+    async fn failed(mut self, failure: &Failure, again: Option<Duration>) -> Result<Outcome, PatchError> {
         let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
         let recorder = &self.manager.recorder;
         let terminal = match failure {
@@ -370,7 +401,7 @@ impl PoolWork<'_> {
         }
         self.save().await?;
         // It is not tried again before something changes, but there may be machines that are on their way.
-        Ok(if busy == Some(true) { Outcome::After(LOOK) } else { Outcome::Idle })
+        Ok(again.map_or(Outcome::Idle, Outcome::After))
     }
 
     async fn delete(mut self) -> Result<Outcome, PatchError> {
@@ -387,7 +418,7 @@ impl PoolWork<'_> {
                 return Ok(());
             }
             drop(scope);
-            self.reach(&surroundings, None, &[], None).await.map(|_| ())
+            self.reach(&surroundings, None, None, true).await.map(|_| ())
         };
         if let Err(failure) = gone.await {
             return self.failed(&failure, None).await;
@@ -464,10 +495,10 @@ struct PoolSubject<'a> {
     context: PoolContext<'a>,
     material: Option<&'a Material>,
     instances: &'a [Instance],
-    /// The version of the set that is older than the list of instances.
+    /// The version of the set in which it may be written: it is older than the list of instances, and both are new.
     checked: Option<&'a str>,
-    /// A version that is to be written, and is not.
-    unchecked: Option<String>,
+    /// Whether the set was to be written in another version.
+    is_unchecked: bool,
     /// Whether anything was written, or was on its way already.
     written: bool,
     generation: Option<i64>,
@@ -497,7 +528,7 @@ impl Subject for PoolSubject<'_> {
             && let Some(etag) = held["etag"].as_str()
             && self.checked != Some(etag)
         {
-            self.unchecked = Some(etag.to_owned());
+            self.is_unchecked = true;
             return Err(Failure::Changed);
         }
         Ok(goals)

@@ -7,14 +7,14 @@ use std::time::Duration;
 use capz_api::azure_machine_pool::{AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus};
 use capz_api::{Future, ObjectReference};
 use capz_planner::condition::{self, Severity, fails, holds};
-use capz_planner::pool::{Node, instance_end, is_instance_of};
+use capz_planner::pool::{Instance, Node, instance_end, is_instance_of};
 use capz_planner::{Goal, Observed, Plan, Seen};
 use controllers::Reference;
 use tokio::time::Instant;
 
 use crate::cluster::Surroundings;
 use crate::core;
-use crate::instances::is_within;
+use crate::instances::{Look, is_within};
 use crate::kinds::{self, API_VERSION, AzureMachinePool};
 use crate::patch::{Edited, PatchError};
 use crate::pool::{self, Family, MACHINE_KIND};
@@ -91,8 +91,8 @@ impl PoolMachineWork<'_> {
         let manager = self.manager;
         let id = self.edited.object.spec.provider_id.clone().unwrap_or_default();
         // Its pool says so when it has looked.
-        let Some(view) = manager.instances.of(pool) else { return Ok(Outcome::Idle) };
-        let Some(seen) = view.see(&id) else { return Ok(Outcome::Idle) };
+        let Some(look) = manager.instances.latest(pool) else { return Ok(Outcome::Idle) };
+        let Some(seen) = look.see(&id) else { return Ok(Outcome::Idle) };
         let machine = manager.machine_of(&self.edited.object);
         let marked = machine.as_ref().is_some_and(|machine| {
             machine.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(core::DELETE_FIRST))
@@ -108,7 +108,7 @@ impl PoolMachineWork<'_> {
         let before = status.clone();
         let version =
             machine.as_ref().and_then(|machine| machine.status.as_ref()?.node_info.kubelet_version.clone());
-        tell(status, seen, &node, version);
+        tell(status, seen, &look, &node, version);
         let now = manager.now();
         let conditions = status.conditions.get_or_insert_default();
         let running = match seen.state.as_str() {
@@ -116,13 +116,15 @@ impl PoolMachineWork<'_> {
             "Failed" => fails(RUNNING, "VMProvisionFailed", Severity::Error, ""),
             state => fails(RUNNING, state, Severity::Info, ""),
         };
-        let told = [Some(running), seen.bootstrapping.clone(), Some(node.condition(&seen.state))];
+        let told = [Some(running), seen.bootstrap_condition(), Some(node.condition(&seen.state))];
         condition::set_all(conditions, told.into_iter().flatten(), &now);
         let counts = |status: &AzureMachinePoolMachineStatus| {
             let node = status.node_ref.as_ref().and_then(|node| node.name.clone());
             (status.ready, node, status.version.clone())
         };
         let news = counts(&before) != counts(status);
+        // Its machine may have gone with it.
+        let lost_node = before.ready == Some(true) && status.ready != Some(true);
         let failed = seen.state == "Failed" && before.provisioning_state.as_deref() != Some("Failed");
         let deleted = seen.state == "Deleting";
         if self.edited.save().await? {
@@ -135,6 +137,9 @@ impl PoolMachineWork<'_> {
                 "FailedVMState",
                 "the provisioning state of the instance is Failed: it is replaced",
             );
+        }
+        if lost_node {
+            manager.instances.outdate(pool);
         }
         if news {
             manager.pools.wake(pool.clone());
@@ -216,9 +221,17 @@ impl PoolMachineWork<'_> {
             requeue: manager.settings.timeouts.requeue,
         };
         let scale_set = flexible.then_some(scale_set);
-        let mut subject =
-            EndSubject { manager, surroundings: &surroundings, goal, scale_set, edited: &mut self.edited };
-        reach.run(&mut subject, &kept).await.map(|_| ())
+        let mut subject = EndSubject {
+            manager,
+            surroundings: &surroundings,
+            pool: pool_key,
+            goal,
+            scale_set,
+            edited: &mut self.edited,
+        };
+        let ended = reach.run(&mut subject, &kept).await;
+        manager.see_anew(pool_key);
+        ended.map(|_| ())
     }
 
     /// Lets the object go: its instance is gone, or goes with its scale set.
@@ -236,12 +249,13 @@ impl PoolMachineWork<'_> {
 /// Writes what was seen into the status.
 fn tell(
     status: &mut AzureMachinePoolMachineStatus,
-    seen: &crate::instances::Seen,
+    seen: &Instance,
+    look: &Look,
     node: &Node<'_>,
     version: Option<String>,
 ) {
     status.provisioning_state = Some(seen.state.clone());
-    status.latest_model_applied = Some(seen.latest);
+    status.latest_model_applied = Some(seen.has_latest_model(&look.scale_set));
     status.instance_name = Some(seen.computer_name.clone()).filter(|name| !name.is_empty());
     status.ready = Some(node.object_is_ready(&seen.state));
     status.node_ref = node.name.map(|name| ObjectReference {
@@ -258,6 +272,7 @@ fn tell(
 struct EndSubject<'a> {
     manager: &'a Manager,
     surroundings: &'a Surroundings,
+    pool: &'a Key,
     goal: Goal,
     /// The scale set that the machine must be of, where its id does not tell.
     scale_set: Option<azure_types::ResourceId>,
@@ -279,7 +294,12 @@ impl Subject for EndSubject<'_> {
 
     async fn tell(&mut self, _: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
         let status = self.edited.object.status.get_or_insert_default();
-        status.long_running_operation_states = (!operations.is_empty()).then_some(operations);
+        let operations = (!operations.is_empty()).then_some(operations);
+        // The set does not count an instance any more once Azure has begun to delete it.
+        if operations.is_some() && status.long_running_operation_states.is_none() {
+            self.manager.see_anew(self.pool);
+        }
+        status.long_running_operation_states = operations;
         let now = self.manager.now();
         let deleting = fails(RUNNING, "Deleting", Severity::Info, "");
         condition::set_all(status.conditions.get_or_insert_default(), [deleting], &now);

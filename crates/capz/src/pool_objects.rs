@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arm::Class;
 use azure_types::ResourceId;
 use capz_api::azure_machine_pool::AzureMachinePoolMachineSpec;
 use capz_planner::kind::Kind;
 use capz_planner::pool::{
-    Instance, Known, PoolMachine, Wanted, delete_policy, instance_labels, max_unavailable,
-    needs_another_look, standing, sync,
+    Instance, Known, Pending, PoolMachine, Wanted, delete_policy, instance_labels, max_unavailable, pending,
+    standing, sync,
 };
 use capz_planner::provider_id;
 use controllers::Reference;
@@ -20,9 +21,10 @@ use serde_json::json;
 
 use crate::cluster::Surroundings;
 use crate::core::{self, Machine, MachinePool};
+use crate::instances::Look;
 use crate::kinds::{self, API_VERSION, AzureMachinePoolMachine};
 use crate::patch::PatchError;
-use crate::pool::{KIND, Look, MACHINE_KIND, PoolWork};
+use crate::pool::{KIND, MACHINE_KIND, PoolWork};
 use crate::pool_machine::FINALIZER;
 use crate::reads;
 use crate::shared::Manager;
@@ -119,12 +121,15 @@ impl Manager {
 }
 
 impl PoolWork<'_> {
-    /// Brings objects to what Azure shows, lets machines go that are to go, and says how the pool stands. Gives whether
-    /// something is under way.
-    pub async fn follow(&mut self, surroundings: &Surroundings, look: &Look) -> Result<bool, PatchError> {
-        let Look { scale_set, instances } = look;
+    /// Brings objects to what a look at Azure shows, lets machines go that are to go, and says how the pool stands. Gives when
+    /// to look again because something is under way.
+    pub async fn follow(
+        &mut self,
+        surroundings: &Surroundings,
+        look: &Look,
+    ) -> Result<Option<Duration>, PatchError> {
+        let Look { scale_set, instances, .. } = look;
         let manager = self.manager;
-        manager.instances.take(self.key, scale_set, instances);
         let context = self.context(surroundings);
         let scope = context.pool(&self.edited.object.spec);
         let external = scope.has_external_replicas();
@@ -134,13 +139,13 @@ impl PoolWork<'_> {
             (scope.scale_set(), max_unavailable(scope.spec, desired), delete_policy(scope.spec));
         drop(context);
         let members = manager.members(self.key);
-        let machines = machines(&members, instances);
+        let mut machines = machines(&members, look);
         let status = self.edited.object.status.get_or_insert_default();
         let keep_old_models = manager.settings.gates.skip_machine_pool_model_reconciliation;
         let known = Known {
             scale_set,
             instances,
-            machines: &machines,
+            machines: &[],
             last_reconciled: status.last_reconciled_replicas.and_then(|last| last.try_into().ok()),
             operation: status.long_running_operation_states.is_some(),
             external,
@@ -153,24 +158,38 @@ impl PoolWork<'_> {
             keep_old_models,
             seed: seed(&self.edited.object.metadata),
         };
-        let sync = sync(known, wanted);
+        let sync = sync(Known { machines: &machines, ..known }, wanted);
+        // Who takes away what is ready looks first: one that was ready may be gone.
+        let mut go = sync.delete.iter().filter_map(|index| machines.get(*index));
+        if !self.has_looked() && go.any(|machine| machine.ready) {
+            manager.instances.outdate(self.key);
+            return Ok(Some(Duration::ZERO));
+        }
         let mut ids: BTreeSet<String> = members.iter().map(Member::provider_id).collect();
-        let mut gone_meanwhile = false;
+        // Whether Azure is at work on what the look shows otherwise.
+        let mut lags = false;
         for instance in sync.create.iter().filter_map(|index| instances.get(*index)) {
-            if self.known.contains(&instance.provider_id.to_lowercase()) {
-                gone_meanwhile = true;
+            if look.known.contains(&instance.provider_id.to_lowercase()) {
+                lags = true;
+                manager.instances.outdate(self.key);
                 continue;
             }
             self.create(instance).await?;
             ids.insert(instance.provider_id.clone());
         }
         for index in &sync.delete {
-            let (Some(member), Some(machine)) = (members.get(*index), machines.get(*index)) else { continue };
+            let (Some(member), Some(machine)) = (members.get(*index), machines.get_mut(*index)) else {
+                continue;
+            };
             let Some(owner) = &member.machine else { continue };
-            let shown = instances.iter().any(|it| it.provider_id.eq_ignore_ascii_case(&machine.provider_id));
             // A list may lag behind: who is missing in it is asked for by id before anything happens.
-            if shown || self.is_absent(surroundings, &machine.provider_id).await {
+            if look.see(&machine.provider_id).is_some()
+                || self.is_absent(surroundings, &machine.provider_id).await
+            {
                 manager.delete_machine(owner).await?;
+                machine.leaving = true;
+            } else {
+                lags = true;
             }
         }
         if external && Some(desired) != self.family.owner.spec.replicas {
@@ -191,15 +210,15 @@ impl PoolWork<'_> {
         self.stand(state, desired, ready);
         self.save().await?;
         for member in &members {
-            if !is_as_seen(&member.object, instances, scale_set) {
+            if !is_as_seen(&member.object, look) {
                 manager.pool_machines.wake(key_of(&*member.object));
             }
         }
-        let settled = |instance: &Instance| matches!(instance.state.as_str(), "Succeeded" | "Failed");
-        Ok(needs_another_look(instances, scale_set, state, desired, keep_old_models)
-            || !instances.iter().all(settled)
-            || !sync.delete.is_empty()
-            || gone_meanwhile)
+        let waits = pending(Known { machines: &machines, ..known }, desired, keep_old_models);
+        let waits = if lags { Pending::Azure } else { waits };
+        let (longest, rest) = (manager.settings.timeouts.requeue, manager.settings.sync_period);
+        let again = manager.instances.keep(self.key, waits, longest, rest);
+        Ok((waits != Pending::Nothing).then_some(again))
     }
 
     /// Says how the pool stands.
@@ -304,12 +323,12 @@ impl PoolWork<'_> {
 }
 
 /// Machines of a pool, as it is decided about them.
-fn machines(members: &[Member], instances: &[Instance]) -> Vec<PoolMachine> {
+fn machines(members: &[Member], look: &Look) -> Vec<PoolMachine> {
     members
         .iter()
         .map(|member| {
             let provider_id = member.provider_id();
-            let instance = instances.iter().find(|it| it.provider_id.eq_ignore_ascii_case(&provider_id));
+            let instance = look.see(&provider_id);
             let created = member.object.metadata.creation_timestamp.as_ref();
             PoolMachine {
                 created: created.map_or(0, |time| time.0.as_second()),
@@ -325,19 +344,14 @@ fn machines(members: &[Member], instances: &[Instance]) -> Vec<PoolMachine> {
 }
 
 /// Whether an object says what was seen of its instance.
-fn is_as_seen(
-    object: &AzureMachinePoolMachine,
-    instances: &[Instance],
-    scale_set: &serde_json::Value,
-) -> bool {
-    let id = object.spec.provider_id.as_deref().unwrap_or_default();
-    let Some(instance) = instances.iter().find(|it| it.provider_id.eq_ignore_ascii_case(id)) else {
+fn is_as_seen(object: &AzureMachinePoolMachine, look: &Look) -> bool {
+    let Some(instance) = look.see(object.spec.provider_id.as_deref().unwrap_or_default()) else {
         return true;
     };
     let Some(status) = &object.status else { return false };
     let conditions = status.conditions.as_deref().unwrap_or_default();
     status.provisioning_state.as_deref() == Some(&*instance.state)
-        && status.latest_model_applied == Some(instance.has_latest_model(scale_set))
+        && status.latest_model_applied == Some(instance.has_latest_model(&look.scale_set))
         && instance.bootstrap_condition().is_none_or(|told| {
             let known = conditions.iter().find(|it| it.condition == told.condition);
             known.is_some_and(|known| (&known.status, &known.reason) == (&told.status, &told.reason))

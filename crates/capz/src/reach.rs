@@ -128,8 +128,21 @@ impl Reach<'_> {
         subject: &mut S,
         kept: &[Future],
     ) -> Result<(Observed, Plan), Failure> {
+        self.run_from(Observed::default(), subject, kept).await
+    }
+
+    /// The same from what was seen already, which is not read once more.
+    ///
+    /// # Errors
+    /// As above.
+    pub async fn run_from<S: Subject>(
+        &self,
+        seen: Observed,
+        subject: &mut S,
+        kept: &[Future],
+    ) -> Result<(Observed, Plan), Failure> {
         let mut work = Work {
-            observed: Observed::default(),
+            observed: seen,
             running: BTreeMap::new(),
             operations: BTreeMap::new(),
             refused: BTreeMap::new(),

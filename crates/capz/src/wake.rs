@@ -92,6 +92,12 @@ impl Manager {
         }
     }
 
+    /// Wakes a pool that is to look at Azure again: something of it may be otherwise there.
+    pub(crate) fn see_anew(&self, pool: &Key) {
+        self.instances.outdate(pool);
+        self.pools.wake(pool.clone());
+    }
+
     /// Wakes the pools of a Cluster, and their machines.
     pub(crate) fn wake_pools_of(&self, cluster: &Key) {
         let belongs = |key: &Key, name: Option<&str>| {

@@ -64,6 +64,12 @@ impl Instance {
         matches!(self.state.as_str(), "Deleting" | "Deleted")
     }
 
+    /// Whether Azure has done with it: it is made and started, or has failed.
+    pub fn is_settled(&self) -> bool {
+        matches!(self.state.as_str(), "Succeeded" | "Failed")
+            && self.bootstrapping.as_deref() != Some("Creating")
+    }
+
     /// Whether it is as this scale set says now: it has its image. Tags and what else anybody adds to the set do not count.
     pub fn has_latest_model(&self, scale_set: &Value) -> bool {
         let profile = &scale_set["properties"]["virtualMachineProfile"];

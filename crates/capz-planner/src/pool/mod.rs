@@ -4,12 +4,14 @@
 //!  spec, image, bootstrap data ──▶ goals: the scale set, written only when its model or its size changes
 //!  instances, objects          ──▶ sync: objects that are made, machines that go now
 //!  state, replicas             ──▶ standing: conditions and readiness
+//!  all of them                 ──▶ pending: whether another look at Azure is due, or events tell
 //! ```
 
 mod instance;
 mod memory;
 mod node;
 mod numbers;
+mod pending;
 mod resize;
 mod scale_set;
 mod selection;
@@ -29,11 +31,12 @@ pub use instance::{Instance, end as instance_end, is_of as is_instance_of, label
 pub use memory::EXTENSIONS;
 pub use node::Node;
 pub use numbers::{DeletePolicy, delete_policy, max_surge, max_unavailable};
+pub use pending::{Pending, pending};
 pub use resize::{Numbers, Resize, resize};
 pub use scale_set::{HASH_TAG, bootstrap_hash};
 pub use selection::{PoolMachine, Wanted, select};
 pub use status::{Standing, standing};
-pub use sync::{Known, Sync, needs_another_look, rollout_in_progress, sync};
+pub use sync::{Known, Sync, rollout_in_progress, sync};
 
 use crate::goal::{Goal, GoalError, Ownership};
 use crate::image::{self, ImageError, WINDOWS};

@@ -82,16 +82,3 @@ pub fn sync(known: Known<'_>, wanted: Wanted) -> Sync {
     }
     sync
 }
-
-/// Whether the pool is to be looked at again soon: something is under way, or not as wanted.
-pub fn needs_another_look(
-    instances: &[Instance],
-    scale_set: &Value,
-    state: &str,
-    desired: u32,
-    keep_old_models: bool,
-) -> bool {
-    (!keep_old_models && instances.iter().any(|it| !it.has_latest_model(scale_set)))
-        || !matches!(state, "Succeeded" | "Failed")
-        || instances.len() != desired as usize
-}

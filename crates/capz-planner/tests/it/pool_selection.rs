@@ -1,7 +1,7 @@
 //! Which machines of a pool go now.
 
 use capz_planner::pool::{
-    DeletePolicy, Known, PoolMachine, Wanted, needs_another_look, rollout_in_progress, select, sync,
+    DeletePolicy, Instance, Known, Pending, PoolMachine, Wanted, pending, rollout_in_progress, select, sync,
 };
 use serde_json::json;
 
@@ -173,14 +173,80 @@ fn the_model_is_what_azure_shows() {
     assert!(rollout_in_progress(known, 2));
     assert!(!rollout_in_progress(known, 1), "a pool that somebody made smaller");
     assert!(!rollout_in_progress(Known { instances: &instances[1..], ..known }, 2));
-    for (instances, state, desired, keep, again) in [
-        (&instances[..], "Succeeded", 2, false, true),
-        (&instances[..], "Succeeded", 2, true, false),
-        (&instances[1..], "Succeeded", 1, false, false),
-        (&instances[1..], "Succeeded", 2, false, true),
-        (&instances[1..], "Updating", 1, false, true),
-        (&instances[1..], "Failed", 1, false, false),
+}
+
+/// Azure's work is seen by looking alone; the rest is seen in Kubernetes, or ends a call of ours.
+#[test]
+fn a_pool_waits_for_azure_or_for_machines() {
+    let pool = Pool::new(json!({}));
+    let mut set = pool.document();
+    let of = |words: &[&str]| -> Vec<_> {
+        words.iter().zip(0..).map(|(state, index)| pool.instance(index, 1, state)).collect()
+    };
+    let two = ["Succeeded", "Succeeded"];
+    for (state, capacity, instances, leaving, desired, expected) in [
+        ("Succeeded", 2, &two[..], None, 2, Pending::Nothing),
+        ("Failed", 2, &two, None, 2, Pending::Nothing),
+        ("Updating", 2, &two, None, 2, Pending::Azure),
+        ("Creating", 0, &[], None, 0, Pending::Azure),
+        ("Succeeded", 2, &two, None, 3, Pending::Machines),
+        ("Succeeded", 2, &two, Some(1), 2, Pending::Machines),
+        // The list lags behind what was asked for; a set that has failed gets no more.
+        ("Succeeded", 3, &two, None, 3, Pending::Azure),
+        ("Failed", 3, &two, None, 3, Pending::Machines),
+        ("Succeeded", 2, &["Succeeded", "Creating"], None, 2, Pending::Azure),
+        ("Succeeded", 2, &["Succeeded", "Failed"], None, 2, Pending::Nothing),
+        // Whom somebody else deletes is looked after; whom we delete is told of.
+        ("Succeeded", 1, &["Succeeded", "Deleting"], None, 1, Pending::Azure),
+        ("Succeeded", 1, &["Succeeded", "Deleting"], Some(0), 1, Pending::Azure),
+        ("Succeeded", 1, &["Succeeded", "Deleting"], Some(1), 1, Pending::Machines),
     ] {
-        assert_eq!(needs_another_look(instances, &set, state, desired, keep), again);
+        set["properties"]["provisioningState"] = json!(state);
+        set["sku"]["capacity"] = json!(capacity);
+        let instances = of(instances);
+        let machines: Vec<PoolMachine> = instances
+            .iter()
+            .enumerate()
+            .map(|(index, instance)| PoolMachine {
+                provider_id: instance.provider_id.to_uppercase(),
+                ..machine(index, if leaving == Some(index) { "ready leaving" } else { "ready" })
+            })
+            .collect();
+        let known = Known {
+            scale_set: &set,
+            instances: &instances,
+            machines: &machines,
+            last_reconciled: None,
+            operation: false,
+            external: false,
+        };
+        let found = pending(known, desired, false);
+        assert_eq!(found, expected, "{state} {capacity} {instances:?} {leaving:?}");
     }
+}
+
+/// Machines of another model are replaced, unless they are to stay; one that still starts is looked after.
+#[test]
+fn a_pool_waits_for_machines_of_another_model() {
+    let mut pool = Pool::new(json!({}));
+    pool.image = json!({ "id": image_id(2) });
+    let mut set = pool.document();
+    set["properties"]["provisioningState"] = json!("Succeeded");
+    set["sku"]["capacity"] = json!(1);
+    let mut instances = [pool.instance(0, 1, "Succeeded")];
+    let waits = |instances: &[Instance], keep: bool| {
+        let known = Known {
+            scale_set: &set,
+            instances,
+            machines: &[],
+            last_reconciled: None,
+            operation: false,
+            external: false,
+        };
+        pending(known, 1, keep)
+    };
+    assert_eq!(waits(&instances, false), Pending::Machines);
+    assert_eq!(waits(&instances, true), Pending::Nothing);
+    instances[0].bootstrapping = Some("Creating".to_owned());
+    assert_eq!(waits(&instances, true), Pending::Azure);
 }

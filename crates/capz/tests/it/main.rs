@@ -15,6 +15,7 @@ mod play;
 mod pool_change;
 mod pool_flow;
 mod pool_kill;
+mod pool_pace;
 mod pool_rollout;
 mod pool_world;
 mod secrets;

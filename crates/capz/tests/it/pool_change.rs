@@ -62,6 +62,44 @@ async fn an_instance_that_goes_takes_its_machine_along() {
     assert!(world.get(INSTANCE, "my-pool-1").is_none());
 }
 
+/// CAPZ-152: where its node tells that it has gone, the pool is whole again at once, and not when it is looked at next.
+#[tokio::test(start_paused = true)]
+async fn a_lost_instance_is_made_up_for_at_once() {
+    let (world, core) = running(3, json!({})).await;
+    idle(&world, &core, 60).await;
+    world.azure.remove_instance(&set(&world), "1").unwrap();
+    crate::pool_world::set_ready(&world, "my-pool-1", false);
+    let begin = tokio::time::Instant::now();
+    world
+        .until("another one is ready", |world| {
+            core.borrow_mut().look(world);
+            world.get(INSTANCE, "my-pool-1").is_none() && is_settled(world, 3)
+        })
+        .await;
+    assert!(begin.elapsed() < Duration::from_secs(12), "{:?}", begin.elapsed());
+}
+
+/// What Kubernetes shows is decided with what was seen last; a node that is lost may have lost its instance.
+#[tokio::test(start_paused = true)]
+async fn what_kubernetes_shows_asks_azure_nothing() {
+    let (world, core) = running(5, json!({})).await;
+    idle(&world, &core, 60).await;
+    let sequence = world.sequence();
+    let ready = |ready: bool| {
+        (0..5).for_each(|index| {
+            crate::pool_world::set_ready(&world, &format!("my-pool-{index}"), ready);
+        });
+    };
+    ready(false);
+    idle(&world, &core, 15).await;
+    assert_eq!(world.get(POOL, "my-pool").unwrap()["status"]["replicas"], 0);
+    assert_eq!(world.requests_after(sequence), (2, 0), "five nodes are lost at once");
+    ready(true);
+    idle(&world, &core, 15).await;
+    assert_eq!(world.get(POOL, "my-pool").unwrap()["status"]["replicas"], 5);
+    assert_eq!(world.requests_after(sequence), (2, 0), "what is ready again costs nothing");
+}
+
 /// CAPZ-149: where somebody else says how many machines there are, that number is copied, and nothing grows or shrinks.
 #[tokio::test(start_paused = true)]
 async fn replicas_that_somebody_else_counts_are_copied() {

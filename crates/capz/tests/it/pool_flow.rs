@@ -37,7 +37,12 @@ pub fn pool(replicas: u64, spec: Value) -> Vec<Value> {
 
 /// A cluster of one control plane with this pool, all of whose nodes are ready.
 pub async fn running(replicas: u64, spec: Value) -> (World, WorkloadClusters) {
-    let (mut world, workloads) = stage(LatencyProfile::instant()).await;
+    running_with(LatencyProfile::instant(), replicas, spec).await
+}
+
+/// The same where Azure takes its time.
+pub async fn running_with(latency: LatencyProfile, replicas: u64, spec: Value) -> (World, WorkloadClusters) {
+    let (mut world, workloads) = stage(latency).await;
     world.start();
     apply(&world, &objects(1, 0)).await;
     apply(&world, &pool(replicas, spec)).await;
@@ -75,7 +80,7 @@ pub async fn settled(world: &World, workloads: &WorkloadClusters, replicas: u64)
         .await;
 }
 
-fn names(world: &World) -> BTreeSet<String> {
+pub fn names(world: &World) -> BTreeSet<String> {
     world
         .kubernetes
         .list(INSTANCE)
@@ -89,7 +94,7 @@ async fn scale(world: &World, replicas: u64) {
         .await;
 }
 
-async fn upgrade(world: &World, version: &str) {
+pub async fn upgrade(world: &World, version: &str) {
     let patch = json!({ "spec": { "template": { "spec": { "version": version } } } });
     change(world, "cluster.x-k8s.io", "MachinePool", "my-pool", patch).await;
 }
