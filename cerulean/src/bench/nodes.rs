@@ -225,10 +225,6 @@ impl Bench {
         let shape = Shape { pools: (0..arguments.scale_sets).map(pool).collect(), ..Shape::default() };
         let now = Clock::system().now();
         let options = azure_simulator::Options {
-            subscription: shape.subscription.clone(),
-            tenant: shape.tenant.clone(),
-            region: shape.region.clone(),
-            region_display_name: azure_simulator::region_display_name(&shape.region).to_owned(),
             // What is measured is our own work, not how long Azure makes it wait.
             budgets: None,
             limits: limits::enough_cores(),
@@ -236,17 +232,8 @@ impl Bench {
             ..azure_simulator::Options::default()
         };
         let azure = HostedAzureOptions {
-            azure: options,
-            client_id: shape.client_id.clone(),
-            object_id: shape.object_id.clone(),
             client_secret: Some(Token::new(CLIENT_SECRET)),
-            directory: directory.to_owned(),
-            port: 0,
-            https_port: 0,
-            authority_port: 0,
-            proxy_port: 0,
-            metadata: None,
-            check_tokens: true,
+            ..HostedAzureOptions::of(&shape, options, directory)
         };
         let azure = HostedAzure::start(azure, stop).await?;
         shape
@@ -255,9 +242,6 @@ impl Bench {
         let kubernetes = HostedKubernetesOptions {
             seed: 1,
             directory: directory.to_owned(),
-            port: 0,
-            dual_stack: false,
-            token: None,
             now,
             ..HostedKubernetesOptions::default()
         };

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::{HostError, Reader, listen, remove, write};
+use crate::hosted_azure::as_named;
 use crate::hosted_kubernetes::{HostedKubernetes, HostedKubernetesOptions};
 use crate::managed_clusters;
 use crate::node_answers::NodeAnswers;
@@ -151,16 +152,13 @@ impl HostedCluster {
 
         let options = Options {
             seed,
-            subscription: shape.subscription.clone(),
-            tenant: shape.tenant.clone(),
-            region: shape.region.clone(),
-            region_display_name: azure_simulator::region_display_name(&shape.region).to_owned(),
             latency,
             start: now,
             require_auth: true,
             owners: vec![shape.object_id.clone()],
             ..Options::default()
         };
+        let options = as_named(&shape, options);
         let applicant = Applicant {
             client_id: &shape.client_id,
             object_id: &shape.object_id,
@@ -257,7 +255,11 @@ impl HostedCluster {
     }
 }
 
-pub(crate) async fn client_of(kubeconfig: &str) -> Result<Client, HostError> {
+/// A client of the API server that this kubeconfig, YAML, leads to on this machine.
+///
+/// # Errors
+/// The kubeconfig cannot be used.
+pub async fn client_of(kubeconfig: &str) -> Result<Client, HostError> {
     let failed = |error: &dyn std::fmt::Display| HostError::Kubernetes(error.to_string());
     let file = Kubeconfig::from_yaml(kubeconfig).map_err(|error| failed(&error))?;
     let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())

@@ -2,19 +2,20 @@
 //! plain HTTP beside it, with the page, the control API and the metadata of machines.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use azure_simulator::imds::MetadataService;
 use azure_simulator::packet::AlwaysHealthy;
 use azure_simulator::page::{self, AzurePage, PageSource};
 use azure_simulator::tunnel::Tunnels;
-use azure_simulator::{Azure, Options, serve};
+use azure_simulator::{Azure, Options, region_display_name, serve};
 use kubernetes_simulator::Token;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::{HostError, Reader, listen, write};
+use crate::shape::Shape;
 use crate::sign_in::{Applicant, SignIn};
 
 /// How Azure is served.
@@ -43,6 +44,37 @@ pub struct HostedAzureOptions {
     pub metadata: Option<SocketAddr>,
     /// Whether requests need a token that the simulated Entra has issued.
     pub check_tokens: bool,
+}
+
+impl HostedAzureOptions {
+    /// Azure as a shape names it, its subscription, region and application, on any ports, for whoever shows a token. The rest is
+    /// as in `azure`.
+    pub fn of(shape: &Shape, azure: Options, directory: &Path) -> Self {
+        Self {
+            azure: as_named(shape, azure),
+            client_id: shape.client_id.clone(),
+            object_id: shape.object_id.clone(),
+            client_secret: None,
+            directory: directory.to_owned(),
+            port: 0,
+            https_port: 0,
+            authority_port: 0,
+            proxy_port: 0,
+            metadata: None,
+            check_tokens: true,
+        }
+    }
+}
+
+/// The same Azure with the subscription, tenant and region of a shape.
+pub(crate) fn as_named(shape: &Shape, azure: Options) -> Options {
+    Options {
+        subscription: shape.subscription.clone(),
+        tenant: shape.tenant.clone(),
+        region: shape.region.clone(),
+        region_display_name: region_display_name(&shape.region).to_owned(),
+        ..azure
+    }
 }
 
 /// A served Azure. It stops with the token that it was started with.

@@ -1,28 +1,24 @@
 //! A management cluster on sockets: Kubernetes with a stand-in for Cluster API's core, the Azure in which clusters are made, and
 //! the workload clusters that its machines become. What makes the infrastructure is not part of it.
 
-use std::sync::Arc;
-
 use azure_simulator::Azure;
 use azure_simulator::packet::{FlowPlan, FlowReport, Packet, Verdict};
 use azure_simulator::page::{AzurePage, PageSource};
 use azure_simulator::view::{ClusterView, Topology};
-use cluster_api_stand_in::{ClusterApi, ConversionWebhook, conversion_router, install};
+use cluster_api_stand_in::Part;
 use kube::Client;
-use kubernetes_simulator::{Kubernetes, WebhookHost};
+use kubernetes_simulator::Kubernetes;
 use tokio::sync::watch;
 use tokio::time::{Duration, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::files::{HostError, certificates};
+use crate::cluster_api::play_cluster_api;
+use crate::files::HostError;
 use crate::hosted::client_of;
 use crate::hosted_azure::{HostedAzure, HostedAzureOptions};
 use crate::hosted_kubernetes::{HostedKubernetes, HostedKubernetesOptions};
 use crate::progress::Objects;
 use crate::workload::{WorkloadClusters, WorkloadOptions};
-
-/// The host under which API servers ask for other versions of Cluster API's objects. It is in this process.
-const CONVERSION_HOST: &str = "cluster-api.simulated";
 
 /// How a management cluster is served.
 #[derive(Debug, Clone)]
@@ -76,16 +72,9 @@ impl HostedManagement {
         let workloads =
             played.ok_or_else(|| HostError::Kubernetes("no workload clusters were started".to_owned()))?;
 
-        let api = &kubernetes.kubernetes;
-        api.webhook_host(CONVERSION_HOST, WebhookHost::InProcess(conversion_router()));
         let client = client_of(&kubernetes.kubeconfig_text).await?;
-        let authority = api.authority().map_err(certificates)?.certificate_pem().to_owned();
-        let webhook = ConversionWebhook { url: format!("https://{CONVERSION_HOST}/convert"), authority };
-        let installed = install(&client, &webhook).await;
-        installed.map_err(|error| HostError::Kubernetes(error.to_string()))?;
-        // Dropping the handle does not end it; the token does.
-        let _core =
-            ClusterApi::start(client.clone(), Arc::new(workloads.clone()), api.clock(), seed, stop.clone());
+        let clock = kubernetes.kubernetes.clock();
+        play_cluster_api(Part::ALL, &client, &workloads, clock, seed, stop).await?;
         Ok(Self { azure, kubernetes, client, workloads })
     }
 

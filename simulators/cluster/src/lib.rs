@@ -7,9 +7,11 @@
 //! * [`HostedManagement`] is a management cluster with Cluster API's core, and an Azure for the clusters that it makes.
 //! * [`HostedRegistries`] are container registries with the sign-in that a node needs for them.
 //! * [`upstream_arguments`] is what the program that Cerulean replaces needs beside these files.
+//! * [`play_cluster_api`] plays Cluster API beside any API server, and [`WebhookServer`] leads one to webhooks beside it.
 //! * [`WorkloadClusters`] are clusters that machines become whose bootstrap data is kubeadm's.
 //! * [`manifests`] applies what users apply.
 
+mod cluster_api;
 mod files;
 mod hosted;
 mod hosted_azure;
@@ -28,11 +30,13 @@ mod shape;
 mod sign_in;
 mod stand_ins;
 mod upstream;
+mod webhook_server;
 mod workload;
 
 pub use self::stand_ins::spawn_stand_ins;
+pub use cluster_api::play_cluster_api;
 pub use files::HostError;
-pub use hosted::{Credentials, Files, HostedCluster, HostedOptions, Ports};
+pub use hosted::{Credentials, Files, HostedCluster, HostedOptions, Ports, client_of};
 pub use hosted_azure::{HostedAzure, HostedAzureOptions};
 pub use hosted_kubernetes::{HostedKubernetes, HostedKubernetesOptions};
 pub use hosted_management::{HostedManagement, HostedManagementOptions};
@@ -41,6 +45,7 @@ pub use machines::{AzureMachines, running_host};
 pub use node_answers::NodeAnswers;
 pub use shape::{ExtraSubnet, NodePool, Orchestration, Shape, StandaloneMachine};
 pub use upstream::upstream_arguments;
+pub use webhook_server::{WebhookServer, free_port};
 pub use workload::{
     Boot, BootPlan, CloudProvider, Outcome, WorkloadCluster, WorkloadClusters, WorkloadOptions,
 };

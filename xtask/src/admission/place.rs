@@ -15,10 +15,9 @@ use capz_api::webhooks::{Task, WEBHOOKS, Webhook, registration};
 use capz_api::{Context, Gates, Lookup, Random};
 use http_body_util::BodyExt as _;
 use kube::Client;
-use kubernetes_simulator::{
-    AdmissionHook, AdmissionRequest, CertificateAuthority, Collection, Decision, Kubernetes, Options,
-};
+use kubernetes_simulator::{AdmissionHook, AdmissionRequest, Collection, Decision, Kubernetes, Options};
 use serde_json::{Value, json};
+use simulated_cluster::WebhookServer;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::answer::{Answer, comparable};
@@ -101,19 +100,13 @@ impl Place {
         for object in cluster() {
             until_made(&client, &object).await?;
         }
-        let authority = CertificateAuthority::generate()?;
-        let issued = authority.issue(&["localhost", "127.0.0.1"])?;
-        let certificates = directory.join("certificates");
-        std::fs::create_dir_all(&certificates)?;
-        std::fs::write(certificates.join("tls.crt"), &issued.certificate_pem)?;
-        std::fs::write(certificates.join("tls.key"), &issued.key_pem)?;
-        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let webhooks = WebhookServer::new(directory.join("certificates"))?;
         let program = Program::start(
             "peer",
             directory,
             Command::new(peer)
-                .arg(format!("--webhook-port={port}"))
-                .arg(format!("--webhook-cert-dir={}", certificates.display()))
+                .arg(format!("--webhook-port={}", webhooks.port))
+                .arg(format!("--webhook-cert-dir={}", webhooks.certificates.display()))
                 .arg("--health-addr=127.0.0.1:0")
                 .arg(format!("--feature-gates=EdgeZone={gates},APIServerILB={gates}"))
                 .env("KUBECONFIG", &kubeconfig),
@@ -125,15 +118,7 @@ impl Place {
             peer: Some(Peer { program, _sockets: stop.drop_guard() }),
         };
         for task in [Task::Default, Task::Validate] {
-            let mut registration = registration(task);
-            for webhook in registration["webhooks"].as_array_mut().into_iter().flatten() {
-                let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap_or_default().to_owned();
-                webhook["clientConfig"] = json!({
-                    "url": format!("https://127.0.0.1:{port}{path}"),
-                    "caBundle": STANDARD.encode(authority.certificate_pem()),
-                });
-            }
-            until_made(&this.client, &registration).await?;
+            until_made(&this.client, &webhooks.registration(registration(task))).await?;
         }
         this.wait().await?;
         Ok(this)

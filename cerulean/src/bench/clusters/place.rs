@@ -10,7 +10,9 @@ use azure_simulator::{Journal, LatencyProfile};
 use clock::Clock;
 use indicatif::ProgressBar;
 use kubernetes_simulator::Token;
-use simulated_cluster::{HostedAzure, HostedAzureOptions, HostedKubernetes, HostedKubernetesOptions, Shape};
+use simulated_cluster::{
+    HostedAzure, HostedAzureOptions, HostedKubernetes, HostedKubernetesOptions, Shape, WebhookServer,
+};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -27,8 +29,6 @@ const CALM: Duration = Duration::from_secs(15);
 
 /// The password of the application, and the same in base64.
 const PASSWORD: [&str; 2] = ["bench", "YmVuY2g="];
-/// The names by which an API server would ask the manager's webhooks.
-const WEBHOOK_NAMES: [&str; 2] = ["capz-webhook-service.capz-system.svc", "127.0.0.1"];
 
 /// How many machines of each kind a cluster has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub struct Times {
 pub struct Place {
     pub azure: HostedAzure,
     kubernetes: HostedKubernetes,
+    /// Nobody asks there: the bench declares what is complete.
+    webhooks: WebhookServer,
     shape: Shape,
     directory: PathBuf,
 }
@@ -66,30 +68,17 @@ impl Place {
         latency: LatencyProfile,
         stop: &CancellationToken,
     ) -> anyhow::Result<Self> {
-        let (shape, now) = (Shape::default(), Clock::system().now());
-        let region = "eastus".to_owned();
+        let shape = Shape { region: "eastus".to_owned(), ..Shape::default() };
+        let now = Clock::system().now();
         let options = azure_simulator::Options {
-            subscription: shape.subscription.clone(),
-            tenant: shape.tenant.clone(),
-            region_display_name: azure_simulator::region_display_name(&region).to_owned(),
-            region,
             latency,
             limits: limits::enough_cores(),
             start: now,
             ..azure_simulator::Options::default()
         };
         let azure = HostedAzureOptions {
-            azure: options,
-            client_id: shape.client_id.clone(),
-            object_id: shape.object_id.clone(),
             client_secret: Some(Token::new(PASSWORD[0])),
-            directory: directory.to_owned(),
-            port: 0,
-            https_port: 0,
-            authority_port: 0,
-            proxy_port: 0,
-            metadata: None,
-            check_tokens: true,
+            ..HostedAzureOptions::of(&shape, options, directory)
         };
         let azure = HostedAzure::start(azure, stop).await?;
         let kubernetes = HostedKubernetesOptions {
@@ -99,11 +88,9 @@ impl Place {
             ..HostedKubernetesOptions::default()
         };
         let kubernetes = HostedKubernetes::start(kubernetes, stop).await?;
-        let place = Self { azure, kubernetes, shape, directory: directory.to_owned() };
+        let webhooks = WebhookServer::new(directory.join("webhooks"))?;
+        let place = Self { azure, kubernetes, webhooks, shape, directory: directory.to_owned() };
         objects::install(&place.kubernetes.kubernetes, &place.application())?;
-        let issued = place.kubernetes.kubernetes.authority()?.issue(&WEBHOOK_NAMES)?;
-        std::fs::write(directory.join("tls.crt"), issued.certificate_pem)?;
-        std::fs::write(directory.join("tls.key"), issued.key_pem)?;
         Ok(place)
     }
 
@@ -121,8 +108,8 @@ impl Place {
         let mut command = Command::new(binary);
         command
             .arg(format!("--kubeconfig={}", self.kubernetes.kubeconfig.display()))
-            .arg(format!("--webhook-cert-dir={}", self.directory.display()))
-            .arg(format!("--webhook-port={}", free_port()?))
+            .arg(format!("--webhook-cert-dir={}", self.webhooks.certificates.display()))
+            .arg(format!("--webhook-port={}", self.webhooks.port))
             .arg(format!("--sync-period={}s", sync_period.as_secs()))
             .args(["--health-addr=0", "--diagnostics-address=0"])
             .env("SSL_CERT_FILE", &self.azure.certificate_authority)
@@ -258,9 +245,4 @@ impl Place {
         }
         writes
     }
-}
-
-/// A port where nobody listens now.
-fn free_port() -> anyhow::Result<u16> {
-    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use azure_simulator::view::{ClusterPart, Stand};
-use azure_simulator::{LatencyProfile, Options, region_display_name};
+use azure_simulator::{LatencyProfile, Options};
 use capz_api::webhooks::{Task, registration};
 use capz_controller_manager::flags::{self, Start};
-use certificate_authority::CertificateAuthority;
 use clock::Clock;
 use cloud_controller_manager::surroundings::Surroundings;
 use k8s::Node;
@@ -22,7 +21,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use simulated_cluster::{
     Boot, CloudProvider, HostedAzureOptions, HostedKubernetesOptions, HostedManagement,
-    HostedManagementOptions, Outcome, Shape, WorkloadOptions, manifests,
+    HostedManagementOptions, Outcome, Shape, WebhookServer, WorkloadOptions, manifests,
 };
 use stand_ins::Pace;
 use tokio::time::Instant;
@@ -75,35 +74,18 @@ impl Stage {
     /// Starts everything but the cloud controller manager, which needs a cluster.
     pub async fn set(screen: Screen, directory: &Path) -> anyhow::Result<Self> {
         screen.heading("A management cluster and an Azure, in this process");
-        let (shape, now) = (Shape::default(), Clock::system().now());
+        let now = Clock::system().now();
         let boot = |_: &_| Boot {
             system: Duration::from_secs(1),
             bootstrap: Duration::from_secs(1),
             outcome: Outcome::Works,
         };
         let options = HostedManagementOptions {
-            azure: HostedAzureOptions {
-                azure: Options {
-                    seed: 1,
-                    subscription: shape.subscription,
-                    tenant: shape.tenant,
-                    region_display_name: region_display_name(&shape.region).to_owned(),
-                    region: shape.region,
-                    latency: latency(),
-                    start: now,
-                    ..Options::default()
-                },
-                client_id: shape.client_id,
-                object_id: shape.object_id,
-                client_secret: None,
-                directory: directory.join("azure"),
-                port: 0,
-                https_port: 0,
-                authority_port: 0,
-                proxy_port: 0,
-                metadata: None,
-                check_tokens: true,
-            },
+            azure: HostedAzureOptions::of(
+                &Shape::default(),
+                Options { seed: 1, latency: latency(), start: now, ..Options::default() },
+                &directory.join("azure"),
+            ),
             kubernetes: HostedKubernetesOptions {
                 seed: 1,
                 directory: directory.join("management"),
@@ -146,18 +128,12 @@ impl Stage {
         manifests::apply(client, &kinds).await?;
         manifests::apply(client, &[identity_secret(&self.management.azure.credentials)?]).await?;
 
-        let folder = self.directory.join("webhooks");
-        std::fs::create_dir_all(&folder)?;
-        let authority = CertificateAuthority::generate()?;
-        let issued = authority.issue(&["127.0.0.1"])?;
-        std::fs::write(folder.join("tls.crt"), issued.certificate_pem)?;
-        std::fs::write(folder.join("tls.key"), issued.key_pem)?;
-        let port = free_port()?;
+        let webhooks = WebhookServer::new(self.directory.join("webhooks"))?;
         let arguments = [
             "capz-controller-manager".to_owned(),
             format!("--kubeconfig={}", self.management.kubernetes.kubeconfig.display()),
-            format!("--webhook-cert-dir={}", folder.display()),
-            format!("--webhook-port={port}"),
+            format!("--webhook-cert-dir={}", webhooks.certificates.display()),
+            format!("--webhook-port={}", webhooks.port),
             "--health-addr=0".to_owned(),
             "--diagnostics-address=0".to_owned(),
             "--debouncing-timer=1s".to_owned(),
@@ -173,12 +149,10 @@ impl Stage {
         self.managers.start("manager of clusters", run);
 
         for task in [Task::Default, Task::Validate] {
-            manifests::apply(client, &[by_address(registration(task), port, authority.certificate_pem())])
-                .await?;
+            manifests::apply(client, &[webhooks.registration(registration(task))]).await?;
         }
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let deadline = Instant::now() + STEP_TIMEOUT;
-        while tokio::net::TcpStream::connect(address).await.is_err() {
+        while !webhooks.listens().await {
             self.managers.check().await?;
             anyhow::ensure!(
                 Instant::now() < deadline,
@@ -186,7 +160,7 @@ impl Stage {
             );
             tokio::time::sleep(POLL_INTERVAL).await;
         }
-        self.screen.line(format_args!("  webhooks                https://{address}"));
+        self.screen.line(format_args!("  webhooks                https://127.0.0.1:{}", webhooks.port));
         Ok(())
     }
 
@@ -404,21 +378,4 @@ fn identity_secret(credentials: &Path) -> anyhow::Result<Value> {
         "metadata": { "name": IDENTITY_SECRET, "namespace": NAMESPACE },
         "stringData": { "clientSecret": credentials["aadClientSecret"] },
     }))
-}
-
-/// A registration whose webhooks are at an address, since no cluster network leads to a Service here.
-fn by_address(mut registration: Value, port: u16, authority: &str) -> Value {
-    let bundle = k8s::api::ByteString(authority.as_bytes().to_vec());
-    for webhook in registration["webhooks"].as_array_mut().into_iter().flatten() {
-        let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap_or_default().to_owned();
-        webhook["clientConfig"] =
-            json!({ "url": format!("https://127.0.0.1:{port}{path}"), "caBundle": bundle });
-    }
-    registration
-}
-
-/// A port that nobody listens on.
-fn free_port() -> anyhow::Result<u16> {
-    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    Ok(listener.local_addr()?.port())
 }

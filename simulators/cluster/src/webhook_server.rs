@@ -1,0 +1,71 @@
+//! Webhooks of a program that runs beside an API server and not in a cluster: reached by address, with an authority made here.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use certificate_authority::CertificateAuthority;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+
+use crate::files::{HostError, Reader, certificates, write};
+
+/// Where a program is to serve its webhooks, and how an API server asks there.
+#[derive(Debug)]
+pub struct WebhookServer {
+    /// The port on this machine where it is to listen.
+    pub port: u16,
+    /// The folder with its `tls.crt` and `tls.key`.
+    pub certificates: PathBuf,
+    authority: CertificateAuthority,
+}
+
+impl WebhookServer {
+    /// A free port, and a new certificate in this folder, which is made.
+    ///
+    /// # Errors
+    /// There is no port, no certificate can be made, or the folder cannot be written.
+    pub fn new(folder: PathBuf) -> Result<Self, HostError> {
+        let authority = CertificateAuthority::generate().map_err(certificates)?;
+        let issued = authority.issue(&["localhost", "127.0.0.1"]).map_err(certificates)?;
+        std::fs::create_dir_all(&folder)
+            .map_err(|source| HostError::File { path: folder.clone(), source })?;
+        write(&folder.join("tls.crt"), &issued.certificate_pem, Reader::Everyone)?;
+        write(&folder.join("tls.key"), &issued.key_pem, Reader::Owner)?;
+        Ok(Self { port: free_port()?, certificates: folder, authority })
+    }
+
+    /// How an API server reaches this path.
+    pub fn client_config(&self, path: &str) -> Value {
+        json!({
+            "url": format!("https://127.0.0.1:{}{path}", self.port),
+            "caBundle": STANDARD.encode(self.authority.certificate_pem()),
+        })
+    }
+
+    /// A registration of webhooks that leads here instead of to a Service.
+    pub fn registration(&self, mut registration: Value) -> Value {
+        for webhook in registration["webhooks"].as_array_mut().into_iter().flatten() {
+            let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap_or_default().to_owned();
+            webhook["clientConfig"] = self.client_config(&path);
+        }
+        registration
+    }
+
+    /// Whether the program listens.
+    pub async fn listens(&self) -> bool {
+        TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await.is_ok()
+    }
+}
+
+/// A port of this machine that nobody listens on now.
+///
+/// # Errors
+/// There is none.
+pub fn free_port() -> Result<u16, HostError> {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let port = TcpListener::bind(any).and_then(|listener| listener.local_addr());
+    port.map(|address| address.port())
+        .map_err(|error| HostError::Listen(format!("there is no port: {error}")))
+}
