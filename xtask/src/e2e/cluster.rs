@@ -10,8 +10,8 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
+use simulated_cluster::client_of;
 
 use super::real_kubernetes::RealKubernetes;
 use crate::program::Program;
@@ -71,12 +71,7 @@ impl Cluster {
         };
         let control =
             endpoints["control"].as_str().context("endpoints.json names no control API")?.to_owned();
-        let kubeconfig = Kubeconfig::read_from(files.join("kubeconfig"))?;
-        let mut config =
-            kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        // It runs on this machine, whatever proxy the environment names.
-        config.proxy_url = None;
-        let kubernetes = kube::Client::try_from(config)?;
+        let kubernetes = client_of(&std::fs::read_to_string(files.join("kubeconfig"))?).await?;
         let http = Client::builder(TokioExecutor::new()).build_http();
         Ok(Self { files, kubernetes, program, control, http })
     }

@@ -11,7 +11,7 @@ mod metadata;
 mod real_kubernetes;
 mod scenario;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -38,7 +38,7 @@ pub struct Arguments {
     keep: bool,
     /// Run one step alone, with these binaries, in this folder: what the chore itself does inside of a network namespace.
     #[arg(long, hide = true, num_args = 2, value_names = ["BINARIES", "FOLDER"])]
-    inside_namespace: Option<Vec<std::path::PathBuf>>,
+    inside_namespace: Option<Vec<PathBuf>>,
 }
 
 /// Other scenarios.
@@ -48,13 +48,49 @@ enum Other {
     Capz(capz::Arguments),
 }
 
-/// Which Kubernetes API to use.
+/// Which Kubernetes API is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kubernetes {
     /// The simulator's.
     Simulated,
     /// etcd and kube-apiserver from `KUBEBUILDER_ASSETS`.
     Real,
+}
+
+/// The Kubernetes API of a run.
+enum Api {
+    Simulated,
+    /// etcd, kube-apiserver and kubectl are in this folder.
+    Real(PathBuf),
+}
+
+impl Api {
+    /// That which is asked for; `None` if the run is to be skipped, which is said.
+    fn find(kubernetes: Kubernetes) -> anyhow::Result<Option<Self>> {
+        match (kubernetes, std::env::var_os("KUBEBUILDER_ASSETS")) {
+            (Kubernetes::Simulated, _) => Ok(Some(Self::Simulated)),
+            (Kubernetes::Real, Some(directory)) => Ok(Some(Self::Real(directory.into()))),
+            (Kubernetes::Real, None) if std::env::var_os("CI").is_some() => {
+                bail!(
+                    "KUBEBUILDER_ASSETS is not set: in CI the scenario must run against a real kube-apiserver"
+                )
+            }
+            (Kubernetes::Real, None) => {
+                print::line(
+                    "skipped: KUBEBUILDER_ASSETS is not set; point it at a folder with etcd, kube-apiserver and kubectl",
+                );
+                Ok(None)
+            }
+        }
+    }
+
+    /// The folder with the programs of a real one.
+    fn assets(&self) -> Option<&Path> {
+        match self {
+            Self::Simulated => None,
+            Self::Real(directory) => Some(directory),
+        }
+    }
 }
 
 /// Runs the scenario.
@@ -68,23 +104,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some([binaries, directory]) = arguments.inside_namespace.as_deref() {
         return runtime()?.block_on(metadata::check(binaries, directory));
     }
-    let assets = match (arguments.kubernetes, std::env::var_os("KUBEBUILDER_ASSETS")) {
-        (Kubernetes::Simulated, _) => None,
-        (Kubernetes::Real, Some(directory)) => Some(directory),
-        (Kubernetes::Real, None) if std::env::var_os("CI").is_some() => {
-            bail!("KUBEBUILDER_ASSETS is not set: in CI the scenario must run against a real kube-apiserver")
-        }
-        (Kubernetes::Real, None) => {
-            print::line(
-                "skipped: KUBEBUILDER_ASSETS is not set; point it at a folder with etcd, kube-apiserver and kubectl",
-            );
-            return Ok(());
-        }
-    };
+    let Some(api) = Api::find(arguments.kubernetes)? else { return Ok(()) };
     print::line("building the release binaries");
     let binaries = build_release()?;
     let directory = tempfile::Builder::new().prefix("cerulean-e2e-").tempdir()?;
-    let done = runtime()?.block_on(run_in(directory.path(), &binaries, assets.as_deref().map(Path::new)));
+    let done = runtime()?.block_on(run_in(directory.path(), &binaries, api.assets()));
     if arguments.keep || done.is_err() {
         print::line(format_args!("files and logs: {}", directory.keep().display()));
     }

@@ -5,10 +5,10 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
+use simulated_cluster::{WebhookServer, free_port};
 
 use super::objects::{create, read, read_all};
 use super::place::Place;
-use super::webhooks::{WebhookServer, free_port};
 use crate::print;
 use crate::program::Program;
 
@@ -58,7 +58,7 @@ pub async fn start(
             // API servers of workload clusters are in Azure's networks; Go reaches what is on this machine without it.
             .env("HTTPS_PROXY", &place.proxy),
     )?;
-    server.wait(&mut running).await?;
+    super::serves(&server, &mut running).await?;
     let registrations: Vec<Value> = read(&config.join("webhook/manifests.yaml"))?;
     ensure!(!registrations.is_empty(), "the core's sources hold no webhooks");
     for registration in registrations {

@@ -2,12 +2,17 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
+use anyhow::ensure;
 use capz_api::webhooks::{Task, registration};
+use kube::api::PostParams;
+use serde_json::json;
+use simulated_cluster::{WebhookServer, free_port};
+use tokio::time::Instant;
 
-use super::objects::create;
+use super::objects::{api, create};
 use super::place::Place;
-use super::webhooks::{WebhookServer, free_port};
 use crate::program::Program;
 
 /// Starts it as its manifest does, and registers its webhooks once it serves them.
@@ -20,7 +25,7 @@ pub async fn start(binary: &Path, directory: &Path, place: &Place) -> anyhow::Re
         "capz-controller-manager",
         directory,
         Command::new(binary)
-            .arg(format!("--kubeconfig={}", place.kubeconfig.display()))
+            .arg(format!("--kubeconfig={}", place.manager_kubeconfig.display()))
             .arg(format!("--webhook-port={}", server.port))
             .arg(format!("--webhook-cert-dir={}", server.certificates.display()))
             .arg(format!("--health-addr=127.0.0.1:{}", free_port()?))
@@ -32,9 +37,28 @@ pub async fn start(binary: &Path, directory: &Path, place: &Place) -> anyhow::Re
             .env("AZURE_RESOURCE_MANAGER_ENDPOINT", &place.azure.https)
             .env("AZURE_AUTHORITY_HOST", &place.azure.authority),
     )?;
-    server.wait(&mut program).await?;
+    super::serves(&server, &mut program).await?;
     for task in [Task::Default, Task::Validate] {
         create(&place.client, &server.registration(registration(task))).await?;
     }
+    let deadline = Instant::now() + super::READY;
+    while !completes(place).await? {
+        program.must_run()?;
+        ensure!(Instant::now() < deadline, "nobody asks the webhooks:\n{}", program.last_words());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
     Ok(program)
+}
+
+/// Whether an object would be completed: a registration counts a moment after it is there.
+async fn completes(place: &Place) -> anyhow::Result<bool> {
+    let cluster = json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureCluster", "metadata": { "name": "probe" },
+        "spec": { "location": "westeurope", "identityRef": { "kind": "AzureClusterIdentity", "name": "identity" } },
+    });
+    let clusters =
+        api(&place.client, "infrastructure.cluster.x-k8s.io/v1beta1", "AzureCluster", Some("default"));
+    let parameters = PostParams { dry_run: true, ..PostParams::default() };
+    let made = clusters.create(&parameters, &serde_json::from_value(cluster)?).await?;
+    Ok(made.data["spec"]["resourceGroup"] == "probe")
 }

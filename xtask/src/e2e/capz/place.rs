@@ -4,24 +4,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
-use azure_simulator::{LatencyProfile, Options as AzureOptions};
+use anyhow::{Context as _, ensure};
+use azure_simulator::{LatencyProfile, Options};
 use capz_api::crd::{KINDS, definition};
-use cluster_api_stand_in::{ClusterApi, ConversionWebhook, Part, conversion_router, install_parts};
+use clock::Clock;
+use cluster_api_stand_in::Part;
 use kube::Client;
-use kubernetes_simulator::{Kubernetes, Options, Token, WebhookHost};
-use serde_json::json;
+use kubernetes_simulator::Token;
+use serde_json::{Value, json};
 use simulated_cluster::{
-    Boot, HostedAzure, HostedAzureOptions, Outcome, Shape, WorkloadClusters, WorkloadOptions,
+    Boot, HostedAzure, HostedAzureOptions, HostedKubernetes, HostedKubernetesOptions, Outcome, Shape,
+    WorkloadClusters, WorkloadOptions, client_of, play_cluster_api,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::objects::create;
+use crate::e2e::real_kubernetes::RealKubernetes;
+use crate::program::root;
 
 /// The secret of the application that the cluster's identity names.
 pub const CLIENT_SECRET: &str = "of-the-end-to-end-test";
-/// Where the stand-in converts its kinds, in this process.
-const CONVERSION: &str = "cluster-api-stand-in.example";
 const SEED: u64 = 1;
 /// How long Azure takes for each write.
 const LATENCY: Duration = Duration::from_millis(300);
@@ -30,62 +32,57 @@ const LATENCY: Duration = Duration::from_millis(300);
 pub struct Place {
     /// Azure on sockets.
     pub azure: HostedAzure,
-    /// The management cluster.
-    pub kubernetes: Kubernetes,
-    /// A client of it.
+    /// A client of the management cluster, as its administrator.
     pub client: Client,
-    /// How programs reach it.
+    /// How an administrator reaches it.
     pub kubeconfig: PathBuf,
+    /// How our manager reaches it: a real API server gives it the rights of its manifest and no others.
+    pub manager_kubeconfig: PathBuf,
     /// The clusters that come of machines.
     pub workloads: WorkloadClusters,
     /// A proxy by which programs reach their API servers.
     pub proxy: String,
-    stop: CancellationToken,
-    _ends: DropGuard,
+    _stop: DropGuard,
+    _servers: Option<RealKubernetes>,
 }
 
 impl Place {
-    /// Starts it, with our definitions and those of the stand-in for Cluster API: all, or those of kubeadm's providers.
+    /// Starts it with our definitions, and with a stand-in for Cluster API: all of it, or kubeadm's providers alone. The
+    /// management cluster's API server is the simulator's or, with these programs, a real one.
     ///
     /// # Errors
     /// What does not start.
-    pub async fn start(directory: &Path, with_core: bool) -> anyhow::Result<Self> {
+    pub async fn start(directory: &Path, assets: Option<&Path>, with_core: bool) -> anyhow::Result<Self> {
         let stop = CancellationToken::new();
-        let ends = stop.clone().drop_guard();
-        let shape = Shape::default();
-        let options = HostedAzureOptions {
-            azure: AzureOptions {
-                seed: SEED,
-                // Those of the example.
-                subscription: shape.subscription.clone(),
-                tenant: shape.tenant.clone(),
-                region: shape.region.clone(),
-                latency: LatencyProfile::instant().with("*", "*", LATENCY),
-                ..AzureOptions::default()
-            },
-            client_id: shape.client_id.clone(),
-            object_id: shape.object_id.clone(),
-            client_secret: Some(Token::new(CLIENT_SECRET)),
-            directory: directory.to_owned(),
-            port: 0,
-            https_port: 0,
-            authority_port: 0,
-            proxy_port: 0,
-            metadata: None,
-            check_tokens: true,
+        let now = Clock::system().now();
+        let options = Options {
+            seed: SEED,
+            latency: LatencyProfile::instant().with("*", "*", LATENCY),
+            start: now,
+            ..Options::default()
         };
-        let azure = HostedAzure::start(options, &stop).await?;
-        let kubernetes = Kubernetes::new(Options { seed: SEED, ..Options::default() });
-        let address = kubernetes.serve_https(([127, 0, 0, 1], 0).into(), stop.clone()).await?;
-        let kubeconfig = directory.join("kubeconfig");
-        std::fs::write(&kubeconfig, kubernetes.kubeconfig(&format!("https://{address}"))?)?;
-        let client = Client::new(kubernetes.router(), "default");
-
-        kubernetes.webhook_host(CONVERSION, WebhookHost::InProcess(conversion_router()));
-        let authority = kubernetes.authority()?.certificate_pem().to_owned();
-        let webhook = ConversionWebhook { url: format!("https://{CONVERSION}/convert"), authority };
-        let parts = if with_core { Part::ALL } else { KUBEADM };
-        install_parts(parts, &client, &webhook).await.context("the stand-in's definitions")?;
+        let azure = HostedAzureOptions {
+            client_secret: Some(Token::new(CLIENT_SECRET)),
+            ..HostedAzureOptions::of(&Shape::default(), options, directory)
+        };
+        let azure = HostedAzure::start(azure, &stop).await?;
+        let (servers, kubeconfig) = match assets {
+            Some(assets) => {
+                let servers = RealKubernetes::start(assets, directory).await.context("real Kubernetes")?;
+                let kubeconfig = servers.kubeconfig().to_owned();
+                (Some(servers), kubeconfig)
+            }
+            None => {
+                let options = HostedKubernetesOptions {
+                    seed: SEED,
+                    directory: directory.to_owned(),
+                    now,
+                    ..HostedKubernetesOptions::default()
+                };
+                (None, HostedKubernetes::start(options, &stop).await?.kubeconfig)
+            }
+        };
+        let client = client_of(&std::fs::read_to_string(&kubeconfig)?).await?;
         for kind in &KINDS {
             create(&client, &definition(kind)).await?;
         }
@@ -94,6 +91,11 @@ impl Place {
                 json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
             create(&client, &object).await?;
         }
+        let manager_kubeconfig = match &servers {
+            Some(servers) => of_the_manager(servers, &client, directory).await?,
+            None => kubeconfig.clone(),
+        };
+
         let boot = |_: &_| Boot {
             system: Duration::from_millis(300),
             bootstrap: Duration::from_millis(300),
@@ -102,20 +104,45 @@ impl Place {
         let options = WorkloadOptions { seed: SEED, boot: Arc::new(boot), ..WorkloadOptions::default() };
         let workloads = WorkloadClusters::start(azure.azure.clone(), options, stop.clone());
         let proxy = format!("http://{}", workloads.proxy(([127, 0, 0, 1], 0).into()).await?);
-        Ok(Self { azure, kubernetes, client, kubeconfig, workloads, proxy, stop, _ends: ends })
-    }
-
-    /// Plays Cluster API: all of it, or kubeadm's providers alone.
-    pub fn play_cluster_api(&self, with_core: bool) {
-        ClusterApi::start_parts(
-            if with_core { Part::ALL } else { KUBEADM },
-            self.client.clone(),
-            Arc::new(self.workloads.clone()),
-            self.kubernetes.clock(),
-            SEED,
-            self.stop.clone(),
-        );
+        let parts: &[Part] = if with_core { Part::ALL } else { &[Part::Kubeadm] };
+        let clock = Arc::new(|| Clock::system().now());
+        play_cluster_api(parts, &client, &workloads, clock, SEED, &stop).await?;
+        Ok(Self {
+            azure,
+            client,
+            kubeconfig,
+            manager_kubeconfig,
+            workloads,
+            proxy,
+            _stop: stop.drop_guard(),
+            _servers: servers,
+        })
     }
 }
 
-const KUBEADM: &[Part] = &[Part::Kubeadm];
+/// A kubeconfig of the manager's service account.
+async fn of_the_manager(
+    servers: &RealKubernetes,
+    client: &Client,
+    directory: &Path,
+) -> anyhow::Result<PathBuf> {
+    let rights = root().join("deploy/capz/parts/40-rights.yaml");
+    let applied = servers.kubectl().arg("apply").arg("-f").arg(rights).output()?;
+    ensure!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
+    // Nobody here puts aggregated roles together.
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": "base" },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "capz-base-manager-role" },
+        "subjects": [{ "kind": "ServiceAccount", "name": "capz-manager", "namespace": "capz-system" }],
+    });
+    create(client, &binding).await?;
+    let wanted = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
+    let path = "/api/v1/namespaces/capz-system/serviceaccounts/capz-manager/token";
+    let request = http::Request::post(path).header("Content-Type", "application/json");
+    let answer: Value = client.request(request.body(wanted.to_string().into_bytes())?).await?;
+    let mut kubeconfig: Value = serde_saphyr::from_str(&std::fs::read_to_string(servers.kubeconfig())?)?;
+    kubeconfig["users"][0]["user"]["token"] = answer["status"]["token"].clone();
+    let path = directory.join("manager.kubeconfig");
+    std::fs::write(&path, kubeconfig.to_string())?;
+    Ok(path)
+}
