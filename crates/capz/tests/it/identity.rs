@@ -227,3 +227,54 @@ async fn an_identity_is_held_until_its_last_cluster_goes() {
     world.until("gone", |world| world.get("AzureCluster", "second").is_none()).await;
     assert_eq!(finalizers(&world), first);
 }
+
+/// CAPZ-164: thirty clusters that come at once, and go at once, hold on to the identity that they share, which somebody labels
+/// meanwhile and deletes with them; none of them waits for the others.
+#[tokio::test(start_paused = true)]
+async fn thirty_clusters_at_once_hold_on_to_one_identity() {
+    const CLUSTERS: usize = 30;
+    let name = |index: usize| format!("cluster-{index}");
+    let finalizers = |world: &World| -> Vec<Value> {
+        let identity = world.get("AzureClusterIdentity", "identity");
+        let finalizers = identity.map(|it| it["metadata"]["finalizers"].clone()).unwrap_or_default();
+        finalizers.as_array().cloned().unwrap_or_default()
+    };
+    // While anything of a cluster is in Azure, its rights are needed.
+    let held = |world: &World| {
+        let groups = world.azure.documents_of_type("Microsoft.Resources/resourceGroups").len();
+        assert!(finalizers(world).len() >= groups, "{groups} clusters are held by {:?}", finalizers(world));
+    };
+    let mut world =
+        World::with(azure_simulator::LatencyProfile::instant().with("*", "*", Duration::from_secs(2)), 1);
+    (0..CLUSTERS).for_each(|index| world.cluster(&name(index), json!({})));
+    world.start();
+    let is_ready = |world: &World, name: &str| {
+        world.get("AzureCluster", name).is_some_and(|it| it["status"]["ready"] == true)
+    };
+    let looks = std::cell::Cell::new(0);
+    let alone = world
+        .until("all are ready", |world| {
+            held(world);
+            looks.set(looks.get() + 1);
+            let label = json!({ "metadata": { "labels": { "look": looks.get().to_string() } } });
+            world.merge("AzureClusterIdentity", "identity", label);
+            (0..CLUSTERS).all(|index| is_ready(world, &name(index)))
+        })
+        .await;
+    assert!(alone < Duration::from_secs(300), "one cluster waited for others: {alone:?}");
+    let mut all = finalizers(&world);
+    all.dedup();
+    assert_eq!(all.len(), CLUSTERS, "each has one: {all:?}");
+
+    world.delete("AzureClusterIdentity", "identity");
+    (0..CLUSTERS).for_each(|index| world.delete("AzureCluster", &name(index)));
+    let gone = world
+        .until("all are gone", |world| {
+            held(world);
+            world.kubernetes.list("AzureCluster").is_empty()
+        })
+        .await;
+    assert!(gone < Duration::from_secs(300), "one cluster waited for others: {gone:?}");
+    assert_eq!(world.get("AzureClusterIdentity", "identity"), None, "nobody holds it any more");
+    assert_eq!(world.azure.documents(), Vec::<Value>::new());
+}
