@@ -1,5 +1,5 @@
-//! Clusters that the established provider made are taken over: `tests/corpus/takeover-clusters` holds, for each flavor of
-//! `deploy/capz/templates`, what its manager and Azure Service Operator left in Kubernetes and in Azure.
+//! Clusters that the established provider made are taken over, with their machine pools: `tests/corpus/takeover-clusters` holds,
+//! for each flavor of `deploy/capz/templates`, what its manager and Azure Service Operator left in Kubernetes and in Azure.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,10 +14,7 @@ use crate::world::{NAMESPACE, SUBSCRIPTION, World};
 const WATCHED: Duration = Duration::from_secs(12 * 60);
 
 /// Kinds that others own and of which a world needs a definition.
-const OTHERS: [&str; 2] = ["Cluster", "Machine"];
-
-/// Kinds of pools, which are taken over apart: without their objects a scale set is somebody else's.
-const POOLS: [&str; 3] = ["MachinePool", "AzureMachinePool", "AzureMachinePoolMachine"];
+const OTHERS: [&str; 3] = ["Cluster", "Machine", "MachinePool"];
 
 /// What ours remembers beyond the established provider.
 const MEMORY: [&str; 2] = [
@@ -30,7 +27,8 @@ fn folder() -> PathBuf {
 }
 
 /// The lines of a flavor: `{"put": id, "body": document}` is a resource, `{"object": …}` an object, in an order in which they
-/// can be made. `principalOf` names the machine whose identity a role is assigned to.
+/// can be made. `principalOf` names the machine whose identity a role is assigned to, and `instances` are the machines that a
+/// flexible scale set brought along.
 fn lines(flavor: &str) -> Vec<Value> {
     let path = folder().join(format!("{flavor}.jsonl"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -49,7 +47,9 @@ fn load(world: &World, flavor: &str) {
     world.azure.put(&identity.unwrap(), json!({ "location": "eastus" })).unwrap();
     world.put_secret("cluster-identity-secret", &[("clientSecret", "s")]);
     let mut uids: BTreeMap<(String, String), Value> = BTreeMap::new();
+    let mut names: Vec<(String, String)> = Vec::new();
     for line in lines(flavor) {
+        let line = renamed(&line, &names);
         if let Some(id) = line["put"].as_str() {
             let resource = ResourceId::parse(id).unwrap();
             let mut body = line["body"].clone();
@@ -58,12 +58,12 @@ fn load(world: &World, flavor: &str) {
                 body["properties"]["principalId"] = machine["identity"]["principalId"].clone();
             }
             world.azure.put(&resource, body).unwrap_or_else(|refusal| panic!("{flavor}: {id}: {refusal:?}"));
+            if let Some(instances) = line["instances"].as_array() {
+                names.extend(drawn(world, instances));
+            }
             continue;
         }
         let mut object = line["object"].clone();
-        if POOLS.iter().any(|kind| object["kind"] == *kind) {
-            continue;
-        }
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         if let Some(owners) = object["metadata"]["ownerReferences"].as_array_mut() {
             for owner in owners {
@@ -80,6 +80,22 @@ fn load(world: &World, flavor: &str) {
             world.kubernetes.merge_status(&kind, NAMESPACE, &name, &json!({ "status": status })).unwrap();
         }
     }
+}
+
+/// How Azure calls the machines of a flexible scale set differs from time to time, in what follows an underscore: that of a
+/// recorded machine, and that of the one here.
+fn drawn(world: &World, recorded: &[Value]) -> Vec<(String, String)> {
+    let suffix = |name: &Value| name.as_str().unwrap().rsplit_once('_').unwrap().1.to_owned();
+    let machines = world.azure.documents_of_type("Microsoft.Compute/virtualMachines");
+    let of_sets: Vec<&Value> =
+        machines.iter().filter(|it| it["properties"]["virtualMachineScaleSet"].is_object()).collect();
+    assert_eq!(of_sets.len(), recorded.len());
+    recorded.iter().zip(of_sets).map(|(then, now)| (suffix(then), suffix(&now["name"]))).collect()
+}
+
+fn renamed(line: &Value, names: &[(String, String)]) -> Value {
+    let text = names.iter().fold(line.to_string(), |text, (from, to)| text.replace(from, to));
+    serde_json::from_str(&text).unwrap()
 }
 
 /// What the objects of a kind say that others act on: specification, status but for times, and whose they are.
@@ -130,7 +146,15 @@ async fn taken_over(flavor: &str) {
         world.kubernetes.create(crate::world::definition(kind)).unwrap();
     }
     load(&world, flavor);
-    let kinds = ["AzureCluster", "AzureMachine", "AzureMachineTemplate"];
+    let kinds = [
+        "AzureCluster",
+        "AzureMachine",
+        "AzureMachineTemplate",
+        "AzureMachinePool",
+        "AzureMachinePoolMachine",
+        "Machine",
+        "MachinePool",
+    ];
     let before: Vec<_> = kinds.iter().map(|kind| said(&world, kind)).collect();
     let documents = world.azure.documents();
     let loaded = world.sequence();
@@ -152,16 +176,22 @@ async fn taken_over(flavor: &str) {
     let mut changed = Vec::new();
     for (kind, before) in kinds.iter().zip(&before) {
         let after = said(&world, kind);
+        assert!(after.keys().eq(before.keys()), "{flavor}: {kind}: {:?}", after.keys());
         for (name, before) in before {
             differences(&format!("{kind} {name}"), before, &after[name], &mut changed);
         }
     }
     assert_eq!(changed, Vec::<String>::new(), "{flavor}: objects say something else");
     // A machine behind a private API server waits for what nobody could tell the core; all others are ready.
+    let all = |kind: &str| said(&world, kind).len();
     let ready =
         |kind: &str| said(&world, kind).into_values().filter(|it| it["status"]["ready"] == true).count();
     assert_eq!(ready("AzureCluster"), 1, "{flavor}");
     assert!(ready("AzureMachine") > 0, "{flavor}");
+    for kind in ["AzureMachinePool", "AzureMachinePoolMachine"] {
+        assert_eq!(ready(kind), all(kind), "{flavor}");
+    }
+    assert_eq!(all("AzureMachinePool") > 0, flavor.starts_with("machinepool"), "{flavor}");
 }
 
 macro_rules! flavors {
