@@ -5,7 +5,11 @@
 //! keeps that figure, lets it refill at
 //! Azure's documented rate between answers, and makes calls wait only when it runs low: the lower its
 //! class, the earlier a call waits, so that the last tokens go to repairs. A 429 closes the budget, or
-//! one provider's part of it, until `Retry-After`, for all callers together; they queue by class.
+//! one provider's part of it, until `Retry-After`, for all callers together; they queue by class. What a
+//! provider takes in a window is learned from when it refused ([`provider`]).
+
+mod provider;
+mod under_way;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,6 +19,9 @@ use http::HeaderMap;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+
+use provider::Provider;
+use under_way::{Sent, UnderWay};
 
 /// How urgent a call is. No call waits behind a class below its own; equal ones go in order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -162,19 +169,19 @@ struct State {
     learned: bool,
     /// When `tokens` was true.
     at: Instant,
-    /// Calls that were let through and are not answered, which the next answer's figure may not count.
-    in_flight: u32,
+    /// Calls that were let through.
+    under_way: UnderWay,
     /// Closed for all until then.
     closed: Option<Instant>,
-    /// Closed for single provider namespaces, in lower case, until then.
-    closed_namespaces: Vec<(Box<str>, Instant)>,
+    /// What single providers let through, by namespace in lower case.
+    providers: BTreeMap<Box<str>, Provider>,
     waiting: BTreeMap<(Class, u64), Waiter>,
     next: u64,
 }
 
 struct Waiter {
     namespace: Box<str>,
-    granted: oneshot::Sender<()>,
+    granted: oneshot::Sender<Sent>,
 }
 
 impl State {
@@ -186,9 +193,9 @@ impl State {
             tokens: Some(capacity),
             learned: false,
             at: now,
-            in_flight: 0,
+            under_way: UnderWay::default(),
             closed: None,
-            closed_namespaces: Vec::new(),
+            providers: BTreeMap::new(),
             waiting: BTreeMap::new(),
             next: 0,
         }
@@ -201,13 +208,12 @@ impl State {
             *tokens = (*tokens + elapsed * self.rate).min(self.capacity);
         }
         self.closed = self.closed.filter(|until| *until > now);
-        self.closed_namespaces.retain(|(_, until)| *until > now);
+        self.providers.values_mut().for_each(|provider| provider.advance(now));
     }
 
-    /// When calls to this namespace may go again, if they may not now.
-    fn opens(&self, namespace: &str) -> Option<Instant> {
-        let own =
-            self.closed_namespaces.iter().find(|(name, _)| **name == *namespace).map(|(_, until)| *until);
+    /// When calls of this class to this namespace may go again, if they may not now.
+    fn opens(&self, class: Class, namespace: &str) -> Option<Instant> {
+        let own = self.providers.get(namespace).and_then(|provider| provider.opens(class.floor()));
         own.max(self.closed)
     }
 
@@ -215,25 +221,29 @@ impl State {
         self.tokens.is_none_or(|tokens| tokens >= class.floor())
     }
 
-    fn take(&mut self) {
-        self.in_flight += 1;
+    fn take(&mut self, namespace: &str, now: Instant) -> Sent {
+        match self.providers.get_mut(namespace) {
+            Some(provider) => provider.pass(now),
+            None => self.providers.entry(namespace.into()).or_default().pass(now),
+        }
         if let Some(tokens) = &mut self.tokens {
             *tokens -= 1.0;
         }
+        self.under_way.go(now)
     }
 
     /// Whether a newcomer would overtake one who waits for nothing but tokens or its turn.
     fn would_overtake(&self, class: Class) -> bool {
-        self.waiting.range(..=(class, u64::MAX)).any(|(_, waiter)| self.opens(&waiter.namespace).is_none())
+        self.waiting
+            .range(..=(class, u64::MAX))
+            .any(|(key, waiter)| self.opens(key.0, &waiter.namespace).is_none())
     }
 
-    fn try_take(&mut self, class: Class, namespace: &str, now: Instant) -> bool {
+    fn try_take(&mut self, class: Class, namespace: &str, now: Instant) -> Option<Sent> {
         self.refill(now);
-        let free = self.opens(namespace).is_none() && self.has_tokens(class) && !self.would_overtake(class);
-        if free {
-            self.take();
-        }
-        free
+        let free =
+            self.opens(class, namespace).is_none() && self.has_tokens(class) && !self.would_overtake(class);
+        free.then(|| self.take(namespace, now))
     }
 
     /// Lets through everyone whose turn it is, in order of class and arrival.
@@ -243,7 +253,7 @@ impl State {
         let keys: Vec<(Class, u64)> = self.waiting.keys().copied().collect();
         for key in keys {
             let Some(waiter) = self.waiting.get(&key) else { continue };
-            if self.opens(&waiter.namespace).is_some() {
+            if self.opens(key.0, &waiter.namespace).is_some() {
                 continue;
             }
             // Lower classes need even more tokens, so nobody behind may go either.
@@ -251,21 +261,20 @@ impl State {
                 break;
             }
             if let Some(waiter) = self.waiting.remove(&key) {
-                self.take();
-                granted.push(waiter.granted);
+                granted.push((waiter.granted, self.take(&waiter.namespace, now)));
             }
         }
-        for sender in granted {
+        for (sender, sent) in granted {
             // A receiver that is gone gives its place back when its guard is dropped.
-            let _ = sender.send(());
+            let _ = sender.send(sent);
         }
     }
 
     /// When a waiter can expect its turn: after its gate opens and enough tokens came for all before it.
     fn expected(&self, key: (Class, u64), namespace: &str, now: Instant) -> Instant {
-        let opens = self.opens(namespace).unwrap_or(now);
-        let before =
-            self.waiting.range(..key).filter(|(_, other)| self.opens(&other.namespace).is_none()).count();
+        let opens = self.opens(key.0, namespace).unwrap_or(now);
+        let is_open = |class, namespace: &str| self.opens(class, namespace).is_none();
+        let before = self.waiting.range(..key).filter(|(other, it)| is_open(other.0, &it.namespace)).count();
         let missing = self.tokens.map_or(0.0, |tokens| key.0.floor() + before as f64 - tokens);
         let tokens = now + Duration::from_secs_f64((missing / self.rate).clamp(0.0, 3600.0));
         // At least a millisecond more, so that rounding never wakes a waiter just before its token; and
@@ -273,12 +282,15 @@ impl State {
         opens.max(tokens) + Duration::from_millis(1 + key.0 as u64)
     }
 
-    fn observe(&mut self, remaining: Option<f64>, now: Instant) {
+    /// Learns from the answer to a call.
+    fn observe(&mut self, sent: Sent, remaining: Option<f64>, now: Instant) {
         self.refill(now);
+        self.under_way.end(sent);
         if let Some(remaining) = remaining {
             self.capacity = self.capacity.max(remaining);
-            // Azure has not counted what is still under way.
-            self.tokens = Some(remaining - f64::from(self.in_flight));
+            if let Some(left) = self.under_way.left(sent, remaining, self.capacity, self.rate, now) {
+                self.tokens = Some(left);
+            }
             self.learned = true;
         } else if !self.learned {
             // Whoever answers does not count, or not this: there is nothing to pace by.
@@ -291,12 +303,12 @@ impl State {
 #[must_use]
 pub(crate) struct Permit {
     gate: Arc<Gate>,
+    sent: Sent,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut state = self.gate.state.lock();
-        state.in_flight = state.in_flight.saturating_sub(1);
+        self.gate.state.lock().under_way.end(self.sent);
     }
 }
 
@@ -304,6 +316,7 @@ impl Drop for Permit {
 struct Place {
     gate: Arc<Gate>,
     key: (Class, u64),
+    turn: oneshot::Receiver<Sent>,
     done: bool,
 }
 
@@ -315,7 +328,9 @@ impl Drop for Place {
         let mut state = self.gate.state.lock();
         if state.waiting.remove(&self.key).is_none() {
             // Granted while leaving: nothing was sent, so the token is still there.
-            state.in_flight = state.in_flight.saturating_sub(1);
+            if let Ok(sent) = self.turn.try_recv() {
+                state.under_way.end(sent);
+            }
             if let Some(tokens) = &mut state.tokens {
                 *tokens += 1.0;
             }
@@ -333,13 +348,14 @@ impl Gate {
     /// with the time until it opens.
     pub(crate) async fn enter(self: &Arc<Self>, class: Class, namespace: &str) -> Result<Permit, Duration> {
         let namespace = namespace.to_ascii_lowercase();
-        let (key, mut turn) = {
+        let (key, turn) = {
             let mut state = self.state.lock();
             let now = Instant::now();
-            if state.try_take(class, &namespace, now) {
-                return Ok(Permit { gate: Arc::clone(self) });
+            if let Some(sent) = state.try_take(class, &namespace, now) {
+                return Ok(Permit { gate: Arc::clone(self), sent });
             }
-            if let Some(wait) = state.opens(&namespace).map(|until| until.saturating_duration_since(now))
+            if let Some(wait) =
+                state.opens(class, &namespace).map(|until| until.saturating_duration_since(now))
                 && wait > MAX_WAIT
             {
                 return Err(wait);
@@ -350,14 +366,17 @@ impl Gate {
             state.waiting.insert(key, Waiter { namespace: namespace.clone().into(), granted });
             (key, turn)
         };
-        let mut place = Place { gate: Arc::clone(self), key, done: false };
+        let mut place = Place { gate: Arc::clone(self), key, turn, done: false };
         loop {
             let until = self.state.lock().expected(key, &namespace, Instant::now());
             tokio::select! {
                 biased;
-                _ = &mut turn => {
-                    place.done = true;
-                    return Ok(Permit { gate: Arc::clone(self) });
+                granted = &mut place.turn => {
+                    // Who grants a turn takes the waiter out and says so in one: it is never merely dropped.
+                    if let Ok(sent) = granted {
+                        place.done = true;
+                        return Ok(Permit { gate: Arc::clone(self), sent });
+                    }
                 }
                 () = tokio::time::sleep_until(until) => self.state.lock().pump(Instant::now()),
             }
@@ -366,29 +385,29 @@ impl Gate {
 
     /// Learns from an answer; `permit` is that of its request.
     pub(crate) fn observe(&self, permit: Permit, headers: &HeaderMap) {
-        drop(permit);
         let count = |name| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
         let remaining = self.group.headers().into_iter().filter_map(count).reduce(f64::min);
         let mut state = self.state.lock();
         let now = Instant::now();
         // A figure that no bucket can hold would stop the callers for ever, or let all of them through.
         let remaining = remaining.filter(|count| count.is_finite()).map(|count| count.clamp(0.0, MAX_TOKENS));
-        state.observe(remaining, now);
+        state.observe(permit.sent, remaining, now);
         state.pump(now);
+        drop(state);
+        drop(permit);
     }
 
     /// Closes the budget for everyone, or for one provider's namespace.
     pub(crate) fn close(&self, namespace: Option<&str>, wait: Duration) {
         let mut state = self.state.lock();
-        let until = Instant::now() + wait.min(Duration::from_secs(24 * 3600));
+        let now = Instant::now();
+        let until = now + wait.min(Duration::from_secs(24 * 3600));
+        state.refill(now);
         match namespace {
             None => state.closed = state.closed.max(Some(until)),
             Some(namespace) => {
                 let namespace = namespace.to_ascii_lowercase();
-                match state.closed_namespaces.iter_mut().find(|(name, _)| **name == *namespace) {
-                    Some((_, old)) => *old = until.max(*old),
-                    None => state.closed_namespaces.push((namespace.into(), until)),
-                }
+                state.providers.entry(namespace.into()).or_default().refuse(now, until);
             }
         }
     }

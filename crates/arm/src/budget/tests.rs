@@ -112,13 +112,132 @@ async fn one_who_leaves_the_queue_makes_room() {
     let _ = leaver.await;
     assert!(gate.state.lock().waiting.is_empty());
     drop(gate.enter(Class::Repair, NETWORK).await.unwrap());
-    assert_eq!(gate.state.lock().in_flight, 0);
+    assert_eq!(gate.state.lock().under_way.count(), 0);
+}
+
+/// Azure's own bucket, which counts when a call comes.
+struct Bucket {
+    tokens: f64,
+    at: Instant,
+    refused: u32,
+}
+
+impl Bucket {
+    fn count(&mut self) -> u32 {
+        let now = Instant::now();
+        self.tokens = (self.tokens + now.duration_since(self.at).as_secs_f64() * 10.0).min(200.0) - 1.0;
+        self.at = now;
+        if self.tokens < 0.0 {
+            self.tokens = 0.0;
+            self.refused += 1;
+        }
+        self.tokens as u32
+    }
+}
+
+/// Figures of slow answers are old ones: what went after their calls is not in them.
+#[tokio::test(start_paused = true)]
+async fn answers_in_any_order_let_nothing_through_that_azure_would_refuse() {
+    let gate = Budgets::new().gate("s", OperationGroup::Writes);
+    let bucket = Arc::new(Mutex::new(Bucket { tokens: 200.0, at: Instant::now(), refused: 0 }));
+    let start = Instant::now();
+    let calls: Vec<_> = (0..800u64)
+        .map(|number| {
+            let (gate, bucket) = (Arc::clone(&gate), Arc::clone(&bucket));
+            tokio::spawn(async move {
+                let permit = gate.enter(Class::Create, NETWORK).await.unwrap();
+                let left = bucket.lock().count();
+                tokio::time::sleep(Duration::from_millis(number * 7_919 % 1_500)).await;
+                gate.observe(permit, &headers(left));
+            })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap();
+    }
+    assert_eq!(bucket.lock().refused, 0);
+    // 800 calls, of which the bucket held 200: nothing is held back without need, either.
+    assert!(start.elapsed() < Duration::from_secs(70), "{:?}", start.elapsed());
+}
+
+/// A provider that takes so many calls in a window of five minutes.
+struct Window {
+    limit: u32,
+    begun: Option<Instant>,
+    passed: u32,
+    refused: Vec<Instant>,
+}
+
+impl Window {
+    const LENGTH: Duration = Duration::from_secs(300);
+
+    /// How long to wait where it refuses.
+    fn count(&mut self) -> Option<Duration> {
+        let now = Instant::now();
+        let begun = match self.begun {
+            Some(begun) if now - begun < Self::LENGTH => begun,
+            _ => {
+                self.passed = 0;
+                *self.begun.insert(now)
+            }
+        };
+        self.passed += 1;
+        if self.passed <= self.limit {
+            return None;
+        }
+        self.refused.push(now);
+        Some((begun + Self::LENGTH - now).max(Duration::from_secs(1)))
+    }
+}
+
+/// So many calls at once to a provider whose window takes fewer; gives when it refused, and how long it took.
+async fn go_through_windows(calls: usize, limit: u32) -> (Vec<Duration>, Duration) {
+    let gate = Budgets::new().gate("s", OperationGroup::Writes);
+    let window = Window { limit, begun: None, passed: 0, refused: Vec::new() };
+    let window = Arc::new(Mutex::new(window));
+    let start = Instant::now();
+    let calls: Vec<_> = (0..calls)
+        .map(|_| {
+            let (gate, window) = (Arc::clone(&gate), Arc::clone(&window));
+            tokio::spawn(async move {
+                loop {
+                    let permit = gate.enter(Class::Create, NETWORK).await.unwrap();
+                    tokio::time::sleep(Duration::from_millis(400)).await;
+                    let refused = window.lock().count();
+                    gate.observe(permit, &HeaderMap::new());
+                    let Some(wait) = refused else { return };
+                    gate.close(Some(NETWORK), wait);
+                }
+            })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap();
+    }
+    let refused = window.lock().refused.iter().map(|at| *at - start).collect();
+    (refused, start.elapsed())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_that_a_provider_has_shown_is_not_run_into_again() {
+    let (refused, took) = go_through_windows(3_500, 1_000).await;
+    assert!(!refused.is_empty());
+    assert!(refused.iter().all(|at| *at < Duration::from_secs(2)), "only in the first window: {refused:?}");
+    // Three windows have to pass, with a moment for each.
+    assert!(took > Duration::from_secs(900) && took < Duration::from_secs(930), "{took:?}");
+}
+
+/// What is refused after few calls is refused for another reason, and says nothing of how many may go.
+#[tokio::test(start_paused = true)]
+async fn a_small_limit_is_none_of_a_whole_provider() {
+    let (refused, _) = go_through_windows(300, 100).await;
+    assert!(refused.iter().any(|at| *at > Duration::from_secs(299)), "{refused:?}");
 }
 
 #[derive(Debug, Clone)]
 enum GateEvent {
     Enter(usize),
-    Answer(u32),
+    Answer(u32, usize),
     Pass(u64),
     Close(u64),
 }
@@ -126,7 +245,7 @@ enum GateEvent {
 fn event() -> impl Strategy<Value = GateEvent> {
     prop_oneof![
         4 => (0..4usize).prop_map(GateEvent::Enter),
-        2 => (0..40u32).prop_map(GateEvent::Answer),
+        2 => (0..40u32, 0..40usize).prop_map(|(remaining, which)| GateEvent::Answer(remaining, which)),
         2 => (1..3000u64).prop_map(GateEvent::Pass),
         1 => (0..2000u64).prop_map(GateEvent::Close),
     ]
@@ -141,18 +260,19 @@ proptest! {
     fn conservation_and_no_starvation_from_below(events in prop::collection::vec(event(), 1..120)) {
         let mut now = Instant::now();
         let mut state = State::new(OperationGroup::Writes, now);
-        let mut receivers: BTreeMap<(Class, u64), oneshot::Receiver<()>> = BTreeMap::new();
-        // Since the last answer: the figure, when, and how many were let through.
-        let mut known: Option<(f64, Instant, u32)> = None;
+        let mut receivers: BTreeMap<(Class, u64), oneshot::Receiver<Sent>> = BTreeMap::new();
+        let mut open: Vec<Sent> = Vec::new();
+        // Since the last answer: what was left, when, and how many were let through.
+        let mut known: Option<(f64, Instant, usize)> = None;
         for event in events {
-            let granted_before = state.in_flight;
             match event {
                 GateEvent::Enter(class) => {
                     let class = Class::ALL[class];
-                    let went = state.try_take(class, "n", now);
-                    if went {
+                    if let Some(sent) = state.try_take(class, "n", now) {
                         prop_assert!(state.closed.is_none());
                         prop_assert!(!receivers.keys().any(|(other, _)| *other <= class), "overtook");
+                        open.push(sent);
+                        known.iter_mut().for_each(|(_, _, count)| *count += 1);
                     } else {
                         let key = (class, state.next);
                         state.next += 1;
@@ -161,13 +281,14 @@ proptest! {
                         receivers.insert(key, turn);
                     }
                 }
-                GateEvent::Answer(remaining) => {
-                    state.in_flight = state.in_flight.saturating_sub(1);
-                    state.observe(Some(f64::from(remaining)), now);
-                    known = Some((f64::from(remaining) - f64::from(state.in_flight), now, 0));
-                    let before = state.in_flight;
-                    state.pump(now);
-                    known = known.map(|(figure, at, _)| (figure, at, state.in_flight - before));
+                GateEvent::Answer(remaining, which) => {
+                    if !open.is_empty() {
+                        let sent = open.remove(which % open.len());
+                        state.observe(sent, Some(f64::from(remaining)), now);
+                        let left = state.tokens.unwrap();
+                        known = Some((left, now, 0));
+                        state.pump(now);
+                    }
                 }
                 GateEvent::Pass(ms) => {
                     now += Duration::from_millis(ms);
@@ -178,17 +299,13 @@ proptest! {
                     state.closed = state.closed.max(Some(until));
                 }
             }
-            if !matches!(event, GateEvent::Answer(_)) {
-                let granted = state.in_flight - granted_before;
-                if let Some((_, _, count)) = &mut known {
-                    *count += granted;
-                }
-            }
             // Whoever was let through came before everyone who still waits and could go.
             let mut gone = Vec::new();
             for (key, turn) in &mut receivers {
-                if turn.try_recv().is_ok() {
+                if let Ok(sent) = turn.try_recv() {
                     gone.push(*key);
+                    open.push(sent);
+                    known.iter_mut().for_each(|(_, _, count)| *count += 1);
                 }
             }
             for key in &gone {
@@ -199,7 +316,7 @@ proptest! {
             }
             if let Some((figure, at, count)) = known {
                 let refilled = figure.max(-1000.0) + now.duration_since(at).as_secs_f64() * 10.0;
-                prop_assert!(f64::from(count) <= refilled.max(0.0) + 1e-6, "{count} of {refilled}");
+                prop_assert!(count as f64 <= refilled.max(0.0) + 1e-6, "{count} of {refilled}");
             }
         }
         // Given time, everybody goes.
