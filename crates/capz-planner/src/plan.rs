@@ -116,6 +116,16 @@ impl Plan {
         self.items.iter().all(|(_, state)| state.is_there())
     }
 
+    /// Lets go of what documents hold: where goals stand can be told without.
+    pub fn let_documents_go(&mut self) {
+        for (goal, state) in &mut self.items {
+            goal.document = Value::Null;
+            if let State::Now(step) = state {
+                step.document = Value::Null;
+            }
+        }
+    }
+
     /// Where the goal for this resource stands.
     pub fn state_of(&self, id: &ResourceId) -> Option<&State> {
         self.items.iter().find(|(goal, _)| goal.id == *id).map(|(_, state)| state)

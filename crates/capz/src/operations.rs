@@ -5,6 +5,7 @@ use azure_types::ResourceId;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE;
 use capz_api::Future;
+use capz_planner::service::Service;
 use capz_planner::{Action, Goal};
 use serde_json::Value;
 
@@ -17,13 +18,13 @@ fn word(action: Action) -> &'static str {
 }
 
 /// An operation, as the status keeps it.
-pub fn keep(goal: &Goal, action: Action, operation: &Operation) -> Option<Future> {
+pub fn keep(id: &ResourceId, service: &Service, action: Action, operation: &Operation) -> Option<Future> {
     let data = serde_json::to_vec(operation).ok()?;
     Some(Future {
         operation: Some(word(action).into()),
-        resource_group: goal.id.group_name().map(str::to_owned),
-        service_name: Some(goal.service.name.into()),
-        name: Some(goal.id.name().to_owned()),
+        resource_group: id.group_name().map(str::to_owned),
+        service_name: Some(service.name.into()),
+        name: Some(id.name().to_owned()),
         data: Some(URL_SAFE.encode(data)),
         ..Future::default()
     })

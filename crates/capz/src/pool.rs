@@ -301,7 +301,7 @@ impl PoolWork<'_> {
         let answer = self.manager.reads.read(&access.tenant, &access.client, &reading, Instant::now()).await;
         let instances =
             match answer.map_err(|error| Failure::of(&error, self.manager.settings.timeouts.requeue))? {
-                Answer::List(documents) => scope.read_instances(&documents),
+                Answer::List(listed) => scope.read_instances(&listed.all()),
                 Answer::One(_) => Vec::new(),
             };
         let look = Arc::new(Look::new(turn, scale_set, instances, known));

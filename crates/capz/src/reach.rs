@@ -10,6 +10,7 @@ use azure_types::ResourceId;
 use capz_api::Future;
 use capz_planner::kind::{Kind, ReadBy};
 use capz_planner::plan::{Facts, plan};
+use capz_planner::service::Service;
 use capz_planner::terminal::Terminal;
 use capz_planner::{Action, Goal, Observed, Plan, Reading, State, Step};
 use futures::FutureExt as _;
@@ -107,8 +108,8 @@ pub struct Reach<'a> {
 
 /// What ended.
 enum Ended {
-    /// A step was sent.
-    Sent(Box<Goal>, Step, Result<Accepted<Value>, Error>),
+    /// A step was sent, for a goal that this part of the status tells of.
+    Sent(&'static Service, Step, Result<Accepted<Value>, Error>),
     /// An operation is over, and this is there now.
     Done(ResourceId, Result<Option<Value>, Error>),
     /// A resource was looked at again.
@@ -195,6 +196,8 @@ impl Reach<'_> {
                 return Err(Failure::Changed);
             }
             let begun = self.start(work, plan);
+            // Azure may be at work for many minutes, on many machines at a time.
+            plan.let_documents_go();
             subject.tell(plan, work.futures()).await?;
             work.send(begun);
             let ended = loop {
@@ -217,7 +220,7 @@ impl Reach<'_> {
             if work.resumed.insert(goal.id.clone())
                 && let Some((action, operation)) = operations::kept(kept, goal)
             {
-                work.wait_for(self.client, goal.clone(), action, operation);
+                work.wait_for(self.client, &goal.id, goal.service, action, operation);
             }
         }
     }
@@ -235,7 +238,7 @@ impl Reach<'_> {
         let answers = try_join_all(answers).await?;
         for ((reading, asked), answer) in missing.iter().zip(answers) {
             match (reading, answer) {
-                (_, Answer::List(documents)) => work.observed.take_list(asked, &documents),
+                (_, Answer::List(listed)) => work.observed.take_list(asked, &listed.these(asked)),
                 (Reading::Get { id, .. }, Answer::One(document)) => work.observed.take(id, document),
                 (Reading::List { .. }, Answer::One(_)) => {}
             }
@@ -244,18 +247,20 @@ impl Reach<'_> {
     }
 
     /// Begins every step that may be taken now, and looks again at what Azure is at work on by itself.
-    fn start(&self, work: &mut Work, plan: &Plan) -> Vec<Begun> {
+    fn start(&self, work: &mut Work, plan: &mut Plan) -> Vec<Begun> {
         let mut begun = Vec::new();
-        for (goal, state) in &plan.items {
+        for (goal, state) in &mut plan.items {
             match state {
                 State::Now(step) if !work.held_back.contains_key(&goal.id) => {
                     work.running.insert(goal.id.clone(), step.action);
-                    let (client, goal, step) = (self.client.clone(), Box::new(goal.clone()), step.clone());
+                    let document = step.document.take();
+                    let (client, service, step) =
+                        (self.client.clone(), goal.service, Step { document, ..step.clone() });
                     begun.push((
                         goal.id.clone(),
                         async move {
                             let sent = send(&client, &step).await;
-                            Ended::Sent(goal, step, sent)
+                            Ended::Sent(service, step, sent)
                         }
                         .boxed(),
                     ));
@@ -274,8 +279,8 @@ impl Reach<'_> {
             work.unanswered.remove(&step.target);
         }
         match ended {
-            Ended::Sent(goal, step, Ok(Accepted { operation: Some(operation), .. })) => {
-                work.wait_for(self.client, *goal, step.action, operation);
+            Ended::Sent(service, step, Ok(Accepted { operation: Some(operation), .. })) => {
+                work.wait_for(self.client, &step.target, service, step.action, operation);
             }
             Ended::Sent(_, step, Ok(Accepted { body, operation: None })) => {
                 work.running.remove(&step.target);
@@ -368,9 +373,16 @@ impl Work {
         self.operations.values().cloned().collect()
     }
 
-    fn wait_for(&mut self, client: &Client, goal: Goal, action: Action, operation: Operation) {
-        let id = goal.id.clone();
-        if let Some(future) = operations::keep(&goal, action, &operation) {
+    fn wait_for(
+        &mut self,
+        client: &Client,
+        id: &ResourceId,
+        service: &Service,
+        action: Action,
+        operation: Operation,
+    ) {
+        let id = id.clone();
+        if let Some(future) = operations::keep(&id, service, action, &operation) {
             self.operations.insert(id.clone(), future);
         }
         self.running.insert(id.clone(), action);

@@ -1,7 +1,7 @@
 //! Lists that many loops share. A loop asks for what is no older than the event that woke it; those who ask while a list is
 //! on its way wait, and the next one answers all of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,16 +39,43 @@ pub async fn get(
     }
 }
 
+/// The resources of a list, as texts: a document that is taken apart is several times as large, and the lists of a thousand
+/// machines are kept for a while.
+#[derive(Default)]
+pub struct Listed(Vec<(Option<ResourceId>, Box<str>)>);
+
+impl Listed {
+    fn of(documents: &[Value]) -> Self {
+        let id = |document: &Value| ResourceId::parse(document["id"].as_str()?).ok();
+        Self(documents.iter().map(|document| (id(document), document.to_string().into())).collect())
+    }
+
+    /// These of the resources.
+    pub fn these(&self, ids: &BTreeSet<ResourceId>) -> Vec<Value> {
+        let asked = |id: &Option<ResourceId>| id.as_ref().is_some_and(|id| ids.contains(id));
+        self.0
+            .iter()
+            .filter(|(id, _)| asked(id))
+            .filter_map(|(_, text)| serde_json::from_str(text).ok())
+            .collect()
+    }
+
+    /// All resources.
+    pub fn all(&self) -> Vec<Value> {
+        self.0.iter().filter_map(|(_, text)| serde_json::from_str(text).ok()).collect()
+    }
+}
+
 /// What a reading answered.
 #[derive(Clone)]
 pub enum Answer {
     /// All resources of the list.
-    List(Arc<Vec<Value>>),
+    List(Arc<Listed>),
     /// One resource, if it exists.
     One(Option<Value>),
 }
 
-type Shelf = Arc<tokio::sync::Mutex<Option<(Instant, Arc<Vec<Value>>)>>>;
+type Shelf = Arc<tokio::sync::Mutex<Option<(Instant, Arc<Listed>)>>>;
 
 /// Lists that many loops share.
 #[derive(Default)]
@@ -101,7 +128,7 @@ impl Reads {
         };
         let listed = client.list(&listing, ApiVersion::new(api_version), &[], Class::Refresh).await;
         let documents = match listed {
-            Ok(documents) => Arc::new(documents),
+            Ok(documents) => Arc::new(Listed::of(&documents)),
             Err(error) if error.is_not_found() => Arc::default(),
             Err(error) => return Err(error),
         };
