@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use azure_simulator::{Journal, RequestKind};
+use azure_simulator::{Journal, JournalEntry, RequestKind};
 use azure_types::ResourceId;
 
 /// What was asked within a minute.
@@ -10,8 +10,10 @@ use azure_types::ResourceId;
 pub struct Minute {
     pub calls: usize,
     pub writes: usize,
-    /// Answered with status 429.
+    /// Refused because of a limit of calls.
     pub throttled: usize,
+    /// Refused for other reasons, but for reads of what is not there.
+    pub refused: usize,
 }
 
 /// The minutes since the first call.
@@ -27,10 +29,31 @@ pub fn by_minute(journal: &Journal) -> Vec<Minute> {
         if let Some(minute) = minutes.get_mut(index) {
             minute.calls += 1;
             minute.writes += usize::from(is_write(entry.kind));
-            minute.throttled += usize::from(entry.status == 429);
+            minute.throttled += usize::from(is_throttled(entry));
+            minute.refused += usize::from(is_refused(entry) && !is_throttled(entry));
         }
     }
     minutes
+}
+
+/// How often Azure refused something, by its code and the type.
+pub fn refusals(journal: &Journal) -> BTreeMap<String, usize> {
+    let mut refusals = BTreeMap::new();
+    for entry in journal.entries.iter().filter(|entry| is_refused(entry)) {
+        let code = entry.code.as_deref().unwrap_or_default();
+        let kind = entry.resource_type.as_deref().unwrap_or_default();
+        *refusals.entry(format!("{} {code} {} {kind}", entry.status, entry.method)).or_default() += 1;
+    }
+    refusals
+}
+
+fn is_refused(entry: &JournalEntry) -> bool {
+    entry.status >= 400 && !(entry.status == 404 && entry.method == "GET")
+}
+
+/// Status 429 is also that of a resource which something else is at work on: that is no limit of calls.
+fn is_throttled(entry: &JournalEntry) -> bool {
+    entry.status == 429 && !entry.code.as_deref().is_some_and(|code| code.starts_with("RetryableError"))
 }
 
 /// Reads and writes, each for all clusters and of the one for which it were most.
@@ -102,9 +125,31 @@ mod tests {
             ("01:29", "write", "/resourceGroups/a", 429),
             ("02:31", "poll", "/providers/Microsoft.Network/locations/eastus/operations/1", 429),
         ]));
-        let minute = |calls, writes, throttled| Minute { calls, writes, throttled };
+        let minute = |calls, writes, throttled| Minute { calls, writes, throttled, refused: 0 };
         assert_eq!(minutes, [minute(2, 1, 1), Minute::default(), minute(1, 0, 1)]);
         assert!(by_minute(&Journal::default()).is_empty());
+    }
+
+    /// A resource that is busy answers 429, too, and counts as refused, not as throttled.
+    #[test]
+    fn refusals_are_counted_by_their_code() {
+        let mut all = journal(&[
+            ("00:00", "write", "/resourceGroups/a", 429),
+            ("00:01", "write", "/resourceGroups/a", 429),
+            ("00:02", "read", "/resourceGroups/a", 404),
+            ("00:03", "write", "/resourceGroups/a", 200),
+        ]);
+        all.entries[0].code = Some("SubscriptionRequestsThrottled".to_owned());
+        all.entries[1].code = Some("RetryableError".to_owned());
+        assert_eq!(by_minute(&all), [Minute { calls: 4, writes: 3, throttled: 1, refused: 1 }]);
+        let told: Vec<_> = refusals(&all).into_iter().collect();
+        assert_eq!(
+            told,
+            [
+                ("429 RetryableError PUT ".to_owned(), 1),
+                ("429 SubscriptionRequestsThrottled PUT ".to_owned(), 1),
+            ]
+        );
     }
 
     #[test]

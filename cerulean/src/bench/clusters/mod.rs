@@ -24,7 +24,7 @@ use super::services::percentile;
 use crate::screen::Screen;
 use crate::simulate::latency;
 use crate::{TWO_THREADS, runtime};
-use calls::{Round, by_minute};
+use calls::{Round, by_minute, refusals};
 use critical_path::CriticalPath;
 use place::{Place, Size};
 
@@ -195,10 +195,14 @@ async fn scale(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::
         .iter()
         .enumerate()
         .map(|(index, it)| {
-            [format!("{}", index + 1), it.calls.to_string(), it.writes.to_string(), it.throttled.to_string()]
+            let numbers = [index + 1, it.calls, it.writes, it.throttled, it.refused];
+            numbers.map(|number| number.to_string())
         })
         .collect();
-    screen.table(["MINUTE", "CALLS", "WRITES", "429"], &rows);
+    screen.table(["MINUTE", "CALLS", "WRITES", "THROTTLED", "REFUSED"], &rows);
+    for (what, count) in refusals(&come) {
+        screen.line(format_args!("  refused: {what}: {count}"));
+    }
     print_kinds(screen, &come);
 
     screen.heading("At rest");
