@@ -64,7 +64,8 @@ pub fn difference(before: &Value, after: &Value) -> Option<Value> {
 pub struct Edited<S: Clone, T: Clone> {
     api: Api<Object<S, T>>,
     name: String,
-    before: Value,
+    /// What it was, as JSON: taken apart it would be several times as large, and a thousand machines may be worked on.
+    before: String,
     /// What it shall be.
     pub object: Object<S, T>,
 }
@@ -82,7 +83,7 @@ where
         let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
         let api = Api::namespaced_with(client.clone(), namespace, &crate::kinds::resource(kind));
         let name = object.metadata.name.clone().unwrap_or_default();
-        Ok(Self { api, name, before: serde_json::to_value(object)?, object: object.clone() })
+        Ok(Self { api, name, before: serde_json::to_string(object)?, object: object.clone() })
     }
 
     /// Writes what changed: the object, then its status. Gives the newest version; the work goes on with it.
@@ -92,9 +93,12 @@ where
     /// # Errors
     /// The API server does not take it.
     pub async fn save(&mut self) -> Result<bool, PatchError> {
+        if serde_json::to_string(&self.object)? == self.before {
+            return Ok(false);
+        }
         let mut after = serde_json::to_value(&self.object)?;
         let status_after = take(&mut after, "status");
-        let mut before = self.before.clone();
+        let mut before: Value = serde_json::from_str(&self.before)?;
         let status_before = take(&mut before, "status");
         let mut written = false;
         if let Some(mut patch) = difference(&before, &after) {
@@ -113,7 +117,7 @@ where
                     let status = answer.status.clone();
                     self.take(answer)?;
                     self.object.status = status;
-                    self.before = serde_json::to_value(&self.object)?;
+                    self.before = serde_json::to_string(&self.object)?;
                 }
                 // The last finalizer is gone, and the object with it.
                 Err(kube::Error::Api(status)) if status.is_not_found() && written => {}
@@ -127,7 +131,7 @@ where
     /// Goes on with what the API server answered; the status that is not written yet stays.
     fn take(&mut self, mut answer: Object<S, T>) -> Result<(), PatchError> {
         answer.metadata.managed_fields = None;
-        self.before = serde_json::to_value(&answer)?;
+        self.before = serde_json::to_string(&answer)?;
         answer.status = self.object.status.clone();
         self.object = answer;
         Ok(())
