@@ -74,12 +74,15 @@ fn two_hundred_services_take_few_writes_and_a_second_run_none_when_azure_is_slow
 }
 
 #[test]
-fn five_hundred_services_have_addresses_within_seventy_seconds_though_a_write_takes_twenty_seconds() {
+fn five_hundred_services_have_addresses_within_75_seconds_though_a_write_takes_twenty_seconds() {
     run(async || {
+        // Three writes that wait for each other take 61 s, and each is seen to have ended some seconds later.
         let world = World::builder().latency(slow(5, 20)).start().await;
         world.azure.clear_journal();
         let took = serve(&world, 500).await;
-        assert!(took <= Duration::from_secs(70), "{took:?}");
+        assert!(took <= Duration::from_secs(75), "{took:?}");
+        let throttled = world.azure.journal().entries.iter().filter(|entry| entry.status == 429).count();
+        assert_eq!(throttled, 0, "the budget is known before Azure refuses");
         let balancers = world.writes(LOAD_BALANCERS);
         assert!(balancers <= 3, "{balancers} load balancer writes");
         assert_eq!(world.writes(PUBLIC_IPS), 500);
