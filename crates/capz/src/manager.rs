@@ -335,7 +335,11 @@ impl Manager {
             }
             Event::InitDone => {
                 if let Some(shown) = shown.take() {
+                    let is_first = !store.is_complete();
                     store.retain(|key| shown.contains(key));
+                    if is_first {
+                        self.wake_known_pools();
+                    }
                 }
             }
             Event::Delete(object) => {

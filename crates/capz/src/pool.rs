@@ -36,8 +36,6 @@ pub(crate) const KIND: &str = "AzureMachinePool";
 const FINALIZER: &str = "machinepool.cluster.x-k8s.io";
 /// The kind of the objects that stand for instances.
 pub(crate) const MACHINE_KIND: &str = "AzureMachinePoolMachine";
-/// The wait before it is looked again whether all objects have been shown since the start.
-const START: Duration = Duration::from_secs(1);
 
 pub(crate) type EditedPool = Edited<AzureMachinePoolSpec, AzureMachinePoolStatus>;
 
@@ -51,9 +49,9 @@ pub(crate) struct Family {
 impl Manager {
     /// Brings Azure to what an AzureMachinePool declares, and its objects to what Azure holds.
     pub(crate) async fn reconcile_pool(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
-        // A machine that has not been shown yet is not missing: nobody counts before all are known.
+        // A machine that has not been shown yet is not missing: nobody counts before all are known, which wakes all pools.
         if !self.knows_pools() {
-            return Outcome::After(START);
+            return Outcome::Idle;
         }
         let Some(object) = self.stores.azure_machine_pools.get(key) else {
             self.instances.forget(key);

@@ -26,8 +26,6 @@ use crate::work::Outcome;
 /// The finalizer by which an AzureMachinePoolMachine waits for its instance to go.
 pub(crate) const FINALIZER: &str = "azuremachinepoolmachine.infrastructure.cluster.x-k8s.io";
 const RUNNING: &str = "VMRunning";
-/// The wait before it is looked again whether all objects have been shown since the start.
-const START: Duration = Duration::from_secs(1);
 
 type EditedPoolMachine = Edited<AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus>;
 
@@ -35,7 +33,7 @@ impl Manager {
     /// Says in an AzureMachinePoolMachine what its instance is; or deletes the instance, once its node has been drained.
     pub(crate) async fn reconcile_pool_machine(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
         if !self.knows_pools() {
-            return Outcome::After(START);
+            return Outcome::Idle;
         }
         let Some(object) = self.stores.azure_machine_pool_machines.get(key) else { return Outcome::Gone };
         let edited = match Edited::of(&self.client, MACHINE_KIND, &object) {

@@ -38,8 +38,8 @@ pub const CLUSTER: &str = "harbour";
 /// The Secret with the secret of the application that makes the cluster.
 const IDENTITY_SECRET: &str = "azure-identity";
 
-/// How long a step may take before the demo gives up; the longest, a pool whose machines are replaced one by one, takes a
-/// minute or two.
+/// How long a step may take before the demo gives up; the longest, a pool whose machines are replaced one by one, takes some
+/// half a minute.
 const STEP_TIMEOUT: Duration = Duration::from_secs(300);
 /// How often it is looked at what there is.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
