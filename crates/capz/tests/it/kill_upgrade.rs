@@ -9,7 +9,7 @@ use simulated_cluster::WorkloadClusters;
 use testkit::KillSwitch;
 
 use crate::play::{apply, change, objects, ready_nodes, stage, template};
-use crate::world::World;
+use crate::world::{World, cases};
 
 const MACHINES: &str = "Microsoft.Compute/virtualMachines";
 const SIZE: &str = "Standard_D4s_v3";
@@ -79,7 +79,7 @@ async fn survives(every: usize) {
     let (expected, calls) = (end(&world), switch.calls());
     assert!(calls > 20, "{calls}");
     assert!(expected.iter().any(|line| line.contains("<worker>-nic")), "{expected:#?}");
-    for number in (0..calls).step_by(every) {
+    for number in cases(calls, every) {
         let (mut world, workloads) = prepared().await;
         let switch = KillSwitch::after_call(number);
         world.start_with(&switch);
@@ -100,9 +100,8 @@ async fn machines_are_upgraded_although_the_manager_dies() {
     survives(71).await;
 }
 
-/// Minutes without optimisation.
 #[ignore = "takes minutes: run with --ignored, optimised"]
 #[tokio::test(start_paused = true)]
 async fn machines_are_upgraded_although_the_manager_dies_after_any_call() {
-    survives(1).await;
+    survives(17).await;
 }

@@ -22,6 +22,19 @@ pub const NAMESPACE: &str = "default";
 /// How often a test looks.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// The cases that a test goes through of so many: one of `every`, or those that `CERULEAN_CASES` names, `all` or `FROM..TO`.
+pub fn cases(count: usize, every: usize) -> Vec<usize> {
+    let number = |text: &str| text.parse::<usize>().unwrap();
+    match std::env::var("CERULEAN_CASES").ok() {
+        None => (0..count).step_by(every).collect(),
+        Some(all) if all == "all" => (0..count).collect(),
+        Some(some) => {
+            let (from, to) = some.split_once("..").unwrap();
+            (number(from)..number(to).min(count)).collect()
+        }
+    }
+}
+
 pub const SSH_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
 
 /// What is drawn at random at admission, always the same.
