@@ -303,6 +303,15 @@ async fn members_of_flexible_sets_are_found_by_filter() {
         let nic = client.get(&nic).await.expect(200).body;
         assert_eq!(nic["properties"]["virtualMachine"]["id"], model["id"]);
     }
+    // As instances of the set they have its id in theirs: clients make one of the other.
+    let path = format!("{}/virtualMachines?api-version={C}", set.as_str());
+    let instances = client.send("GET", &path, None, &[]).await.expect(200).body;
+    for (instance, model) in instances["value"].as_array().unwrap().iter().zip(models) {
+        let id = set.child("virtualMachines", model["name"].as_str().unwrap());
+        assert_eq!((instance["id"].as_str(), &instance["instanceId"]), (Some(id.as_str()), &model["name"]));
+        assert_eq!(instance["type"], "Microsoft.Compute/virtualMachineScaleSets/virtualMachines");
+        assert_eq!(client.get(&id).await.expect(200).body["id"], model["id"]);
+    }
 }
 
 /// What this Azure does not have answers as Azure does, and the journal says what was asked for.
