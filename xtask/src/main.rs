@@ -9,6 +9,7 @@ mod fuzz;
 mod manifests;
 mod print;
 mod program;
+mod record;
 mod replay;
 mod takeover;
 
@@ -32,6 +33,8 @@ enum Chore {
     Fuzz(fuzz::Arguments),
     /// Print manifests from the code that they describe: custom resource definitions, into deploy/.
     Manifests(manifests::Arguments),
+    /// Let the established provider make clusters, and keep what it leaves in Azure and Kubernetes.
+    Record(record::Arguments),
     /// Replay recorded conversations with Azure against the simulator; skipped where there are none.
     Replay(replay::Arguments),
     /// Drive the simulated Azure with Azure's SDK for Python, fetched from PyPI.
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Chore::Explore(arguments) => explore::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Manifests(arguments) => manifests::run(&arguments),
+        Chore::Record(arguments) => record::run(&arguments),
         Chore::Replay(arguments) => replay::run(&arguments),
         Chore::Sdk(arguments) => azure_clients::SDK.prove(&arguments),
         Chore::Takeover(arguments) => takeover::run(&arguments),

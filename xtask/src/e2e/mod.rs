@@ -4,7 +4,7 @@
 //! kube-apiserver found through `KUBEBUILDER_ASSETS`, with kubectl applying the manifests.
 
 mod bad_input;
-mod capz;
+pub mod capz;
 mod cluster;
 mod manager;
 mod metadata;
@@ -117,7 +117,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+/// A runtime of two threads.
+///
+/// # Errors
+/// The system has no threads.
+pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }
 
@@ -138,7 +142,7 @@ async fn run_in(directory: &Path, binaries: &Path, assets: Option<&Path>) -> any
 }
 
 /// A problem with the end of what the programs said.
-fn with_words(problem: anyhow::Error, programs: &[&Program]) -> anyhow::Error {
+pub fn with_words(problem: anyhow::Error, programs: &[&Program]) -> anyhow::Error {
     let words: Vec<String> = programs.iter().map(|program| program.last_words()).collect();
     problem.context(format!("last words of the programs:\n{}\n", words.join("\n---\n")))
 }

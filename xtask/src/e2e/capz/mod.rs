@@ -8,7 +8,7 @@
 
 mod core;
 mod manager;
-mod objects;
+pub mod objects;
 mod place;
 mod play;
 mod view;

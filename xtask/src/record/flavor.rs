@@ -1,0 +1,68 @@
+//! The templates of `deploy/capz/templates`, with their variables filled in.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use simulated_cluster::Shape;
+
+use crate::program::root;
+
+/// What is added to a flavor's name for scale sets with flexible orchestration, which no template asks for.
+const FLEXIBLE: &str = "-flexible";
+/// A public key of Ed25519 all of whose bytes are zero, in Base64.
+const SSH_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
+
+/// What a user applies for a cluster that is called like its flavor, whose identity has a client secret in this Secret.
+///
+/// # Errors
+/// There is no such template, or a variable that is not known here has no default.
+pub fn objects(flavor: &str, shape: &Shape, secret: &str) -> anyhow::Result<Vec<Value>> {
+    let template = flavor.trim_end_matches(FLEXIBLE);
+    let path = root().join(format!("deploy/capz/templates/cluster-template-{template}.yaml"));
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let variables = BTreeMap::from([
+        ("AZURE_CLIENT_ID_USER_ASSIGNED_IDENTITY", shape.client_id.as_str()),
+        ("AZURE_CONTROL_PLANE_MACHINE_TYPE", "Standard_D2s_v3"),
+        ("AZURE_LOCATION", shape.region.as_str()),
+        ("AZURE_NODE_MACHINE_TYPE", "Standard_D2s_v3"),
+        ("AZURE_SSH_PUBLIC_KEY_B64", SSH_KEY),
+        ("AZURE_SUBSCRIPTION_ID", shape.subscription.as_str()),
+        ("AZURE_TENANT_ID", shape.tenant.as_str()),
+        ("CLUSTER_IDENTITY_NAME", "cluster-identity"),
+        ("CLUSTER_IDENTITY_TYPE", "ServicePrincipal"),
+        ("CLUSTER_NAME", flavor),
+        ("KUBERNETES_VERSION", "v1.33.2"),
+    ]);
+    let mut objects: Vec<Value> = serde_saphyr::from_multiple(&filled_in(&text, &variables)?)?;
+    for object in &mut objects {
+        if object["kind"] == "AzureClusterIdentity" {
+            object["spec"]["clientSecret"] = json!({ "name": secret, "namespace": "default" });
+        }
+        if object["kind"] == "AzureMachinePool" && flavor.ends_with(FLEXIBLE) {
+            object["spec"]["orchestrationMode"] = "Flexible".into();
+        }
+    }
+    Ok(objects)
+}
+
+/// Fills variables in as clusterctl does: `${A}`, `${A:=default}` and `${A:-default}`, with variables in defaults.
+fn filled_in(text: &str, variables: &BTreeMap<&str, &str>) -> anyhow::Result<String> {
+    let Some((before, rest)) = text.split_once("${") else { return Ok(text.to_owned()) };
+    let mut depth = 1;
+    let end = rest.char_indices().find_map(|(at, c)| {
+        depth += i32::from(rest[at..].starts_with("${")) - i32::from(c == '}');
+        (depth == 0).then_some(at)
+    });
+    let (expression, after) = rest.split_at(end.context("a variable has no end")?);
+    let (name, default) = match expression.split_once(':') {
+        Some((name, default)) => (name, Some(default.trim_start_matches(['=', '-']))),
+        None => (expression, None),
+    };
+    let value = match (variables.get(name), default) {
+        (Some(value), _) => (*value).to_owned(),
+        (None, Some(default)) => filled_in(default, variables)?,
+        (None, None) => anyhow::bail!("{name} has no default and is none of the variables"),
+    };
+    Ok(format!("{before}{value}{}", filled_in(&after[1..], variables)?))
+}

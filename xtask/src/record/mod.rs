@@ -1,0 +1,164 @@
+//! What the established provider leaves: `cargo xtask record --manager PATH --sources FOLDER --operator PATH [FLAVOR…]`.
+//!
+//! For each flavor of `deploy/capz/templates` its manager and Azure Service Operator make a cluster in the simulated Azure, with the
+//! stand-in for Cluster API; what rests in Azure and in Kubernetes goes to `tests/corpus/takeover-clusters`.
+
+mod azure;
+mod flavor;
+mod objects;
+mod operator;
+mod place;
+mod provider;
+mod tunnel;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use azure_simulator::packet::Source;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use simulated_cluster::{Shape, WorkloadOptions};
+use tokio::time::Instant;
+
+use crate::e2e::capz::objects::create;
+use crate::print;
+use crate::program::{Program, root};
+use place::{CLIENT_SECRET, Place};
+
+/// How long a cluster may take until it rests.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// It rests if nothing is written for so long: longer than any of the loops that were made short for this.
+const REST: Duration = Duration::from_secs(15);
+const LOOK: Duration = Duration::from_millis(200);
+/// The Secret that the identity of the cluster names.
+const SECRET: &str = "cluster-identity-secret";
+
+/// What to record, and with which programs.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A build of the established provider's manager.
+    #[arg(long, value_name = "PATH")]
+    manager: PathBuf,
+    /// The folder with the sources of that manager, for its definitions and webhooks.
+    #[arg(long, value_name = "FOLDER")]
+    sources: PathBuf,
+    /// A build of Azure Service Operator's controller.
+    #[arg(long, value_name = "PATH")]
+    operator: PathBuf,
+    /// The flavors, as `machinepool`, or `machinepool-flexible` for the same with flexible orchestration.
+    #[arg(required = true)]
+    flavors: Vec<String>,
+    /// Keep the folders with logs and files, and say where they are.
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Records the flavors one after the other.
+///
+/// # Errors
+/// A program does not start, or a cluster does not come to rest.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let runtime = crate::e2e::runtime()?;
+    for flavor in &arguments.flavors {
+        let directory = tempfile::Builder::new().prefix("cerulean-record-").tempdir()?;
+        let recorded = runtime.block_on(record(arguments, flavor, directory.path()));
+        if arguments.keep || recorded.is_err() {
+            print::line(format_args!("files and logs: {}", directory.keep().display()));
+        }
+        let lines = recorded.with_context(|| flavor.clone())?;
+        let path = root().join("tests/corpus/takeover-clusters").join(format!("{flavor}.jsonl"));
+        std::fs::write(&path, lines).with_context(|| path.display().to_string())?;
+        print::line(format_args!("{flavor}: recorded"));
+    }
+    Ok(())
+}
+
+async fn record(arguments: &Arguments, flavor: &str, directory: &Path) -> anyhow::Result<String> {
+    // Where the templates' machines are.
+    let shape = Shape { region: "eastus".to_owned(), ..Shape::default() };
+    let management = match flavor {
+        // Nobody reaches its API server but from its network.
+        "private" => Source::VirtualNetwork {
+            network: format!("{flavor}-vnet"),
+            address: std::net::Ipv4Addr::new(10, 1, 255, 4).into(),
+        },
+        _ => WorkloadOptions::default().management,
+    };
+    let place = Place::start(directory, &shape, management).await?;
+    let mut programs = vec![
+        operator::start(&arguments.operator, directory, &place).await?,
+        provider::start(&arguments.manager, &arguments.sources, directory, &place).await?,
+    ];
+    let lines = make(&place, flavor, &shape, &mut programs).await;
+    // For whoever keeps the folder: Azure, with all that lines leave out.
+    std::fs::write(directory.join("azure.json"), json!(place.azure.azure.documents()).to_string())?;
+    let words: Vec<&Program> = programs.iter().collect();
+    lines.map_err(|problem| crate::e2e::with_words(problem, &words))
+}
+
+/// Applies the flavor, waits until all rests, and says what is there, a line for each thing.
+async fn make(
+    place: &Place,
+    flavor: &str,
+    shape: &Shape,
+    programs: &mut [Program],
+) -> anyhow::Result<String> {
+    let group = azure_types::ResourceId::group(&shape.subscription, "capz-ci");
+    let identity = azure_types::ResourceId::parse(&format!(
+        "{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/cloud-provider-user-identity"
+    ))?;
+    for (id, body) in
+        [(&group, json!({ "location": "eastus" })), (&identity, json!({ "location": "eastus" }))]
+    {
+        place.azure.azure.put(id, body).map_err(|refusal| anyhow::anyhow!("{id}: {refusal:?}"))?;
+    }
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret",
+        "metadata": { "name": SECRET, "namespace": "default" },
+        "data": { "clientSecret": STANDARD.encode(CLIENT_SECRET) } });
+    create(&place.client, &secret).await?;
+    for object in flavor::objects(flavor, shape, SECRET)? {
+        create(&place.client, &object).await?;
+    }
+    rest(place, programs).await?;
+    let mut lines = azure::lines(&place.azure.azure);
+    lines.extend(objects::lines(&place.kubernetes));
+    // What is the place's own is nobody's business.
+    let public = BTreeMap::from([
+        (shape.subscription.as_str(), "SUBSCRIPTION"),
+        (shape.tenant.as_str(), "t"),
+        (shape.client_id.as_str(), "c"),
+    ]);
+    let mut text = String::new();
+    for line in lines {
+        text += &public.iter().fold(line.to_string(), |text, (from, to)| text.replace(from, to));
+        text.push('\n');
+    }
+    ensure!(!text.contains(CLIENT_SECRET), "a secret would be written down");
+    Ok(text)
+}
+
+/// Waits until all is ready, and nothing has been written for a while.
+async fn rest(place: &Place, programs: &mut [Program]) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let (mut seen, mut since) = (Value::Null, begun);
+    loop {
+        for program in programs.iter_mut() {
+            program.must_run()?;
+        }
+        let now = objects::state(&place.kubernetes);
+        let waiting = objects::waiting(&place.kubernetes);
+        if now != seen || !waiting.is_empty() {
+            (seen, since) = (now, Instant::now());
+        }
+        if since.elapsed() > REST {
+            return Ok(());
+        }
+        if begun.elapsed() > PATIENCE {
+            bail!("it does not come to rest: {}", waiting.join("\n"));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}

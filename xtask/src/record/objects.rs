@@ -1,0 +1,131 @@
+//! What is in Kubernetes once a cluster rests.
+
+use std::sync::Arc;
+
+use kubernetes_simulator::{Kubernetes, Object};
+use serde_json::{Value, json};
+
+/// The kinds that are kept, owners first.
+const KINDS: [&str; 9] = [
+    "AzureClusterIdentity",
+    "Cluster",
+    "AzureCluster",
+    "AzureMachineTemplate",
+    "Machine",
+    "MachinePool",
+    "AzureMachine",
+    "AzureMachinePool",
+    "AzureMachinePoolMachine",
+];
+/// Those of them that the provider calls ready.
+const READY: [&str; 4] = ["AzureCluster", "AzureMachine", "AzureMachinePool", "AzureMachinePoolMachine"];
+/// What Cluster API's core says of its own objects that providers read; of Machines their conditions, too.
+const OF_CORE: [&str; 2] = ["initialization", "nodeRef"];
+/// A time that stands for all.
+const TIME: &str = "2026-08-20T10:00:00Z";
+/// What bootstrap data is replaced by, in Base64.
+const DATA: &str = "I2Nsb3VkLWNvbmZpZw==";
+
+/// What changes while anything is under way.
+pub fn state(kubernetes: &Kubernetes) -> Value {
+    let versions = KINDS.iter().flat_map(|kind| kubernetes.list(kind)).map(|object| {
+        json!([object["kind"], object["metadata"]["name"], object["metadata"]["resourceVersion"]])
+    });
+    versions.collect()
+}
+
+/// What is not yet as it should be in the end, in words; a line for each object.
+pub fn waiting(kubernetes: &Kubernetes) -> Vec<String> {
+    let mut waiting = Vec::new();
+    for kind in ["MachinePool", "Machine"] {
+        for object in kubernetes.list(kind) {
+            let phase = &object["status"]["phase"];
+            if phase != "Running" {
+                waiting.push(format!("{kind} {}: phase {phase}", object.name()));
+            }
+        }
+    }
+    for kind in READY {
+        for object in kubernetes.list(kind) {
+            let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let wrong: Vec<&Value> = conditions.iter().filter(|one| one["status"] != "True").collect();
+            let operations = &object["status"]["longRunningOperationStates"];
+            if object["status"]["ready"] != true || !wrong.is_empty() || !operations.is_null() {
+                waiting.push(format!("{kind} {}: {} {operations}", object.name(), json!(wrong)));
+            }
+        }
+    }
+    if kubernetes.list("AzureCluster").is_empty() || kubernetes.list("Machine").is_empty() {
+        waiting.push("there is no cluster".to_owned());
+    }
+    waiting
+}
+
+/// A line for each object, and for the Secrets with bootstrap data before those who name them.
+pub fn lines(kubernetes: &Kubernetes) -> Vec<Value> {
+    let mut lines = Vec::new();
+    for kind in KINDS {
+        if kind == "Machine" {
+            lines.extend(secrets(kubernetes));
+        }
+        let mut objects: Vec<Arc<Object>> = kubernetes.list(kind);
+        objects.sort_by_key(|object| object.name().to_owned());
+        lines.extend(objects.iter().map(|object| json!({ "object": kept(object.value()) })));
+    }
+    lines
+}
+
+fn secrets(kubernetes: &Kubernetes) -> Vec<Value> {
+    let mut names = Vec::new();
+    for machine in kubernetes.list("Machine") {
+        names.push(machine["spec"]["bootstrap"]["dataSecretName"].clone());
+    }
+    for pool in kubernetes.list("MachinePool") {
+        names.push(pool["spec"]["template"]["spec"]["bootstrap"]["dataSecretName"].clone());
+    }
+    let named = names.iter().filter_map(Value::as_str).filter(|name| !name.is_empty());
+    let found = named.filter_map(|name| kubernetes.get("Secret", "default", name));
+    found
+        .map(|secret| {
+            json!({ "object": {
+                "apiVersion": "v1", "kind": "Secret", "type": secret["type"], "data": { "value": DATA },
+                "metadata": { "name": secret["metadata"]["name"], "namespace": "default",
+                    "labels": secret["metadata"]["labels"] } } })
+        })
+        .collect()
+}
+
+/// An object without what a server gives it, and without what nobody reads.
+fn kept(object: &Value) -> Value {
+    let of_core =
+        object["apiVersion"].as_str().is_some_and(|version| version.starts_with("cluster.x-k8s.io/"));
+    let mut kept =
+        json!({ "apiVersion": object["apiVersion"], "kind": object["kind"], "spec": object["spec"] });
+    let metadata = &object["metadata"];
+    for member in ["name", "namespace", "labels", "annotations", "finalizers", "ownerReferences"] {
+        // The core is not there when a cluster is taken over: its own objects are held by nobody.
+        let is_cores = of_core && !["name", "namespace", "labels"].contains(&member);
+        if !metadata[member].is_null() && !is_cores {
+            kept["metadata"][member] = metadata[member].clone();
+        }
+    }
+    let owners = kept.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
+    for owner in owners.into_iter().flatten() {
+        owner.as_object_mut().map(|owner| owner.remove("uid"));
+    }
+    if let Some(status) = object["status"].as_object() {
+        let mut status = status.clone();
+        status.retain(|member, _| {
+            let is_said = member == "conditions" && kept["kind"] == "Machine";
+            !of_core || is_said || OF_CORE.contains(&member.as_str())
+        });
+        for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {
+            condition["lastTransitionTime"] = TIME.into();
+            if let Some(condition) = condition.as_object_mut().filter(|_| of_core) {
+                condition.retain(|member, _| ["type", "status", "reason"].contains(&member.as_str()));
+            }
+        }
+        kept["status"] = status.into();
+    }
+    kept
+}

@@ -1,0 +1,99 @@
+//! What the programs run against: Azure, the management cluster, Cluster API, and the clusters that come of machines.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::ensure;
+use azure_simulator::packet::Source;
+use azure_simulator::{LatencyProfile, Options as AzureOptions};
+use cluster_api_stand_in::Part;
+use kube::Client;
+use kubernetes_simulator::{Kubernetes, Options, Token};
+use simulated_cluster::{
+    Boot, HostedAzure, HostedAzureOptions, Outcome, Shape, WebhookServer, WorkloadClusters, WorkloadOptions,
+    play_cluster_api,
+};
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::tunnel;
+use crate::program::Program;
+
+/// The secret of the application that the cluster's identity names.
+pub const CLIENT_SECRET: &str = "of-the-recording";
+const SEED: u64 = 1;
+/// How long a program may take until it serves its webhooks.
+const READY: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(200);
+/// How long Azure takes for each write.
+const LATENCY: Duration = Duration::from_millis(300);
+
+/// All of it; it ends with this value.
+pub struct Place {
+    /// Azure on sockets.
+    pub azure: HostedAzure,
+    /// The management cluster.
+    pub kubernetes: Kubernetes,
+    /// A client of it.
+    pub client: Client,
+    /// How programs reach it.
+    pub kubeconfig: PathBuf,
+    /// The proxy by which programs reach Azure and API servers of clusters.
+    pub proxy: String,
+    _ends: DropGuard,
+}
+
+impl Place {
+    /// Starts it in the subscription, tenant and region of `shape`; whoever manages clusters reaches their API servers from
+    /// `management`.
+    ///
+    /// # Errors
+    /// What does not start.
+    pub async fn start(directory: &Path, shape: &Shape, management: Source) -> anyhow::Result<Self> {
+        let stop = CancellationToken::new();
+        let ends = stop.clone().drop_guard();
+        let options = AzureOptions {
+            seed: SEED,
+            latency: LatencyProfile::instant().with("*", "*", LATENCY),
+            ..AzureOptions::default()
+        };
+        let options = HostedAzureOptions {
+            client_secret: Some(Token::new(CLIENT_SECRET)),
+            ..HostedAzureOptions::of(shape, options, directory)
+        };
+        let azure = HostedAzure::start(options, &stop).await?;
+        let kubernetes = Kubernetes::new(Options { seed: SEED, ..Options::default() });
+        let address = kubernetes.serve_https(([127, 0, 0, 1], 0).into(), stop.clone()).await?;
+        let kubeconfig = directory.join("kubeconfig");
+        std::fs::write(&kubeconfig, kubernetes.kubeconfig(&format!("https://{address}"))?)?;
+        let client = Client::new(kubernetes.router(), "default");
+
+        let boot = |_: &_| Boot {
+            system: Duration::from_millis(300),
+            bootstrap: Duration::from_millis(300),
+            outcome: Outcome::Works,
+        };
+        let options =
+            WorkloadOptions { seed: SEED, boot: Arc::new(boot), management, ..WorkloadOptions::default() };
+        let workloads = WorkloadClusters::start(azure.azure.clone(), options, stop.clone());
+        let clusters = format!("http://{}", workloads.proxy(([127, 0, 0, 1], 0).into()).await?);
+        let proxy = tunnel::start(&azure.proxy, &clusters).await?;
+        play_cluster_api(Part::ALL, &client, &workloads, kubernetes.clock(), SEED, &stop).await?;
+        Ok(Self { azure, kubernetes, client, kubeconfig, proxy, _ends: ends })
+    }
+}
+
+/// Waits until a program serves its webhooks.
+///
+/// # Errors
+/// It ends, or takes too long.
+pub async fn serves(webhooks: &WebhookServer, program: &mut Program) -> anyhow::Result<()> {
+    let deadline = Instant::now() + READY;
+    while tokio::net::TcpStream::connect(("127.0.0.1", webhooks.port)).await.is_err() {
+        program.must_run()?;
+        ensure!(Instant::now() < deadline, "no webhooks are served:\n{}", program.last_words());
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(())
+}
