@@ -35,7 +35,7 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
         "privateDnsZones",
         &zone_name(scope),
     );
-    let tags = scope.plain_tags(None, None);
+    let tags = scope.tags(None, None);
     let mut goals = vec![
         Goal::new(zone.clone(), &service::DNS_ZONE, json!({ "location": "global", "tags": tags })).once(),
     ];

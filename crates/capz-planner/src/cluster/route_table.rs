@@ -16,7 +16,7 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
         }
         let document = json!({
             "location": scope.location(),
-            "tags": scope.plain_tags(None, Some(name)),
+            "tags": scope.tags(None, Some(name)),
             "properties": { "routes": [] },
         });
         goals.push(

@@ -30,7 +30,7 @@ pub(super) fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
         }
         let document = json!({
             "location": scope.location(),
-            "tags": scope.plain_tags(None, Some(name)),
+            "tags": scope.tags(None, Some(name)),
             "properties": { "securityRules": rules },
         });
         goals.push(
