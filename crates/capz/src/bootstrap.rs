@@ -21,7 +21,8 @@ impl Manager {
         let secrets: Api<KubernetesSecret> = Api::namespaced(self.client.clone(), namespace);
         let secret = secrets.get(name).await.map_err(|error| {
             Failure::Refused(format!(
-                "Secret {namespace}/{name} with the bootstrap data cannot be read: {error}"
+                "Secret {namespace}/{name} with the bootstrap data cannot be read: {}",
+                controllers::answer(&error)
             ))
         })?;
         let data = secret.data.unwrap_or_default();

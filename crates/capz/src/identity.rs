@@ -36,7 +36,7 @@ pub enum IdentityError {
         namespace: String,
     },
     /// Kubernetes' API did not answer.
-    #[error("{what} cannot be read: {source}")]
+    #[error("{what} cannot be read: {}", controllers::answer(source))]
     Kubernetes {
         /// What was asked for.
         what: String,

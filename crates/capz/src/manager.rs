@@ -23,7 +23,7 @@ use crate::kinds::{
     AzureMachineTemplate, Object,
 };
 use crate::reads::Reads;
-use crate::shared::{Manager, Secrets, Stores};
+use crate::shared::{Events, Manager, Secrets, Stores};
 use crate::skus::SkuCache;
 use crate::store::{Key, Store, key_of};
 use crate::work::{Outcome, Work};
@@ -85,7 +85,7 @@ pub async fn run(
         },
         settings,
         clock,
-        recorder,
+        recorder: Events(recorder),
         stores: Stores::default(),
         reads: Reads::default(),
         skus: SkuCache::default(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clock::Clock;
-use controllers::Recorder;
+use controllers::{Recorder, Reference};
 use kube::Client;
 
 use crate::Settings;
@@ -60,13 +60,29 @@ pub(crate) struct Secrets {
     pub clusters: Arc<Work>,
 }
 
+/// Events about objects. What is wrong with one is in the log, too: events are gone after an hour.
+pub(crate) struct Events(pub Recorder);
+
+impl Events {
+    pub fn normal(&self, about: Reference, reason: &'static str, message: impl Into<String>) {
+        self.0.normal(about, reason, message);
+    }
+
+    pub fn warning(&self, about: Reference, reason: &'static str, message: impl Into<String>) {
+        let message = message.into();
+        let Reference { kind, namespace, name, .. } = &about;
+        tracing::warn!(kind, object = %format_args!("{namespace}/{name}"), reason, %message, "Event occurred");
+        self.0.warning(about, reason, message);
+    }
+}
+
 /// What all controllers share.
 pub struct Manager {
     pub(crate) client: Client,
     pub(crate) azure: Azure,
     pub(crate) settings: Settings,
     pub(crate) clock: Clock,
-    pub(crate) recorder: Recorder,
+    pub(crate) recorder: Events,
     pub(crate) stores: Stores,
     pub(crate) reads: Reads,
     pub(crate) skus: SkuCache,

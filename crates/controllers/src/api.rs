@@ -57,7 +57,7 @@ pub enum ApiError {
 }
 
 /// What the API server said; the error's own text has the whole answer in it, as a Rust value.
-fn answer(error: &kube::Error) -> String {
+pub fn answer(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
         other => other.to_string(),

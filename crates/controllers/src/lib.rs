@@ -47,7 +47,7 @@ mod tasks;
 pub mod watch;
 
 pub use agent::{AgentOptions, run_agent};
-pub use api::ApiError;
+pub use api::{ApiError, answer};
 pub use clock::Clock;
 pub use events::{EventType, EventWriter, Recorder, Reference, recorder};
 pub use health::{HealthCheck, HealthChecks};
