@@ -418,6 +418,22 @@ impl ClusterWork<'_> {
         if !self.edited.object.metadata.finalizers.iter().flatten().any(|known| known == FINALIZER) {
             return Ok(Outcome::Gone);
         }
+        // Under machines nothing is taken away, whoever deleted what first: without their network they could not be drained.
+        match self.manager.left_in(&key_of(&*self.surroundings.cluster)) {
+            // Whoever shows the last of them wakes it.
+            None => return Ok(Outcome::Idle),
+            Some(left) if !left.is_empty() => {
+                let words = format!("waiting for these to be deleted first: {}", left.join(", "));
+                set(
+                    &mut self.edited,
+                    self.manager.now(),
+                    [fails(NETWORK_READY, "Deleting", Severity::Info, words)],
+                );
+                self.manager.save(&mut self.edited).await?;
+                return Ok(Outcome::Idle);
+            }
+            Some(_) => {}
+        }
         let memory = self.memory().with(&self.new_memory());
         let cluster_is_deleted = self.surroundings.cluster.metadata.deletion_timestamp.is_some();
         match self.reach(Wish::Ended { memory, cluster_is_deleted }).await {

@@ -226,6 +226,7 @@ impl Manager {
                 stop,
                 &self.stores.azure_machines,
                 |manager, it: &AzureMachine| {
+                    manager.wake_cluster_that_waits_for(&it.metadata);
                     manager.machines.wake(key_of(it));
                     manager.wake_machine_secret(it);
                 }
@@ -267,6 +268,7 @@ impl Manager {
                 stop,
                 &self.stores.azure_machine_pools,
                 |manager, it: &AzureMachinePool| {
+                    manager.wake_cluster_that_waits_for(&it.metadata);
                     manager.pools.wake(key_of(it));
                     manager.secrets.pools.wake(key_of(it));
                 }
@@ -339,6 +341,7 @@ impl Manager {
                     store.retain(|key| shown.contains(key));
                     if is_first {
                         self.wake_known_pools();
+                        self.wake_ending_clusters();
                     }
                 }
             }

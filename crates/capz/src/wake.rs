@@ -1,5 +1,7 @@
 //! Whom a change concerns: what is shown by a watch wakes work on other objects.
 
+use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
 use crate::core;
 use crate::kinds::{self, AzureCluster, AzureMachine, AzureMachinePoolMachine};
 use crate::shared::Manager;
@@ -126,6 +128,57 @@ impl Manager {
                 self.pool_machines.wake(key);
             }
         }
+    }
+
+    /// Wakes the AzureCluster that ends when the last of its machines and pools, of which this is one, has gone.
+    pub(crate) fn wake_cluster_that_waits_for(&self, metadata: &ObjectMeta) {
+        let Some(name) = core::cluster_name(metadata) else { return };
+        let namespace = metadata.namespace.clone().unwrap_or_default();
+        let Some(cluster) = self.stores.clusters.get(&Key { namespace, name: name.to_owned() }) else {
+            return;
+        };
+        let key = key_of(&*cluster).beside(&cluster.spec.infrastructure_ref.name);
+        let waits = self.stores.azure_clusters.get(&key);
+        if waits.is_some_and(|waits| waits.metadata.deletion_timestamp.is_some()) {
+            self.clusters.wake(key);
+        }
+    }
+
+    /// Wakes the clusters that end, which wait until all that they have is known.
+    pub(crate) fn wake_ending_clusters(&self) {
+        for cluster in self.stores.azure_clusters.all() {
+            if cluster.metadata.deletion_timestamp.is_some() {
+                self.clusters.wake(key_of(&*cluster));
+            }
+        }
+    }
+
+    /// The names of the machines and pools that a Cluster still has; `None` while not all have been shown.
+    pub(crate) fn left_in(&self, cluster: &Key) -> Option<Vec<String>> {
+        let stores = &self.stores;
+        let belongs = |metadata: &ObjectMeta| {
+            metadata.namespace.as_deref() == Some(&cluster.namespace)
+                && core::cluster_name(metadata) == Some(&cluster.name)
+        };
+        let mut left = Vec::new();
+        if !stores.azure_machines.is_complete() {
+            return None;
+        }
+        let machines = stores.azure_machines.all();
+        left.extend(
+            machines.iter().map(|it| &it.metadata).filter(|it| belongs(it)).filter_map(|it| it.name.clone()),
+        );
+        if self.settings.gates.machine_pool {
+            if !stores.azure_machine_pools.is_complete() {
+                return None;
+            }
+            let pools = stores.azure_machine_pools.all();
+            left.extend(
+                pools.iter().map(|it| &it.metadata).filter(|it| belongs(it)).filter_map(|it| it.name.clone()),
+            );
+        }
+        left.sort();
+        Some(left)
     }
 
     /// Wakes the machines of a Cluster.

@@ -23,6 +23,30 @@ async fn cluster() -> World {
 
 const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
 
+/// Whoever deletes the AzureCluster before its machines loses neither: it waits for them, with everything that it has.
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_is_deleted_first_waits_for_its_machines() {
+    let world = cluster().await;
+    world.provisioned("my-cluster");
+    world.machine("my-cluster", "worker", json!({}), json!({ "additionalTags": { "a": "b" } }));
+    world.until("ready", |world| is_ready(world, "AzureMachine", "worker")).await;
+    let all = world.azure.documents().len();
+    world.delete("AzureCluster", "my-cluster");
+    world
+        .until("it waits", |world| {
+            let object = world.get("AzureCluster", "my-cluster").unwrap();
+            let conditions = object["status"]["conditions"].as_array().unwrap();
+            let told = conditions.iter().find(|it| it["type"] == "NetworkInfrastructureReady").unwrap();
+            told["message"] == "waiting for these to be deleted first: worker"
+        })
+        .await;
+    tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
+    assert_eq!(world.azure.documents().len(), all, "nothing is taken away under a machine");
+    world.delete("AzureMachine", "worker");
+    world.until("the machine is gone", |world| world.get("AzureMachine", "worker").is_none()).await;
+    world.until("and so is the cluster", |world| world.get("AzureCluster", "my-cluster").is_none()).await;
+}
+
 /// CAPZ-102, CAPZ-104, CAPZ-113, CAPZ-114: machines wait for what they need, and then are there with id and addresses.
 #[tokio::test(start_paused = true)]
 async fn machines_are_made_once_their_network_and_data_are_there() {
