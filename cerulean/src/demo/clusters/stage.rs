@@ -183,6 +183,8 @@ impl Stage {
             format!("--cluster-name={CLUSTER}"),
             "--secure-port=0".to_owned(),
             "--node-monitor-period=1s".to_owned(),
+            // There is no other one, and a machine that is busy may not answer for ten seconds.
+            "--leader-elect=false".to_owned(),
         ];
         let line = cloud_controller_manager::flags::parse(arguments.map(Into::into));
         let line = line.map_err(|instead| match instead {
