@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use capz_api::azure_cluster::{AzureClusterSpec, AzureClusterStatus};
 use capz_api::{FailureDomain, Future};
@@ -10,6 +11,7 @@ use capz_planner::cluster::{
 };
 use capz_planner::condition::{self, Severity, fails, holds};
 use capz_planner::service::CLUSTER;
+use capz_planner::terminal::Terminal;
 use capz_planner::{Goal, Observed, Plan, Scope};
 use controllers::Reference;
 use tokio::time::Instant;
@@ -27,8 +29,6 @@ use crate::work::Outcome;
 const KIND: &str = "AzureCluster";
 /// The finalizer by which an AzureCluster waits for its resources to go.
 const FINALIZER: &str = "azurecluster.infrastructure.cluster.x-k8s.io";
-/// The annotation that keeps `clusterctl move` waiting until an object is paused.
-pub(crate) const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 const NETWORK_READY: &str = "NetworkInfrastructureReady";
 
 type EditedCluster = Edited<AzureClusterSpec, AzureClusterStatus>;
@@ -66,6 +66,24 @@ impl Surroundings {
             dns_suffix: self.dns_suffix,
             gates,
         }
+    }
+
+    /// What it takes to reach goals in this cluster's Azure, with what is read no older than that.
+    pub fn reach<'a>(&'a self, manager: &'a Manager, not_before: Instant) -> Reach<'a> {
+        Reach {
+            client: &self.access.client,
+            tenant: &self.access.tenant,
+            reads: &manager.reads,
+            cluster: self.cluster.metadata.name.as_deref().unwrap_or_default(),
+            not_before,
+            requeue: manager.settings.timeouts.requeue,
+        }
+    }
+
+    /// Whether an object with these annotations is paused by now, or its cluster gone.
+    pub fn is_paused(&self, manager: &Manager, annotations: Option<&BTreeMap<String, String>>) -> bool {
+        let cluster = manager.stores.clusters.get(&key_of(&*self.cluster));
+        cluster.is_none_or(|cluster| core::is_paused(&cluster, annotations))
     }
 }
 
@@ -138,9 +156,7 @@ impl Manager {
             Err(error) => return self.lost(key, &error),
         };
         if core::is_paused(&cluster, annotations) {
-            if let Some(annotations) = edited.object.metadata.annotations.as_mut() {
-                annotations.remove(BLOCK_MOVE);
-            }
+            edited.pause();
             return match edited.save().await {
                 Ok(written) => {
                     if written {
@@ -202,6 +218,23 @@ impl Manager {
         Ok(())
     }
 
+    /// When an object is looked at again whose goals were not reached for a reason that may pass, which is told; an error is a
+    /// reason that stays.
+    pub(crate) fn again<'f>(&self, failure: &'f Failure, about: Reference) -> Result<Outcome, &'f Terminal> {
+        match failure {
+            Failure::Later { after, words } => {
+                tracing::info!(object = %about.name, %words, "to be tried again");
+                Ok(Outcome::After(*after))
+            }
+            Failure::Changed => Ok(Outcome::After(Duration::ZERO)),
+            Failure::Refused(words) => {
+                self.recorder.warning(about, "ReconcileError", words.clone());
+                Ok(Outcome::Retry)
+            }
+            Failure::Terminal(terminal) => Err(terminal),
+        }
+    }
+
     /// What a failed write means: somebody else was there first, or the API server has to be asked again.
     pub(crate) fn lost(&self, key: &Key, error: &PatchError) -> Outcome {
         if error.is_not_found() {
@@ -258,12 +291,7 @@ impl ClusterWork<'_> {
 
     async fn reconcile(mut self) -> Result<Outcome, PatchError> {
         self.hold_identity(true).await?;
-        let metadata = &mut self.edited.object.metadata;
-        let finalizers = metadata.finalizers.get_or_insert_default();
-        if !finalizers.iter().any(|known| known == FINALIZER) {
-            finalizers.push(FINALIZER.to_owned());
-        }
-        metadata.annotations.get_or_insert_default().insert(BLOCK_MOVE.to_owned(), "true".to_owned());
+        self.edited.hold(FINALIZER);
         let cluster = self.surroundings.cluster.metadata.name.clone().unwrap_or_default();
         let port = self.surroundings.cluster.spec.cluster_network.api_server_port.unwrap_or(6443);
         complete(
@@ -305,15 +333,7 @@ impl ClusterWork<'_> {
             .as_ref()
             .and_then(|status| status.long_running_operation_states.clone())
             .unwrap_or_default();
-        let cluster = self.surroundings.cluster.metadata.name.clone().unwrap_or_default();
-        let reach = Reach {
-            client: &self.surroundings.access.client,
-            tenant: &self.surroundings.access.tenant,
-            reads: &self.manager.reads,
-            cluster: &cluster,
-            not_before: self.not_before,
-            requeue: self.manager.settings.timeouts.requeue,
-        };
+        let reach = self.surroundings.reach(self.manager, self.not_before);
         let zones = self.zones();
         let mut subject = ClusterSubject {
             manager: self.manager,
@@ -367,7 +387,7 @@ impl ClusterWork<'_> {
                 tracing::info!(cluster = %self.key, %words, "to be tried again");
                 return Ok(Outcome::After(*after));
             }
-            Failure::Changed => return Ok(Outcome::After(std::time::Duration::ZERO)),
+            Failure::Changed => return Ok(Outcome::After(Duration::ZERO)),
             Failure::Terminal(terminal) => {
                 recorder.warning(about, "ReconcileError", terminal.message.clone());
                 (fails(NETWORK_READY, "Failed", Severity::Error, ""), Outcome::Idle)
@@ -415,7 +435,7 @@ impl ClusterWork<'_> {
     }
 
     async fn delete(mut self) -> Result<Outcome, PatchError> {
-        if !self.edited.object.metadata.finalizers.iter().flatten().any(|known| known == FINALIZER) {
+        if !self.edited.is_held(FINALIZER) {
             return Ok(Outcome::Gone);
         }
         // Under machines nothing is taken away, whoever deleted what first: without their network they could not be drained.
@@ -439,12 +459,7 @@ impl ClusterWork<'_> {
         match self.reach(Wish::Ended { memory, cluster_is_deleted }).await {
             Ok(_) => {
                 self.hold_identity(false).await?;
-                self.edited
-                    .object
-                    .metadata
-                    .finalizers
-                    .iter_mut()
-                    .for_each(|all| all.retain(|it| it != FINALIZER));
+                self.edited.let_go(FINALIZER);
                 self.manager.save(&mut self.edited).await?;
                 Ok(Outcome::Gone)
             }
@@ -509,24 +524,14 @@ impl Subject for ClusterSubject<'_> {
         set(self.edited, self.manager.now(), conditions);
         let status = self.edited.object.status.get_or_insert_default();
         status.long_running_operation_states = (!operations.is_empty()).then_some(operations);
-        match self.manager.save(self.edited).await {
-            Ok(()) => Ok(()),
-            Err(error) if error.is_conflict() || error.is_not_found() => Err(Failure::Changed),
-            Err(error) => Err(Failure::Later {
-                after: self.manager.settings.timeouts.requeue,
-                words: error.to_string(),
-            }),
-        }
+        let saved = self.manager.save(self.edited).await;
+        saved.map_err(|error| Failure::of_write(&error, self.manager.settings.timeouts.requeue))
     }
 
     fn has_changed(&self) -> bool {
         let Some(newest) = self.manager.stores.azure_clusters.get(self.key) else { return true };
-        let cluster = key_of(&*self.surroundings.cluster);
-        let annotations = newest.metadata.annotations.as_ref();
-        let cluster = self.manager.stores.clusters.get(&cluster);
-        let paused = cluster.is_none_or(|cluster| core::is_paused(&cluster, annotations));
         newest.metadata.generation > self.generation.max(self.edited.object.metadata.generation)
             || newest.metadata.deletion_timestamp.is_some() != self.deleting
-            || paused
+            || self.surroundings.is_paused(self.manager, newest.metadata.annotations.as_ref())
     }
 }

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::kinds::Object;
 
+/// The annotation that keeps `clusterctl move` waiting until an object is paused.
+pub(crate) const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
+
 /// The group of the core's kinds.
 pub const GROUP: &str = "cluster.x-k8s.io";
 /// The label with the name of the Cluster that an object belongs to.

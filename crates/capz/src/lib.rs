@@ -15,6 +15,7 @@ mod azure_json;
 mod bootstrap;
 mod cluster;
 pub mod core;
+mod family;
 mod gates;
 mod identity;
 mod instances;

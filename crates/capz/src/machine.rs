@@ -13,18 +13,19 @@ use capz_planner::machine::{
     ends, found, goals, remembered_tags,
 };
 use capz_planner::sku::{Sku, Skus, VIRTUAL_MACHINES};
-use capz_planner::terminal::Terminal;
+use capz_planner::terminal::{Reason, Terminal};
 use capz_planner::{Goal, Observed, Plan};
 use cloud_config::Secret;
 use controllers::Reference;
 use tokio::time::Instant;
 
 use crate::bootstrap::password;
-use crate::cluster::{BLOCK_MOVE, Surroundings};
-use crate::core::{self, Cluster, Machine};
+use crate::cluster::Surroundings;
+use crate::core::{self, Machine};
+use crate::family::Family;
 use crate::kinds::{API_VERSION, AzureCluster, AzureMachine};
 use crate::patch::{Edited, PatchError};
-use crate::reach::{Failure, Reach, Subject};
+use crate::reach::{Failure, Subject};
 use crate::shared::Manager;
 use crate::store::{Key, key_of};
 use crate::work::Outcome;
@@ -35,13 +36,6 @@ const FINALIZER: &str = "azuremachine.infrastructure.cluster.x-k8s.io";
 const RUNNING: &str = "VMRunning";
 
 type EditedMachine = Edited<AzureMachineSpec, AzureMachineStatus>;
-
-/// The objects around an AzureMachine.
-struct Family {
-    owner: Arc<Machine>,
-    cluster: Arc<Cluster>,
-    azure_cluster: Arc<AzureCluster>,
-}
 
 impl Manager {
     /// Brings Azure to what an AzureMachine declares.
@@ -60,7 +54,7 @@ impl Manager {
     }
 
     /// The objects around an AzureMachine; `None` while one of them is missing, whose coming is seen.
-    fn family(&self, key: &Key, object: &AzureMachine) -> Option<Family> {
+    fn family(&self, key: &Key, object: &AzureMachine) -> Option<Family<Machine>> {
         let Some(owner) = core::owner(object.metadata.owner_references.as_deref(), "Machine") else {
             let about = Reference::of(API_VERSION, KIND, &object.metadata);
             let reason = "Machine controller dependency not yet met";
@@ -68,13 +62,7 @@ impl Manager {
             return None;
         };
         let owner = self.stores.machines.get(&key.beside(owner))?;
-        let labels = object.metadata.labels.as_ref();
-        let cluster =
-            labels.and_then(|labels| labels.get(core::CLUSTER_NAME)).unwrap_or(&owner.spec.cluster_name);
-        let cluster = self.stores.clusters.get(&key.beside(cluster))?;
-        let azure_cluster =
-            self.stores.azure_clusters.get(&key.beside(&cluster.spec.infrastructure_ref.name))?;
-        Some(Family { owner, cluster, azure_cluster })
+        Family::of(self, key, &object.metadata, owner, |owner| &owner.spec.cluster_name)
     }
 
     async fn save_machine(&self, edited: &mut EditedMachine) -> Result<(), PatchError> {
@@ -89,7 +77,7 @@ impl Manager {
 struct MachineWork<'a> {
     manager: &'a Manager,
     key: &'a Key,
-    family: Family,
+    family: Family<Machine>,
     edited: EditedMachine,
     not_before: Instant,
 }
@@ -107,9 +95,7 @@ impl MachineWork<'_> {
     async fn run(mut self) -> Result<Outcome, PatchError> {
         let annotations = self.edited.object.metadata.annotations.clone();
         if core::is_paused(&self.family.cluster, annotations.as_ref()) {
-            if let Some(annotations) = self.edited.object.metadata.annotations.as_mut() {
-                annotations.remove(BLOCK_MOVE);
-            }
+            self.edited.pause();
             self.manager.save_machine(&mut self.edited).await?;
             return Ok(Outcome::Idle);
         }
@@ -121,15 +107,8 @@ impl MachineWork<'_> {
         if status.failure_reason.is_some() || status.failure_message.is_some() {
             return Ok(Outcome::Idle);
         }
-        let metadata = &mut self.edited.object.metadata;
-        let finalizers = metadata.finalizers.get_or_insert_default();
-        if !finalizers.iter().any(|known| known == FINALIZER) {
-            finalizers.push(FINALIZER.to_owned());
-        }
-        metadata.annotations.get_or_insert_default().insert(BLOCK_MOVE.to_owned(), "true".to_owned());
-        let has_network =
-            self.family.cluster.status.as_ref().is_some_and(core::ClusterStatus::has_infrastructure);
-        if !has_network {
+        self.edited.hold(FINALIZER);
+        if !self.family.has_network() {
             return self.wait("WaitingForClusterInfrastructure").await;
         }
         let Some(secret) = self.family.owner.spec.bootstrap.data_secret_name.clone() else {
@@ -152,23 +131,11 @@ impl MachineWork<'_> {
         set(&mut self.edited, self.manager.now(), new);
     }
 
-    async fn surroundings(&self) -> Result<Surroundings, Failure> {
-        let found =
-            self.manager.surroundings(&self.family.azure_cluster, Arc::clone(&self.family.cluster)).await;
-        found.map_err(|error| Failure::Refused(error.to_string()))
-    }
-
-    fn zones(&self) -> Vec<String> {
-        let status = self.family.azure_cluster.status.as_ref();
-        let domains = status.and_then(|status| status.failure_domains.as_ref());
-        domains.into_iter().flat_map(|domains| domains.keys().cloned()).collect()
-    }
-
     /// Works until the machine is there as declared.
     async fn pursue(&mut self, secret: &str) -> Result<Observed, Failure> {
-        let surroundings = self.surroundings().await?;
+        let surroundings = self.family.surroundings(self.manager).await?;
         let material = self.material(&surroundings, secret).await?;
-        let zones = self.zones();
+        let zones = self.family.zones();
         let mut spec = self.edited.object.spec.clone();
         {
             let context = self.context(&surroundings, &zones);
@@ -191,7 +158,7 @@ impl MachineWork<'_> {
             .map_err(|error| Failure::of(&error, requeue))?;
         let size = self.edited.object.spec.vm_size.as_deref().unwrap_or_default();
         let size = skus.get(size, VIRTUAL_MACHINES).map_err(Failure::Terminal)?.clone();
-        let zones = self.zones();
+        let zones = self.family.zones();
         let context = self.context(surroundings, &zones);
         let image = context
             .scope(&self.edited.object.spec)
@@ -250,16 +217,8 @@ impl MachineWork<'_> {
         let status = self.edited.object.status.as_ref();
         let kept: Vec<Future> =
             status.and_then(|status| status.long_running_operation_states.clone()).unwrap_or_default();
-        let cluster = surroundings.cluster.metadata.name.clone().unwrap_or_default();
-        let reach = Reach {
-            client: &surroundings.access.client,
-            tenant: &surroundings.access.tenant,
-            reads: &self.manager.reads,
-            cluster: &cluster,
-            not_before: self.not_before,
-            requeue: self.manager.settings.timeouts.requeue,
-        };
-        let zones = self.zones();
+        let reach = surroundings.reach(self.manager, self.not_before);
+        let zones = self.family.zones();
         let context = MachineContext {
             manager: self.manager,
             surroundings,
@@ -278,11 +237,11 @@ impl MachineWork<'_> {
 
     /// The machine is as declared.
     async fn reached(mut self, observed: &Observed) -> Result<Outcome, PatchError> {
-        let surroundings = match self.surroundings().await {
+        let surroundings = match self.family.surroundings(self.manager).await {
             Ok(surroundings) => surroundings,
             Err(failure) => return self.failed(&failure).await,
         };
-        let zones = self.zones();
+        let zones = self.family.zones();
         let context = self.context(&surroundings, &zones);
         let scope = context.scope(&self.edited.object.spec);
         let (known, tags) = (found(&scope, observed), remembered_tags(&scope));
@@ -298,10 +257,7 @@ impl MachineWork<'_> {
                 words.clone(),
             )]);
             return self
-                .failed(&Failure::Terminal(Terminal {
-                    reason: capz_planner::terminal::Reason::UnsupportedChange,
-                    message: words,
-                }))
+                .failed(&Failure::Terminal(Terminal { reason: Reason::UnsupportedChange, message: words }))
                 .await;
         }
         self.edited.object.spec.provider_id = Some(known.provider_id);
@@ -320,47 +276,37 @@ impl MachineWork<'_> {
 
     async fn failed(mut self, failure: &Failure) -> Result<Outcome, PatchError> {
         let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
-        let recorder = &self.manager.recorder;
-        match failure {
-            Failure::Later { after, words } => {
-                tracing::info!(machine = %self.key, %words, "to be tried again");
-                return Ok(Outcome::After(*after));
-            }
-            Failure::Changed => return Ok(Outcome::After(Duration::ZERO)),
-            Failure::Refused(words) => {
-                recorder.warning(about, "ReconcileError", words.clone());
-                return Ok(Outcome::Retry);
-            }
-            Failure::Terminal(terminal) => {
-                recorder.warning(about, terminal.reason.event(), terminal.message.clone());
-                let state = match terminal.reason {
-                    capz_planner::terminal::Reason::UpdateError => Some("Deleted"),
-                    capz_planner::terminal::Reason::CreateError => Some("Failed"),
-                    _ => None,
-                };
-                let status = self.edited.object.status.get_or_insert_default();
-                status.ready = Some(false);
-                status.failure_reason = Some(terminal.reason.as_str().to_owned());
-                status.failure_message = Some(terminal.message.clone());
-                if let Some(state) = state {
-                    status.vm_state = Some(state.to_owned());
-                }
-            }
+        let terminal = match self.manager.again(failure, about.clone()) {
+            Ok(outcome) => return Ok(outcome),
+            Err(terminal) => terminal,
+        };
+        self.manager.recorder.warning(about, terminal.reason.event(), terminal.message.clone());
+        let state = match terminal.reason {
+            Reason::UpdateError => Some("Deleted"),
+            Reason::CreateError => Some("Failed"),
+            _ => None,
+        };
+        let status = self.edited.object.status.get_or_insert_default();
+        status.ready = Some(false);
+        status.failure_reason = Some(terminal.reason.as_str().to_owned());
+        status.failure_message = Some(terminal.message.clone());
+        if let Some(state) = state {
+            status.vm_state = Some(state.to_owned());
         }
         self.manager.save_machine(&mut self.edited).await?;
         Ok(Outcome::Idle)
     }
 
     async fn delete(mut self) -> Result<Outcome, PatchError> {
-        if !self.edited.object.metadata.finalizers.iter().flatten().any(|known| known == FINALIZER) {
+        if !self.edited.is_held(FINALIZER) {
             return Ok(Outcome::Gone);
         }
         self.set([fails(RUNNING, "Deleting", Severity::Info, "")]);
         self.manager.save_machine(&mut self.edited).await?;
         let gone = async {
-            let surroundings = self.surroundings().await?;
+            let surroundings = self.family.surroundings(self.manager).await?;
             // The group goes as a whole, and the machine with it.
-            let zones = self.zones();
+            let zones = self.family.zones();
             if self
                 .manager
                 .goes_with_its_group(&surroundings, self.context(&surroundings, &zones).cluster())
@@ -373,7 +319,7 @@ impl MachineWork<'_> {
         if let Err(failure) = gone.await {
             return self.failed(&failure).await;
         }
-        self.edited.object.metadata.finalizers.iter_mut().for_each(|all| all.retain(|it| it != FINALIZER));
+        self.edited.let_go(FINALIZER);
         self.manager.save_machine(&mut self.edited).await?;
         Ok(Outcome::Gone)
     }
@@ -449,23 +395,16 @@ impl Subject for MachineSubject<'_> {
         set(self.edited, manager.now(), conditions(plan));
         let status = self.edited.object.status.get_or_insert_default();
         status.long_running_operation_states = (!operations.is_empty()).then_some(operations);
-        match manager.save_machine(self.edited).await {
-            Ok(()) => Ok(()),
-            Err(error) if error.is_conflict() || error.is_not_found() => Err(Failure::Changed),
-            Err(error) => {
-                Err(Failure::Later { after: manager.settings.timeouts.requeue, words: error.to_string() })
-            }
-        }
+        let saved = manager.save_machine(self.edited).await;
+        saved.map_err(|error| Failure::of_write(&error, manager.settings.timeouts.requeue))
     }
 
     fn has_changed(&self) -> bool {
         let manager = self.context.manager;
         let Some(newest) = manager.stores.azure_machines.get(self.context.key) else { return true };
-        let cluster = key_of(&*self.context.surroundings.cluster);
-        let cluster = manager.stores.clusters.get(&cluster);
         let annotations = newest.metadata.annotations.as_ref();
         newest.metadata.generation > self.generation.max(self.edited.object.metadata.generation)
             || newest.metadata.deletion_timestamp.is_some() != self.material.is_none()
-            || cluster.is_none_or(|cluster| core::is_paused(&cluster, annotations))
+            || self.context.surroundings.is_paused(manager, annotations)
     }
 }

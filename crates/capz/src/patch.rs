@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+use crate::core::BLOCK_MOVE;
 use crate::kinds::Object;
 
 /// The name under which this program's writes appear in `managedFields`.
@@ -84,6 +85,30 @@ where
         let api = Api::namespaced_with(client.clone(), namespace, &crate::kinds::resource(kind));
         let name = object.metadata.name.clone().unwrap_or_default();
         Ok(Self { api, name, before: serde_json::to_string(object)?, object: object.clone() })
+    }
+
+    /// Whether it waits for this finalizer's work before it goes.
+    pub fn is_held(&self, finalizer: &str) -> bool {
+        self.object.metadata.finalizers.iter().flatten().any(|known| known == finalizer)
+    }
+
+    /// Takes it as worked on: it waits for this finalizer's work before it goes, and for its end before it is moved.
+    pub fn hold(&mut self, finalizer: &str) {
+        if !self.is_held(finalizer) {
+            self.object.metadata.finalizers.get_or_insert_default().push(finalizer.to_owned());
+        }
+        let annotations = self.object.metadata.annotations.get_or_insert_default();
+        annotations.insert(BLOCK_MOVE.to_owned(), "true".to_owned());
+    }
+
+    /// Lets it be moved: it is not worked on.
+    pub fn pause(&mut self) {
+        self.object.metadata.annotations.iter_mut().for_each(|all| drop(all.remove(BLOCK_MOVE)));
+    }
+
+    /// Lets it go: this finalizer's work is done.
+    pub fn let_go(&mut self, finalizer: &str) {
+        self.object.metadata.finalizers.iter_mut().for_each(|all| all.retain(|known| known != finalizer));
     }
 
     /// Writes what changed: the object, then its status. Gives the newest version; the work goes on with it.

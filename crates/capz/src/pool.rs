@@ -20,12 +20,13 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::bootstrap::password;
-use crate::cluster::{BLOCK_MOVE, Surroundings};
-use crate::core::{self, Cluster, MachinePool};
+use crate::cluster::Surroundings;
+use crate::core::{self, MachinePool};
+use crate::family::Family;
 use crate::instances::{Look, Turn};
 use crate::kinds::{API_VERSION, AzureCluster, AzureMachinePool};
 use crate::patch::{Edited, PatchError};
-use crate::reach::{Failure, Reach, Subject};
+use crate::reach::{Failure, Subject};
 use crate::reads::{self, Answer};
 use crate::shared::Manager;
 use crate::store::{Key, key_of};
@@ -38,13 +39,6 @@ const FINALIZER: &str = "machinepool.cluster.x-k8s.io";
 pub(crate) const MACHINE_KIND: &str = "AzureMachinePoolMachine";
 
 pub(crate) type EditedPool = Edited<AzureMachinePoolSpec, AzureMachinePoolStatus>;
-
-/// The objects around an AzureMachinePool.
-pub(crate) struct Family {
-    pub owner: Arc<MachinePool>,
-    pub cluster: Arc<Cluster>,
-    pub azure_cluster: Arc<AzureCluster>,
-}
 
 impl Manager {
     /// Brings Azure to what an AzureMachinePool declares, and its objects to what Azure holds.
@@ -80,14 +74,10 @@ impl Manager {
     }
 
     /// The objects around an AzureMachinePool; `None` while one of them is missing, whose coming is seen.
-    pub(crate) fn pool_family(&self, key: &Key, object: &AzureMachinePool) -> Option<Family> {
+    pub(crate) fn pool_family(&self, key: &Key, object: &AzureMachinePool) -> Option<Family<MachinePool>> {
         let owner = core::owner(object.metadata.owner_references.as_deref(), "MachinePool")?;
         let owner = self.stores.machine_pools.get(&key.beside(owner))?;
-        let cluster = core::cluster_name(&object.metadata).unwrap_or(&owner.spec.cluster_name);
-        let cluster = self.stores.clusters.get(&key.beside(cluster))?;
-        let azure_cluster =
-            self.stores.azure_clusters.get(&key.beside(&cluster.spec.infrastructure_ref.name))?;
-        Some(Family { owner, cluster, azure_cluster })
+        Family::of(self, key, &object.metadata, owner, |owner| &owner.spec.cluster_name)
     }
 
     async fn save_pool(&self, edited: &mut EditedPool) -> Result<(), PatchError> {
@@ -102,7 +92,7 @@ impl Manager {
 pub(crate) struct PoolWork<'a> {
     pub manager: &'a Manager,
     pub key: &'a Key,
-    pub family: Family,
+    pub family: Family<MachinePool>,
     pub edited: EditedPool,
     /// What this loop has seen last.
     look: Option<Arc<Look>>,
@@ -134,9 +124,7 @@ impl PoolWork<'_> {
     async fn run(mut self) -> Result<Outcome, PatchError> {
         let annotations = self.edited.object.metadata.annotations.clone();
         if core::is_paused(&self.family.cluster, annotations.as_ref()) {
-            if let Some(annotations) = self.edited.object.metadata.annotations.as_mut() {
-                annotations.remove(BLOCK_MOVE);
-            }
+            self.edited.pause();
             self.save().await?;
             return Ok(Outcome::Idle);
         }
@@ -149,18 +137,12 @@ impl PoolWork<'_> {
             return Ok(Outcome::Idle);
         }
         status.infrastructure_machine_kind = Some(MACHINE_KIND.to_owned());
-        let metadata = &mut self.edited.object.metadata;
-        let finalizers = metadata.finalizers.get_or_insert_default();
-        if !finalizers.iter().any(|known| known == FINALIZER) {
-            finalizers.push(FINALIZER.to_owned());
-        }
-        metadata.annotations.get_or_insert_default().insert(BLOCK_MOVE.to_owned(), "true".to_owned());
+        self.edited.hold(FINALIZER);
         self.save().await?;
-        let has_network =
-            self.family.cluster.status.as_ref().is_some_and(core::ClusterStatus::has_infrastructure);
+        let has_network = self.family.has_network();
         let secret = self.family.owner.spec.template.spec.bootstrap.data_secret_name.clone();
         let Some(secret) = secret.filter(|_| has_network) else { return Ok(Outcome::Idle) };
-        let surroundings = match self.surroundings().await {
+        let surroundings = match self.family.surroundings(self.manager).await {
             Ok(surroundings) => surroundings,
             Err(failure) => return self.failed(&failure, None).await,
         };
@@ -184,12 +166,6 @@ impl PoolWork<'_> {
     pub fn set(&mut self, new: impl IntoIterator<Item = capz_api::Condition>) {
         let conditions = self.edited.object.status.get_or_insert_default().conditions.get_or_insert_default();
         condition::set_all(conditions, new, &self.manager.now());
-    }
-
-    async fn surroundings(&self) -> Result<Surroundings, Failure> {
-        let found =
-            self.manager.surroundings(&self.family.azure_cluster, Arc::clone(&self.family.cluster)).await;
-        found.map_err(|error| Failure::Refused(error.to_string()))
     }
 
     /// Works until the scale set is there as declared, and gives what Azure holds then.
@@ -320,15 +296,7 @@ impl PoolWork<'_> {
         let status = self.edited.object.status.as_ref();
         let kept: Vec<Future> =
             status.and_then(|status| status.long_running_operation_states.clone()).unwrap_or_default();
-        let cluster = surroundings.cluster.metadata.name.clone().unwrap_or_default();
-        let reach = Reach {
-            client: &surroundings.access.client,
-            tenant: &surroundings.access.tenant,
-            reads: &self.manager.reads,
-            cluster: &cluster,
-            not_before: self.not_before,
-            requeue: self.manager.settings.timeouts.requeue,
-        };
+        let reach = surroundings.reach(self.manager, self.not_before);
         let annotations = self.edited.object.metadata.annotations.clone();
         let context = context(self.manager, self.key, &self.family, annotations.as_ref(), surroundings);
         let mut seen = Observed::default();
@@ -374,20 +342,11 @@ impl PoolWork<'_> {
     /// `again` is when to look again because something is under way in the scale set.
     async fn failed(mut self, failure: &Failure, again: Option<Duration>) -> Result<Outcome, PatchError> {
         let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
-        let recorder = &self.manager.recorder;
-        let terminal = match failure {
-            Failure::Later { after, words } => {
-                tracing::info!(pool = %self.key, %words, "to be tried again");
-                return Ok(Outcome::After(*after));
-            }
-            Failure::Changed => return Ok(Outcome::After(Duration::ZERO)),
-            Failure::Refused(words) => {
-                recorder.warning(about, "ReconcileError", words.clone());
-                return Ok(Outcome::Retry);
-            }
-            Failure::Terminal(terminal) => terminal,
+        let terminal = match self.manager.again(failure, about.clone()) {
+            Ok(outcome) => return Ok(outcome),
+            Err(terminal) => terminal,
         };
-        recorder.warning(about, terminal.reason.event(), terminal.message.clone());
+        self.manager.recorder.warning(about, terminal.reason.event(), terminal.message.clone());
         let words = terminal.message.clone();
         if terminal.reason == Reason::InvalidConfiguration {
             let status = self.edited.object.status.get_or_insert_default();
@@ -403,13 +362,13 @@ impl PoolWork<'_> {
     }
 
     async fn delete(mut self) -> Result<Outcome, PatchError> {
-        if !self.edited.object.metadata.finalizers.iter().flatten().any(|known| known == FINALIZER) {
+        if !self.edited.is_held(FINALIZER) {
             return Ok(Outcome::Gone);
         }
         self.set([fails("ScaleSetRunning", "ScaleSetDeleting", Severity::Info, "")]);
         self.save().await?;
         let gone = async {
-            let surroundings = self.surroundings().await?;
+            let surroundings = self.family.surroundings(self.manager).await?;
             let scope = self.context(&surroundings);
             // The group goes as a whole, and the scale set with it.
             if self.manager.goes_with_its_group(&surroundings, scope.cluster()).await? {
@@ -425,7 +384,7 @@ impl PoolWork<'_> {
             // The last one that goes is seen.
             return Ok(Outcome::Idle);
         }
-        self.edited.object.metadata.finalizers.iter_mut().for_each(|all| all.retain(|it| it != FINALIZER));
+        self.edited.let_go(FINALIZER);
         self.save().await?;
         self.manager.instances.forget(self.key);
         Ok(Outcome::Gone)
@@ -435,19 +394,17 @@ impl PoolWork<'_> {
 pub(crate) fn context<'a>(
     manager: &'a Manager,
     key: &'a Key,
-    family: &'a Family,
+    family: &'a Family<MachinePool>,
     annotations: Option<&BTreeMap<String, String>>,
     surroundings: &'a Surroundings,
 ) -> PoolContext<'a> {
-    let status = family.azure_cluster.status.as_ref();
-    let domains = status.and_then(|status| status.failure_domains.as_ref());
     PoolContext {
         manager,
         surroundings,
         azure_cluster: &family.azure_cluster,
         owner: &family.owner,
         key,
-        zones: domains.into_iter().flat_map(|domains| domains.keys().cloned()).collect(),
+        zones: family.zones(),
         annotations: annotations.cloned().unwrap_or_default(),
         owner_annotations: family.owner.metadata.annotations.clone().unwrap_or_default(),
     }
@@ -540,25 +497,19 @@ impl Subject for PoolSubject<'_> {
         let conditions = status.conditions.get_or_insert_default();
         condition::set_all(conditions, condition::project(&service::POOL, plan), &manager.now());
         status.long_running_operation_states = (!operations.is_empty()).then_some(operations);
-        match manager.save_pool(self.edited).await {
-            Ok(()) => Ok(()),
-            Err(error) if error.is_conflict() || error.is_not_found() => Err(Failure::Changed),
-            Err(error) => {
-                Err(Failure::Later { after: manager.settings.timeouts.requeue, words: error.to_string() })
-            }
-        }
+        let saved = manager.save_pool(self.edited).await;
+        saved.map_err(|error| Failure::of_write(&error, manager.settings.timeouts.requeue))
     }
 
     fn has_changed(&self) -> bool {
         let manager = self.context.manager;
         let stores = &manager.stores;
         let Some(newest) = stores.azure_machine_pools.get(self.context.key) else { return true };
-        let cluster = stores.clusters.get(&key_of(&*self.context.surroundings.cluster));
         let annotations = newest.metadata.annotations.as_ref();
         let owner = stores.machine_pools.get(&key_of(self.context.owner));
         newest.metadata.generation > self.generation.max(self.edited.object.metadata.generation)
             || newest.metadata.deletion_timestamp.is_some() != self.material.is_none()
             || (self.material.is_some() && owner.is_none_or(|owner| owner.spec != self.context.owner.spec))
-            || cluster.is_none_or(|cluster| core::is_paused(&cluster, annotations))
+            || self.context.surroundings.is_paused(manager, annotations)
     }
 }

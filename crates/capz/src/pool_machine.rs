@@ -2,7 +2,6 @@
 //! seen; what its node is, the Machine says that owns it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use capz_api::azure_machine_pool::{AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus};
 use capz_api::{Future, ObjectReference};
@@ -13,12 +12,13 @@ use controllers::Reference;
 use tokio::time::Instant;
 
 use crate::cluster::Surroundings;
-use crate::core;
+use crate::core::{self, MachinePool};
+use crate::family::Family;
 use crate::instances::{Look, is_within};
 use crate::kinds::{self, API_VERSION, AzureMachinePool};
 use crate::patch::{Edited, PatchError};
-use crate::pool::{self, Family, MACHINE_KIND};
-use crate::reach::{Failure, Reach, Subject};
+use crate::pool::{self, MACHINE_KIND};
+use crate::reach::{Failure, Subject};
 use crate::shared::Manager;
 use crate::store::Key;
 use crate::work::Outcome;
@@ -152,7 +152,7 @@ impl PoolMachineWork<'_> {
     }
 
     async fn delete(mut self, pool_key: &Key, pool: &AzureMachinePool) -> Result<Outcome, PatchError> {
-        if !self.edited.object.metadata.finalizers.iter().flatten().any(|known| known == FINALIZER) {
+        if !self.edited.is_held(FINALIZER) {
             return Ok(Outcome::Gone);
         }
         // The scale set goes, and all its instances with it.
@@ -173,26 +173,25 @@ impl PoolMachineWork<'_> {
         let Some(family) = self.manager.pool_family(pool_key, pool) else { return Ok(Outcome::Idle) };
         match self.end(&family, pool_key, pool).await {
             Ok(()) => self.let_go(Some(pool_key)).await,
-            Err(Failure::Later { after, words }) => {
-                tracing::info!(machine = %self.key, %words, "to be tried again");
-                Ok(Outcome::After(after))
-            }
-            Err(Failure::Changed) => Ok(Outcome::After(Duration::ZERO)),
             Err(failure) => {
                 let about = Reference::of(API_VERSION, MACHINE_KIND, &self.edited.object.metadata);
-                self.manager.recorder.warning(about, "ReconcileError", failure.to_string());
-                Ok(Outcome::Retry)
+                Ok(self.manager.again(&failure, about.clone()).unwrap_or_else(|terminal| {
+                    self.manager.recorder.warning(about, "ReconcileError", terminal.to_string());
+                    Outcome::Retry
+                }))
             }
         }
     }
 
     /// Works until the instance is gone.
-    async fn end(&mut self, family: &Family, pool_key: &Key, pool: &AzureMachinePool) -> Result<(), Failure> {
+    async fn end(
+        &mut self,
+        family: &Family<MachinePool>,
+        pool_key: &Key,
+        pool: &AzureMachinePool,
+    ) -> Result<(), Failure> {
         let manager = self.manager;
-        let surroundings = manager
-            .surroundings(&family.azure_cluster, Arc::clone(&family.cluster))
-            .await
-            .map_err(|error| Failure::Refused(error.to_string()))?;
+        let surroundings = family.surroundings(manager).await?;
         let annotations = pool.metadata.annotations.as_ref();
         let context = pool::context(manager, pool_key, family, annotations, &surroundings);
         if manager.goes_with_its_group(&surroundings, context.cluster()).await? {
@@ -209,15 +208,7 @@ impl PoolMachineWork<'_> {
         };
         let status = self.edited.object.status.get_or_insert_default();
         let kept: Vec<Future> = status.long_running_operation_states.clone().unwrap_or_default();
-        let cluster = surroundings.cluster.metadata.name.clone().unwrap_or_default();
-        let reach = Reach {
-            client: &surroundings.access.client,
-            tenant: &surroundings.access.tenant,
-            reads: &manager.reads,
-            cluster: &cluster,
-            not_before: self.not_before,
-            requeue: manager.settings.timeouts.requeue,
-        };
+        let reach = surroundings.reach(manager, self.not_before);
         let scale_set = flexible.then_some(scale_set);
         let mut subject = EndSubject {
             manager,
@@ -234,7 +225,7 @@ impl PoolMachineWork<'_> {
 
     /// Lets the object go: its instance is gone, or goes with its scale set.
     async fn let_go(mut self, pool: Option<&Key>) -> Result<Outcome, PatchError> {
-        self.edited.object.metadata.finalizers.iter_mut().for_each(|all| all.retain(|it| it != FINALIZER));
+        self.edited.let_go(FINALIZER);
         let deleting = self.edited.object.metadata.deletion_timestamp.is_some();
         self.edited.save().await?;
         if let Some(pool) = pool {
@@ -301,19 +292,11 @@ impl Subject for EndSubject<'_> {
         let now = self.manager.now();
         let deleting = fails(RUNNING, "Deleting", Severity::Info, "");
         condition::set_all(status.conditions.get_or_insert_default(), [deleting], &now);
-        match self.edited.save().await {
-            Ok(_) => Ok(()),
-            Err(error) if error.is_conflict() || error.is_not_found() => Err(Failure::Changed),
-            Err(error) => Err(Failure::Later {
-                after: self.manager.settings.timeouts.requeue,
-                words: error.to_string(),
-            }),
-        }
+        let saved = self.edited.save().await;
+        saved.map(drop).map_err(|error| Failure::of_write(&error, self.manager.settings.timeouts.requeue))
     }
 
     fn has_changed(&self) -> bool {
-        let cluster = self.manager.stores.clusters.get(&crate::store::key_of(&*self.surroundings.cluster));
-        cluster
-            .is_none_or(|cluster| core::is_paused(&cluster, self.edited.object.metadata.annotations.as_ref()))
+        self.surroundings.is_paused(self.manager, self.edited.object.metadata.annotations.as_ref())
     }
 }

@@ -20,6 +20,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::operations;
+use crate::patch::PatchError;
 use crate::reads::{self, Answer, Reads};
 
 /// The wait before a resource is looked at again that Azure is at work on, and of which no operation is known; the next one
@@ -87,6 +88,14 @@ impl Failure {
             return Self::Later { after, words: error.full_text() };
         }
         Self::Refused(error.full_text())
+    }
+
+    /// What it means that an object was not written: somebody else was there first, or the API server has to be asked again.
+    pub fn of_write(error: &PatchError, requeue: Duration) -> Self {
+        if error.is_conflict() || error.is_not_found() {
+            return Self::Changed;
+        }
+        Self::Later { after: requeue, words: error.to_string() }
     }
 }
 

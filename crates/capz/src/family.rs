@@ -1,0 +1,55 @@
+//! The objects around a machine or a pool.
+
+use std::sync::Arc;
+
+use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::cluster::Surroundings;
+use crate::core::{self, Cluster};
+use crate::kinds::AzureCluster;
+use crate::reach::Failure;
+use crate::shared::Manager;
+use crate::store::Key;
+
+/// Whose infrastructure it is, and the cluster that it belongs to.
+pub(crate) struct Family<O> {
+    pub owner: Arc<O>,
+    pub cluster: Arc<Cluster>,
+    pub azure_cluster: Arc<AzureCluster>,
+}
+
+impl<O> Family<O> {
+    /// That of an object with this owner, which names its cluster where the object itself does not; `None` while one of them is
+    /// missing, whose coming is seen.
+    pub fn of(
+        manager: &Manager,
+        key: &Key,
+        metadata: &ObjectMeta,
+        owner: Arc<O>,
+        cluster: impl Fn(&O) -> &str,
+    ) -> Option<Self> {
+        let stores = &manager.stores;
+        let cluster = core::cluster_name(metadata).unwrap_or_else(|| cluster(&owner));
+        let cluster = stores.clusters.get(&key.beside(cluster))?;
+        let azure_cluster = stores.azure_clusters.get(&key.beside(&cluster.spec.infrastructure_ref.name))?;
+        Some(Self { owner, cluster, azure_cluster })
+    }
+
+    /// Whether the cluster's network is there.
+    pub fn has_network(&self) -> bool {
+        self.cluster.status.as_ref().is_some_and(core::ClusterStatus::has_infrastructure)
+    }
+
+    /// The zones of the cluster's region.
+    pub fn zones(&self) -> Vec<String> {
+        let status = self.azure_cluster.status.as_ref();
+        let domains = status.and_then(|status| status.failure_domains.as_ref());
+        domains.into_iter().flat_map(|domains| domains.keys().cloned()).collect()
+    }
+
+    /// What is around the cluster.
+    pub async fn surroundings(&self, manager: &Manager) -> Result<Surroundings, Failure> {
+        let found = manager.surroundings(&self.azure_cluster, Arc::clone(&self.cluster)).await;
+        found.map_err(|error| Failure::Refused(error.to_string()))
+    }
+}
