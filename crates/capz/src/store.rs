@@ -64,7 +64,9 @@ impl<S: Clone, T: Clone> Store<S, T> {
         let key = key_of(&object);
         let mut objects = self.objects.lock();
         let known = objects.get(&key).cloned();
-        if !known.as_ref().is_some_and(|known| is_newer(known, &object)) {
+        if is_gone(&object) {
+            objects.remove(&key);
+        } else if !known.as_ref().is_some_and(|known| is_newer(known, &object)) {
             objects.insert(key, Arc::new(object));
         }
         known
@@ -92,9 +94,43 @@ impl<S: Clone, T: Clone> Store<S, T> {
     }
 }
 
+/// Whether an object is deleted and nobody holds it back: whoever wrote that may come later than the watch, which has taken it
+/// out already.
+fn is_gone<S: Clone, T: Clone>(object: &Object<S, T>) -> bool {
+    let metadata = &object.metadata;
+    metadata.deletion_timestamp.is_some() && metadata.finalizers.as_ref().is_none_or(Vec::is_empty)
+}
+
 /// Whether `known` is a later version of the same object. Versions are numbers on every API server that there is; where
 /// they are not, what came last counts.
 fn is_newer<S: Clone, T: Clone>(known: &Object<S, T>, other: &Object<S, T>) -> bool {
     let version = |object: &Object<S, T>| object.resource_version().and_then(|text| text.parse::<u64>().ok());
     known.metadata.uid == other.metadata.uid && version(known) > version(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use capz_api::azure_machine::{AzureMachineSpec, AzureMachineStatus};
+    use serde_json::json;
+
+    use super::*;
+
+    /// The watch may show that an object is gone before whoever let it go has heard that it was written.
+    #[test]
+    fn an_object_that_nobody_holds_back_is_not_kept() {
+        let object = |finalizers: &[&str]| -> Object<AzureMachineSpec, AzureMachineStatus> {
+            serde_json::from_value(json!({
+                "apiVersion": crate::kinds::API_VERSION, "kind": "AzureMachine", "spec": {},
+                "metadata": { "name": "m", "namespace": "n", "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": finalizers },
+            }))
+            .unwrap()
+        };
+        let store = Store::default();
+        store.put(object(&["ours"]));
+        let key = Key { namespace: "n".to_owned(), name: "m".to_owned() };
+        assert!(store.get(&key).is_some());
+        store.remove(&key);
+        store.put(object(&[]));
+        assert!(store.get(&key).is_none());
+    }
 }

@@ -20,7 +20,7 @@ pub fn pending(known: Known<'_>, desired: u32, keep_old_models: bool) -> Pending
     let is_ours = |id: &str| machines.iter().any(|it| it.leaving && it.provider_id.eq_ignore_ascii_case(id));
     let at_work = instances
         .iter()
-        .any(|instance| !instance.is_settled() && !(instance.is_leaving() && is_ours(&instance.provider_id)));
+        .any(|instance| !(instance.is_settled() || instance.is_leaving() && is_ours(&instance.provider_id)));
     let stay = instances.iter().filter(|instance| !instance.is_leaving()).count();
     // The set counts who comes before the list shows them, and no longer counts who goes.
     let capacity = scale_set["sku"]["capacity"].as_u64().and_then(|it| usize::try_from(it).ok());
