@@ -21,8 +21,8 @@ pub enum Denied {
     /// The kind is one for clusters that Azure manages.
     #[error("{0} is for clusters that Azure manages (AKS), which are not served yet")]
     NotServed(String),
-    /// The object cannot be read.
-    #[error("the specification cannot be read: {0}")]
+    /// A member has another type than it should have; the text names it.
+    #[error("{0}")]
     Unreadable(String),
     /// Values of the object are wrong: an answer with status 422, and a cause for each.
     #[error("{}", .0.message())]
@@ -186,7 +186,11 @@ fn change<T: DeserializeOwned + Serialize>(
 
 fn spec_of<T: DeserializeOwned>(object: &Value) -> Result<T, Denied> {
     let spec = object.get("spec").cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-    serde_json::from_value(spec).map_err(|error| Denied::Unreadable(error.to_string()))
+    serde_path_to_error::deserialize(spec).map_err(|error| {
+        let member = error.path().to_string();
+        let place = if member == "." { "spec".to_owned() } else { format!("spec.{member}") };
+        Denied::Unreadable(format!("{place}: {}", error.inner()))
+    })
 }
 
 /// Whether an object is taken, where `old` is what it was.

@@ -1,6 +1,7 @@
 //! Members that cannot be changed: a table a kind, and one comparison.
 
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use crate::field_error::{FieldErrors, Path};
 
@@ -54,6 +55,24 @@ pub fn check_member(
     }
 }
 
+/// What a newer object has in other places than an older one, and nothing else: whoever is refused sees what to take back.
+/// Members that are gone are `null`; lists are shown whole.
+pub fn changed(old: &impl Serialize, new: &impl Serialize) -> Value {
+    fn between(old: &Value, new: &Value) -> Option<Value> {
+        if old == new {
+            return None;
+        }
+        let (Value::Object(before), Value::Object(now)) = (old, new) else { return Some(new.clone()) };
+        let names = before.keys().chain(now.keys().filter(|name| !before.contains_key(*name)));
+        let differing = names.filter_map(|name| {
+            let of = |members: &'_ Map<String, Value>| members.get(name).cloned().unwrap_or_default();
+            between(&of(before), &of(now)).map(|value| (name.clone(), value))
+        });
+        Some(Value::Object(differing.collect()))
+    }
+    between(&json!(old), &json!(new)).unwrap_or_default()
+}
+
 /// The member at a path with dots, unless it is empty.
 pub fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     let value = path.split('.').try_fold(object, |value, member| value.get(member))?;
@@ -75,8 +94,24 @@ pub fn is_empty(value: &Value) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::{Fixed, check};
+    use super::{Fixed, changed, check};
     use crate::field_error::FieldErrors;
+
+    #[test]
+    fn only_what_differs_is_shown() {
+        for (old, new, expected) in [
+            (
+                json!({ "a": 1, "b": { "c": 2, "d": 3 } }),
+                json!({ "a": 1, "b": { "c": 4, "d": 3 } }),
+                json!({ "b": { "c": 4 } }),
+            ),
+            (json!({ "a": 1 }), json!({ "b": 2 }), json!({ "a": null, "b": 2 })),
+            (json!({ "a": [1, 2] }), json!({ "a": [1, 3] }), json!({ "a": [1, 3] })),
+            (json!({ "a": 1 }), json!({ "a": 1 }), json!(null)),
+        ] {
+            assert_eq!(changed(&old, &new), expected);
+        }
+    }
 
     #[test]
     fn a_member_stays_as_its_rule_says() {

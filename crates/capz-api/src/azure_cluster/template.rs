@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
-
 use super::defaults::{
     DEFAULT_BASTION_CIDR, DEFAULT_ENVIRONMENT, DEFAULT_NETWORK_CIDR, IDLE_TIMEOUT_MINUTES,
 };
@@ -14,6 +12,7 @@ use crate::cloud_provider::CloudProviderConfigOverrides;
 use crate::common::{ExtendedLocation, FailureDomain, ObjectReference, Tags};
 use crate::context::Gates;
 use crate::field_error::{FieldErrors, Path};
+use crate::immutable::changed;
 use crate::network::{
     INTERNAL, LoadBalancerClass, PUBLIC, STANDARD, SubnetClass, SubnetView, VirtualNetworkClass, check_cidrs,
     check_idle_timeout, check_peerings, check_subnets, roles,
@@ -208,10 +207,11 @@ pub fn validate_template(
     };
     let class = class_of(new).unwrap_or(default);
     if let Some(old) = old {
-        if class_of(old).as_ref() != Some(&class) {
+        let old = class_of(old).unwrap_or_default();
+        if old != class {
             errors.invalid(
                 &path,
-                json!(class),
+                changed(&old, &class),
                 "AzureClusterTemplate.spec.template.spec field is immutable. Please create new resource instead.",
             );
         }

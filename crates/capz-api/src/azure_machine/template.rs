@@ -10,6 +10,7 @@ use super::validation::check;
 use crate::common::{Quantity, TemplateMetadata};
 use crate::context::{Context, Random};
 use crate::field_error::{FieldErrors, Path};
+use crate::immutable::changed;
 use crate::machine::check_role;
 use crate::object::object;
 
@@ -72,10 +73,11 @@ pub fn validate_template(
     let default = AzureMachineSpec::default();
     let machine = machine_of(new).unwrap_or(&default);
     if let Some(old) = old {
-        if !context.topology_dry_run && !is_unchanged(machine, machine_of(old).unwrap_or(&default)) {
+        let old = completed_as(machine, machine_of(old).unwrap_or(&default));
+        if !context.topology_dry_run && json!(old) != json!(machine) {
             errors.invalid(
                 &path,
-                json!(machine),
+                changed(&old, machine),
                 "AzureMachineTemplate.spec.template.spec field is immutable. Please create new resource instead.",
             );
         }
@@ -112,11 +114,8 @@ fn machine_of(spec: &AzureMachineTemplateSpec) -> Option<&AzureMachineSpec> {
     spec.template.as_ref()?.spec.as_ref()
 }
 
-/// Whether both are the same once the older one is completed as the newer one was.
-fn is_unchanged(new: &AzureMachineSpec, old: &AzureMachineSpec) -> bool {
-    if new == old {
-        return true;
-    }
+/// The older one, completed as the newer one was.
+fn completed_as(new: &AzureMachineSpec, old: &AzureMachineSpec) -> AzureMachineSpec {
     /// The key of the newer one, for an older one without a key.
     struct SameKey(String);
     impl Random for SameKey {
@@ -128,6 +127,8 @@ fn is_unchanged(new: &AzureMachineSpec, old: &AzureMachineSpec) -> bool {
         }
     }
     let mut completed = old.clone();
-    set_common_defaults(&mut completed, &mut SameKey(new.ssh_public_key.clone().unwrap_or_default()));
-    json!(completed) == json!(new)
+    if new != old {
+        set_common_defaults(&mut completed, &mut SameKey(new.ssh_public_key.clone().unwrap_or_default()));
+    }
+    completed
 }

@@ -95,6 +95,40 @@ fn pools_are_refused_by_a_text_and_unreadable_objects_as_bad_requests() {
     assert_eq!((&status["code"], &status["reason"]), (&json!(400), &json!("BadRequest")));
 }
 
+/// A webhook that completes objects sees them before the API server holds them against the schema: it names the place itself.
+#[test]
+fn a_member_of_another_type_is_named() {
+    for (kind, spec, words) in [
+        (
+            "azurecluster",
+            json!({ "additionalTags": { "billed": true } }),
+            "spec.additionalTags.billed: invalid type: boolean",
+        ),
+        (
+            "azurecluster",
+            json!({ "networkSpec": { "subnets": [{ "name": "a" }, { "name": "b", "cidrBlocks": "10.0.0.0/16" }] } }),
+            "spec.networkSpec.subnets[1].cidrBlocks: invalid type: string",
+        ),
+        (
+            "azuremachine",
+            json!({ "osDisk": { "diskSizeGB": "30" } }),
+            "spec.osDisk.diskSizeGB: invalid type: string",
+        ),
+        (
+            "azuremachinetemplate",
+            json!({ "template": { "spec": { "osDisk": { "diskSizeGB": "30" } } } }),
+            "spec.template.spec.osDisk.diskSizeGB: invalid type: string",
+        ),
+        ("azuremachine", json!("a large one"), "spec: invalid type: string"),
+    ] {
+        let object = json!({ "metadata": { "name": "o" }, "spec": spec });
+        let status = ask(&format!("{MUTATE}{kind}"), object, None).unwrap_err();
+        assert_eq!(status["code"], 400);
+        let message = status["message"].as_str().unwrap();
+        assert!(message.starts_with(words), "{message}");
+    }
+}
+
 #[test]
 fn deprecated_members_are_told_once() {
     let machine = json!({ "metadata": { "name": "m" }, "spec": {
