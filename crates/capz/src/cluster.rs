@@ -198,8 +198,13 @@ impl Manager {
     async fn without_access(&self, mut edited: EditedCluster, error: &IdentityError) -> Outcome {
         let about = reference(&edited.object);
         self.recorder.warning(about, "CreateClusterScopeFailed", error.to_string());
-        if let IdentityError::NotAllowed { .. } = error {
-            let reason = "NamespaceNotAllowedByIdentity";
+        // What somebody has to mend is in the condition, too: an older one would say what is long over.
+        let reason = match error {
+            IdentityError::NotAllowed { .. } => Some("NamespaceNotAllowedByIdentity"),
+            error if error.may_pass() => None,
+            _ => Some("CreateClusterScopeFailed"),
+        };
+        if let Some(reason) = reason {
             let condition = fails(NETWORK_READY, reason, Severity::Error, error.to_string());
             set(&mut edited, self.now(), [condition]);
         }

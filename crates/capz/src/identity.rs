@@ -48,6 +48,18 @@ pub enum IdentityError {
     Access(#[from] AccessError),
 }
 
+impl IdentityError {
+    /// Whether it may pass without anybody's help.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Kubernetes { source, .. } => {
+                !matches!(source.as_ref(), kube::Error::Api(status) if status.is_not_found())
+            }
+            Self::Missing(_) | Self::NotAllowed { .. } | Self::Access(_) => false,
+        }
+    }
+}
+
 /// The finalizer by which a cluster holds on to its identity.
 pub fn finalizer(cluster: &Key) -> String {
     let digest = Sha224::digest(format!("{}-{}", cluster.namespace, cluster.name).as_bytes());

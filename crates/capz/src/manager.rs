@@ -23,7 +23,7 @@ use crate::kinds::{
     AzureMachineTemplate, Object,
 };
 use crate::reads::Reads;
-use crate::shared::{Events, Manager, Secrets, Stores};
+use crate::shared::{Events, MANAGER, Manager, Secrets, Stores};
 use crate::skus::SkuCache;
 use crate::store::{Key, Store, key_of};
 use crate::work::{Outcome, Work};
@@ -61,13 +61,8 @@ pub async fn run(
 ) -> Result<(), RunError> {
     let observer = observer.unwrap_or_else(|| Arc::new(NoObserver));
     let core_version = core_version(&client).await?;
-    let (recorder, events) = controllers::recorder(
-        client.clone(),
-        clock.clone(),
-        "",
-        "azurecluster-controller",
-        Arc::clone(&observer),
-    );
+    let (recorder, events) =
+        controllers::recorder(client.clone(), clock.clone(), "", MANAGER, Arc::clone(&observer));
     let manager = Arc::new(Manager {
         client: controllers::watch::with_answer_timeout(&client),
         azure,

@@ -60,19 +60,34 @@ pub(crate) struct Secrets {
     pub clusters: Arc<Work>,
 }
 
+/// Who tells of what is no object of ours.
+pub(crate) const MANAGER: &str = "capz-controller-manager";
+
 /// Events about objects. What is wrong with one is in the log, too: events are gone after an hour.
 pub(crate) struct Events(pub Recorder);
 
 impl Events {
     pub fn normal(&self, about: Reference, reason: &'static str, message: impl Into<String>) {
-        self.0.normal(about, reason, message);
+        self.of(&about).normal(about, reason, message);
     }
 
     pub fn warning(&self, about: Reference, reason: &'static str, message: impl Into<String>) {
         let message = message.into();
         let Reference { kind, namespace, name, .. } = &about;
         tracing::warn!(kind, object = %format_args!("{namespace}/{name}"), reason, %message, "Event occurred");
-        self.0.warning(about, reason, message);
+        self.of(&about).warning(about, reason, message);
+    }
+
+    /// Who tells of an object: the reconciler of its kind, as established installations name it.
+    fn of(&self, about: &Reference) -> Recorder {
+        self.0.speaking_for(match about.kind {
+            "AzureCluster" => "azurecluster-reconciler",
+            "AzureMachine" => "azuremachine-reconciler",
+            "AzureMachineTemplate" => "azuremachinetemplate-reconciler",
+            "AzureMachinePool" => "azuremachinepool-reconciler",
+            "AzureMachinePoolMachine" => "azuremachinepoolmachine-reconciler",
+            _ => MANAGER,
+        })
     }
 }
 

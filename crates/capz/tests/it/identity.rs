@@ -181,6 +181,35 @@ async fn a_namespace_that_is_not_allowed_is_told() {
     assert!(waited < Duration::from_secs(60), "{waited:?}");
 }
 
+/// CAPZ-070: what has to be mended next is in the condition, whatever was wrong before, and an answer that may pass is not.
+#[tokio::test(start_paused = true)]
+async fn the_condition_says_what_is_wrong_now() {
+    let mut world = World::new();
+    let spec = |spec: Value| json!({ "spec": spec });
+    let secret = json!({ "type": "ServicePrincipal", "clientID": "client", "tenantID": "tenant",
+        "clientSecret": { "name": "proof", "namespace": NAMESPACE }, "allowedNamespaces": { "list": ["elsewhere"] } });
+    world.merge("AzureClusterIdentity", "identity", spec(secret));
+    world.cluster("my-cluster", json!({}));
+    world.start();
+    let condition =
+        |world: &World| world.condition("AzureCluster", "my-cluster", "NetworkInfrastructureReady");
+    let says = |reason: &str| Some(("False".to_owned(), reason.to_owned()));
+    world.until("denied", |world| condition(world) == says("NamespaceNotAllowedByIdentity")).await;
+    world.merge("AzureClusterIdentity", "identity", spec(json!({ "allowedNamespaces": { "list": null } })));
+    world.until("no secret", |world| condition(world) == says("CreateClusterScopeFailed")).await;
+    let object = world.get("AzureCluster", "my-cluster").unwrap();
+    let conditions = object["status"]["conditions"].as_array().unwrap();
+    let ready = conditions.iter().find(|it| it["type"] == "Ready").unwrap();
+    assert!(ready["message"].as_str().unwrap().contains("\"proof\" not found"), "{ready}");
+
+    let holds = Some(("True".to_owned(), String::new()));
+    world.put_secret("proof", &[("clientSecret", "abc")]);
+    world.until("there", |world| condition(world) == holds).await;
+    world.kubernetes.inject(Fault::status(500).verb("get").resource("secrets"));
+    tokio::time::sleep(Duration::from_secs(1800)).await;
+    assert_eq!(condition(&world), holds);
+}
+
 /// CAPZ-162: a rotated secret counts at the next look.
 #[tokio::test(start_paused = true)]
 async fn a_rotated_secret_counts_at_once() {
