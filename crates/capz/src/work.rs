@@ -85,7 +85,7 @@ impl Work {
     /// Puts an object off that still rests.
     pub fn put_off(&self, rest: Duration) -> Next {
         self.observer.reconciled(self.name, Reconciled::RequeueAfter);
-        Next::After(rest)
+        Next::DoneFor(rest)
     }
 
     /// Takes note of how work ended, and says when the object is looked at again. Work that has not come to its end may have
@@ -97,10 +97,10 @@ impl Work {
         let (next, result) = match outcome {
             Outcome::Rest => {
                 self.rested.lock().insert(key.clone(), Instant::now());
-                (Next::After(sync_period), Reconciled::Success)
+                (Next::DoneFor(sync_period), Reconciled::Success)
             }
             Outcome::Idle => (Next::Done, Reconciled::Success),
-            Outcome::After(wait) => (Next::After(wait), Reconciled::RequeueAfter),
+            Outcome::After(wait) => (Next::DoneFor(wait), Reconciled::RequeueAfter),
             Outcome::Retry => (Next::Retry, Reconciled::Error),
             Outcome::Gone => {
                 self.woken.lock().remove(key);

@@ -60,8 +60,10 @@ pub enum Next {
     Done,
     /// Once more after the back-off.
     Retry,
-    /// Once more after this time.
+    /// Once more after this time; earlier failures still count.
     After(Duration),
+    /// Nothing for this time, and then a look; earlier failures are forgotten.
+    DoneFor(Duration),
 }
 
 enum Entry {
@@ -202,6 +204,10 @@ impl<K: Clone + Eq + Hash> Queue<K> {
             Next::Done => {
                 inner.failures.remove(&key);
                 Then::Nothing
+            }
+            Next::DoneFor(wait) => {
+                inner.failures.remove(&key);
+                Then::At(now + wait.min(MAX_WAIT))
             }
             Next::Retry => {
                 let failures = inner.failures.entry(key.clone()).or_default();
@@ -348,11 +354,17 @@ mod tests {
             let (key, waited) = due_within(&queue, Duration::from_secs(1000)).await.unwrap();
             assert_eq!((key, waited.as_secs()), ("a", seconds));
         }
-        queue.finish("a", Next::Done);
-        queue.add("a");
-        assert_eq!(queue.next().await, "a");
+        for forgets in [Next::Done, Next::DoneFor(Duration::from_secs(17))] {
+            queue.finish("a", forgets);
+            queue.add("a");
+            assert_eq!(queue.next().await, "a");
+            queue.finish("a", Next::Retry);
+            assert_eq!(due_within(&queue, Duration::from_secs(1000)).await.unwrap().1.as_secs(), 5);
+        }
+        queue.finish("a", Next::After(Duration::from_secs(17)));
+        assert_eq!(due_within(&queue, Duration::from_secs(1000)).await.unwrap().1.as_secs(), 17);
         queue.finish("a", Next::Retry);
-        assert_eq!(due_within(&queue, Duration::from_secs(1000)).await.unwrap().1.as_secs(), 5);
+        assert_eq!(due_within(&queue, Duration::from_secs(1000)).await.unwrap().1.as_secs(), 10);
     }
 
     #[test]
