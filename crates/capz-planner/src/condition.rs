@@ -143,6 +143,26 @@ pub fn set_all(conditions: &mut Vec<Condition>, new: impl IntoIterator<Item = Co
     }
 }
 
+/// Whether a condition is there for this reason.
+pub fn has_reason(conditions: Option<&Vec<Condition>>, condition: &str, reason: &str) -> bool {
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|known| known.condition.as_deref() == Some(condition) && known.reason.as_deref() == Some(reason))
+}
+
+/// A failure as a condition, unless another condition says the same already: that one names the resource, too.
+pub fn untold(
+    conditions: Option<&Vec<Condition>>,
+    condition: &'static str,
+    reason: &'static str,
+    words: &str,
+) -> Option<Condition> {
+    let says = |known: &Condition| known.message.as_deref().is_some_and(|message| message.contains(words));
+    let told = conditions.into_iter().flatten().any(says);
+    (!told).then(|| fails(condition, reason, Severity::Error, words))
+}
+
 /// The condition that sums all others up.
 pub const READY: &str = "Ready";
 

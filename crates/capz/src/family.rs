@@ -50,6 +50,13 @@ impl<O> Family<O> {
     /// What is around the cluster.
     pub async fn surroundings(&self, manager: &Manager) -> Result<Surroundings, Failure> {
         let found = manager.surroundings(&self.azure_cluster, Arc::clone(&self.cluster)).await;
-        found.map_err(|error| Failure::Refused(error.to_string()))
+        found.map_err(|error| {
+            let words = error.to_string();
+            if error.may_pass() {
+                Failure::Later { after: manager.settings.timeouts.requeue, words }
+            } else {
+                Failure::Refused(words)
+            }
+        })
     }
 }

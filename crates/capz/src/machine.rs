@@ -34,6 +34,8 @@ const KIND: &str = "AzureMachine";
 /// The finalizer by which an AzureMachine waits for its machine to go.
 const FINALIZER: &str = "azuremachine.infrastructure.cluster.x-k8s.io";
 const RUNNING: &str = "VMRunning";
+/// Why a machine that is deleted is still there. It stays until the next attempt has come as far as to Azure.
+const DELETION_FAILED: &str = "DeletionFailed";
 
 type EditedMachine = Edited<AzureMachineSpec, AzureMachineStatus>;
 
@@ -276,8 +278,24 @@ impl MachineWork<'_> {
 
     async fn failed(mut self, failure: &Failure) -> Result<Outcome, PatchError> {
         let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
+        let deleting = self.edited.object.metadata.deletion_timestamp.is_some();
+        let status = self.edited.object.status.get_or_insert_default();
+        let told = match failure {
+            Failure::Terminal(terminal) => Some((terminal.reason.event(), &terminal.message)),
+            Failure::Refused(words) if deleting => Some((DELETION_FAILED, words)),
+            // A machine runs on while nobody can look at it.
+            Failure::Refused(words) if status.ready != Some(true) => Some(("Failed", words)),
+            _ => None,
+        };
+        if let Some((reason, words)) = told {
+            let condition = condition::untold(status.conditions.as_ref(), RUNNING, reason, words);
+            self.set(condition);
+        }
         let terminal = match self.manager.again(failure, about.clone()) {
-            Ok(outcome) => return Ok(outcome),
+            Ok(outcome) => {
+                self.manager.save_machine(&mut self.edited).await?;
+                return Ok(outcome);
+            }
             Err(terminal) => terminal,
         };
         self.manager.recorder.warning(about, terminal.reason.event(), terminal.message.clone());
@@ -301,7 +319,10 @@ impl MachineWork<'_> {
         if !self.edited.is_held(FINALIZER) {
             return Ok(Outcome::Gone);
         }
-        self.set([fails(RUNNING, "Deleting", Severity::Info, "")]);
+        let conditions = self.edited.object.status.as_ref().and_then(|status| status.conditions.as_ref());
+        if !condition::has_reason(conditions, RUNNING, DELETION_FAILED) {
+            self.set([fails(RUNNING, "Deleting", Severity::Info, "")]);
+        }
         self.manager.save_machine(&mut self.edited).await?;
         let gone = async {
             let surroundings = self.family.surroundings(self.manager).await?;

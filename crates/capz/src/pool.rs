@@ -12,7 +12,7 @@ use capz_planner::condition::{self, Severity, fails};
 use capz_planner::kind::Kind;
 use capz_planner::pool::{EXTENSIONS, Instance, Making, Owner, PoolScope, TAGS, complete, ends, goals};
 use capz_planner::sku::{Skus, VIRTUAL_MACHINES};
-use capz_planner::terminal::Reason;
+use capz_planner::terminal::{Reason, Terminal};
 use capz_planner::{Goal, GoalError, Observed, Plan, Scope, Seen, State, Upkeep, service};
 use cloud_config::Secret;
 use controllers::Reference;
@@ -37,6 +37,13 @@ pub(crate) const KIND: &str = "AzureMachinePool";
 const FINALIZER: &str = "machinepool.cluster.x-k8s.io";
 /// The kind of the objects that stand for instances.
 pub(crate) const MACHINE_KIND: &str = "AzureMachinePoolMachine";
+
+/// The condition of the scale set's machines.
+const RUNNING: &str = "ScaleSetRunning";
+/// The condition of the scale set itself, under the name that established installations have for it.
+const MADE: &str = "BootstrapSucceeded";
+/// Why a pool that is deleted is still there. It stays until the next attempt has come as far as to Azure.
+const DELETION_FAILED: &str = "DeletionFailed";
 
 pub(crate) type EditedPool = Edited<AzureMachinePoolSpec, AzureMachinePoolStatus>;
 
@@ -342,19 +349,32 @@ impl PoolWork<'_> {
     /// `again` is when to look again because something is under way in the scale set.
     async fn failed(mut self, failure: &Failure, again: Option<Duration>) -> Result<Outcome, PatchError> {
         let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
+        let deleting = self.edited.object.metadata.deletion_timestamp.is_some();
+        let status = self.edited.object.status.get_or_insert_default();
+        let told = match failure {
+            Failure::Refused(words) if deleting => Some((RUNNING, DELETION_FAILED, words)),
+            Failure::Terminal(Terminal { message: words, .. }) => Some((MADE, "Failed", words)),
+            // Its machines run on while nobody can look at them.
+            Failure::Refused(words) if status.ready != Some(true) => Some((MADE, "Failed", words)),
+            _ => None,
+        };
+        if let Some((name, reason, words)) = told {
+            let condition = condition::untold(status.conditions.as_ref(), name, reason, words);
+            self.set(condition);
+        }
         let terminal = match self.manager.again(failure, about.clone()) {
-            Ok(outcome) => return Ok(outcome),
+            Ok(outcome) => {
+                self.save().await?;
+                return Ok(outcome);
+            }
             Err(terminal) => terminal,
         };
         self.manager.recorder.warning(about, terminal.reason.event(), terminal.message.clone());
-        let words = terminal.message.clone();
         if terminal.reason == Reason::InvalidConfiguration {
             let status = self.edited.object.status.get_or_insert_default();
             status.ready = Some(false);
             status.failure_reason = Some(terminal.reason.as_str().to_owned());
-            status.failure_message = Some(words);
-        } else {
-            self.set(service::SCALE_SET.condition.map(|name| fails(name, "Failed", Severity::Error, words)));
+            status.failure_message = Some(terminal.message.clone());
         }
         self.save().await?;
         // It is not tried again before something changes, but there may be machines that are on their way.
@@ -365,7 +385,10 @@ impl PoolWork<'_> {
         if !self.edited.is_held(FINALIZER) {
             return Ok(Outcome::Gone);
         }
-        self.set([fails("ScaleSetRunning", "ScaleSetDeleting", Severity::Info, "")]);
+        let conditions = self.edited.object.status.as_ref().and_then(|status| status.conditions.as_ref());
+        if !condition::has_reason(conditions, RUNNING, DELETION_FAILED) {
+            self.set([fails(RUNNING, "ScaleSetDeleting", Severity::Info, "")]);
+        }
         self.save().await?;
         let gone = async {
             let surroundings = self.family.surroundings(self.manager).await?;

@@ -210,6 +210,50 @@ async fn the_condition_says_what_is_wrong_now() {
     assert_eq!(condition(&world), holds);
 }
 
+/// A machine and its cluster that are deleted while their identity cannot prove itself say so, and go once it can.
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_deleted_says_why() {
+    let mut world = World::new();
+    world.put_secret("proof", &[("clientSecret", "abc")]);
+    let secret = json!({ "type": "ServicePrincipal", "clientID": "client", "tenantID": "tenant",
+        "clientSecret": { "name": "proof", "namespace": NAMESPACE } });
+    world.merge("AzureClusterIdentity", "identity", json!({ "spec": secret }));
+    world.cluster("my-cluster", json!({}));
+    world.start();
+    let is_ready =
+        |world: &World, kind: &str, name: &str| world.get(kind, name).unwrap()["status"]["ready"] == true;
+    world.until("the cluster", |world| is_ready(world, "AzureCluster", "my-cluster")).await;
+    world.provisioned("my-cluster");
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world.until("the machine", |world| is_ready(world, "AzureMachine", "worker")).await;
+
+    world.delete("Secret", "proof");
+    world.delete("AzureMachine", "worker");
+    let says = |world: &World, kind: &str, name: &str, reason: &str| {
+        let conditions = world.get(kind, name).unwrap()["status"]["conditions"].clone();
+        conditions.as_array().unwrap().iter().any(|it| {
+            it["type"] == "Ready"
+                && it["reason"] == reason
+                && it["message"].as_str().unwrap().contains("\"proof\" not found")
+        })
+    };
+    world
+        .until("the machine says why", |world| says(world, "AzureMachine", "worker", "DeletionFailed"))
+        .await;
+    let before = world.get("AzureMachine", "worker").unwrap();
+    tokio::time::sleep(Duration::from_secs(1800)).await;
+    assert_eq!(world.get("AzureMachine", "worker").unwrap(), before, "it is said once");
+    world
+        .until("the cluster says why", |world| {
+            says(world, "AzureCluster", "my-cluster", "CreateClusterScopeFailed")
+        })
+        .await;
+    world.put_secret("proof", &[("clientSecret", "abc")]);
+    world.until("gone", |world| world.get("AzureMachine", "worker").is_none()).await;
+    world.delete("AzureCluster", "my-cluster");
+    world.until("gone, too", |world| world.get("AzureCluster", "my-cluster").is_none()).await;
+}
+
 /// CAPZ-162: a rotated secret counts at the next look.
 #[tokio::test(start_paused = true)]
 async fn a_rotated_secret_counts_at_once() {

@@ -49,6 +49,11 @@ async fn what_cannot_be_had_is_told_and_not_tried_again() {
         let status = world.get(MACHINE, name).unwrap()["status"].clone();
         assert!(status["failureMessage"].as_str().is_some_and(|words| !words.is_empty()));
         assert_eq!(status["ready"], false);
+        let conditions = status["conditions"].as_array().unwrap();
+        let told = |it: &Value| {
+            it["type"] == "Ready" && it["severity"] == "Error" && it["message"] == status["failureMessage"]
+        };
+        assert!(conditions.iter().any(told), "kubectl get -o wide shows the condition Ready: {status:#}");
         world.until(event, |world| world.events(MACHINE, name).contains(&event.to_owned())).await;
         assert!(world.azure.document(&vm(&world, name)).is_none());
     }

@@ -196,6 +196,9 @@ async fn an_unknown_size_is_told() {
         })
         .await;
     world.until("event", |world| world.events(POOL, "my-pool").contains(&"SKUNotFound".to_owned())).await;
+    let status = world.get(POOL, "my-pool").unwrap()["status"].clone();
+    let told = |it: &Value| it["type"] == "Ready" && it["message"] == status["failureMessage"];
+    assert!(status["conditions"].as_array().unwrap().iter().any(told), "{status:#}");
     assert!(world.azure.document(&set(&world)).is_none());
 }
 
