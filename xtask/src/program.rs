@@ -40,6 +40,49 @@ pub fn build_release() -> anyhow::Result<PathBuf> {
     Ok(target.join("release"))
 }
 
+/// Programs that were built before. Without them, release ones are built.
+#[derive(Debug, Default, clap::Args)]
+pub struct Given {
+    /// Use the programs in this folder instead of building release ones.
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
+    /// Use this `cerulean` to simulate Azure and Kubernetes instead of building a release one.
+    #[arg(long, value_name = "PATH")]
+    cerulean: Option<PathBuf>,
+}
+
+impl Given {
+    /// What was given, and for the rest a release build.
+    ///
+    /// # Errors
+    /// The build fails.
+    pub fn or_built(&self) -> anyhow::Result<Built> {
+        let build = || {
+            crate::print::line("building the release binaries");
+            build_release()
+        };
+        let programs = match &self.programs {
+            Some(folder) => folder.clone(),
+            None => build()?,
+        };
+        let cerulean = match (&self.cerulean, &self.programs) {
+            (Some(path), _) => path.clone(),
+            (None, None) => programs.join("cerulean"),
+            (None, Some(_)) => build()?.join("cerulean"),
+        };
+        Ok(Built { programs, cerulean })
+    }
+}
+
+/// Built programs.
+#[derive(Debug, Clone)]
+pub struct Built {
+    /// The folder of those that are tried.
+    pub programs: PathBuf,
+    /// That which simulates Azure and Kubernetes.
+    pub cerulean: PathBuf,
+}
+
 /// A started program, whose output goes to a file. It is killed when this value goes.
 pub struct Program {
     name: String,

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use super::cluster::Cluster;
 use super::manager::{self, BINARY};
 use crate::print;
+use crate::program::Built;
 
 /// Runs the controller manager with one thing wrong at a time.
-pub async fn check(binaries: &Path, directory: &Path, cluster: &Cluster) -> anyhow::Result<()> {
+pub async fn check(built: &Built, directory: &Path, cluster: &Cluster) -> anyhow::Result<()> {
     let good: Value = serde_json::from_str(&std::fs::read_to_string(cluster.files.join("azure.json"))?)?;
     let with = |name: &str, change: Value| -> anyhow::Result<String> {
         let mut document = good.clone();
@@ -60,7 +61,7 @@ pub async fn check(binaries: &Path, directory: &Path, cluster: &Cluster) -> anyh
     ];
     for (what, flags, word) in cases {
         let output = tokio::task::spawn_blocking({
-            let mut command = manager::command(binaries, cluster);
+            let mut command = manager::command(built, cluster);
             // The last flag of a name counts.
             command.args(&flags);
             move || run_briefly(command)

@@ -14,7 +14,7 @@ use serde_json::Value;
 use simulated_cluster::client_of;
 
 use super::real_kubernetes::RealKubernetes;
-use crate::program::Program;
+use crate::program::{Built, Program};
 
 /// A running `cerulean simulate cluster`.
 pub struct Cluster {
@@ -31,22 +31,22 @@ pub struct Cluster {
 impl Cluster {
     /// Starts it with a route table, with its own Kubernetes or beside a real one, and waits until it is ready.
     pub async fn start(
-        binaries: &Path,
+        built: &Built,
         directory: &Path,
         real: Option<&RealKubernetes>,
     ) -> anyhow::Result<Self> {
-        Self::start_with(binaries, directory, real, &["--nodes", "3", "--routes"]).await
+        Self::start_with(built, directory, real, &["--nodes", "3", "--routes"]).await
     }
 
     /// The same with other machines or listeners.
     pub async fn start_with(
-        binaries: &Path,
+        built: &Built,
         directory: &Path,
         real: Option<&RealKubernetes>,
         options: &[&str],
     ) -> anyhow::Result<Self> {
         let files = directory.join("cluster");
-        let mut command = Command::new(binaries.join("cerulean"));
+        let mut command = Command::new(&built.cerulean);
         command.args(["simulate", "cluster", "--latency", "quick", "--node-grace", "3s"]).args(options);
         command.arg("--directory").arg(&files);
         if let Some(real) = real {

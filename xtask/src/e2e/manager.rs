@@ -6,14 +6,14 @@ use std::process::Command;
 use simulated_cluster::Shape;
 
 use super::cluster::Cluster;
-use crate::program::Program;
+use crate::program::{Built, Program};
 
 /// The release binary's name.
 pub const BINARY: &str = "azure-cloud-controller-manager";
 
 /// The command that runs it over the cluster's files, as a user would.
-pub fn command(binaries: &Path, cluster: &Cluster) -> Command {
-    let mut command = Command::new(binaries.join(BINARY));
+pub fn command(built: &Built, cluster: &Cluster) -> Command {
+    let mut command = Command::new(built.programs.join(BINARY));
     command
         .arg(format!("--cloud-config={}", cluster.files.join("azure.json").display()))
         .arg(format!("--kubeconfig={}", cluster.files.join("kubeconfig").display()))
@@ -27,6 +27,6 @@ pub fn command(binaries: &Path, cluster: &Cluster) -> Command {
 }
 
 /// Starts it; `name` tells the log files of several runs apart.
-pub fn start(binaries: &Path, directory: &Path, cluster: &Cluster, name: &str) -> anyhow::Result<Program> {
-    Program::start(name, directory, &mut command(binaries, cluster))
+pub fn start(built: &Built, directory: &Path, cluster: &Cluster, name: &str) -> anyhow::Result<Program> {
+    Program::start(name, directory, &mut command(built, cluster))
 }

@@ -15,7 +15,7 @@ use kube::Api;
 use super::cluster::Cluster;
 use super::with_words;
 use crate::print;
-use crate::program::Program;
+use crate::program::{Built, Program};
 
 /// The release binary's name.
 const BINARY: &str = "azure-cloud-node-manager";
@@ -39,7 +39,7 @@ fn in_namespace(script: &str) -> Command {
 ///
 /// # Errors
 /// The step fails.
-pub fn run(binaries: &Path, directory: &Path) -> anyhow::Result<()> {
+pub fn run(built: &Built, directory: &Path) -> anyhow::Result<()> {
     let possible =
         in_namespace(PREPARE).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !possible.is_ok_and(|status| status.success()) {
@@ -55,7 +55,11 @@ pub fn run(binaries: &Path, directory: &Path) -> anyhow::Result<()> {
         .arg("sh")
         .arg(std::env::current_exe()?)
         .args(["e2e", "--inside-namespace"])
-        .args([binaries, &folder])
+        .arg(&folder)
+        .arg("--programs")
+        .arg(&built.programs)
+        .arg("--cerulean")
+        .arg(&built.cerulean)
         .status()
         .context("unshare")?;
     if !status.success() {
@@ -68,10 +72,10 @@ pub fn run(binaries: &Path, directory: &Path) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// The node does not become what its machine is.
-pub async fn check(binaries: &Path, directory: &Path) -> anyhow::Result<()> {
+pub async fn check(built: &Built, directory: &Path) -> anyhow::Result<()> {
     let options = ["--nodes", "1", "--metadata", ADDRESS];
-    let cluster = Cluster::start_with(binaries, directory, None, &options).await?;
-    let mut command = Command::new(binaries.join(BINARY));
+    let cluster = Cluster::start_with(built, directory, None, &options).await?;
+    let mut command = Command::new(built.programs.join(BINARY));
     command
         .arg(format!("--node-name={NODE}"))
         .arg(format!("--kubeconfig={}", cluster.files.join("kubeconfig").display()))

@@ -18,7 +18,7 @@ use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 
 use crate::print;
-use crate::program::{Program, build_release};
+use crate::program::{Built, Given, Program};
 use real_kubernetes::RealKubernetes;
 
 /// How long a program may take to stop when it is asked to.
@@ -36,9 +36,11 @@ pub struct Arguments {
     /// Keep the folder with logs and files, and say where it is.
     #[arg(long)]
     keep: bool,
-    /// Run one step alone, with these binaries, in this folder: what the chore itself does inside of a network namespace.
-    #[arg(long, hide = true, num_args = 2, value_names = ["BINARIES", "FOLDER"])]
-    inside_namespace: Option<Vec<PathBuf>>,
+    #[command(flatten)]
+    given: Given,
+    /// Run one step alone, in this folder: what the chore itself does inside of a network namespace.
+    #[arg(long, hide = true, value_name = "FOLDER", requires = "programs", requires = "cerulean")]
+    inside_namespace: Option<PathBuf>,
 }
 
 /// Other scenarios.
@@ -101,14 +103,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(Other::Capz(arguments)) = &arguments.other {
         return capz::run(arguments);
     }
-    if let Some([binaries, directory]) = arguments.inside_namespace.as_deref() {
-        return runtime()?.block_on(metadata::check(binaries, directory));
+    if let Some(directory) = arguments.inside_namespace.as_deref() {
+        return runtime()?.block_on(metadata::check(&arguments.given.or_built()?, directory));
     }
     let Some(api) = Api::find(arguments.kubernetes)? else { return Ok(()) };
-    print::line("building the release binaries");
-    let binaries = build_release()?;
+    let built = arguments.given.or_built()?;
     let directory = tempfile::Builder::new().prefix("cerulean-e2e-").tempdir()?;
-    let done = runtime()?.block_on(run_in(directory.path(), &binaries, api.assets()));
+    let done = runtime()?.block_on(run_in(directory.path(), &built, api.assets()));
     if arguments.keep || done.is_err() {
         print::line(format_args!("files and logs: {}", directory.keep().display()));
     }
@@ -125,7 +126,7 @@ pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }
 
-async fn run_in(directory: &Path, binaries: &Path, assets: Option<&Path>) -> anyhow::Result<()> {
+async fn run_in(directory: &Path, built: &Built, assets: Option<&Path>) -> anyhow::Result<()> {
     let kubernetes = match assets {
         Some(assets) => {
             print::line("starting etcd and kube-apiserver");
@@ -134,11 +135,11 @@ async fn run_in(directory: &Path, binaries: &Path, assets: Option<&Path>) -> any
         None => None,
     };
     if assets.is_none() {
-        metadata::run(binaries, directory).context("instance metadata at its own address")?;
+        metadata::run(built, directory).context("instance metadata at its own address")?;
     }
-    let cluster = cluster::Cluster::start(binaries, directory, kubernetes.as_ref()).await?;
-    bad_input::check(binaries, directory, &cluster).await.context("bad input")?;
-    scenario::run(binaries, directory, cluster, kubernetes.as_ref()).await
+    let cluster = cluster::Cluster::start(built, directory, kubernetes.as_ref()).await?;
+    bad_input::check(built, directory, &cluster).await.context("bad input")?;
+    scenario::run(built, directory, cluster, kubernetes.as_ref()).await
 }
 
 /// A problem with the end of what the programs said.

@@ -16,7 +16,7 @@ use super::cluster::Cluster;
 use super::real_kubernetes::RealKubernetes;
 use super::{manager, with_words};
 use crate::print;
-use crate::program::{Program, root};
+use crate::program::{Built, Program, root};
 
 /// How long any step may take. Azure is quick here; a real API server on a busy machine is not.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -39,12 +39,12 @@ spec:
 
 /// Runs all steps.
 pub async fn run(
-    binaries: &Path,
+    built: &Built,
     directory: &Path,
     cluster: Cluster,
     real: Option<&RealKubernetes>,
 ) -> anyhow::Result<()> {
-    let mut manager = manager::start(binaries, directory, &cluster, "manager-1")?;
+    let mut manager = manager::start(built, directory, &cluster, "manager-1")?;
     let scenario = Scenario { cluster, real };
     let first = scenario.until_traffic_flows(directory, &mut manager).await;
     first.map_err(|problem| with_words(problem, &[&manager, &scenario.cluster.program]))?;
@@ -59,7 +59,7 @@ pub async fn run(
 
     // Counted while nobody runs: the first thing that the next one does counts.
     let before = scenario.call_counts().await?;
-    let mut manager = manager::start(binaries, directory, &scenario.cluster, "manager-2")?;
+    let mut manager = manager::start(built, directory, &scenario.cluster, "manager-2")?;
     let second = scenario.restart_until_nothing_is_left(before, &mut manager).await;
     second.map_err(|problem| with_words(problem, &[&manager, &scenario.cluster.program]))
 }

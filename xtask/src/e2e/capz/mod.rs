@@ -40,6 +40,9 @@ pub struct Arguments {
     /// The folder with the sources of that manager, for its definitions and webhooks.
     #[arg(long, requires = "core")]
     core_sources: Option<PathBuf>,
+    /// A built `capz-controller-manager`, instead of a new release build.
+    #[arg(long, value_name = "PATH")]
+    manager: Option<PathBuf>,
     /// Keep the folder with logs and files, and say where it is.
     #[arg(long)]
     keep: bool,
@@ -51,8 +54,13 @@ pub struct Arguments {
 /// The first step that does not come true.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let Some(api) = Api::find(arguments.kubernetes)? else { return Ok(()) };
-    print::line("building the release binaries");
-    let binary = build_release()?.join("capz-controller-manager");
+    let binary = match &arguments.manager {
+        Some(path) => path.clone(),
+        None => {
+            print::line("building the release binaries");
+            build_release()?.join("capz-controller-manager")
+        }
+    };
     let directory = tempfile::Builder::new().prefix("cerulean-e2e-capz-").tempdir()?;
     let core = arguments.core.as_deref().zip(arguments.core_sources.as_deref());
     let begun = Instant::now();
