@@ -49,6 +49,7 @@ mod request;
 mod resolver;
 mod retry;
 mod send;
+mod span;
 mod token;
 mod transport;
 

@@ -95,7 +95,7 @@ impl<F: Fn(&CallRecord<'_>) + Send + Sync> CallObserver for F {
 
 /// Whether an error answers what was asked. A read asks whether something is there, and "no" is an answer, also with
 /// status 400, as Compute gives it for an instance of a scale set. Whoever asked says what it means.
-fn is_answer(purpose: Purpose, status: u16) -> bool {
+pub(crate) fn is_answer(purpose: Purpose, status: u16) -> bool {
     purpose == Purpose::Read && matches!(status, 400 | 404)
 }
 

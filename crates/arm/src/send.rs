@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use crate::budget::MAX_WAIT;
 use crate::client::Inner;
@@ -19,6 +20,7 @@ use crate::error::ServiceError;
 use crate::meter;
 use crate::request::Subject;
 use crate::retry;
+use crate::span;
 use crate::{ApiVersion, CallRecord, Class, Client, Clock, Error, OperationGroup, Purpose};
 
 /// How often the state of a provider's registration is polled. It takes from seconds to a few minutes: after five the
@@ -121,12 +123,15 @@ impl Client {
             let authorization = inner.credential.authorization(&inner.scope).await?;
             let waited = queued.elapsed();
             let sent = Instant::now();
-            let outcome = inner.transport.send(call.request(authorization, inner.user_agent.clone())).await;
+            let span = span::of(call, repeated, waited);
+            let sending = inner.transport.send(call.request(authorization, inner.user_agent.clone()));
+            let outcome = sending.instrument(span.clone()).await;
             let duration = sent.elapsed();
             let attempt = repeated + 1;
             let error = match outcome {
                 Err(error) => {
                     drop(permit);
+                    span::unanswered(&span, error.reason());
                     call.report(inner, attempt, waited, duration, None, None);
                     Error::Transport {
                         subject: call.subject.line(&call.method),
@@ -137,11 +142,13 @@ impl Client {
                     let (parts, body) = answer.into_parts();
                     let status = parts.status.as_u16();
                     gate.observe(permit, &parts.headers);
+                    span::answered(&span, status, &parts.headers);
                     if parts.status.is_success() {
                         call.report(inner, attempt, waited, duration, Some((status, &parts.headers)), None);
                         return Ok(Answer { status, headers: parts.headers, body });
                     }
                     let error = call.error(status, &parts.headers, &body, &inner.clock);
+                    span::refused(&span, call.purpose, &error);
                     call.report(
                         inner,
                         attempt,

@@ -55,12 +55,7 @@ impl controllers::Observer for Meter {
     }
 
     fn reconciled(&self, queue: &'static str, result: Reconciled) {
-        let result = match result {
-            Reconciled::Success => "success",
-            Reconciled::RequeueAfter => "requeue_after",
-            Reconciled::Error => "error",
-        };
-        self.controllers.reconciled(queue, result);
+        self.controllers.reconciled(queue, result.as_str());
     }
 
     fn leading(&self, lease: &str, leads: bool) {

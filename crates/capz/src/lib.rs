@@ -33,6 +33,7 @@ mod reads;
 mod settings;
 mod shared;
 mod skus;
+mod spans;
 mod store;
 mod template;
 mod wake;

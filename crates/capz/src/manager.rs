@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::Settings;
 use crate::azure::Azure;
@@ -25,6 +26,7 @@ use crate::kinds::{
 use crate::reads::Reads;
 use crate::shared::{Events, MANAGER, Manager, Secrets, Stores};
 use crate::skus::SkuCache;
+use crate::spans;
 use crate::store::{Key, Store, key_of};
 use crate::work::{Outcome, Work};
 
@@ -66,17 +68,17 @@ pub async fn run(
     let manager = Arc::new(Manager {
         client: controllers::watch::with_answer_timeout(&client),
         azure,
-        clusters: Arc::new(Work::new("azurecluster", &observer)),
-        machines: Arc::new(Work::new("azuremachine", &observer)),
-        templates: Arc::new(Work::new("azuremachinetemplate", &observer)),
-        pools: Arc::new(Work::new("azuremachinepool", &observer)),
-        pool_machines: Arc::new(Work::new("azuremachinepoolmachine", &observer)),
+        clusters: Arc::new(Work::new(&spans::CLUSTER, &observer)),
+        machines: Arc::new(Work::new(&spans::MACHINE, &observer)),
+        templates: Arc::new(Work::new(&spans::TEMPLATE, &observer)),
+        pools: Arc::new(Work::new(&spans::POOL, &observer)),
+        pool_machines: Arc::new(Work::new(&spans::POOL_MACHINE, &observer)),
         instances: Instances::default(),
         secrets: Secrets {
-            machines: Arc::new(Work::new("azurejsonmachine", &observer)),
-            templates: Arc::new(Work::new("azurejsontemplate", &observer)),
-            pools: Arc::new(Work::new("azurejsonmachinepool", &observer)),
-            clusters: Arc::new(Work::new("asosecret", &observer)),
+            machines: Arc::new(Work::new(&spans::MACHINE_SECRET, &observer)),
+            templates: Arc::new(Work::new(&spans::TEMPLATE_SECRET, &observer)),
+            pools: Arc::new(Work::new(&spans::POOL_SECRET, &observer)),
+            clusters: Arc::new(Work::new(&spans::ASO_SECRET, &observer)),
         },
         settings,
         clock,
@@ -358,12 +360,18 @@ async fn bounded(
     reconcile: impl Future<Output = Outcome>,
 ) -> Outcome {
     let id = uuid::Uuid::new_v4();
-    tracing::debug!(controller = work.name, %key, correlation = %id, "Reconciling");
-    match tokio::time::timeout(limit, arm::correlated(id, reconcile)).await {
-        Ok(outcome) => outcome,
+    tracing::debug!(controller = work.controller.name, %key, correlation = %id, "Reconciling");
+    let span = spans::reconcile(work.controller, key, id);
+    let bounded = tokio::time::timeout(limit, arm::correlated(id, reconcile));
+    match bounded.instrument(span.clone()).await {
+        Ok(outcome) => {
+            spans::reconciled(&span, outcome.result());
+            outcome
+        }
         Err(_) => {
             let limit = limit.as_secs();
-            tracing::warn!(controller = work.name, %key, limit, "Reconciling took too long and begins anew");
+            spans::failed(&span, format_args!("it took longer than {limit} s"));
+            tracing::warn!(controller = work.controller.name, %key, limit, "Reconciling took too long and begins anew");
             Outcome::Retry
         }
     }

@@ -18,10 +18,12 @@ use futures::future::{BoxFuture, try_join_all};
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
 use tokio::time::Instant;
+use tracing::{Instrument as _, Span};
 
 use crate::operations;
 use crate::patch::PatchError;
 use crate::reads::{self, Answer, Reads};
+use crate::spans;
 
 /// The wait before a resource is looked at again that Azure is at work on, and of which no operation is known; the next one
 /// is twice as long.
@@ -117,12 +119,18 @@ pub struct Reach<'a> {
 
 /// What ended.
 enum Ended {
-    /// A step was sent, for a goal that this part of the status tells of.
-    Sent(&'static Service, Step, Result<Accepted<Value>, Error>),
+    /// A step was sent.
+    Sent(Told, Step, Result<Accepted<Value>, Error>),
     /// An operation is over, and this is there now.
     Done(ResourceId, Result<Option<Value>, Error>),
     /// A resource was looked at again.
     Looked(ResourceId, Result<Option<Value>, Error>),
+}
+
+/// Where the work on a resource is told of: a part of the status, and a trace.
+struct Told {
+    service: &'static Service,
+    span: Span,
 }
 
 /// A step that is about to be sent, and to what.
@@ -229,7 +237,8 @@ impl Reach<'_> {
             if work.resumed.insert(goal.id.clone())
                 && let Some((action, operation)) = operations::kept(kept, goal)
             {
-                work.wait_for(self.client, &goal.id, goal.service, action, operation);
+                let span = spans::step(goal.service, action, &goal.id, true);
+                work.wait_for(self.client, &goal.id, Told { service: goal.service, span }, action, operation);
             }
         }
     }
@@ -263,14 +272,17 @@ impl Reach<'_> {
                 State::Now(step) if !work.held_back.contains_key(&goal.id) => {
                     work.running.insert(goal.id.clone(), step.action);
                     let document = step.document.take();
-                    let (client, service, step) =
-                        (self.client.clone(), goal.service, Step { document, ..step.clone() });
+                    let span = spans::step(goal.service, step.action, &goal.id, false);
+                    let told = Told { service: goal.service, span: span.clone() };
+                    let (client, step) = (self.client.clone(), Step { document, ..step.clone() });
                     begun.push((
                         goal.id.clone(),
                         async move {
                             let sent = send(&client, &step).await;
-                            Ended::Sent(service, step, sent)
+                            spans::ended(&told.span, &sent);
+                            Ended::Sent(told, step, sent)
                         }
+                        .instrument(span)
                         .boxed(),
                     ));
                 }
@@ -288,8 +300,8 @@ impl Reach<'_> {
             work.unanswered.remove(&step.target);
         }
         match ended {
-            Ended::Sent(service, step, Ok(Accepted { operation: Some(operation), .. })) => {
-                work.wait_for(self.client, &step.target, service, step.action, operation);
+            Ended::Sent(told, step, Ok(Accepted { operation: Some(operation), .. })) => {
+                work.wait_for(self.client, &step.target, told, step.action, operation);
             }
             Ended::Sent(_, step, Ok(Accepted { body, operation: None })) => {
                 work.running.remove(&step.target);
@@ -386,24 +398,26 @@ impl Work {
         &mut self,
         client: &Client,
         id: &ResourceId,
-        service: &Service,
+        told: Told,
         action: Action,
         operation: Operation,
     ) {
         let id = id.clone();
-        if let Some(future) = operations::keep(&id, service, action, &operation) {
+        if let Some(future) = operations::keep(&id, told.service, action, &operation) {
             self.operations.insert(id.clone(), future);
         }
         self.running.insert(id.clone(), action);
-        let client = client.clone();
+        let (client, span) = (client.clone(), told.span);
         self.tasks.push(
             async move {
                 let ended = match client.wait(&operation).await {
                     Ok(()) => get(&client, &id).await,
                     Err(error) => Err(error),
                 };
+                spans::ended(&Span::current(), &ended);
                 Ended::Done(id, ended)
             }
+            .instrument(span)
             .boxed(),
         );
     }

@@ -9,6 +9,7 @@ use controllers::{Observer, Reconciled};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::spans::Controller;
 use crate::store::Key;
 
 /// A look that nothing but time has caused may use lists that are this old.
@@ -29,10 +30,21 @@ pub(crate) enum Outcome {
     Gone,
 }
 
+impl Outcome {
+    /// The same as those see it who count.
+    pub fn result(self) -> Reconciled {
+        match self {
+            Self::Rest | Self::Idle | Self::Gone => Reconciled::Success,
+            Self::After(_) => Reconciled::RequeueAfter,
+            Self::Retry => Reconciled::Error,
+        }
+    }
+}
+
 /// A queue of objects, with when each was woken, worked on, and found as it should be.
 pub(crate) struct Work {
-    /// What the queue is called, and its controller in metrics.
-    pub name: &'static str,
+    /// Who works.
+    pub controller: &'static Controller,
     pub queue: Queue<Key>,
     observer: Arc<dyn Observer>,
     woken: Mutex<HashMap<Key, Instant>>,
@@ -41,11 +53,11 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    pub fn new(name: &'static str, observer: &Arc<dyn Observer>) -> Self {
+    pub fn new(controller: &'static Controller, observer: &Arc<dyn Observer>) -> Self {
         Self {
-            name,
+            controller,
             observer: Arc::clone(observer),
-            queue: Queue::new(name, Backoff::INFRASTRUCTURE, Arc::clone(observer)),
+            queue: Queue::new(controller.name, Backoff::INFRASTRUCTURE, Arc::clone(observer)),
             woken: Mutex::default(),
             worked: Mutex::default(),
             rested: Mutex::default(),
@@ -84,7 +96,7 @@ impl Work {
 
     /// Puts an object off that still rests.
     pub fn put_off(&self, rest: Duration) -> Next {
-        self.observer.reconciled(self.name, Reconciled::RequeueAfter);
+        self.observer.reconciled(self.controller.name, Reconciled::RequeueAfter);
         Next::DoneFor(rest)
     }
 
@@ -94,23 +106,22 @@ impl Work {
         if matches!(outcome, Outcome::After(_) | Outcome::Retry) {
             self.woken.lock().insert(key.clone(), Instant::now());
         }
-        let (next, result) = match outcome {
+        self.observer.reconciled(self.controller.name, outcome.result());
+        match outcome {
             Outcome::Rest => {
                 self.rested.lock().insert(key.clone(), Instant::now());
-                (Next::DoneFor(sync_period), Reconciled::Success)
+                Next::DoneFor(sync_period)
             }
-            Outcome::Idle => (Next::Done, Reconciled::Success),
-            Outcome::After(wait) => (Next::DoneFor(wait), Reconciled::RequeueAfter),
-            Outcome::Retry => (Next::Retry, Reconciled::Error),
+            Outcome::Idle => Next::Done,
+            Outcome::After(wait) => Next::DoneFor(wait),
+            Outcome::Retry => Next::Retry,
             Outcome::Gone => {
                 self.woken.lock().remove(key);
                 self.worked.lock().remove(key);
                 self.rested.lock().remove(key);
-                (Next::Done, Reconciled::Success)
+                Next::Done
             }
-        };
-        self.observer.reconciled(self.name, result);
-        next
+        }
     }
 }
 
@@ -122,7 +133,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_look_sees_what_the_one_before_it_wrote() {
         let observer: Arc<dyn Observer> = Arc::new(controllers::NoObserver);
-        let work = Work::new("machines", &observer);
+        let work = Work::new(&crate::spans::MACHINE, &observer);
         let key = Key { namespace: "n".to_owned(), name: "m".to_owned() };
         tokio::time::advance(Duration::from_secs(1000)).await;
         let ago = |seconds: u64| Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();

@@ -63,6 +63,17 @@ pub enum Reconciled {
     Error,
 }
 
+impl Reconciled {
+    /// The word in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::RequeueAfter => "requeue_after",
+            Self::Error => "error",
+        }
+    }
+}
+
 /// Counts nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoObserver;

@@ -11,9 +11,9 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
+use tracing_subscriber::layer::{Identity, Layer, Layered, SubscriberExt};
+use tracing_subscriber::registry::{LookupSpan, Registry};
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// How log lines look.
@@ -35,7 +35,7 @@ pub fn of_libraries() -> Targets {
 }
 
 /// The crates of the programs themselves.
-const OWN: [&str; 15] = [
+const OWN: [&str; 16] = [
     "arm",
     "azure_cloud_controller_manager",
     "azure_cloud_node_manager",
@@ -51,7 +51,11 @@ const OWN: [&str; 15] = [
     "program",
     "provider",
     "telemetry",
+    "traces",
 ];
+
+/// What a layer stands on that takes spans beside the log.
+pub type Filtered = Layered<Targets, Registry>;
 
 /// Starts logging for the whole process; later calls change nothing.
 ///
@@ -59,30 +63,57 @@ const OWN: [&str; 15] = [
 /// 5 and more adds everything that this program's own crates say. Libraries below stay at [`of_libraries`], from 4
 /// on at all of their warnings.
 pub fn start(format: Format, verbosity: u8, clock: Clock) {
+    start_beside(format, verbosity, clock, None, Identity::new());
+}
+
+/// The same, and beside the log a layer that takes the spans of this target, which are those at [`Level::INFO`] or above, and
+/// whatever is logged. The log's lines are as without it: spans do not show in them.
+pub fn start_beside<L>(format: Format, verbosity: u8, clock: Clock, spans: Option<&'static str>, layer: L)
+where
+    L: Layer<Filtered> + Send + Sync + 'static,
+{
+    let registry = tracing_subscriber::registry().with(filter(verbosity, spans)).with(layer);
+    // A second start (several programs in one process, as in the demo) keeps the first one's settings.
+    let _already_started = match format {
+        Format::Text => registry.with(text_lines(clock, std::io::stderr)).try_init(),
+        Format::Json => registry.with(json_lines(std::io::stdout)).try_init(),
+    };
+}
+
+/// What is taken at all.
+fn filter(verbosity: u8, spans: Option<&'static str>) -> Targets {
     let all_warnings = || Targets::new().with_default(LevelFilter::WARN);
     let (own, libraries) = match verbosity {
         0..=3 => (LevelFilter::INFO, of_libraries()),
         4 => (LevelFilter::DEBUG, all_warnings()),
         _ => (LevelFilter::TRACE, all_warnings()),
     };
-    let filter = libraries.with_targets(OWN.map(|name| (name, own)));
-    let registry = tracing_subscriber::registry().with(filter);
-    // A second start (several programs in one process, as in the demo) keeps the first one's settings.
-    let _already_started = match format {
-        Format::Text => registry
-            .with(tracing_subscriber::fmt::layer().with_writer(std::io::stderr).event_format(Line { clock }))
-            .try_init(),
-        Format::Json => registry
-            .with(
-                tracing_subscriber::fmt::layer()
-                    .json()
-                    .flatten_event(true)
-                    .without_time()
-                    .with_file(true)
-                    .with_line_number(true),
-            )
-            .try_init(),
-    };
+    let spans = spans.map(|target| (target, LevelFilter::INFO));
+    libraries.with_targets(OWN.map(|name| (name, own))).with_targets(spans)
+}
+
+fn text_lines<S, W>(clock: Clock, writer: W) -> impl Layer<S> + Send + Sync
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    tracing_subscriber::fmt::layer().with_writer(writer).event_format(Line { clock })
+}
+
+fn json_lines<S, W>(writer: W) -> impl Layer<S> + Send + Sync
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    tracing_subscriber::fmt::layer()
+        .json()
+        .flatten_event(true)
+        .without_time()
+        .with_file(true)
+        .with_line_number(true)
+        .with_current_span(false)
+        .with_span_list(false)
+        .with_writer(writer)
 }
 
 /// One log line as Kubernetes' components write it.
@@ -164,7 +195,6 @@ mod tests {
     use std::sync::Arc;
 
     use parking_lot::Mutex;
-    use tracing_subscriber::fmt::MakeWriter;
 
     use super::*;
 
@@ -205,5 +235,43 @@ mod tests {
         assert!(head.starts_with("I1114 22:13:20.000000 "), "{head}");
         assert!(head.contains(" lib.rs:"), "{head}");
         assert_eq!(rest, "\"Wrote load balancer\" service=\"shop/web\" calls=3 why=\"two words\"\n");
+    }
+
+    /// What is logged by this crate, as it stands in a program, inside of a span of this target.
+    fn lines(format: Format, spans: Option<&'static str>) -> String {
+        let captured = Captured::default();
+        let clock = Clock::following_tokio(std::time::Duration::from_secs(1_700_000_000));
+        let registry = tracing_subscriber::registry().with(filter(0, spans)).with(Identity::new());
+        let log = || {
+            let span =
+                tracing::info_span!(target: "spans::test", "Reconcile", name = "c-1", result = "success");
+            assert_eq!(span.is_disabled(), spans.is_none());
+            span.in_scope(|| {
+                tracing::info!(target: "capz", cluster = "c-1", "Wrote");
+                tracing::debug!(target: "capz", "not shown");
+                tracing::info!(target: "h2", "not shown");
+            });
+        };
+        match format {
+            Format::Text => {
+                tracing::subscriber::with_default(registry.with(text_lines(clock, captured.clone())), log)
+            }
+            Format::Json => {
+                tracing::subscriber::with_default(registry.with(json_lines(captured.clone())), log);
+            }
+        }
+        String::from_utf8(captured.0.lock().clone()).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn spans_change_no_line() {
+        for format in [Format::Text, Format::Json] {
+            let plain = lines(format, None);
+            assert_eq!(plain.lines().count(), 1, "{plain}");
+            assert_eq!(lines(format, Some("spans")), plain);
+        }
+        assert!(lines(Format::Text, Some("spans")).ends_with("] \"Wrote\" cluster=\"c-1\"\n"));
+        let json = "\"level\":\"INFO\",\"message\":\"Wrote\",\"cluster\":\"c-1\"";
+        assert!(lines(Format::Json, Some("spans")).contains(json), "{}", lines(Format::Json, Some("spans")));
     }
 }

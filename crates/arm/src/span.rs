@@ -1,0 +1,71 @@
+//! Each attempt at a request as a span, named and described as Azure's SDK for Go does it. No log takes this target: the
+//! span is made where a program sends traces, and costs nothing elsewhere.
+
+use std::fmt;
+use std::time::Duration;
+
+use http::{HeaderMap, Uri};
+use tracing::field::{Empty, display};
+use tracing::{Span, info_span};
+
+use crate::Purpose;
+use crate::correlation;
+use crate::error::ServiceError;
+use crate::meter;
+use crate::send::{Call, request_id};
+
+/// An attempt that begins now. Queries are left out: those of operations and of pages hold what proves who asks.
+pub(crate) fn of(call: &Call<'_>, repeated: u32, waited: Duration) -> Span {
+    let id = correlation::id();
+    info_span!(
+        target: "spans::azure",
+        "HTTP",
+        otel.name = %format_args!("HTTP {}", call.method),
+        otel.kind = "client",
+        otel.status_code = Empty,
+        otel.status_description = Empty,
+        http.method = %call.method,
+        http.url = %WithoutQuery(&call.uri),
+        http.status_code = Empty,
+        http.resend_count = (repeated > 0).then_some(i64::from(repeated)),
+        net.peer.name = call.uri.host(),
+        url.path = call.uri.path(),
+        az.service_request_id = Empty,
+        "x-ms-correlation-request-id" = id.as_ref().and_then(|id| id.to_str().ok()),
+        purpose = call.purpose.as_str(),
+        waited_ms = i64::try_from(waited.as_millis()).ok(),
+    )
+}
+
+/// No answer came.
+pub(crate) fn unanswered(span: &Span, reason: &str) {
+    span.record("otel.status_code", "error");
+    span.record("otel.status_description", reason);
+}
+
+/// An answer came, whichever.
+pub(crate) fn answered(span: &Span, status: u16, headers: &HeaderMap) {
+    // Of numbers, signed ones alone stay numbers on their way.
+    span.record("http.status_code", i64::from(status));
+    if let Some(id) = request_id(headers) {
+        span.record("az.service_request_id", id);
+    }
+}
+
+/// The answer is an error.
+pub(crate) fn refused(span: &Span, purpose: Purpose, error: &ServiceError) {
+    if !meter::is_answer(purpose, error.status) {
+        span.record("otel.status_code", "error");
+        span.record("otel.status_description", display(&error.code));
+    }
+}
+
+/// A URL as far as its path.
+struct WithoutQuery<'a>(&'a Uri);
+
+impl fmt::Display for WithoutQuery<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scheme, host) = (self.0.scheme_str().unwrap_or_default(), self.0.authority());
+        write!(f, "{scheme}://{}{}", host.map_or("", |host| host.as_str()), self.0.path())
+    }
+}
