@@ -110,6 +110,15 @@ fn small_programs_link_little() {
     graph.assert_apart("health-probe-proxy", &["arm", "cloud-config", "k8s", "clap", "telemetry"]);
 }
 
+/// A client of gRPC, for the program alone that can be asked for traces.
+#[test]
+fn who_sends_no_traces_does_not_link_what_does() {
+    let graph = Graph::read().unwrap();
+    for name in ["cloud-controller-manager", "cloud-node-manager", "acr-credential-provider", "capz", "arm"] {
+        graph.assert_apart(name, &["traces", "opentelemetry", "tonic"]);
+    }
+}
+
 #[test]
 fn what_runs_in_production_and_its_witnesses_are_apart() {
     let graph = Graph::read().unwrap();

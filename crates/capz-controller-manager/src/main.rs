@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use capz_controller_manager::flags::{self, Start};
+use capz_controller_manager::flags::{self, CommandLine, Start};
 use capz_controller_manager::run;
 use clock::Clock;
 use command_line::{Instead, end};
@@ -10,11 +10,19 @@ use logs::Format;
 use program::process;
 use program::surroundings::Surroundings;
 use tokio_util::sync::CancellationToken;
+use traces::{Service, Traces};
 
 /// In images (docs/running.md). Its options are in `.cargo/config.toml`.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// How collectors know the program, and where they are, as with the program that this one replaces.
+const TRACED: Service = Service {
+    name: "capz",
+    version: env!("CARGO_PKG_VERSION"),
+    collector: "http://opentelemetry-collector:4317",
+};
 
 fn main() -> ExitCode {
     end("capz-controller-manager", start())
@@ -28,12 +36,29 @@ fn start() -> anyhow::Result<String> {
         Err(Instead::Print(text)) => return Ok(text),
         Err(Instead::Refuse(text)) => anyhow::bail!(text),
     };
-    logs::start(Format::Text, line.flags.verbosity, Clock::system());
     arm::install_crypto_provider();
     process::block_on(async {
+        let surroundings = Surroundings::of_this_process();
+        let traces = start_logging(&line, &surroundings)?;
         let stop = CancellationToken::new();
         process::stop_on_signal(stop.clone())?;
-        run::run(*line, Surroundings::of_this_process(), stop).await
+        let outcome = run::run(*line, surroundings, stop).await;
+        if let Some(traces) = traces {
+            traces.end().await;
+        }
+        outcome
     })??;
     Ok(String::new())
+}
+
+/// Starts logging, and tracing where the command line asks for it.
+fn start_logging(line: &CommandLine, surroundings: &Surroundings) -> anyhow::Result<Option<Traces>> {
+    let (format, verbosity, clock) = (Format::Text, line.flags.verbosity, Clock::system());
+    if !line.flags.enable_tracing {
+        logs::start(format, verbosity, clock);
+        return Ok(None);
+    }
+    let traces = Traces::prepare(TRACED, |name| surroundings.variable(name))?;
+    logs::start_beside(format, verbosity, clock, Some(traces::TARGET), traces.layer());
+    Ok(Some(traces))
 }

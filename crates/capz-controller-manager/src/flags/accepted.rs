@@ -19,10 +19,6 @@ pub(super) const ACCEPTED: Accepted = Accepted(&[
         &[("api-call-timeout", Value)],
     ),
     ("there is no profiling endpoint", &[("profiler-address", Value)]),
-    (
-        "no spans are sent: what happens stands in the log, in metrics and in events",
-        &[("enable-tracing", Boolean)],
-    ),
     ("one verbosity holds for the whole program", &[("vmodule", Value), ("log_backtrace_at", Value)]),
     (
         "log lines have one form and go to standard error",

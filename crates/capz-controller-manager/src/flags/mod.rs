@@ -110,6 +110,10 @@ pub struct Flags {
     /// The cipher suites of TLS 1.2 of webhooks and metrics, by Go's names; all good ones without it.
     #[arg(help_heading = "Health checks and metrics", long, value_delimiter = ',', action = ArgAction::Append)]
     pub tls_cipher_suites: Vec<String>,
+    /// Whether traces are sent to a collector of OpenTelemetry, over gRPC: to opentelemetry-collector:4317, or where
+    /// OTEL_EXPORTER_OTLP_ENDPOINT says.
+    #[arg(help_heading = "Traces", long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
+    pub enable_tracing: bool,
     /// How much to log: 2 changes, 4 debugging.
     #[arg(help_heading = "Logging", short = 'v', long = "v", default_value_t = 0)]
     pub verbosity: u8,

@@ -20,6 +20,7 @@ fn settings(arguments: &[&str], variables: &'static [(&str, &str)]) -> Settings 
 fn without_a_word_all_is_as_it_was() {
     let line = read(&[]);
     assert_eq!(line.problems(), []);
+    assert!(!line.flags.enable_tracing && read(&["--enable-tracing"]).flags.enable_tracing);
     assert_eq!(settings(&[], &[]), Settings::default());
     let flags = &line.flags;
     assert!(!flags.leader_elect && !flags.insecure_diagnostics && flags.verbosity == 0);
@@ -143,7 +144,6 @@ fn flags_without_an_effect_are_told_with_the_reason() {
             "--bootstrap-config-gvk=RKE2Config.v1beta1.bootstrap.cluster.x-k8s.io",
             "deprecated and no longer needed",
         ),
-        ("--enable-tracing", "no spans"),
         ("--service-reconcile-timeout=12s", "side by side"),
         ("--api-call-timeout=2s", "from its beginning"),
         ("--profiler-address=localhost:6060", "no profiling endpoint"),

@@ -9,8 +9,10 @@
     reason = "a test, which says when it is skipped"
 )]
 
+mod collector;
 mod manager;
 mod place;
 mod real;
 mod simulated;
 mod templates;
+mod traces;

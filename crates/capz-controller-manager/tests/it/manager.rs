@@ -23,7 +23,7 @@ pub struct Manager {
     log: PathBuf,
 }
 
-async fn free_port() -> u16 {
+pub async fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port()
 }
 
@@ -37,6 +37,16 @@ pub fn write_certificate(authority: &CertificateAuthority, folder: &Path) {
 impl Manager {
     /// Starts one, and waits until it is ready.
     pub async fn start(kubeconfig: &Path, certificates: &Path, more: &[&str]) -> Self {
+        Self::start_with(kubeconfig, certificates, more, &[]).await
+    }
+
+    /// The same with environment variables.
+    pub async fn start_with(
+        kubeconfig: &Path,
+        certificates: &Path,
+        more: &[&str],
+        variables: &[(&str, String)],
+    ) -> Self {
         let (webhooks, health, diagnostics) = (free_port().await, free_port().await, free_port().await);
         let log = certificates.join("manager.log");
         let child = Command::new(PROGRAM)
@@ -49,6 +59,7 @@ impl Manager {
             .args(more)
             .env_clear()
             .env("AZURE_SUBSCRIPTION_ID", "of-the-environment\n")
+            .envs(variables.iter().map(|(name, value)| (*name, value)))
             .kill_on_drop(true)
             .stderr(std::fs::File::create(&log).unwrap())
             .spawn()
@@ -102,8 +113,14 @@ impl Manager {
 
 /// Runs the program to its end, with exit code and all that it writes.
 pub async fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    run_with(arguments, &[]).await
+}
+
+/// The same with environment variables.
+pub async fn run_with(arguments: &[&str], variables: &[(&str, String)]) -> (Option<i32>, String) {
     let mut command = Command::new(PROGRAM);
     command.args(arguments).env_clear().kill_on_drop(true);
+    command.envs(variables.iter().map(|(name, value)| (*name, value)));
     let output = timeout(Duration::from_secs(30), command.output()).await.unwrap().unwrap();
     (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
 }

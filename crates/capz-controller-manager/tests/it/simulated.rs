@@ -23,6 +23,11 @@ pub struct World {
 
 /// A simulated Kubernetes whose Service leads to a running manager.
 pub async fn world(more: &[&str]) -> World {
+    world_with(more, &[]).await
+}
+
+/// The same with environment variables of the manager.
+pub async fn world_with(more: &[&str], variables: &[(&str, String)]) -> World {
     arm::install_crypto_provider();
     let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
     let kubernetes = Kubernetes::new(Options::default());
@@ -40,7 +45,7 @@ pub async fn world(more: &[&str]) -> World {
     write_certificate(&authority, folder.path());
     place.install().await;
     place.register(&authority, |_| {}).await;
-    let manager = Manager::start(&kubeconfig, folder.path(), more).await;
+    let manager = Manager::start_with(&kubeconfig, folder.path(), more, variables).await;
     let named = |object: &mut Value| {
         object["metadata"] = json!({ "name": "capz-webhook-service", "namespace": "capz-system" });
     };

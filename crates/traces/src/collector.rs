@@ -1,0 +1,71 @@
+//! Where the collector is, and how it is reached.
+
+use std::path::PathBuf;
+
+use opentelemetry_otlp::tonic_types::transport::{Certificate, ClientTlsConfig};
+use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithTonicConfig as _};
+
+use crate::Error;
+
+/// A variable about traces counts more than the one about all that is exported.
+const ENDPOINT: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
+const AUTHORITY: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"];
+
+/// What sends spans, and to whom, for people.
+pub fn exporter(
+    default: &str,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<(SpanExporter, String), Error> {
+    let endpoint = ENDPOINT.iter().find_map(|name| variable(name));
+    let endpoint = endpoint.unwrap_or_else(|| default.to_owned());
+    let mut builder = SpanExporter::builder().with_tonic().with_endpoint(&endpoint);
+    // Roots are read, and kept, for those alone who need them.
+    if !endpoint.starts_with("http://") {
+        builder = builder.with_tls_config(tls(variable)?);
+    }
+    let collector = without_user(&endpoint);
+    match builder.build() {
+        Ok(exporter) => Ok((exporter, collector)),
+        Err(source) => Err(Error::Collector { collector, source }),
+    }
+}
+
+/// The system's authorities or those of `SSL_CERT_FILE`, and the collector's own.
+fn tls(variable: impl Fn(&str) -> Option<String>) -> Result<ClientTlsConfig, Error> {
+    let tls = ClientTlsConfig::new().with_native_roots();
+    let Some((variable, path)) = AUTHORITY.iter().find_map(|name| Some((*name, variable(name)?))) else {
+        return Ok(tls);
+    };
+    match std::fs::read(&path) {
+        Ok(pem) => Ok(tls.ca_certificate(Certificate::from_pem(pem))),
+        Err(source) => Err(Error::Authority { variable, path: PathBuf::from(path), source }),
+    }
+}
+
+/// A URL without name and password.
+fn without_user(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    match scheme {
+        "" => host.to_owned(),
+        scheme => format!("{scheme}://{host}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collector_is_named_without_what_proves_who_asks() {
+        for (url, expected) in [
+            ("http://opentelemetry-collector:4317", "http://opentelemetry-collector:4317"),
+            ("https://me:secret@collector.example:443/v1?token=secret", "https://collector.example:443"),
+            ("me:secret@collector.example:4317", "collector.example:4317"),
+            ("collector.example", "collector.example"),
+        ] {
+            assert_eq!(without_user(url), expected);
+        }
+    }
+}

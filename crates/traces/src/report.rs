@@ -1,0 +1,71 @@
+//! Tells people whether spans arrive: once when they do not, and once when they do again.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
+use opentelemetry_sdk::trace::{SpanData, SpanExporter};
+use tokio::runtime::Handle;
+
+/// How long it may take to send spans, repetitions included: what OpenTelemetry takes by default (`OTEL_BSP_EXPORT_TIMEOUT`).
+/// Without it a host that does not answer at all would be waited for as long as the system tries.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// An exporter whose failures are told.
+#[derive(Debug)]
+pub struct Reporting<E> {
+    exporter: E,
+    collector: String,
+    /// Whose clock limits the time; spans are sent from a thread outside of it.
+    runtime: Handle,
+    fails: AtomicBool,
+}
+
+impl<E> Reporting<E> {
+    /// `collector` is where it sends to, for people.
+    pub fn new(exporter: E, collector: String, runtime: Handle) -> Self {
+        Self { exporter, collector, runtime, fails: AtomicBool::new(false) }
+    }
+
+    fn tell(&self, outcome: &OTelSdkResult) {
+        let failed = self.fails.swap(outcome.is_err(), Ordering::Relaxed);
+        let collector = &self.collector;
+        match outcome {
+            Err(error) if !failed => tracing::warn!(
+                %collector,
+                %error,
+                "Traces cannot be sent, and are dropped until the collector takes them"
+            ),
+            Ok(()) if failed => tracing::info!(%collector, "Traces are sent again"),
+            _ => {}
+        }
+    }
+}
+
+impl<E: SpanExporter> SpanExporter for Reporting<E> {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let limit = {
+            let _runtime = self.runtime.enter();
+            tokio::time::sleep(LIMIT)
+        };
+        let outcome = tokio::select! {
+            outcome = self.exporter.export(batch) => outcome,
+            () = limit => Err(OTelSdkError::Timeout(LIMIT)),
+        };
+        self.tell(&outcome);
+        outcome
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.exporter.shutdown_with_timeout(timeout)
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.exporter.force_flush()
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.exporter.set_resource(resource);
+    }
+}
