@@ -324,6 +324,16 @@ impl Kind {
 mod tests {
     use super::*;
 
+    /// What a row leaves out is as it is for networks, which have one version for all that is theirs.
+    #[test]
+    fn each_kind_has_the_version_of_its_provider_and_a_name() {
+        for kind in KINDS.iter().chain([&DISK]) {
+            let is_network = kind.resource_type.starts_with("Microsoft.Network/");
+            assert!(kind.api_version != NETWORK || is_network, "{}", kind.resource_type);
+            assert!(!kind.noun.is_empty(), "{}", kind.resource_type);
+        }
+    }
+
     #[test]
     fn kinds_are_found_by_id_in_any_case() {
         for (id, noun) in [
