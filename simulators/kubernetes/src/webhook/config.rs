@@ -13,6 +13,7 @@ use rustls_pki_types::pem::PemObject as _;
 use serde_json::Value;
 
 use super::CallError;
+use super::trust::Bundle;
 
 /// Port of a `clientConfig` that names none.
 const DEFAULT_PORT: u16 = 443;
@@ -104,23 +105,22 @@ impl ClientConfig {
 
     /// TLS that trusts the bundle's certificates and no other, or those of the system where there is no bundle.
     pub(super) fn tls(&self) -> Result<Arc<TlsConfig>, CallError> {
-        let mut roots = RootCertStore::empty();
-        if self.ca_bundle.is_empty() {
+        let provider = Arc::new(ring::default_provider());
+        let builder = TlsConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|_| CallError::Bundle)?;
+        let builder = if self.ca_bundle.is_empty() {
+            let mut roots = RootCertStore::empty();
             // What the system cannot give is not trusted: the handshake says so.
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            builder.with_root_certificates(roots)
         } else {
-            for certificate in CertificateDer::pem_slice_iter(&self.ca_bundle) {
-                roots.add(certificate.map_err(|_| CallError::Bundle)?).map_err(|_| CallError::Bundle)?;
-            }
-            if roots.is_empty() {
-                return Err(CallError::Bundle);
-            }
-        }
-        let mut config = TlsConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|_| CallError::Bundle)?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+            let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.ca_bundle).collect();
+            let certificates = certificates.map_err(|_| CallError::Bundle)?;
+            let bundle = Bundle::new(certificates, &provider).ok_or(CallError::Bundle)?;
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(bundle))
+        };
+        let mut config = builder.with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }

@@ -7,6 +7,7 @@
 mod config;
 mod connect;
 mod resolve;
+mod trust;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::routing::post;
@@ -23,7 +24,11 @@ fn echo() -> Router {
 
 /// Serves `echo` over TLS for one name; answers where.
 async fn serve(authority: &CertificateAuthority, name: &str) -> SocketAddr {
-    let acceptor = TlsAcceptor::from(authority.server_config(&[name]).unwrap());
+    serve_with(authority.server_config(&[name]).unwrap()).await
+}
+
+async fn serve_with(tls: Arc<rustls::ServerConfig>) -> SocketAddr {
+    let acceptor = TlsAcceptor::from(tls);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
@@ -71,6 +76,47 @@ async fn a_webhook_is_asked_over_tls_and_trusted_by_its_bundle_alone() {
     kubernetes.webhook_host("hook.default.svc", WebhookHost::At(other_name));
     let misnamed = ask(config("/echo", &authority)).await.unwrap_err().to_string();
     assert!(misnamed.contains("wanted to match hook.default.svc"), "{misnamed}");
+}
+
+/// A self-signed certificate for a name, an authority's as `openssl req -x509` makes it, and a server that shows it.
+async fn serve_self_signed(name: &str, days: i64) -> (String, SocketAddr) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+    params.not_after = params.not_before + Duration::from_secs(days.unsigned_abs() * 86_400);
+    let certificate = params.self_signed(&key).unwrap();
+    let tls = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key.serialize_der().try_into().unwrap())
+        .unwrap();
+    (certificate.pem(), serve_with(Arc::new(tls)).await)
+}
+
+/// Go takes a server's certificate that is in the bundle itself, also an authority's, if its name and its dates fit.
+#[tokio::test]
+async fn a_self_signed_certificate_is_its_own_bundle() {
+    const CENTURY: i64 = 36_500;
+    let kubernetes = Kubernetes::new(Options::default());
+    let ask = async |pem: &str, address| {
+        kubernetes.webhook_host("hook.default.svc", WebhookHost::At(address));
+        let service = json!({ "name": "hook", "namespace": "default", "path": "/echo" });
+        let bundle = BASE64_STANDARD.encode(pem);
+        let config = ClientConfig::parse(&json!({ "service": service, "caBundle": bundle })).unwrap();
+        kubernetes.call_webhook(&config, &json!([]), TEN).await.map_err(|error| error.to_string())
+    };
+    let (own, address) = serve_self_signed("hook.default.svc", CENTURY).await;
+    assert_eq!(ask(&own, address).await, Ok(json!({ "heard": [] })));
+    let (other, misnamed) = serve_self_signed("other.default.svc", CENTURY).await;
+    let said = ask(&other, misnamed).await.unwrap_err();
+    assert!(said.contains("wanted to match hook.default.svc"), "{said}");
+    let said = ask(&other, address).await.unwrap_err();
+    assert!(said.ends_with("x509: certificate signed by unknown authority"), "{said}");
+    let (old, address) = serve_self_signed("hook.default.svc", 1).await;
+    let said = ask(&old, address).await.unwrap_err();
+    assert!(said.ends_with("x509: certificate has expired or is not yet valid"), "{said}");
 }
 
 #[tokio::test(start_paused = true)]
