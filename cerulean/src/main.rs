@@ -5,6 +5,7 @@ mod demo;
 mod http_client;
 mod journal;
 mod kubernetes;
+mod leftover_variables;
 mod manifests;
 mod plan;
 mod screen;

@@ -24,6 +24,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::kubernetes::{Cluster, ClusterArguments};
+use crate::leftover_variables;
 use crate::manifests::{Manifest, ManifestArguments};
 use crate::screen::Screen;
 use crate::{TWO_THREADS, runtime};
@@ -121,6 +122,9 @@ async fn plan_clusters(
     arguments: &Arguments,
     manifests: &[Manifest],
 ) -> anyhow::Result<ExitCode> {
+    if let Some(refusal) = leftover_variables::refusal(manifests) {
+        anyhow::bail!("{refusal}");
+    }
     let surroundings = Surroundings::of_this_process();
     let mut subscription = surroundings.variable("AZURE_SUBSCRIPTION_ID");
     let source = match &arguments.cloud_config {

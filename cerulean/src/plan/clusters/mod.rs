@@ -7,6 +7,7 @@
 mod azure;
 mod objects;
 mod report;
+mod schemas;
 
 use std::collections::BTreeMap;
 
@@ -60,7 +61,9 @@ pub async fn plan(
     }
     let zones: BTreeMap<String, Vec<String>> =
         regions.iter().map(|(name, skus)| (name.clone(), skus.zones().into_iter().collect())).collect();
-    let found = objects::find(manifests, namespace, &zones, subscription);
+    let objects = objects::with_namespaces(manifests, namespace);
+    let misshapen = schemas::judge(&objects, subscription).await?;
+    let found = objects::find(&objects, misshapen, &zones, subscription);
     let mut plan = ClustersPlan { refused: found.refused, notes: found.notes, ..ClustersPlan::default() };
     if matches!(source, Source::Empty) {
         plan.notes.push(

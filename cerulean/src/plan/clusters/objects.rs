@@ -87,25 +87,28 @@ pub fn locations(manifests: &[Manifest]) -> BTreeSet<String> {
     clusters.map(|manifest| manifest.text("/spec/location").to_owned()).collect()
 }
 
-/// Finds the clusters. `zones` are those of the regions, over which control planes are spread; `subscription` is that of
-/// clusters that name none.
+/// The objects, each with its namespace: `namespace` for those that name none.
+pub fn with_namespaces(manifests: &[Manifest], namespace: &str) -> Vec<Value> {
+    let objects = manifests.iter().map(|manifest| {
+        let mut object = manifest.object.clone();
+        if text(&object, "/metadata/namespace").is_empty() {
+            object["metadata"]["namespace"] = namespace.into();
+        }
+        object
+    });
+    objects.collect()
+}
+
+/// Finds the clusters. `misshapen` are objects that do not fit the schemas of their kinds, and why; `zones` are those of the
+/// regions, over which control planes are spread; `subscription` is that of clusters that name none.
 pub fn find(
-    manifests: &[Manifest],
-    namespace: &str,
+    objects: &[Value],
+    misshapen: Vec<(String, String)>,
     zones: &BTreeMap<String, Vec<String>>,
     subscription: Option<&str>,
 ) -> Found {
-    let objects: Vec<Value> = manifests
-        .iter()
-        .map(|manifest| {
-            let mut object = manifest.object.clone();
-            if text(&object, "/metadata/namespace").is_empty() {
-                object["metadata"]["namespace"] = namespace.into();
-            }
-            object
-        })
-        .collect();
-    let mut finder = Finder { objects: &objects, zones, subscription, found: Found::default() };
+    let found = Found { refused: misshapen, ..Found::default() };
+    let mut finder = Finder { objects, zones, subscription, found };
     finder.admit_all();
     for azure in finder.of("AzureCluster") {
         if let Some(declared) = finder.cluster(azure) {
@@ -154,6 +157,10 @@ impl<'a> Finder<'a> {
 
     /// An object as it is after admission; `None` where it is refused.
     fn admit(&mut self, mut object: Value, pool_version: Option<&str>) -> Option<Value> {
+        // What was refused once need not be judged again.
+        if self.found.refused.iter().any(|(refused, _)| *refused == title(&object)) {
+            return None;
+        }
         let kind = text(&object, "/kind").to_owned();
         let found = |value: Option<&str>| value.map_or(Lookup::NotNeeded, |it| Lookup::Found(it.to_owned()));
         let context = Context {
@@ -341,7 +348,7 @@ impl<'a> Finder<'a> {
 }
 
 /// Examples of what admission draws at random.
-struct Examples;
+pub struct Examples;
 
 impl Random for Examples {
     fn guid(&mut self) -> String {
@@ -389,7 +396,8 @@ fn optional(object: &Value, pointer: &str) -> Option<String> {
     Some(text(object, pointer)).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-fn is_of(object: &Value, group: &str) -> bool {
+/// Whether it is an object of a group.
+pub fn is_of(object: &Value, group: &str) -> bool {
     text(object, "/apiVersion").split('/').next() == Some(group)
 }
 
@@ -408,7 +416,8 @@ mod tests {
 
     fn found(text: &str) -> Found {
         let zones = BTreeMap::from([("westeurope".to_owned(), ["1", "2", "3"].map(str::to_owned).to_vec())]);
-        find(&manifests(text), "default", &zones, Some("00000000-0000-4000-8000-000000000000"))
+        let objects = with_namespaces(&manifests(text), "default");
+        find(&objects, Vec::new(), &zones, Some("00000000-0000-4000-8000-000000000000"))
     }
 
     const FILES: [&str; 3] = [
