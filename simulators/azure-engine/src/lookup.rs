@@ -2,6 +2,8 @@
 //! its etag and place.
 
 use std::any::Any;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -49,6 +51,17 @@ impl AzureState {
             .chain(&self.options.more_subscriptions)
             .find(|known| known.eq_ignore_ascii_case(subscription))
             .map(String::as_str)
+    }
+
+    /// Has one more subscription, with what nobody has to make in it. One that exists stays as it is.
+    pub fn add_subscription(&mut self, subscription: &str) {
+        if self.subscription(subscription).is_none() {
+            Arc::make_mut(&mut self.options).more_subscriptions.push(subscription.to_owned());
+            let before: BTreeSet<String> = self.store.all().map(|record| record.id.to_lower()).collect();
+            self.give();
+            let now = self.store.all().map(|record| record.id.to_lower());
+            self.given.extend(now.filter(|id| !before.contains(id)));
+        }
     }
 
     /// What a provider keeps for what it does by itself.

@@ -28,6 +28,8 @@ pub struct Options {
     pub tenant: String,
     /// The tenants of subscriptions that belong to another one than `tenant`, by subscription.
     pub subscription_tenants: BTreeMap<String, String>,
+    /// Whether subscriptions take tokens of any tenant that the directory knows, as if each belonged to all of them.
+    pub any_tenant: bool,
     /// Which machine the metadata service takes a caller for.
     pub metadata_addresses: MetadataAddresses,
     /// The normalised name of the region that answers subscription-level requests, such as `eastus`.
@@ -108,6 +110,7 @@ impl Default for Options {
             more_subscriptions: Vec::new(),
             tenant: "11111111-1111-1111-1111-111111111111".into(),
             subscription_tenants: BTreeMap::new(),
+            any_tenant: false,
             metadata_addresses: MetadataAddresses::default(),
             region: "eastus".into(),
             region_display_name: "East US".into(),

@@ -69,7 +69,9 @@ pub struct Entra {
 }
 
 pub(super) struct Directory {
-    pub(super) tenants: Vec<String>,
+    /// The home tenant, if there is any.
+    pub(super) home: Option<String>,
+    pub(super) tenants: RwLock<Vec<String>>,
     pub(super) management_audiences: RwLock<Vec<String>>,
     pub(super) token_lifetime: SignedDuration,
     pub(super) applications: RwLock<HashMap<String, Arc<Application>>>,
@@ -118,7 +120,8 @@ impl Entra {
     /// When the system's random source gives no key.
     pub fn new(options: EntraOptions) -> Result<Self, KeyError> {
         let directory = Directory {
-            tenants: options.tenants,
+            home: options.tenants.first().cloned(),
+            tenants: RwLock::new(options.tenants),
             management_audiences: RwLock::new(options.management_audiences),
             token_lifetime: options.token_lifetime,
             applications: RwLock::default(),
@@ -143,6 +146,23 @@ impl Entra {
         self.directory.applications.write().insert(key, Arc::new(application));
     }
 
+    /// Changes an application, which is registered if its client id is not known here. Its object id is then the client id.
+    pub fn amend(&self, client_id: &str, change: impl FnOnce(Application) -> Application) {
+        let key = client_id.to_ascii_lowercase();
+        let mut applications = self.directory.applications.write();
+        let known = applications.get(&key).map(|known| Application::clone(known));
+        let application = known.unwrap_or_else(|| Application::new(client_id, key.as_str()));
+        applications.insert(key, Arc::new(change(application)));
+    }
+
+    /// Knows one more tenant.
+    pub fn accept_tenant(&self, tenant: &str) {
+        let mut tenants = self.directory.tenants.write();
+        if !tenants.iter().any(|known| known.eq_ignore_ascii_case(tenant)) {
+            tenants.push(tenant.to_owned());
+        }
+    }
+
     /// Lets applications be found in another place, too: `entra.look_up_in(Arc::new(azure.clone()))`
     /// lets managed identities sign in by their federated credentials.
     pub fn look_up_in(&self, source: Arc<dyn ApplicationSource>) {
@@ -163,7 +183,7 @@ impl Entra {
 
     /// The home tenant's id; empty when the options named no tenant.
     pub fn home_tenant(&self) -> &str {
-        self.directory.tenants.first().map_or("", String::as_str)
+        self.directory.home.as_deref().unwrap_or_default()
     }
 
     /// Issues an access token as the token endpoint would, for an identity that needs no proof
@@ -226,11 +246,12 @@ impl Entra {
     }
 
     /// The id of a tenant that a URL names: by its id, or `adfs` for the home tenant.
-    pub(super) fn tenant(&self, named: &str) -> Option<&str> {
+    pub(super) fn tenant(&self, named: &str) -> Option<String> {
         if named.eq_ignore_ascii_case("adfs") {
-            return self.directory.tenants.first().map(String::as_str);
+            return self.directory.home.clone();
         }
-        self.directory.tenants.iter().map(String::as_str).find(|tenant| tenant.eq_ignore_ascii_case(named))
+        let tenants = self.directory.tenants.read();
+        tenants.iter().find(|tenant| tenant.eq_ignore_ascii_case(named)).cloned()
     }
 
     pub(super) fn application(&self, client_id: &str) -> Option<Arc<Application>> {
@@ -295,6 +316,6 @@ impl Entra {
 
 impl fmt::Debug for Entra {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entra").field("tenants", &self.directory.tenants).finish_non_exhaustive()
+        f.debug_struct("Entra").field("tenants", &*self.directory.tenants.read()).finish_non_exhaustive()
     }
 }

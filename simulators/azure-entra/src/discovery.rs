@@ -89,9 +89,9 @@ pub(super) async fn openid_v1(
 fn openid(entra: &Entra, tenant: &str, headers: &HeaderMap, base: &str, version: &str) -> Response {
     // Azure leaves a placeholder in the issuer where no tenant is named.
     let issuer_tenant = if ANY_TENANT.contains(&tenant) {
-        "{tenantid}"
+        "{tenantid}".to_owned()
     } else if tenant.eq_ignore_ascii_case("adfs") {
-        tenant
+        tenant.to_owned()
     } else if let Some(id) = entra.tenant(tenant) {
         id
     } else {

@@ -50,6 +50,7 @@ fn grant(entra: &Entra, named: &str, form: &HashMap<String, String>) -> Result<V
     let required = |name| field(name).ok_or(Refusal::MissingParameter { name });
 
     let tenant = entra.tenant(named).ok_or_else(|| Refusal::UnknownTenant { tenant: named.to_owned() })?;
+    let tenant = tenant.as_str();
     let grant = required("grant_type")?;
     if grant != GRANT {
         return Err(Refusal::UnsupportedGrant { grant: grant.to_owned() });

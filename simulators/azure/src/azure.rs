@@ -107,6 +107,13 @@ impl Azure {
         &self.inner.options
     }
 
+    /// Has one more subscription from now on, which its owners own. One that exists stays as it is.
+    pub fn add_subscription(&self, subscription: &str) {
+        let mut state = self.inner.state.lock();
+        state.add_subscription(subscription);
+        own(&mut state);
+    }
+
     /// Lets this verifier judge bearer tokens. Also makes `Authorization` headers necessary.
     pub fn set_verifier(&self, verifier: Arc<dyn TokenVerifier>) {
         let directory = verifier.clone();

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use azure_simulator::entra::Entra;
 use azure_simulator::imds::MetadataService;
 use azure_simulator::packet::AlwaysHealthy;
 use azure_simulator::page::{self, AzurePage, PageSource};
@@ -82,6 +83,8 @@ pub(crate) fn as_named(shape: &Shape, azure: Options) -> Options {
 pub struct HostedAzure {
     /// The simulated Azure.
     pub azure: Azure,
+    /// The simulated Entra.
+    pub entra: Entra,
     /// The URL of Resource Manager and Entra.
     pub https: String,
     /// The URL of the authority that Azure names.
@@ -164,6 +167,7 @@ impl HostedAzure {
 
         let hosted = Self {
             azure,
+            entra: login.entra,
             proxy: format!("http://{}", tunnels.address()),
             https: secure.url(),
             authority: login.url,

@@ -1,22 +1,28 @@
 //! A management cluster on sockets: Kubernetes with a stand-in for Cluster API's core, the Azure in which clusters are made, and
 //! the workload clusters that its machines become. What makes the infrastructure is not part of it.
 
+use std::path::PathBuf;
+
 use azure_simulator::Azure;
+use azure_simulator::entra::FederatedCredential;
 use azure_simulator::packet::{FlowPlan, FlowReport, Packet, Verdict};
 use azure_simulator::page::{AzurePage, PageSource};
 use azure_simulator::view::{ClusterView, Topology};
 use cluster_api_stand_in::Part;
 use kube::Client;
 use kubernetes_simulator::Kubernetes;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Duration, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster_api::play_cluster_api;
-use crate::files::HostError;
+use crate::cluster_identities::{ClusterIdentities, SERVICE_ACCOUNT};
+use crate::files::{HostError, Reader, write};
 use crate::hosted::client_of;
 use crate::hosted_azure::{HostedAzure, HostedAzureOptions};
 use crate::hosted_kubernetes::{HostedKubernetes, HostedKubernetesOptions};
+use crate::manager_host;
 use crate::progress::Objects;
 use crate::workload::{WorkloadClusters, WorkloadOptions};
 
@@ -41,6 +47,11 @@ pub struct HostedManagement {
     pub client: Client,
     /// The clusters that machines become.
     pub workloads: WorkloadClusters,
+    /// A token of [`SERVICE_ACCOUNT`] for Entra: what proves workload identities. Only its owner may read it.
+    pub federated_token: PathBuf,
+    /// The URL of what proves `UserAssignedMSI` identities: where requests to 169.254.169.254 are to be led.
+    pub metadata: String,
+    identities: ClusterIdentities,
 }
 
 impl std::fmt::Debug for HostedManagement {
@@ -50,7 +61,7 @@ impl std::fmt::Debug for HostedManagement {
 }
 
 impl HostedManagement {
-    /// Opens all listeners, installs the kinds of Cluster API's core and starts its controllers.
+    /// Opens all listeners, lets the identities sign in that come to be written to Kubernetes, installs the kinds of Cluster API's core and starts its controllers.
     ///
     /// # Errors
     /// The first thing that cannot be done.
@@ -58,8 +69,10 @@ impl HostedManagement {
         options: HostedManagementOptions,
         stop: &CancellationToken,
     ) -> Result<Self, HostError> {
-        let HostedManagementOptions { azure, kubernetes, workloads } = options;
-        let seed = kubernetes.seed;
+        let HostedManagementOptions { mut azure, kubernetes, workloads } = options;
+        let (seed, directory) = (kubernetes.seed, kubernetes.directory.clone());
+        // Identities name tenants, and clusters name subscriptions: which belongs to which says nobody.
+        azure.azure.any_tenant = true;
         let kubernetes = HostedKubernetes::start(kubernetes, stop).await?;
         let mut played = None;
         let api = kubernetes.kubernetes.clone();
@@ -75,13 +88,47 @@ impl HostedManagement {
         let client = client_of(&kubernetes.kubeconfig_text).await?;
         let clock = kubernetes.kubernetes.clock();
         play_cluster_api(Part::ALL, &client, &workloads, clock, seed, stop).await?;
-        Ok(Self { azure, kubernetes, client, workloads })
+        let identities = ClusterIdentities::follow(&kubernetes.kubernetes, &azure.azure, &azure.entra);
+        let federated_token = directory.join("federated-token");
+        let token = token_of_the_manager(&client).await;
+        write(
+            &federated_token,
+            &token.map_err(|error| HostError::Kubernetes(error.to_string()))?,
+            Reader::Owner,
+        )?;
+        let metadata = manager_host::serve(&kubernetes.kubernetes, &azure.entra, stop).await?;
+        Ok(Self { azure, kubernetes, client, workloads, federated_token, metadata, identities })
+    }
+
+    /// The user-assigned identities that were made in Azure because machines name them, by their ids.
+    pub fn made_for_machines(&self) -> Vec<String> {
+        self.identities.made()
     }
 
     /// How far the clusters are, each as a tree.
     pub fn clusters(&self) -> Vec<ClusterView> {
         clusters(&self.kubernetes.kubernetes, &self.workloads)
     }
+}
+
+/// How long the token of the service account is good, in seconds: nobody renews it.
+const TOKEN_SECONDS: u64 = 10 * 365 * 24 * 60 * 60;
+
+/// Makes the service account as which managers of clusters run, and a token for it.
+async fn token_of_the_manager(client: &Client) -> kube::Result<String> {
+    let (namespace, name) = SERVICE_ACCOUNT;
+    let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+    post(client, "/api/v1/namespaces", json!({ "metadata": { "name": namespace } })).await?;
+    post(client, &accounts, json!({ "metadata": { "name": name } })).await?;
+    let spec = json!({ "audiences": [FederatedCredential::AUDIENCE], "expirationSeconds": TOKEN_SECONDS });
+    let answer = post(client, &format!("{accounts}/{name}/token"), json!({ "spec": spec })).await?;
+    Ok(answer["status"]["token"].as_str().unwrap_or_default().to_owned())
+}
+
+async fn post(client: &Client, path: &str, body: Value) -> kube::Result<Value> {
+    let request = http::Request::post(path).header(http::header::CONTENT_TYPE, "application/json");
+    let request = request.body(body.to_string().into_bytes()).map_err(kube::Error::HttpError)?;
+    client.request(request).await
 }
 
 fn clusters(management: &Kubernetes, workloads: &WorkloadClusters) -> Vec<ClusterView> {

@@ -12,6 +12,7 @@
 //! * [`manifests`] applies what users apply.
 
 mod cluster_api;
+mod cluster_identities;
 mod files;
 mod hosted;
 mod hosted_azure;
@@ -22,6 +23,7 @@ mod instance;
 mod layout;
 mod machines;
 mod managed_clusters;
+mod manager_host;
 pub mod manifests;
 mod node_answers;
 mod progress;
@@ -35,6 +37,7 @@ mod workload;
 
 pub use self::stand_ins::spawn_stand_ins;
 pub use cluster_api::play_cluster_api;
+pub use cluster_identities::SERVICE_ACCOUNT;
 pub use files::HostError;
 pub use hosted::{Credentials, Files, HostedCluster, HostedOptions, Ports, client_of};
 pub use hosted_azure::{HostedAzure, HostedAzureOptions};

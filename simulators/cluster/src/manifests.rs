@@ -10,6 +10,8 @@ use serde_json::Value;
 
 /// The name under which fields are owned.
 const FIELD_MANAGER: &str = "cerulean";
+/// The name under which `kubectl apply --server-side` owns fields.
+const KUBECTL: &str = "kubectl";
 
 /// Why manifests could not be read or applied.
 #[derive(Debug, thiserror::Error)]
@@ -184,6 +186,15 @@ pub async fn apply(client: &Client, objects: &[Value]) -> Result<Vec<DynamicObje
         applied.push(send(client, object, &how).await?);
     }
     Ok(applied)
+}
+
+/// Applies an object as [`apply`] does, as kubectl would: members that its kind does not have are refused, and who applies it with
+/// kubectl later goes on.
+///
+/// # Errors
+/// What the API says.
+pub async fn apply_strictly(client: &Client, object: &Value) -> Result<DynamicObject, ManifestError> {
+    send(client, object, &PatchParams::apply(KUBECTL).force().validation_strict()).await
 }
 
 async fn send(client: &Client, object: &Value, how: &PatchParams) -> Result<DynamicObject, ManifestError> {

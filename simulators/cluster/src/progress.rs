@@ -86,6 +86,13 @@ impl Objects {
                 parts.extend(self.machines_of(kind, maker));
             }
         }
+        let is_alone = |machine: &&Value| {
+            MAKERS.iter().all(|label| machine["metadata"]["labels"][label].is_null()) && of_cluster(machine)
+        };
+        for machine in self.of("Machine").iter().filter(is_alone) {
+            let part = self.machine(machine);
+            parts.push(ClusterPart { depth: 1, name: format!("Machine {}", part.name), ..part });
+        }
         parts
     }
 
@@ -95,7 +102,7 @@ impl Objects {
         let mut below: Vec<ClusterPart> =
             self.of("Machine").iter().filter(made).map(|it| self.machine(it)).collect();
         below.sort_by(|one, other| one.name.cmp(&other.name));
-        let wanted = maker["spec"]["replicas"].as_u64().unwrap_or_default();
+        let wanted = maker["spec"]["replicas"].as_u64().unwrap_or(1);
         let ready = below.iter().filter(|line| line.stand == Stand::Done).count();
         let is_done = wanted == ready as u64 && below.len() == ready;
         let stand = match (is_done, below.is_empty()) {

@@ -27,13 +27,22 @@ impl WebhookServer {
     /// # Errors
     /// There is no port, no certificate can be made, or the folder cannot be written.
     pub fn new(folder: PathBuf) -> Result<Self, HostError> {
+        Self::at(folder, 0)
+    }
+
+    /// The same on this port; 0 for a free one.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn at(folder: PathBuf, port: u16) -> Result<Self, HostError> {
         let authority = CertificateAuthority::generate().map_err(certificates)?;
         let issued = authority.issue(&["localhost", "127.0.0.1"]).map_err(certificates)?;
         std::fs::create_dir_all(&folder)
             .map_err(|source| HostError::File { path: folder.clone(), source })?;
         write(&folder.join("tls.crt"), &issued.certificate_pem, Reader::Everyone)?;
         write(&folder.join("tls.key"), &issued.key_pem, Reader::Owner)?;
-        Ok(Self { port: free_port()?, certificates: folder, authority })
+        let port = if port == 0 { free_port()? } else { port };
+        Ok(Self { port, certificates: folder, authority })
     }
 
     /// How an API server reaches this path.
