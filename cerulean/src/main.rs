@@ -6,6 +6,7 @@ mod http_client;
 mod journal;
 mod kubernetes;
 mod leftover_variables;
+mod management;
 mod manifests;
 mod plan;
 mod screen;

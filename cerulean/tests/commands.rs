@@ -477,4 +477,131 @@ fn clusters_are_planned_from_files_alone() {
     let refused = refused.wait_with_output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused).contains("AzureCluster default/harbour is refused"), "{}", text(&refused));
+
+    let misspelt = tempfile::tempdir().unwrap();
+    let wrong = std::fs::read_to_string(format!("{folder}/cluster.yaml")).unwrap();
+    let wrong = wrong.replace("location:", "locaton:").replace("role: node", "role: nodes");
+    std::fs::write(misspelt.path().join("cluster.yaml"), wrong).unwrap();
+    let output = cerulean().args(["plan", "-f"]).arg(misspelt.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains("unknown field \"spec.locaton\""), "{}", text(&output));
+}
+
+/// A template of clusterctl's, with values in the place of its variables; those that are not given have their defaults.
+fn template(name: &str, values: &[(&str, &str)]) -> String {
+    let path = format!("{}/../deploy/capz/templates/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
+    let mut text = std::fs::read_to_string(path).unwrap();
+    for (name, value) in values {
+        text = text.replace(&format!("${{{name}}}"), value);
+    }
+    while let Some((before, rest)) = text.split_once("${") {
+        let (variable, after) = rest.split_once('}').unwrap();
+        let (name, default) = variable.split_once(['=', ':', '-']).expect(variable);
+        let given = values.iter().find(|(given, _)| *given == name).map(|(_, value)| *value);
+        let value = given.unwrap_or(default.trim_start_matches(['=', ':', '-']));
+        text = format!("{before}{value}{after}");
+    }
+    text
+}
+
+const VALUES: [(&str, &str); 11] = [
+    ("CLUSTER_NAME", "quay"),
+    ("CLUSTER_IDENTITY_NAME", "cluster-identity"),
+    ("AZURE_LOCATION", "swedencentral"),
+    ("AZURE_SUBSCRIPTION_ID", "12345678-0000-4000-8000-000000000009"),
+    ("AZURE_TENANT_ID", "abcdef00-0000-4000-8000-00000000000a"),
+    ("AZURE_CLIENT_ID_USER_ASSIGNED_IDENTITY", "c0ffee00-0000-4000-8000-00000000000b"),
+    ("AZURE_CONTROL_PLANE_MACHINE_TYPE", "Standard_D2s_v3"),
+    ("AZURE_NODE_MACHINE_TYPE", "Standard_D2s_v3"),
+    ("KUBERNETES_VERSION", "v1.33.1"),
+    ("CONTROL_PLANE_MACHINE_COUNT", "1"),
+    ("WORKER_MACHINE_COUNT", "1"),
+];
+
+/// Reads lines of a running demo until one holds these words.
+fn read_until(lines: &mut impl Iterator<Item = String>, words: &str) -> String {
+    let mut read = String::new();
+    for line in lines {
+        read = format!("{read}{line}\n");
+        if line.contains(words) {
+            return read;
+        }
+    }
+    panic!("it ended without {words:?}:\n{read}");
+}
+
+/// A template as clusterctl ships it, with a tenant, a subscription and identities of whoever brings it.
+#[test]
+fn the_demo_makes_ready_nodes_of_somebodys_own_manifests_until_it_is_stopped() {
+    let folder = folder();
+    let misspelt = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureCluster\nmetadata: {name: other}\n\
+        spec: {locaton: eastus}\n";
+    std::fs::write(folder.path().join("a.yaml"), misspelt).unwrap();
+    std::fs::write(folder.path().join("b.yaml"), template("cluster-template", &VALUES)).unwrap();
+    let mut process = cerulean()
+        .args(["demo", "clusters", "-f"])
+        .arg(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let said = read_until(&mut lines, "Stop with Ctrl-C.");
+    for words in [
+        "AzureCluster other: AzureCluster in version \"v1beta1\" cannot be handled as a AzureCluster: strict decoding error: \
+         unknown field \"spec.locaton\"",
+        "user-assigned identity cloud-provider-user-identity is not in Azure: made for its machines",
+        "quay: azure-cloud-controller-manager runs",
+        "KubeadmControlPlane quay-control-plane: 1 of 1 ready",
+        "MachineDeployment quay-md-0: 1 of 1 ready",
+        "everything is ready",
+        "kubectl get cluster,azurecluster,machines",
+        "quay.kubeconfig get nodes",
+    ] {
+        assert!(said.contains(words), "{words}:\n{said}");
+    }
+    Command::new("kill").args(["-INT", &process.id().to_string()]).status().unwrap();
+    assert!(process.wait().unwrap().success());
+}
+
+#[test]
+fn manifests_with_variables_are_refused_with_their_names() {
+    let folder = folder();
+    let path = folder.path().join("cluster.yaml");
+    let manifest = template("cluster-template", &VALUES).replace("swedencentral", "${AZURE_LOCATION}");
+    std::fs::write(&path, manifest).unwrap();
+    for command in [&["demo", "clusters", "-f"][..], &["plan", "-f"]] {
+        let output = cerulean().args(command).arg(&path).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        let words = format!("${{AZURE_LOCATION}} ({}: AzureCluster, spec.location)", path.display());
+        assert!(text(&output).contains(&words), "{}", text(&output));
+    }
+}
+
+/// What somebody needs who starts a manager himself.
+#[test]
+fn what_a_manager_is_started_with_is_written_and_printed() {
+    let folder = folder();
+    let mut process = cerulean()
+        .args(["simulate", "clusters", "--directory"])
+        .arg(folder.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let said = read_until(&mut lines, "Stop with Ctrl-C.");
+    let environment = std::fs::read_to_string(folder.path().join("manager.env")).unwrap();
+    for variable in environment.lines() {
+        assert!(said.contains(&format!("  {variable} \\\n")), "{variable}: {said}");
+    }
+    for file in ["kubeconfig", "ca.pem", "federated-token", "webhooks/tls.crt", "webhooks/tls.key"] {
+        let path = folder.path().join(file);
+        assert!(path.is_file(), "{file}");
+        let names = [said.as_str(), environment.as_str()].concat();
+        assert!(names.contains(&path.parent().unwrap().display().to_string()), "{file}: {names}");
+    }
+    let token = std::fs::metadata(folder.path().join("federated-token")).unwrap();
+    assert_eq!(std::os::unix::fs::MetadataExt::mode(&token) & 0o077, 0);
+    Command::new("kill").args(["-INT", &process.id().to_string()]).status().unwrap();
+    assert!(process.wait().unwrap().success());
 }

@@ -66,7 +66,8 @@ pub async fn apply(stage: &mut Stage, examples: &[Manifest]) -> anyhow::Result<(
     stage.screen.heading("Applying examples/clusters/");
     for Manifest { source, object } in examples {
         let kind = object["kind"].as_str().unwrap_or_default();
-        for applied in manifests::apply(&stage.management.client, std::slice::from_ref(object)).await? {
+        for applied in manifests::apply(&stage.management.hosted.client, std::slice::from_ref(object)).await?
+        {
             let name = applied.metadata.name.unwrap_or_default();
             stage.screen.line(format_args!("  {source}: {kind} {name}"));
         }
@@ -164,7 +165,8 @@ pub async fn serve(stage: &mut Stage) -> anyhow::Result<()> {
     let packet = Packet::new(from, address.parse()?, 80, Protocol::Tcp);
     let verdict = stage
         .until("a packet arrives", async |stage: &mut Stage| {
-            let verdict = trace(&stage.management.azure.azure, &stage.management.workloads, &packet);
+            let verdict =
+                trace(&stage.management.hosted.azure.azure, &stage.management.hosted.workloads, &packet);
             Ok(verdict.arrives.then_some(verdict))
         })
         .await?;
@@ -250,14 +252,19 @@ pub async fn evict(stage: &mut Stage) -> anyhow::Result<()> {
     stage.screen.heading("Azure takes a spot machine back");
     let before = ids(&stage.in_azure(INSTANCES));
     let market = Actor::new(MARKET, ActorAction::Evict { share: 0.1, notice_seconds: 0 });
-    stage.management.azure.azure.set_actor(market.on_type(SETS).every(Duration::from_millis(200)).times(1));
+    stage
+        .management
+        .hosted
+        .azure
+        .azure
+        .set_actor(market.on_type(SETS).every(Duration::from_millis(200)).times(1));
     let taken = stage
         .until("Azure has deleted a machine of the pool", async |stage: &mut Stage| {
             let now = ids(&stage.in_azure(INSTANCES));
             Ok(before.difference(&now).next().cloned())
         })
         .await?;
-    stage.management.azure.azure.remove_actor(MARKET);
+    stage.management.hosted.azure.azure.remove_actor(MARKET);
     let taken = taken.rsplit('/').next().unwrap_or_default().to_owned();
     stage
         .until("the pool has another machine for it", async |stage: &mut Stage| {
@@ -302,7 +309,7 @@ pub async fn delete(stage: &mut Stage) -> anyhow::Result<()> {
 /// How long it took, and how many calls to Azure.
 pub fn sum_up(stage: &Stage) {
     stage.screen.heading("Calls to Azure");
-    let counts = stage.management.azure.azure.journal().counts;
+    let counts = stage.management.hosted.azure.azure.journal().counts;
     let rows = [
         ["reads".to_owned(), counts.reads.to_string()],
         ["operation polls".to_owned(), counts.polls.to_string()],

@@ -5,12 +5,19 @@
 //! Azure and the management cluster are simulated and served over TLS. `capz-controller-manager` with its webhooks and, for the
 //! cluster that comes of it, `azure-cloud-controller-manager` run as they do in production.
 
+//!
+//! With `-f` it is somebody's own manifests instead, until Ctrl-C.
+
 mod acts;
+mod own;
+mod programs;
 mod stage;
 mod tree;
 
 use std::time::Duration;
 
+use crate::leftover_variables;
+use crate::manifests::ManifestArguments;
 use crate::screen::{Screen, Tone};
 use crate::{TWO_THREADS, runtime, signals};
 use stage::Stage;
@@ -19,8 +26,11 @@ use stage::Stage;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Leave the cluster running, for kubectl and a browser, instead of deleting it.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "files")]
     keep: bool,
+    /// Without -f it is the example, with its acts. With -f these manifests are applied, and all goes on until Ctrl-C.
+    #[command(flatten)]
+    manifests: ManifestArguments,
 }
 
 /// Runs the demo.
@@ -28,6 +38,9 @@ pub struct Arguments {
 /// # Errors
 /// Something is not as the demo says.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
+    if !arguments.manifests.files.is_empty() {
+        return run_own(screen, &arguments.manifests);
+    }
     let manifests = acts::examples()?;
     let runtime = runtime(TWO_THREADS)?;
     let directory = tempfile::Builder::new().prefix("cerulean-demo-").tempdir()?;
@@ -60,6 +73,23 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Applies these manifests, and follows what comes of them.
+fn run_own(screen: Screen, arguments: &ManifestArguments) -> anyhow::Result<()> {
+    let manifests = arguments.load(screen)?;
+    if let Some(refusal) = leftover_variables::refusal(&manifests) {
+        anyhow::bail!("{refusal}");
+    }
+    let runtime = runtime(TWO_THREADS)?;
+    let directory = tempfile::Builder::new().prefix("cerulean-demo-").tempdir()?;
+    let done = runtime.block_on(async {
+        let stop = signals::stop_token()?;
+        own::play(screen, directory.path(), &manifests, &stop).await
+    });
+    // Whatever still waits for a closed connection need not hold up the end.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    done
+}
+
 /// Ends when told to stop; with `--keep` that is the ordinary end, and the play sees to it.
 async fn interrupted(stop: &tokio_util::sync::CancellationToken, keep: bool) {
     if keep {
@@ -72,13 +102,13 @@ async fn keep(stage: &Stage, stop: &tokio_util::sync::CancellationToken) {
     let screen = stage.screen;
     let management = &stage.management;
     screen.heading("The clusters keep running");
-    screen.line(format_args!("  export KUBECONFIG={}", management.kubernetes.kubeconfig.display()));
+    screen.line(format_args!("  export KUBECONFIG={}", management.hosted.kubernetes.kubeconfig.display()));
     screen.line("  kubectl get cluster,azurecluster,machines");
     screen.line(format_args!(
         "  kubectl --kubeconfig {} get nodes,services -A",
         stage.workload_kubeconfig().display()
     ));
-    screen.line(format_args!("  page: {}{}", management.azure.http, azure_simulator::page::PATH));
+    screen.line(format_args!("  page: {}", management.page()));
     screen.line("  Stop with Ctrl-C.");
     stop.cancelled().await;
 }

@@ -2,34 +2,25 @@
 //! manager of the cluster that comes of it.
 
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use azure_simulator::view::{ClusterPart, Stand};
-use azure_simulator::{LatencyProfile, Options};
-use capz_api::webhooks::{Task, registration};
-use capz_controller_manager::flags::{self, Start};
-use clock::Clock;
-use cloud_controller_manager::surroundings::Surroundings;
 use k8s::Node;
-use k8s::api::api::core::v1::Secret;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use simulated_cluster::{
-    Boot, CloudProvider, HostedAzureOptions, HostedKubernetesOptions, HostedManagement,
-    HostedManagementOptions, Outcome, Shape, WebhookServer, WorkloadOptions, manifests,
-};
-use stand_ins::Pace;
+use simulated_cluster::{CloudProvider, Shape, manifests};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::tree;
+use super::{programs, tree};
 use crate::demo::programs::Programs;
+use crate::management::{self, Management, Ports, Settings};
 use crate::screen::{Screen, Tone};
+use crate::simulate::limits::Limits;
 
 /// The namespace of the examples.
 pub const NAMESPACE: &str = "default";
@@ -49,7 +40,7 @@ pub struct Stage {
     /// Where to write.
     pub screen: Screen,
     /// The simulated management cluster and Azure.
-    pub management: HostedManagement,
+    pub management: Management,
     /// What Azure held before.
     before: Vec<Value>,
     directory: PathBuf,
@@ -61,139 +52,50 @@ pub struct Stage {
     stop: CancellationToken,
 }
 
-/// Long enough to see, short enough to wait for.
-fn latency() -> LatencyProfile {
-    LatencyProfile::instant().with("*", "Microsoft.Network/*", Duration::from_millis(500)).with(
-        "*",
-        "Microsoft.Compute/*",
-        Duration::from_millis(1000),
-    )
-}
-
 impl Stage {
     /// Starts everything but the cloud controller manager, which needs a cluster.
     pub async fn set(screen: Screen, directory: &Path) -> anyhow::Result<Self> {
         screen.heading("A management cluster and an Azure, in this process");
-        let now = Clock::system().now();
-        let boot = |_: &_| Boot {
-            system: Duration::from_secs(1),
-            bootstrap: Duration::from_secs(1),
-            outcome: Outcome::Works,
+        let settings = Settings {
+            directory: directory.to_owned(),
+            region: Shape::default().region,
+            latency: management::watchable(),
+            boot: Duration::from_secs(1),
+            limits: Limits::default(),
+            cloud_provider: CloudProvider::Awaited,
+            ports: Ports::default(),
         };
-        let options = HostedManagementOptions {
-            azure: HostedAzureOptions::of(
-                &Shape::default(),
-                Options { seed: 1, latency: latency(), start: now, ..Options::default() },
-                &directory.join("azure"),
-            ),
-            kubernetes: HostedKubernetesOptions {
-                seed: 1,
-                directory: directory.join("management"),
-                now,
-                ..HostedKubernetesOptions::default()
-            },
-            workloads: WorkloadOptions {
-                boot: std::sync::Arc::new(boot),
-                pace: Pace::missed_after(Duration::from_secs(2)),
-                cloud_provider: CloudProvider::Awaited,
-                ..WorkloadOptions::default()
-            },
-        };
-        std::fs::create_dir_all(directory.join("management"))?;
         let stop = CancellationToken::new();
-        let management = HostedManagement::start(options, &stop).await?;
-        screen.line(format_args!("  Azure Resource Manager  {}", management.azure.https));
-        screen.line(format_args!("  management cluster      {}", management.kubernetes.url));
-        let page = format!("{}{}", management.azure.http, azure_simulator::page::PATH);
-        screen.line(format_args!("  page                    {page}"));
-        let mut stage = Self {
+        let management = Management::start(settings, &stop).await?;
+        let hosted = &management.hosted;
+        screen.line(format_args!("  Azure Resource Manager  {}", hosted.azure.https));
+        screen.line(format_args!("  management cluster      {}", hosted.kubernetes.url));
+        screen.line(format_args!("  page                    {}", management.page()));
+        let secret = identity_secret(&hosted.azure.credentials)?;
+        manifests::apply(&hosted.client, &[secret]).await?;
+        let mut managers = Programs::default();
+        programs::start_manager(&management, &mut managers).await?;
+        screen.line(format_args!("  webhooks                https://127.0.0.1:{}", management.webhooks.port));
+        Ok(Self {
             screen,
-            before: management.azure.azure.documents(),
+            before: management.hosted.azure.azure.documents(),
             management,
             directory: directory.to_owned(),
-            managers: Programs::default(),
+            managers,
             cloud: Programs::default(),
             begun: Instant::now(),
             told: BTreeSet::new(),
             stop,
-        };
-        stage.start_manager().await?;
-        Ok(stage)
-    }
-
-    /// Installs the kinds and webhooks of `capz-controller-manager`, and starts it with the command line of its manifest.
-    async fn start_manager(&mut self) -> anyhow::Result<()> {
-        let client = &self.management.client;
-        let kinds: Vec<Value> = capz_api::crd::KINDS.iter().map(capz_api::crd::definition).collect();
-        manifests::apply(client, &kinds).await?;
-        manifests::apply(client, &[identity_secret(&self.management.azure.credentials)?]).await?;
-
-        let webhooks = WebhookServer::new(self.directory.join("webhooks"))?;
-        let arguments = [
-            "capz-controller-manager".to_owned(),
-            format!("--kubeconfig={}", self.management.kubernetes.kubeconfig.display()),
-            format!("--webhook-cert-dir={}", webhooks.certificates.display()),
-            format!("--webhook-port={}", webhooks.port),
-            "--health-addr=0".to_owned(),
-            "--diagnostics-address=0".to_owned(),
-            "--debouncing-timer=1s".to_owned(),
-            "--reconciler-requeue=2s".to_owned(),
-            "--sync-period=10s".to_owned(),
-        ];
-        let line = match flags::parse(arguments.map(Into::into)) {
-            Ok(Start::Manager(line)) => *line,
-            Ok(Start::MigrateAsoCrds) => bail!("the manager of clusters was not started"),
-            Err(instead) => bail!("the manager of clusters refuses its command line: {instead:?}"),
-        };
-        let run = capz_controller_manager::run::run(line, self.surroundings()?, self.managers.stop_token());
-        self.managers.start("manager of clusters", run);
-
-        for task in [Task::Default, Task::Validate] {
-            manifests::apply(client, &[webhooks.registration(registration(task))]).await?;
-        }
-        let deadline = Instant::now() + STEP_TIMEOUT;
-        while !webhooks.listens().await {
-            self.managers.check().await?;
-            anyhow::ensure!(
-                Instant::now() < deadline,
-                "the webhooks of the manager of clusters do not answer"
-            );
-            tokio::time::sleep(POLL_INTERVAL).await;
-        }
-        self.screen.line(format_args!("  webhooks                https://127.0.0.1:{}", webhooks.port));
-        Ok(())
+        })
     }
 
     /// Starts the cloud controller manager for the cluster, with the azure.json that was made for its control plane.
     pub async fn start_cloud_controller_manager(&mut self) -> anyhow::Result<()> {
-        let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let kubeconfig = self.management.workloads.serve(CLUSTER, loopback).await?;
-        std::fs::write(self.workload_kubeconfig(), kubeconfig)?;
-        let secrets: Api<Secret> = Api::namespaced(self.management.client.clone(), NAMESPACE);
-        let secret = secrets.get(&format!("{CLUSTER}-control-plane-azure-json")).await?;
-        let data = secret.data.unwrap_or_default();
-        let text =
-            data.get("control-plane-azure.json").context("there is no azure.json for the control plane")?;
-        let azure_json = self.directory.join("azure.json");
-        std::fs::write(&azure_json, &text.0)?;
-        let arguments = [
-            "azure-cloud-controller-manager".to_owned(),
-            format!("--cloud-config={}", azure_json.display()),
-            format!("--kubeconfig={}", self.workload_kubeconfig().display()),
-            format!("--cluster-name={CLUSTER}"),
-            "--secure-port=0".to_owned(),
-            "--node-monitor-period=1s".to_owned(),
-            // There is no other one, and a machine that is busy may not answer for ten seconds.
-            "--leader-elect=false".to_owned(),
-        ];
-        let line = cloud_controller_manager::flags::parse(arguments.map(Into::into));
-        let line = line.map_err(|instead| match instead {
-            cloud_controller_manager::flags::Instead::Print(text)
-            | cloud_controller_manager::flags::Instead::Refuse(text) => anyhow::anyhow!(text),
-        })?;
-        let run = cloud_controller_manager::run::run(line, self.surroundings()?, self.cloud.stop_token());
-        self.cloud.start("cloud controller manager", async move { run.await.map(|_| ()) });
-        Ok(())
+        self.management.serve_workload(&self.directory, CLUSTER).await?;
+        let azure_json = programs::azure_json(&self.management, CLUSTER)?;
+        let azure_json = azure_json.context("there is no azure.json for the control plane")?;
+        let (management, directory) = (&self.management, &self.directory);
+        programs::start_cloud_controller_manager(management, directory, CLUSTER, &azure_json, &mut self.cloud)
     }
 
     /// Ends the cloud controller manager, as it ends with the machines on which it runs.
@@ -201,38 +103,24 @@ impl Stage {
         std::mem::take(&mut self.cloud).end().await
     }
 
-    /// Azure under its own names: a proxy leads to the simulated one.
-    fn surroundings(&self) -> anyhow::Result<Surroundings> {
-        let azure = &self.management.azure;
-        let proxy = azure.proxy.clone();
-        let mut surroundings = Surroundings::with_variables(move |name| match name {
-            "HTTPS_PROXY" => Some(proxy.clone()),
-            "NO_PROXY" => Some("127.0.0.1".to_owned()),
-            _ => None,
-        });
-        surroundings.extra_roots = vec![std::fs::read_to_string(&azure.certificate_authority)?];
-        Ok(surroundings)
-    }
-
     /// The kubeconfig of the cluster that was made.
     pub fn workload_kubeconfig(&self) -> PathBuf {
-        self.directory.join("kubeconfig")
+        management::workload_kubeconfig(&self.directory, CLUSTER)
     }
 
     /// A client of the cluster that was made.
     pub fn workload(&self) -> anyhow::Result<Client> {
-        Ok(self.management.workloads.cluster(CLUSTER).context("the cluster is gone")?.client())
+        Ok(self.management.hosted.workloads.cluster(CLUSTER).context("the cluster is gone")?.client())
     }
 
     /// Objects of a kind in the management cluster.
     pub fn list(&self, kind: &str) -> Vec<Value> {
-        let listed = self.management.kubernetes.kubernetes.list(kind);
-        listed.iter().map(|object| object.value().clone()).collect()
+        self.management.list(kind)
     }
 
     /// Nodes of the cluster that was made.
     pub fn nodes(&self) -> anyhow::Result<Vec<Node>> {
-        let cluster = self.management.workloads.cluster(CLUSTER);
+        let cluster = self.management.hosted.workloads.cluster(CLUSTER);
         let listed = cluster.map(|cluster| cluster.kubernetes.list("Node")).unwrap_or_default();
         listed.iter().map(|object| Ok(serde_json::from_value(object.value().clone())?)).collect()
     }
@@ -249,29 +137,29 @@ impl Stage {
         let group = if ours { capz_api::crd::GROUP } else { "cluster.x-k8s.io" };
         let kind = GroupVersionKind::gvk(group, "v1beta1", kind);
         let resource = ApiResource::from_gvk(&kind);
-        Api::namespaced_with(self.management.client.clone(), NAMESPACE, &resource)
+        Api::namespaced_with(self.management.hosted.client.clone(), NAMESPACE, &resource)
     }
 
     /// The resources of a type in Azure.
     pub fn in_azure(&self, resource_type: &str) -> Vec<Value> {
-        self.management.azure.azure.documents_of_type(resource_type)
+        self.management.hosted.azure.azure.documents_of_type(resource_type)
     }
 
     /// What Azure holds that it did not hold before.
     pub fn left_in_azure(&self) -> Vec<String> {
-        let now = self.management.azure.azure.documents();
+        let now = self.management.hosted.azure.azure.documents();
         let new = now.iter().filter(|document| !self.before.contains(document));
         new.map(|document| document["id"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
     /// Whether Azure holds what it held before, and nothing else.
     pub fn azure_is_as_before(&self) -> bool {
-        self.management.azure.azure.documents() == self.before
+        self.management.hosted.azure.azure.documents() == self.before
     }
 
     /// How far the cluster is.
     pub fn tree(&self) -> Vec<ClusterPart> {
-        self.management.clusters().into_iter().flat_map(|cluster| cluster.parts).collect()
+        self.management.hosted.clusters().into_iter().flat_map(|cluster| cluster.parts).collect()
     }
 
     /// Draws the tree.

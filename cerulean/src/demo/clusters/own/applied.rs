@@ -1,0 +1,151 @@
+//! Manifests of somebody's own, applied as `kubectl apply` does, with what they take for granted.
+
+use std::collections::BTreeSet;
+
+use kube::Client;
+use serde_json::{Value, json};
+use simulated_cluster::manifests;
+
+use crate::manifests::{LAST_APPLIED, Manifest, declared};
+use crate::screen::{Screen, Tone};
+
+/// What others lean on: a cluster without its identity would complain first and be made later.
+const FIRST: [&str; 3] = ["Namespace", "Secret", "AzureClusterIdentity"];
+/// Kinds of identities that a client secret proves.
+const BY_SECRET: [&str; 2] = ["ServicePrincipal", "ManualServicePrincipal"];
+
+/// What manifests name and do not hold, and somebody would have made before: namespaces, and the Secrets of service principals.
+/// The simulated Entra takes whatever secret an identity has.
+pub fn presupposed(all: &[Manifest]) -> Vec<Value> {
+    let holds = |kind: &str, namespace: &str, name: &str| {
+        all.iter().any(|it| {
+            it.kind() == kind
+                && it.text("/metadata/name") == name
+                && (namespace.is_empty() || namespace_of(&it.object) == namespace)
+        })
+    };
+    let is_known = |namespace: &str| namespace == "default" || namespace.starts_with("kube-");
+    let mut namespaces: BTreeSet<&str> = all
+        .iter()
+        .map(|it| it.text("/metadata/namespace"))
+        .filter(|namespace| !namespace.is_empty())
+        .collect();
+    let mut secrets = BTreeSet::new();
+    for identity in all.iter().filter(|it| it.kind() == "AzureClusterIdentity") {
+        let name = identity.text("/spec/clientSecret/name");
+        let namespace = match identity.text("/spec/clientSecret/namespace") {
+            "" => namespace_of(&identity.object),
+            named => named,
+        };
+        if BY_SECRET.contains(&identity.text("/spec/type"))
+            && !name.is_empty()
+            && !holds("Secret", namespace, name)
+        {
+            namespaces.insert(namespace);
+            secrets.insert((namespace, name));
+        }
+    }
+    namespaces.retain(|namespace| !is_known(namespace) && !holds("Namespace", "", namespace));
+    let namespaces = namespaces
+        .into_iter()
+        .map(|name| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }));
+    let secrets = secrets.into_iter().map(|(namespace, name)| {
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name, "namespace": namespace },
+            "stringData": { "clientSecret": "of the simulated Entra" },
+        })
+    });
+    namespaces.chain(secrets).collect()
+}
+
+fn namespace_of(object: &Value) -> &str {
+    object["metadata"]["namespace"].as_str().filter(|namespace| !namespace.is_empty()).unwrap_or("default")
+}
+
+/// Applies manifests in their order, what others lean on before all else, and says what came of each. Gives how many were refused.
+pub async fn apply(screen: Screen, client: &Client, all: &[Manifest]) -> usize {
+    for object in presupposed(all) {
+        let title = title(&object);
+        match manifests::apply_strictly(client, &object).await {
+            Ok(_) => screen.line(format_args!("  {title} is not in the manifests: made for them")),
+            Err(problem) => refused(screen, "", &title, &problem.to_string()),
+        }
+    }
+    let mut all: Vec<&Manifest> = all.iter().collect();
+    all.sort_by_key(|manifest| FIRST.iter().position(|kind| *kind == manifest.kind()).unwrap_or(FIRST.len()));
+    let mut count = 0;
+    for manifest in all {
+        let title = title(&manifest.object);
+        match manifests::apply_strictly(client, &with_last_applied(&manifest.object)).await {
+            Ok(_) => screen.line(format_args!("  {}: {title}", manifest.source)),
+            Err(problem) => {
+                count += 1;
+                refused(screen, &manifest.source, &title, &problem.to_string());
+            }
+        }
+    }
+    count
+}
+
+fn refused(screen: Screen, source: &str, title: &str, problem: &str) {
+    let mark = screen.paint(Tone::Bad, "!");
+    let place = if source.is_empty() { String::new() } else { format!("{source}: ") };
+    let words = problem.split_once(": ").map_or(problem, |(_, words)| words);
+    screen.line(format_args!("{mark} {place}{title}: {words}"));
+}
+
+fn title(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let namespace = match text(&object["metadata"]["namespace"]).as_str() {
+        "" | "default" => String::new(),
+        other => format!("{other}/"),
+    };
+    format!("{} {namespace}{}", text(&object["kind"]), text(&object["metadata"]["name"]))
+}
+
+/// The object as a user declares it, with kubectl's memory of it: so that who changes the file can `kubectl apply` it again.
+fn with_last_applied(object: &Value) -> Value {
+    let mut declared = declared(object);
+    let text = format!("{declared}\n");
+    declared["metadata"]["annotations"][LAST_APPLIED] = text.into();
+    declared
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(object: Value) -> Manifest {
+        Manifest { source: "c.yaml".to_owned(), object }
+    }
+
+    #[test]
+    fn namespaces_and_secrets_that_are_named_and_not_held_are_made() {
+        let identity = |name: &str, kind: &str, secret: Value| {
+            manifest(json!({
+                "kind": "AzureClusterIdentity", "metadata": { "name": name, "namespace": "team" },
+                "spec": { "type": kind, "clientSecret": secret },
+            }))
+        };
+        let all = [
+            identity("a", "ServicePrincipal", json!({ "name": "held", "namespace": "default" })),
+            identity("b", "ServicePrincipal", json!({ "name": "absent" })),
+            identity("c", "WorkloadIdentity", json!({ "name": "unused", "namespace": "x" })),
+            manifest(json!({ "kind": "Secret", "metadata": { "name": "held" } })),
+            manifest(json!({ "kind": "Namespace", "metadata": { "name": "shop" } })),
+            manifest(json!({ "kind": "Cluster", "metadata": { "name": "c", "namespace": "shop" } })),
+        ];
+        let made: Vec<String> = presupposed(&all).iter().map(title).collect();
+        assert_eq!(made, ["Namespace team", "Secret team/absent"]);
+    }
+
+    #[test]
+    fn what_is_applied_remembers_what_the_file_said() {
+        let object =
+            json!({ "kind": "Cluster", "metadata": { "name": "c", "uid": "u" }, "status": { "phase": "x" } });
+        let applied = with_last_applied(&object);
+        let memory: Value =
+            serde_json::from_str(applied["metadata"]["annotations"][LAST_APPLIED].as_str().unwrap()).unwrap();
+        assert_eq!(memory, json!({ "kind": "Cluster", "metadata": { "name": "c" } }));
+    }
+}

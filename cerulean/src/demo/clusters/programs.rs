@@ -1,0 +1,125 @@
+//! The programs of ours that run in the demo of clusters, in this process, as they do in production.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use capz_controller_manager::flags::{self, Start};
+use cloud_controller_manager::surroundings::Surroundings;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::demo::programs::Programs;
+use crate::management::{Management, workload_kubeconfig, write_secret};
+
+/// How long the manager may take until it serves its webhooks.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// The key of azure.json in the Secret for machines of a control plane.
+const AZURE_JSON: &str = "control-plane-azure.json";
+
+/// What a program has around it: Azure under its own names, and of the manager's variables those that this says. The certificate
+/// authority is named here: its variable is one of the whole process.
+fn surroundings(management: &Management, has: fn(&str) -> bool) -> anyhow::Result<Surroundings> {
+    let mut variables = management.variables();
+    variables.retain(|(name, _)| *name != "SSL_CERT_FILE" && has(name));
+    let mut surroundings = Surroundings::with_variables(move |name| {
+        let known = variables.iter().find(|(known, _)| *known == name);
+        known.map(|(_, value)| value.clone())
+    });
+    let authority = &management.hosted.azure.certificate_authority;
+    surroundings.extra_roots = vec![std::fs::read_to_string(authority)?];
+    surroundings.redirects = vec![("169.254.169.254".to_owned(), management.hosted.metadata.clone())];
+    Ok(surroundings)
+}
+
+/// Starts `capz-controller-manager` with the command line of its manifest, and waits until it serves its webhooks.
+pub async fn start_manager(management: &Management, programs: &mut Programs) -> anyhow::Result<()> {
+    let mut arguments = vec!["capz-controller-manager".to_owned()];
+    arguments.extend(management.arguments());
+    let quick = [
+        "--health-addr=0",
+        "--diagnostics-address=0",
+        "--debouncing-timer=1s",
+        "--reconciler-requeue=2s",
+        "--sync-period=10s",
+    ];
+    arguments.extend(quick.map(str::to_owned));
+    let line = match flags::parse(arguments.into_iter().map(Into::into)) {
+        Ok(Start::Manager(line)) => *line,
+        Ok(Start::MigrateAsoCrds) => bail!("the manager of clusters was not started"),
+        Err(instead) => bail!("the manager of clusters refuses its command line: {instead:?}"),
+    };
+    let run =
+        capz_controller_manager::run::run(line, surroundings(management, |_| true)?, programs.stop_token());
+    programs.start("manager of clusters", run);
+    management.register_webhooks().await?;
+    let deadline = Instant::now() + READY_TIMEOUT;
+    while !management.webhooks.listens().await {
+        programs.check().await?;
+        ensure!(Instant::now() < deadline, "the webhooks of the manager of clusters do not answer");
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+    Ok(())
+}
+
+/// The azure.json that was made for a cluster's control plane; `None` while there is none.
+pub fn azure_json(management: &Management, cluster: &str) -> anyhow::Result<Option<Value>> {
+    let of = |kind: &str, namespace: &Value, name: &Value| {
+        let objects = management.list(kind);
+        objects.into_iter().find(|it| {
+            it["metadata"]["name"] == *name
+                && (namespace.is_null() || it["metadata"]["namespace"] == *namespace)
+        })
+    };
+    let Some(found) = of("Cluster", &Value::Null, &cluster.into()) else { return Ok(None) };
+    let namespace = &found["metadata"]["namespace"];
+    let plane = of("KubeadmControlPlane", namespace, &found["spec"]["controlPlaneRef"]["name"]);
+    let plane = plane.unwrap_or_default();
+    // Where it stands differs between the versions of the kind.
+    let template =
+        ["/spec/machineTemplate/spec/infrastructureRef/name", "/spec/machineTemplate/infrastructureRef/name"];
+    let Some(template) = template.iter().find_map(|pointer| plane.pointer(pointer)?.as_str()) else {
+        return Ok(None);
+    };
+    let Some(secret) = of("Secret", namespace, &format!("{template}-azure-json").into()) else {
+        return Ok(None);
+    };
+    let data = STANDARD.decode(secret["data"][AZURE_JSON].as_str().unwrap_or_default())?;
+    let document = serde_json::from_slice(&data);
+    Ok(Some(document.with_context(|| format!("Secret {template}-azure-json, {AZURE_JSON}"))?))
+}
+
+/// Starts `azure-cloud-controller-manager` for a cluster whose kubeconfig is written.
+pub fn start_cloud_controller_manager(
+    management: &Management,
+    directory: &Path,
+    cluster: &str,
+    azure_json: &Value,
+    programs: &mut Programs,
+) -> anyhow::Result<()> {
+    let path = directory.join(format!("{cluster}.azure.json"));
+    write_secret(&path, &azure_json.to_string())?;
+    let arguments = [
+        "azure-cloud-controller-manager".to_owned(),
+        format!("--cloud-config={}", path.display()),
+        format!("--kubeconfig={}", workload_kubeconfig(directory, cluster).display()),
+        format!("--cluster-name={cluster}"),
+        "--secure-port=0".to_owned(),
+        "--node-monitor-period=1s".to_owned(),
+        // There is no other one, and a machine that is busy may not answer for ten seconds.
+        "--leader-elect=false".to_owned(),
+    ];
+    let line = cloud_controller_manager::flags::parse(arguments.map(Into::into));
+    let line = line.map_err(|instead| match instead {
+        cloud_controller_manager::flags::Instead::Print(text)
+        | cloud_controller_manager::flags::Instead::Refuse(text) => anyhow::anyhow!(text),
+    })?;
+    // Who it is stands in azure.json alone.
+    let surroundings = surroundings(management, |name| !name.starts_with("AZURE_"))?;
+    let run = cloud_controller_manager::run::run(line, surroundings, programs.stop_token());
+    programs.start("cloud controller manager", async move { run.await.map(|_| ()) });
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! A management cluster with Cluster API's core and our kinds, and the Azure that its clusters are made in, all in this process:
+//! what the demos of clusters and `cerulean simulate clusters` start. The manager of clusters is not part of it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use azure_simulator::{LatencyProfile, Options, page};
+use capz_api::webhooks::{Task, registration};
+use clock::Clock;
+use serde_json::Value;
+use simulated_cluster::{
+    Boot, CloudProvider, HostedAzureOptions, HostedKubernetesOptions, HostedManagement,
+    HostedManagementOptions, Outcome, Shape, WebhookServer, WorkloadOptions, manifests,
+};
+use stand_ins::Pace;
+use tokio_util::sync::CancellationToken;
+
+use crate::simulate::limits::Limits;
+
+/// After how long a silent node is missed: sooner than in production, so that it can be watched.
+const NODE_GRACE: Duration = Duration::from_secs(2);
+
+/// Members of azure.json by which a machine proves itself otherwise than by a secret.
+const OTHER_PROOFS: [&str; 6] = [
+    "useManagedIdentityExtension",
+    "userAssignedIdentityID",
+    "useFederatedWorkloadIdentityExtension",
+    "aadFederatedTokenFile",
+    "aadClientCertPath",
+    "aadClientCertPassword",
+];
+
+/// How it is set up.
+pub struct Settings {
+    /// Where all files go.
+    pub directory: PathBuf,
+    /// The region that answers for the subscription.
+    pub region: String,
+    /// How long Azure's operations take.
+    pub latency: LatencyProfile,
+    /// How long a machine takes until its system is there, and as long again until kubeadm is done.
+    pub boot: Duration,
+    /// Limits that are not Azure's.
+    pub limits: Limits,
+    /// Who gives nodes their provider ids.
+    pub cloud_provider: CloudProvider,
+    /// Ports; 0 for any.
+    pub ports: Ports,
+}
+
+/// Ports of what is served; 0 for any.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub struct Ports {
+    /// The port of the page and the control API; 0 for any.
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
+    /// The port of Azure Resource Manager; 0 for any.
+    #[arg(long, default_value_t = 0)]
+    pub https_port: u16,
+    /// The port of the Kubernetes API; 0 for any.
+    #[arg(long, default_value_t = 0)]
+    pub kubernetes_port: u16,
+    /// The port on which the manager is to serve its webhooks; 0 for any that is free now.
+    #[arg(long, default_value_t = 0)]
+    pub webhook_port: u16,
+}
+
+/// All of it. It stops with the token that it was started with.
+#[derive(Debug)]
+pub struct Management {
+    /// The simulators.
+    pub hosted: HostedManagement,
+    /// Where the manager is to serve its webhooks.
+    pub webhooks: WebhookServer,
+    /// The application that the simulated Azure knows, and its subscription.
+    pub shape: Shape,
+}
+
+impl Management {
+    /// Starts it, with the definitions of our kinds.
+    ///
+    /// # Errors
+    /// The first thing that cannot be done.
+    pub async fn start(settings: Settings, stop: &CancellationToken) -> anyhow::Result<Self> {
+        let Settings { directory, region, latency, boot, limits, cloud_provider, ports } = settings;
+        let now = Clock::system().now();
+        let shape = Shape { region, ..Shape::default() };
+        let azure = Options { seed: 1, latency, limits, start: now, ..Options::default() };
+        let boot = move |_: &_| Boot { system: boot, bootstrap: boot, outcome: Outcome::Works };
+        let options = HostedManagementOptions {
+            azure: HostedAzureOptions {
+                port: ports.port,
+                https_port: ports.https_port,
+                ..HostedAzureOptions::of(&shape, azure, &directory)
+            },
+            kubernetes: HostedKubernetesOptions {
+                seed: 1,
+                directory: directory.clone(),
+                port: ports.kubernetes_port,
+                now,
+                ..HostedKubernetesOptions::default()
+            },
+            workloads: WorkloadOptions {
+                boot: Arc::new(boot),
+                pace: Pace::missed_after(NODE_GRACE),
+                cloud_provider,
+                ..WorkloadOptions::default()
+            },
+        };
+        let hosted = HostedManagement::start(options, stop).await?;
+        let kinds: Vec<Value> = capz_api::crd::KINDS.iter().map(capz_api::crd::definition).collect();
+        manifests::apply(&hosted.client, &kinds).await?;
+        let webhooks = WebhookServer::at(directory.join("webhooks"), ports.webhook_port)?;
+        Ok(Self { hosted, webhooks, shape })
+    }
+
+    /// Makes the API server ask the manager's webhooks. Until it serves them, nobody can write objects of our kinds.
+    ///
+    /// # Errors
+    /// What the API server says.
+    pub async fn register_webhooks(&self) -> anyhow::Result<()> {
+        for task in [Task::Default, Task::Validate] {
+            manifests::apply(&self.hosted.client, &[self.webhooks.registration(registration(task))]).await?;
+        }
+        Ok(())
+    }
+
+    /// How `capz-controller-manager` is told of it on its command line.
+    pub fn arguments(&self) -> Vec<String> {
+        vec![
+            format!("--kubeconfig={}", self.hosted.kubernetes.kubeconfig.display()),
+            format!("--webhook-cert-dir={}", self.webhooks.certificates.display()),
+            format!("--webhook-port={}", self.webhooks.port),
+        ]
+    }
+
+    /// Environment variables of the manager: Azure under its own names, to which a proxy leads, and its certificates.
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let azure = &self.hosted.azure;
+        vec![
+            ("HTTPS_PROXY", azure.proxy.clone()),
+            ("NO_PROXY", "127.0.0.1".to_owned()),
+            ("SSL_CERT_FILE", azure.certificate_authority.display().to_string()),
+            ("AZURE_FEDERATED_TOKEN_FILE", self.hosted.federated_token.display().to_string()),
+            ("AZURE_SUBSCRIPTION_ID", self.shape.subscription.clone()),
+        ]
+    }
+
+    /// Serves the API of a workload cluster on this machine, and writes a kubeconfig for it. Gives where that is.
+    ///
+    /// # Errors
+    /// There is no such cluster, or the file cannot be written.
+    pub async fn serve_workload(&self, directory: &Path, cluster: &str) -> anyhow::Result<PathBuf> {
+        let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let text = self.hosted.workloads.serve(cluster, loopback).await?;
+        let path = workload_kubeconfig(directory, cluster);
+        write_secret(&path, &text)?;
+        Ok(path)
+    }
+
+    /// Puts the application that the simulated Azure knows into an azure.json, whatever machines would prove themselves by: they
+    /// have no metadata service here.
+    ///
+    /// # Errors
+    /// Its secret cannot be read.
+    pub fn use_own_application(&self, azure_json: &mut Value) -> anyhow::Result<()> {
+        let credentials: Value =
+            serde_json::from_str(&std::fs::read_to_string(&self.hosted.azure.credentials)?)?;
+        for member in ["tenantId", "aadClientId", "aadClientSecret"] {
+            azure_json[member] = credentials[member].clone();
+        }
+        if let Some(members) = azure_json.as_object_mut() {
+            for member in OTHER_PROOFS {
+                members.remove(member);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where people look at it.
+    pub fn page(&self) -> String {
+        format!("{}{}", self.hosted.azure.http, page::PATH)
+    }
+
+    /// Objects of a kind in the management cluster.
+    pub fn list(&self, kind: &str) -> Vec<Value> {
+        let listed = self.hosted.kubernetes.kubernetes.list(kind);
+        listed.iter().map(|object| object.value().clone()).collect()
+    }
+}
+
+/// Where the kubeconfig of a workload cluster is kept.
+pub fn workload_kubeconfig(directory: &Path, cluster: &str) -> PathBuf {
+    directory.join(format!("{cluster}.kubeconfig"))
+}
+
+/// Writes a file that nobody else may read.
+pub fn write_secret(path: &Path, text: &str) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.with_context(|| path.display().to_string())
+}
+
+/// Long enough to see, short enough to wait for.
+pub fn watchable() -> LatencyProfile {
+    LatencyProfile::instant().with("*", "Microsoft.Network/*", Duration::from_millis(500)).with(
+        "*",
+        "Microsoft.Compute/*",
+        Duration::from_millis(1000),
+    )
+}
