@@ -1,7 +1,8 @@
-//! `cerulean simulate`: Azure, Kubernetes, or a whole cluster, for other programs to use.
+//! `cerulean simulate`: Azure, Kubernetes, a whole cluster, or what makes clusters, for other programs to use.
 
 mod azure;
 mod cluster;
+mod clusters;
 mod folder;
 mod input;
 mod kubernetes;
@@ -23,6 +24,8 @@ pub enum Simulate {
     Kubernetes(Box<kubernetes::KubernetesArguments>),
     /// Azure, Entra and Kubernetes over TLS, machines that become nodes, and files to point programs at.
     Cluster(Box<cluster::ClusterArguments>),
+    /// A management cluster with Cluster API's core, and the Azure for its clusters, for a manager that you start.
+    Clusters(Box<clusters::ClustersArguments>),
 }
 
 /// Simulates until told to stop.
@@ -36,5 +39,6 @@ pub fn run(screen: Screen, simulate: Simulate) -> anyhow::Result<()> {
             runtime(arguments.threads())?.block_on(kubernetes::run(screen, *arguments))
         }
         Simulate::Cluster(arguments) => runtime(TWO_THREADS)?.block_on(cluster::run(screen, *arguments)),
+        Simulate::Clusters(arguments) => runtime(TWO_THREADS)?.block_on(clusters::run(screen, *arguments)),
     }
 }

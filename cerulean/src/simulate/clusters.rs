@@ -1,0 +1,111 @@
+//! `cerulean simulate clusters`: a management cluster with Cluster API's core and the Azure for its clusters, for a manager of
+//! clusters that somebody starts himself.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use azure_simulator::LatencyProfile;
+use cloud_controller_manager::go_values;
+use simulated_cluster::CloudProvider;
+
+use super::folder::Folder;
+use super::{azure, latency, limits};
+use crate::management::{Management, Ports, Settings};
+use crate::screen::Screen;
+use crate::signals;
+
+/// How often it is looked whether there are new workload clusters.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+/// The file with the manager's environment variables.
+const ENVIRONMENT: &str = "manager.env";
+
+/// How to simulate it.
+#[derive(Debug, clap::Args)]
+pub struct ClustersArguments {
+    /// Where kubeconfigs, certificates, the manager's environment and ca.pem go; certificate authorities are kept there
+    /// over restarts.
+    #[arg(long, default_value = "cerulean-clusters")]
+    directory: PathBuf,
+    /// The region that answers for the subscription, such as westeurope. Clusters may be in any.
+    #[arg(long, default_value = "westeurope", value_parser = azure::region)]
+    region: String,
+    /// How long Azure's operations take: instant, quick, typical or a JSON file.
+    #[arg(long, default_value = "quick", value_parser = latency::parse)]
+    latency: LatencyProfile,
+    /// How long a machine takes from its start until it is a node.
+    #[arg(long, default_value = "2s", value_parser = go_values::duration)]
+    boot: Duration,
+    /// Let nodes wait for an azure-cloud-controller-manager that you start, too.
+    #[arg(long)]
+    await_cloud_provider: bool,
+    #[command(flatten)]
+    ports: Ports,
+}
+
+/// Serves it until told to stop.
+///
+/// # Errors
+/// A listener, file or certificate that cannot be had.
+pub async fn run(screen: Screen, arguments: ClustersArguments) -> anyhow::Result<()> {
+    let stop = signals::stop_token()?;
+    let folder = Folder::take(&arguments.directory)?;
+    let directory = folder.path();
+    let settings = Settings {
+        directory: directory.to_owned(),
+        region: arguments.region,
+        latency: arguments.latency,
+        boot: arguments.boot / 2,
+        limits: limits::enough_cores(),
+        cloud_provider: match arguments.await_cloud_provider {
+            true => CloudProvider::Awaited,
+            false => CloudProvider::Unseen,
+        },
+        ports: arguments.ports,
+    };
+    let management = Management::start(settings, &stop).await?;
+    management.register_webhooks().await?;
+    let variables = management.variables();
+    let file = directory.join(ENVIRONMENT);
+    let text: String = variables.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+    std::fs::write(&file, text).with_context(|| file.display().to_string())?;
+
+    screen.line(format_args!("Azure Resource Manager  {}", management.hosted.azure.https));
+    screen.line(format_args!("page and control API    {}", management.page()));
+    screen.line(format_args!("management cluster      {}", management.hosted.kubernetes.url));
+    screen.line("");
+    screen.line("Run the manager of clusters:");
+    for (name, value) in &variables {
+        screen.line(format_args!("  {name}={value} \\"));
+    }
+    screen.line("  capz-controller-manager \\");
+    for argument in management.arguments() {
+        screen.line(format_args!("    {argument} \\"));
+    }
+    screen.line("    --health-addr=0 --diagnostics-address=0");
+    screen.line(format_args!("The same variables are in {}.", file.display()));
+    screen.line("");
+    screen.line("Then make clusters, which need its webhooks:");
+    screen.line(format_args!("  export KUBECONFIG={}", management.hosted.kubernetes.kubeconfig.display()));
+    screen.line("  kubectl apply -f my-cluster.yaml");
+    screen.line("");
+    screen.line("Stop with Ctrl-C.");
+    let served = serve_workloads(screen, &management, &folder);
+    stop.run_until_cancelled(served).await.unwrap_or(Ok(()))
+}
+
+/// Serves each workload cluster on this machine from its beginning, and says where its kubeconfig is.
+async fn serve_workloads(screen: Screen, management: &Management, folder: &Folder) -> anyhow::Result<()> {
+    let mut served = BTreeSet::new();
+    loop {
+        let clusters = management.hosted.workloads.clusters();
+        let there: BTreeSet<String> = clusters.into_iter().map(|cluster| cluster.name).collect();
+        for name in there.difference(&served) {
+            let path = management.serve_workload(folder.path(), name).await?;
+            screen.line(format_args!("{name} answers: kubectl --kubeconfig {} get nodes", path.display()));
+        }
+        served = there;
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+}
