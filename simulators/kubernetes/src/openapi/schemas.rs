@@ -262,9 +262,25 @@ fn annotate_members(schema: &Schema, document: &mut Value) {
 
 /// Rewrites a definition of a version 3 document as a version 2 document has it.
 pub(super) fn definition_to_v2(name: &str, schema: &mut Value) {
+    leave_open(schema);
     to_v2(schema);
     if let (QUANTITY, Some(members)) = (name, schema.as_object_mut()) {
         members.remove("format");
+    }
+}
+
+/// Says nothing of what is inside of members that keep what they do not know: kubectl would refuse what is not named. A real
+/// server leaves it out of this version, too.
+fn leave_open(schema: &mut Value) {
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    for member in properties.values_mut() {
+        if member.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true))
+            && let Some(members) = member.as_object_mut()
+        {
+            members.remove("properties");
+            members.remove("items");
+        }
+        leave_open(member);
     }
 }
 
@@ -342,12 +358,16 @@ mod tests {
     fn version_two_has_other_references_and_another_int_or_string() {
         let mut schema = json!({ "properties": {
             "spec": { "description": "it", "allOf": [{ "$ref": "#/components/schemas/a.Spec" }] },
-            "port": { "x-kubernetes-int-or-string": true } } });
-        to_v2(&mut schema);
+            "port": { "x-kubernetes-int-or-string": true },
+            "open": { "x-kubernetes-preserve-unknown-fields": true, "type": "object", "properties": { "a": {} } } } });
+        definition_to_v2("x", &mut schema);
         assert_eq!(
             schema["properties"]["spec"],
             json!({ "description": "it", "$ref": "#/definitions/a.Spec" })
         );
         assert_eq!(schema["properties"]["port"]["format"], "int-or-string");
+        // Older releases of kubectl refuse what properties do not name.
+        let open = &schema["properties"]["open"];
+        assert_eq!((&open["type"], open.get("properties")), (&json!("object"), None));
     }
 }
