@@ -32,9 +32,6 @@ impl KubernetesVersion {
         }
         let mut version = Self { numbers: [0; 3], suffix: suffix.to_owned() };
         for (number, part) in version.numbers.iter_mut().zip(&parts) {
-            if part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()) {
-                return Err(error());
-            }
             *number = part.parse().map_err(|_| error())?;
         }
         if suffix.is_empty() || is_suffix(suffix) { Ok(version) } else { Err(error()) }

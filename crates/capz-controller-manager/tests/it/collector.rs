@@ -1,7 +1,7 @@
 //! What takes traces, as a collector of OpenTelemetry does: gRPC, over TLS or in the clear.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use certificate_authority::CertificateAuthority;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -15,6 +15,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
 };
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
 use opentelemetry_proto::tonic::trace::v1::Span;
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -22,7 +23,10 @@ use tonic::{Request, Response, Status};
 
 /// What has been received so far, by whichever connection.
 #[derive(Clone, Default)]
-struct Received(Arc<Mutex<Vec<(HashMap<String, String>, ExportTraceServiceRequest)>>>);
+struct Received(Arc<Mutex<Vec<Sent>>>);
+
+/// The headers of a request, and what was sent.
+type Sent = (HashMap<String, String>, ExportTraceServiceRequest);
 
 #[tonic::async_trait]
 impl TraceService for Received {
@@ -33,7 +37,7 @@ impl TraceService for Received {
         let headers = request.metadata().clone().into_headers();
         let headers =
             headers.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()));
-        self.0.lock().unwrap().push((headers.collect(), request.into_inner()));
+        self.0.lock().push((headers.collect(), request.into_inner()));
         Ok(Response::new(ExportTraceServiceResponse::default()))
     }
 }
@@ -77,8 +81,8 @@ impl Collector {
     }
 
     /// Headers and body of each request so far.
-    pub fn requests(&self) -> Vec<(HashMap<String, String>, ExportTraceServiceRequest)> {
-        self.received.0.lock().unwrap().clone()
+    pub fn requests(&self) -> Vec<Sent> {
+        self.received.0.lock().clone()
     }
 
     /// All spans so far.
