@@ -91,8 +91,8 @@ mod tests {
             ("location", json!(7), "spec.location: Invalid value: \"integer\""),
             (
                 "networkSpec",
-                json!({ "apiServerLB": { "type": "Outer" } }),
-                "spec.networkSpec.apiServerLB.type: Unsupported value: \"Outer\": supported values: \"Internal\", \"Public\"",
+                json!({ "privateDNSZone": "Outer" }),
+                "spec.networkSpec.privateDNSZone: Unsupported value: \"Outer\"",
             ),
             (
                 "networkSpec",
