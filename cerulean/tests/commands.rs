@@ -31,7 +31,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
 }
 
-/// A running `cerulean simulate`; it is killed at the end.
+/// A running `cerulean simulate`, or a demo that stays; it is killed at the end.
 struct Simulation {
     process: Child,
     folder: PathBuf,
@@ -539,14 +539,15 @@ fn the_demo_makes_ready_nodes_of_somebodys_own_manifests_until_it_is_stopped() {
         spec: {locaton: eastus}\n";
     std::fs::write(folder.path().join("a.yaml"), misspelt).unwrap();
     std::fs::write(folder.path().join("b.yaml"), template("cluster-template", &VALUES)).unwrap();
-    let mut process = cerulean()
+    let process = cerulean()
         .args(["demo", "clusters", "-f"])
         .arg(folder.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut running = Simulation { process, folder: folder.path().to_owned() };
+    let mut lines = BufReader::new(running.process.stdout.take().unwrap()).lines().map_while(Result::ok);
     let said = read_until(&mut lines, "Stop with Ctrl-C.");
     for words in [
         "AzureCluster other: failed to create typed patch object",
@@ -561,8 +562,7 @@ fn the_demo_makes_ready_nodes_of_somebodys_own_manifests_until_it_is_stopped() {
     ] {
         assert!(said.contains(words), "{words}:\n{said}");
     }
-    Command::new("kill").args(["-INT", &process.id().to_string()]).status().unwrap();
-    assert!(process.wait().unwrap().success());
+    running.interrupt();
 }
 
 #[test]
@@ -583,13 +583,14 @@ fn manifests_with_variables_are_refused_with_their_names() {
 #[test]
 fn what_a_manager_is_started_with_is_written_and_printed() {
     let folder = folder();
-    let mut process = cerulean()
+    let process = cerulean()
         .args(["simulate", "clusters", "--directory"])
         .arg(folder.path())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut running = Simulation { process, folder: folder.path().to_owned() };
+    let mut lines = BufReader::new(running.process.stdout.take().unwrap()).lines().map_while(Result::ok);
     let said = read_until(&mut lines, "Stop with Ctrl-C.");
     let environment = std::fs::read_to_string(folder.path().join("manager.env")).unwrap();
     for variable in environment.lines() {
@@ -603,6 +604,5 @@ fn what_a_manager_is_started_with_is_written_and_printed() {
     }
     let token = std::fs::metadata(folder.path().join("federated-token")).unwrap();
     assert_eq!(std::os::unix::fs::MetadataExt::mode(&token) & 0o077, 0);
-    Command::new("kill").args(["-INT", &process.id().to_string()]).status().unwrap();
-    assert!(process.wait().unwrap().success());
+    running.interrupt();
 }
