@@ -89,7 +89,7 @@ pub struct Admitted {
 /// The object is refused.
 pub fn review(
     webhook: &Webhook,
-    new: Value,
+    mut new: Value,
     old: Option<&Value>,
     context: &Context,
     random: &mut dyn Random,
@@ -97,13 +97,36 @@ pub fn review(
     // Whoever changes an object has been told before.
     let warnings = if old.is_none() { deprecated::warnings(webhook, &new) } else { Vec::new() };
     let object = match webhook.task {
-        Task::Default => set_defaults(webhook.kind, new, context, random)?,
+        Task::Default => {
+            keep_key(webhook.kind, &mut new, old);
+            set_defaults(webhook.kind, new, context, random)?
+        }
         Task::Validate => {
             validate(webhook.kind, &new, old, context)?;
             new
         }
     };
     Ok(Admitted { object, warnings })
+}
+
+/// Where the key stands that is drawn for a machine for which none is given: its parent, and its name.
+const KEYS: [(&str, &str); 3] = [
+    ("AzureMachine", "/spec"),
+    ("AzureMachineTemplate", "/spec/template/spec"),
+    ("AzureMachinePool", "/spec/template"),
+];
+const KEY: &str = "sshPublicKey";
+
+/// Who applies a file without a key again means the one that was drawn: another one would be a change that nobody made.
+fn keep_key(kind: &str, new: &mut Value, old: Option<&Value>) {
+    let Some((_, parent)) = KEYS.iter().find(|(of, _)| *of == kind) else { return };
+    let old = old.and_then(|old| old.pointer(parent)).and_then(|parent| parent[KEY].as_str());
+    let members = new.pointer_mut(parent).and_then(Value::as_object_mut);
+    let (Some(old), Some(members)) = (old, members) else { return };
+    let is_given = members.get(KEY).is_some_and(|key| !key.is_null() && key != "");
+    if !is_given {
+        members.insert(KEY.to_owned(), old.into());
+    }
 }
 
 /// What must be looked up before an object can be judged.

@@ -129,6 +129,30 @@ fn a_member_of_another_type_is_named() {
     }
 }
 
+/// Templates as they are generated have an empty key, and are applied more than once.
+#[test]
+fn a_key_that_was_drawn_stays_where_none_is_given() {
+    for (kind, wrap) in [
+        ("azuremachine", (|spec| spec) as fn(Value) -> Value),
+        ("azuremachinetemplate", |spec| json!({ "template": { "spec": spec } })),
+        ("azuremachinepool", |spec| json!({ "template": spec, "location": "eastus" })),
+    ] {
+        let object = |spec: Value| json!({ "metadata": { "name": "o" }, "spec": wrap(spec) });
+        let machine = |key: &str| {
+            object(json!({ "vmSize": "Standard_D2s_v3", "sshPublicKey": key,
+                "osDisk": { "osType": "Linux", "diskSizeGB": 30, "managedDisk": { "storageAccountType": "Premium_LRS" } } }))
+        };
+        let other = "c3NoLXJzYSBBQUFB";
+        let old = machine(other);
+        let applied = ask(&format!("{MUTATE}{kind}"), machine(""), Some(&old)).unwrap().object;
+        assert!(applied.to_string().contains(other), "{applied}");
+        let given = ask(&format!("{MUTATE}{kind}"), machine(SSH_KEY), Some(&old)).unwrap().object;
+        assert!(given.to_string().contains(SSH_KEY) && !given.to_string().contains(other), "{given}");
+        let made = ask(&format!("{MUTATE}{kind}"), machine(""), None).unwrap().object;
+        assert!(made.to_string().contains(SSH_KEY), "{made}");
+    }
+}
+
 #[test]
 fn deprecated_members_are_told_once() {
     let machine = json!({ "metadata": { "name": "m" }, "spec": {
