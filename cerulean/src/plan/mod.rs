@@ -8,7 +8,7 @@ mod preview;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use cloud_controller_manager::flags::Ranges;
 use cloud_controller_manager::surroundings::Surroundings;
 use cloud_controller_manager::{azure, pod_routes, run as manager, settings};
@@ -154,6 +154,12 @@ async fn plan_clusters(
 
 async fn plan(screen: Screen, arguments: &Arguments, manifests: &[Manifest]) -> anyhow::Result<ClusterPlan> {
     let surroundings = Surroundings::of_this_process();
+    let is_for_clusters = |it: &Manifest| it.text("/apiVersion").contains("cluster.x-k8s.io/");
+    if arguments.cloud_config.is_none() && manifests.iter().any(is_for_clusters) {
+        bail!(
+            "the manifests have objects of Cluster API, but no AzureCluster, without which nothing can be planned of them"
+        );
+    }
     let file = arguments.cloud_config.as_deref().context(
         "--cloud-config FILE is missing: it names the cluster's azure.json. Only manifests with an AzureCluster are planned \
          without",

@@ -138,6 +138,11 @@ fn take(mut object: Value, place: &str, objects: &mut Vec<Value>) -> Result<(), 
         }
         return Ok(());
     }
+    if api_version.starts_with("kustomize.config.k8s.io/") {
+        return Err(Problem::Found(
+            "what kustomize reads: pipe what `kubectl kustomize FOLDER` prints into `-f -`",
+        ));
+    }
     for (field, pointer) in REQUIRED {
         if text(&object, pointer).is_empty() {
             return Err(Problem::Missing(format!("{place}{field}")));
@@ -286,6 +291,11 @@ mod tests {
                 "shop.yaml, document 1: items[0].apiVersion is missing",
             ),
             ("hello", "shop.yaml, document 1: expected a Kubernetes object, found plain text"),
+            (
+                "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n",
+                "shop.yaml, document 1: expected a Kubernetes object, found what kustomize reads: \
+                 pipe what `kubectl kustomize FOLDER` prints into `-f -`",
+            ),
         ];
         for (text, problem) in cases {
             assert_eq!(read("shop.yaml", text).unwrap_err().to_string(), problem);

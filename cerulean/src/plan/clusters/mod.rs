@@ -6,6 +6,7 @@
 
 mod azure;
 mod objects;
+mod references;
 mod report;
 mod schemas;
 
@@ -62,7 +63,8 @@ pub async fn plan(
     let zones: BTreeMap<String, Vec<String>> =
         regions.iter().map(|(name, skus)| (name.clone(), skus.zones().into_iter().collect())).collect();
     let objects = objects::with_namespaces(manifests, namespace);
-    let misshapen = schemas::judge(&objects, subscription).await?;
+    let mut misshapen = schemas::judge(&objects, subscription).await?;
+    misshapen.extend(references::misshapen(&objects));
     let found = objects::find(&objects, misshapen, &zones, subscription);
     let mut plan = ClustersPlan { refused: found.refused, notes: found.notes, ..ClustersPlan::default() };
     if matches!(source, Source::Empty) {
@@ -72,6 +74,7 @@ pub async fn plan(
                 .to_owned(),
         );
     }
+    plan.notes.extend(references::leading_nowhere(&objects));
     for declared in &found.clusters {
         let skus = regions.get(text(&declared.azure, "/spec/location")).context("a region was not asked")?;
         plan_cluster(source, declared, skus, subscription, &mut plan).await?;

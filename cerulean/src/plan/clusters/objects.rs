@@ -277,12 +277,8 @@ impl<'a> Finder<'a> {
         zone: impl Fn(usize) -> Option<String>,
     ) -> Vec<Machine> {
         let maker = format!("{} {}", text(owner, "/kind"), text(owner, "/metadata/name"));
-        let Some(template) = self.beside(owner, "AzureMachineTemplate", template) else {
-            self.found
-                .notes
-                .push(format!("no machines of {maker}: its AzureMachineTemplate is not in the manifests"));
-            return Vec::new();
-        };
+        // That it is not there is noted as of any reference.
+        let Some(template) = self.beside(owner, "AzureMachineTemplate", template) else { return Vec::new() };
         let labels: BTreeMap<String, String> = labels
             .iter()
             .chain(&[(CLUSTER_NAME, cluster)])
