@@ -9,7 +9,8 @@ use serde_json::Value;
 
 /// The label with what a Machine was made for.
 const MAKERS: [&str; 3] =
-    ["cluster.x-k8s.io/control-plane-name", "cluster.x-k8s.io/deployment-name", "cluster.x-k8s.io/pool-name"];
+    ["cluster.x-k8s.io/control-plane-name", "cluster.x-k8s.io/deployment-name", POOL_NAME];
+const POOL_NAME: &str = "cluster.x-k8s.io/pool-name";
 /// The label with the name of the Cluster that an object belongs to.
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 /// The label of nodes with their zone, such as `westeurope-1`.
@@ -29,7 +30,7 @@ pub(crate) struct Objects {
 /// Names that say less than these words.
 const OTHER_WORDS: [(&str, &str); 2] = [("VNet", "Virtual network"), ("VnetPeering", "Peerings")];
 /// The kinds that are looked at.
-const KINDS: [&str; 8] = [
+const KINDS: [&str; 9] = [
     "Cluster",
     "AzureCluster",
     "KubeadmControlPlane",
@@ -37,6 +38,7 @@ const KINDS: [&str; 8] = [
     "MachinePool",
     "Machine",
     "AzureMachine",
+    "AzureMachinePool",
     "AzureMachinePoolMachine",
 ];
 
@@ -59,8 +61,9 @@ impl Objects {
         self.by_kind.get(kind).map(Vec::as_slice).unwrap_or_default()
     }
 
-    fn named(&self, kind: &str, name: &str) -> Option<&Value> {
-        self.of(kind).iter().find(|object| object["metadata"]["name"] == name)
+    /// What an object refers to: it is in the same namespace.
+    fn referred(&self, by: &Value, kind: &str, name: &str) -> Option<&Value> {
+        self.of(kind).iter().find(|object| object["metadata"]["name"] == name && are_together(object, by))
     }
 
     /// The clusters, by name.
@@ -70,16 +73,19 @@ impl Objects {
 
     fn cluster(&self, cluster: &Value) -> Vec<ClusterPart> {
         let name = text(&cluster["metadata"]["name"]);
+        let title = full_name(cluster);
         let phase = text(&cluster["status"]["phase"]);
         let stand = if phase == "Provisioned" { Stand::Done } else { Stand::Works };
-        let mut parts = vec![part(0, format!("Cluster {name}"), stand, phase.to_lowercase())];
-        if let Some(azure) = self.named("AzureCluster", text(&cluster["spec"]["infrastructureRef"]["name"])) {
+        let mut parts = vec![part(0, format!("Cluster {title}"), stand, phase.to_lowercase())];
+        let azure = text(&cluster["spec"]["infrastructureRef"]["name"]);
+        if let Some(azure) = self.referred(cluster, "AzureCluster", azure) {
             parts.extend(network(azure));
         }
         let of_cluster = |object: &&Value| {
-            object["spec"]["clusterName"] == name
-                || object["metadata"]["labels"][CLUSTER_NAME] == name
-                || object["metadata"]["name"] == cluster["spec"]["controlPlaneRef"]["name"]
+            are_together(object, cluster)
+                && (object["spec"]["clusterName"] == name
+                    || object["metadata"]["labels"][CLUSTER_NAME] == name
+                    || object["metadata"]["name"] == cluster["spec"]["controlPlaneRef"]["name"])
         };
         for kind in ["KubeadmControlPlane", "MachineDeployment", "MachinePool"] {
             for maker in self.of(kind).iter().filter(of_cluster) {
@@ -98,30 +104,78 @@ impl Objects {
 
     fn machines_of(&self, kind: &str, maker: &Value) -> Vec<ClusterPart> {
         let name = text(&maker["metadata"]["name"]);
-        let made = |machine: &&Value| MAKERS.iter().any(|label| machine["metadata"]["labels"][label] == name);
+        let made = |machine: &&Value| {
+            are_together(machine, maker)
+                && MAKERS.iter().any(|label| machine["metadata"]["labels"][label] == name)
+        };
         let mut below: Vec<ClusterPart> =
             self.of("Machine").iter().filter(made).map(|it| self.machine(it)).collect();
         below.sort_by(|one, other| one.name.cmp(&other.name));
         let wanted = maker["spec"]["replicas"].as_u64().unwrap_or(1);
         let ready = below.iter().filter(|line| line.stand == Stand::Done).count();
-        let is_done = wanted == ready as u64 && below.len() == ready;
-        let stand = match (is_done, below.is_empty()) {
-            (true, _) => Stand::Done,
-            (false, true) => Stand::Waits,
-            (false, false) => Stand::Works,
+        let all_ready = wanted == ready as u64 && below.len() == ready;
+        let lacks = match kind {
+            "MachinePool" => self.lacks_of_pool(maker),
+            _ => lacks(maker, wanted),
         };
-        let words = format!("{ready} of {wanted} ready");
-        let mut parts = vec![part(1, format!("{kind} {name}"), stand, words)];
+        let stand = match (all_ready && lacks.is_none(), below.is_empty()) {
+            (true, _) => Stand::Done,
+            (false, true) if !all_ready => Stand::Waits,
+            (false, _) => Stand::Works,
+        };
+        let words = match lacks.filter(|_| ready as u64 >= wanted) {
+            Some(lacks) => format!("{ready} of {wanted} ready, {lacks}"),
+            None => format!("{ready} of {wanted} ready"),
+        };
+        let mut parts = vec![part(1, format!("{kind} {}", full_name(maker)), stand, words)];
         parts.extend(below);
         parts
     }
 
+    /// What a pool whose machines are all ready lacks still.
+    fn lacks_of_pool(&self, pool: &Value) -> Option<String> {
+        if pool["metadata"]["generation"] != pool["status"]["observedGeneration"] {
+            return Some("and not looked at yet".to_owned());
+        }
+        let (name, template) = (text(&pool["metadata"]["name"]), &pool["spec"]["template"]["spec"]);
+        let reference = &template["infrastructureRef"];
+        let azure = self.referred(pool, text(&reference["kind"]), text(&reference["name"]));
+        if !azure.is_some_and(|azure| azure["status"]["ready"] == true) {
+            return Some(format!("and its {} is not", text(&reference["kind"])));
+        }
+        // An image of somebody's own may have any version.
+        let has_own_image = azure.is_some_and(|azure| !azure["spec"]["template"]["image"].is_null());
+        let machines: Vec<&Value> = self
+            .of("Machine")
+            .iter()
+            .filter(|one| are_together(one, pool) && one["metadata"]["labels"][POOL_NAME] == name)
+            .collect();
+        let is_updated = |machine: &&&Value| {
+            let reference = &machine["spec"]["infrastructureRef"];
+            let azure = self.referred(machine, text(&reference["kind"]), text(&reference["name"]));
+            let version = self.node(machine).map(|node| &node["status"]["nodeInfo"]["kubeletVersion"]);
+            azure.is_none_or(|azure| azure["status"]["latestModelApplied"] != false)
+                && (has_own_image || template["version"].is_null() || version == Some(&template["version"]))
+        };
+        let updated = machines.iter().filter(is_updated).count();
+        (updated != machines.len()).then(|| format!("{updated} up to date"))
+    }
+
+    /// The node that a machine has become. Those of other clusters may have the same name.
+    fn node(&self, machine: &Value) -> Option<&Value> {
+        let name = text(&machine["status"]["nodeRef"]["name"]);
+        self.nodes.iter().find(|it| {
+            !name.is_empty()
+                && it["metadata"]["name"] == name
+                && it["spec"]["providerID"] == machine["spec"]["providerID"]
+        })
+    }
+
     fn machine(&self, machine: &Value) -> ClusterPart {
-        let name = text(&machine["metadata"]["name"]).to_owned();
+        let name = full_name(machine);
         let reference = &machine["spec"]["infrastructureRef"];
-        let azure = self.named(text(&reference["kind"]), text(&reference["name"]));
-        let node = text(&machine["status"]["nodeRef"]["name"]);
-        let node = self.nodes.iter().find(|it| !node.is_empty() && it["metadata"]["name"] == node);
+        let azure = self.referred(machine, text(&reference["kind"]), text(&reference["name"]));
+        let node = self.node(machine);
         let (stand, words) = match (azure, node) {
             _ if !machine["metadata"]["deletionTimestamp"].is_null() => (Stand::Works, "goes".to_owned()),
             (_, Some(node)) if is_ready(node) => (Stand::Done, "its node is ready".to_owned()),
@@ -136,6 +190,30 @@ impl Objects {
         let label = || node?["metadata"]["labels"][ZONE].as_str()?.rsplit('-').next();
         let zone = machine["spec"]["failureDomain"].as_str().or_else(label).map(str::to_owned);
         ClusterPart { zone, ..part(2, name, stand, words) }
+    }
+}
+
+/// What a control plane or a deployment whose machines are all ready lacks still: some may be of an earlier version.
+fn lacks(maker: &Value, wanted: u64) -> Option<String> {
+    let status = &maker["status"];
+    if maker["metadata"]["generation"] != status["observedGeneration"] {
+        return Some("and not looked at yet".to_owned());
+    }
+    let number = |member: &str| status[member].as_u64().unwrap_or_default();
+    let (count, updated) = (number("replicas"), number("upToDateReplicas"));
+    (count != wanted || updated != wanted).then(|| format!("{updated} up to date"))
+}
+
+fn are_together(one: &Value, other: &Value) -> bool {
+    one["metadata"]["namespace"] == other["metadata"]["namespace"]
+}
+
+/// The name of an object, after its namespace where that is not the usual one.
+fn full_name(object: &Value) -> String {
+    let name = text(&object["metadata"]["name"]);
+    match text(&object["metadata"]["namespace"]) {
+        "" | "default" => name.to_owned(),
+        namespace => format!("{namespace}/{name}"),
     }
 }
 
@@ -158,7 +236,7 @@ fn network(azure: &Value) -> Vec<ClusterPart> {
     let host = text(&azure["spec"]["controlPlaneEndpoint"]["host"]);
     let mut parts = vec![part(
         1,
-        format!("AzureCluster {}", text(&azure["metadata"]["name"])),
+        format!("AzureCluster {}", full_name(azure)),
         if is_ready { Stand::Done } else { Stand::Works },
         if is_ready { format!("API server at {host}") } else { "its network is made".to_owned() },
     )];
@@ -246,6 +324,96 @@ mod tests {
         ] {
             assert_eq!(in_words(name), words);
         }
+    }
+
+    #[test]
+    fn a_rollout_is_done_when_all_machines_are_of_the_declared_version() {
+        let deployment = |observed: u64, replicas: u64, updated: u64| {
+            json!({ "metadata": { "generation": 2 }, "status": { "observedGeneration": observed,
+                "replicas": replicas, "upToDateReplicas": updated } })
+        };
+        assert_eq!(lacks(&deployment(1, 2, 2), 2).as_deref(), Some("and not looked at yet"));
+        assert_eq!(lacks(&deployment(2, 2, 1), 2).as_deref(), Some("1 up to date"));
+        assert_eq!(lacks(&deployment(2, 3, 2), 2).as_deref(), Some("2 up to date"));
+        assert_eq!(lacks(&deployment(2, 2, 2), 2), None);
+    }
+
+    #[test]
+    fn a_pool_is_done_when_its_scale_set_and_the_versions_of_its_machines_are() {
+        let stands = |ready: bool, applied: bool, version: &str, image: Value| {
+            let machine = json!({ "metadata": { "name": "p-0", "labels": { POOL_NAME: "p", CLUSTER_NAME: "c" } },
+                "spec": { "infrastructureRef": { "kind": "AzureMachinePoolMachine", "name": "p-0" },
+                    "providerID": "azure:///p/0" }, "status": { "nodeRef": { "name": "p0" } } });
+            let node = |id: &str, version: &str| {
+                json!({ "metadata": { "name": "p0" }, "spec": { "providerID": id }, "status": {
+                    "nodeInfo": { "kubeletVersion": version },
+                    "conditions": [{ "type": "Ready", "status": "True" }] } })
+            };
+            let objects = Objects {
+                by_kind: HashMap::from([
+                    ("Cluster", vec![json!({ "metadata": { "name": "c" } })]),
+                    (
+                        "MachinePool",
+                        vec![
+                            json!({ "metadata": { "name": "p" }, "spec": { "clusterName": "c", "template": { "spec": {
+                    "version": "v1.33.2", "infrastructureRef": { "kind": "AzureMachinePool", "name": "p" } } } } }),
+                        ],
+                    ),
+                    ("Machine", vec![machine]),
+                    (
+                        "AzureMachinePool",
+                        vec![
+                            json!({ "metadata": { "name": "p" }, "spec": { "template": { "image": image } },
+                            "status": { "ready": ready } }),
+                        ],
+                    ),
+                    (
+                        "AzureMachinePoolMachine",
+                        vec![
+                            json!({ "metadata": { "name": "p-0" }, "status": { "latestModelApplied": applied } }),
+                        ],
+                    ),
+                ]),
+                nodes: vec![node("azure:///of-another/0", "v1.33.2"), node("azure:///p/0", version)],
+            };
+            let parts = objects.clusters().remove(0).parts;
+            (parts[1].stand, parts[1].words.clone())
+        };
+        let said = |stand: Stand, words: &str| (stand, words.to_owned());
+        let done = said(Stand::Done, "1 of 1 ready");
+        assert_eq!(stands(true, true, "v1.33.2", Value::Null), done);
+        assert_eq!(stands(true, true, "v1.32.0", json!({ "id": "mine" })), done);
+        let old = said(Stand::Works, "1 of 1 ready, 0 up to date");
+        assert_eq!(stands(true, true, "v1.32.0", Value::Null), old);
+        assert_eq!(stands(true, false, "v1.33.2", Value::Null), old);
+        let unready = said(Stand::Works, "1 of 1 ready, and its AzureMachinePool is not");
+        assert_eq!(stands(false, true, "v1.33.2", Value::Null), unready);
+    }
+
+    #[test]
+    fn clusters_of_one_name_in_two_namespaces_have_each_their_own_parts() {
+        let of = |kind: &str, name: &str| {
+            let in_namespace = |namespace: &str| {
+                json!({ "kind": kind, "metadata": { "name": name, "namespace": namespace },
+                    "spec": { "clusterName": "c", "infrastructureRef": { "name": "c" } } })
+            };
+            ["default", "team"].map(in_namespace).to_vec()
+        };
+        let objects = Objects {
+            by_kind: ["Cluster", "AzureCluster", "Machine"]
+                .map(|kind| (kind, of(kind, if kind == "Machine" { "m" } else { "c" })))
+                .into(),
+            nodes: Vec::new(),
+        };
+        let names = |view: &ClusterView| view.parts.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+        let all: Vec<_> = objects.clusters().iter().map(names).collect();
+        assert_eq!(
+            all,
+            [
+                vec!["Cluster c", "AzureCluster c", "Machine m"],
+                vec!["Cluster team/c", "AzureCluster team/c", "Machine team/m"]
+            ]
+        );
     }
 
     #[test]
