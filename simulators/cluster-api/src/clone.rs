@@ -69,16 +69,18 @@ pub(crate) fn make(round: &mut Round<'_>, plan: Plan<'_>) -> Result<(), String> 
     Ok(())
 }
 
+/// Says that what is referred to is not there.
+pub(crate) fn does_not_exist(reference: &Value) -> String {
+    format!("{} {} does not exist", text(&reference["kind"]), text(&reference["name"]))
+}
+
 /// The object that a template describes. Its own labels and annotations are the template's, then those that are given.
 fn from_template(
     round: &Round<'_>,
     reference: &Value,
     mut metadata: Value,
 ) -> Result<(GroupKind, Value), String> {
-    let wanted = text(&reference["kind"]);
-    let Some((kind, template)) = round.referred(reference) else {
-        return Err(format!("{wanted} {} does not exist", text(&reference["name"])));
-    };
+    let (kind, template) = round.referred(reference).ok_or_else(|| does_not_exist(reference))?;
     let inner = &template["spec"]["template"];
     for member in ["labels", "annotations"] {
         let mut all = inner["metadata"][member].as_object().cloned().unwrap_or_default();

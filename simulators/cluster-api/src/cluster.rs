@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use crate::clone::does_not_exist;
 use crate::contract::{Said, claim, host_port, is_endpoint};
 use crate::names::{CLUSTER_FINALIZER, CONTROL_PLANE_LABEL};
 use crate::objects::{
@@ -44,7 +45,7 @@ fn infrastructure(round: &mut Round<'_>, after: &mut Value) {
     }
     let kind = text(&reference["kind"]);
     let Some((group_kind, object)) = round.referred(reference) else {
-        let message = format!("{kind} does not exist");
+        let message = does_not_exist(reference);
         round.condition(after, "InfrastructureReady", false, "ObjectDoesNotExist", &message);
         round.mirror(after, "InfrastructureReady", None, false, "WaitingForInfrastructure");
         return;
@@ -89,7 +90,7 @@ fn control_plane(round: &mut Round<'_>, after: &mut Value) {
     }
     let kind = text(&reference["kind"]);
     let Some((group_kind, object)) = round.referred(reference) else {
-        let message = format!("{kind} does not exist");
+        let message = does_not_exist(reference);
         round.condition(after, "ControlPlaneAvailable", false, "ObjectDoesNotExist", &message);
         initialized_condition(round, after, &message);
         return;

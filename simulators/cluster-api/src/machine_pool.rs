@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use crate::clone::does_not_exist;
 use crate::contract::{Said, claim};
 use crate::machine_deployment::observed;
 use crate::names::{CLUSTER_NAME, MACHINE_POOL_FINALIZER, POOL_NAME, REPLICAS_MANAGED_BY};
@@ -13,6 +14,9 @@ use crate::objects::{
     name, number, owner, reference_to, remove_finalizer, replicas, text, uid,
 };
 use crate::round::{Action, Round, is_true};
+
+/// The reason of conditions about what is referred to and is not there.
+const INCORRECT_REFERENCE: &str = "IncorrectExternalRef";
 
 /// Looks at all pools of the cluster.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
@@ -44,7 +48,8 @@ fn bootstrap(round: &mut Round<'_>, before: &Value, after: &mut Value) {
     let Some((kind, config)) = round.referred(&template["bootstrap"]["configRef"]) else {
         let given = template["bootstrap"]["dataSecretName"].is_string();
         after["status"]["initialization"]["bootstrapDataSecretCreated"] = given.into();
-        return round.old_condition(after, "BootstrapReady", given, ("Error", "IncorrectExternalRef", ""));
+        let why = does_not_exist(&template["bootstrap"]["configRef"]);
+        return round.old_condition(after, "BootstrapReady", given, ("Error", INCORRECT_REFERENCE, &why));
     };
     claim(round, &kind, config, &owner(Kind::MachinePool, before, true), &[]);
     let secret = Said::by(round, &kind, config).data_secret();
@@ -56,13 +61,10 @@ fn bootstrap(round: &mut Round<'_>, before: &Value, after: &mut Value) {
 }
 
 fn infrastructure(round: &mut Round<'_>, before: &Value, after: &mut Value) {
-    let Some((kind, pool)) = round.referred(&before["spec"]["template"]["spec"]["infrastructureRef"]) else {
-        return round.old_condition(
-            after,
-            "InfrastructureReady",
-            false,
-            ("Error", "IncorrectExternalRef", ""),
-        );
+    let reference = &before["spec"]["template"]["spec"]["infrastructureRef"];
+    let Some((kind, pool)) = round.referred(reference) else {
+        let words = ("Error", INCORRECT_REFERENCE, &*does_not_exist(reference));
+        return round.old_condition(after, "InfrastructureReady", false, words);
     };
     claim(round, &kind, pool, &owner(Kind::MachinePool, before, true), &[]);
     let provisioned = Said::by(round, &kind, pool).provisioned();

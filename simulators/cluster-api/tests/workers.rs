@@ -64,6 +64,33 @@ async fn deployments_make_machines_from_templates() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_template_that_does_not_exist_is_named_until_it_does() {
+    let world = World::start(6).await;
+    world.apply(&cluster("c", 1)).await;
+    let (templates, rest): (Vec<Value>, Vec<Value>) =
+        workers("c", 1).into_iter().partition(|one| one["kind"] == "AzureMachineTemplate");
+    world.apply(&rest).await;
+    world
+        .until("words about the template", |world| {
+            world.list("MachineSet").iter().any(|set| {
+                let conditions = set["status"]["deprecated"]["v1beta1"]["conditions"].as_array();
+                conditions.into_iter().flatten().any(|one| {
+                    one["type"] == "MachinesCreated"
+                        && one["reason"] == "InfrastructureTemplateCloningFailed"
+                        && one["message"] == "AzureMachineTemplate c-md-0 does not exist"
+                })
+            })
+        })
+        .await;
+    world.apply(&templates).await;
+    world
+        .until("a worker", |world| {
+            world.get("MachineDeployment", "c-md-0")["status"]["availableReplicas"] == 1
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn rollouts_keep_to_their_limits_and_scaling_takes_who_is_asked() {
     let world = start(2, 3).await;
     world.apply(&[machine_template("c-larger")]).await;
