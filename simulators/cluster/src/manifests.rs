@@ -54,6 +54,27 @@ pub enum ManifestError {
         /// What the API said.
         reason: String,
     },
+    /// The API, or a webhook that it asks, does not answer: later it may.
+    #[error("cannot apply {object}: {reason}")]
+    Unanswered {
+        /// Kind and name.
+        object: String,
+        /// What the API said, or why it said nothing.
+        reason: String,
+    },
+}
+
+impl ManifestError {
+    /// What came of applying an object: who was told that something is wrong with it need not try again.
+    fn of(object: String, error: &kube::Error) -> Self {
+        let reason = describe_api_error(error);
+        match error {
+            kube::Error::Api(status) if (400..500).contains(&status.code) && status.code != 429 => {
+                Self::Apply { object, reason }
+            }
+            _ => Self::Unanswered { object, reason },
+        }
+    }
 }
 
 /// What every object has.
@@ -204,19 +225,20 @@ pub async fn apply_strictly(client: &Client, object: &Value) -> Result<DynamicOb
 
 async fn send(client: &Client, object: &Value, how: &PatchParams) -> Result<DynamicObject, ManifestError> {
     let (kind, name) = (text(object, "/kind"), text(object, "/metadata/name"));
-    let refused = |reason: String| ManifestError::Apply { object: format!("{kind} {name}"), reason };
+    let about = format!("{kind} {name}");
     let api_version = text(object, "/apiVersion");
     let found = find_kind(client, api_version, kind).await;
-    let (resource, scope) = found
-        .map_err(|error| refused(describe_api_error(&error)))?
-        .ok_or_else(|| refused(format!("no matches for kind \"{kind}\" in version \"{api_version}\"")))?;
+    let Some((resource, scope)) = found.map_err(|error| ManifestError::of(about.clone(), &error))? else {
+        let reason = format!("no matches for kind \"{kind}\" in version \"{api_version}\"");
+        return Err(ManifestError::Apply { object: about, reason });
+    };
     let api: Api<DynamicObject> = match (scope, text(object, "/metadata/namespace")) {
         (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
         (Scope::Namespaced, "") => Api::namespaced_with(client.clone(), "default", &resource),
         (Scope::Namespaced, namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
     };
     let patched = api.patch(name, how, &Patch::Apply(object)).await;
-    patched.map_err(|error| refused(describe_api_error(&error)))
+    patched.map_err(|error| ManifestError::of(about, &error))
 }
 
 /// The API of a kind; `None` where the cluster has no such kind.
@@ -240,6 +262,16 @@ pub async fn find_kind(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_was_not_answered_is_told_apart_from_who_was_refused() {
+        let of = |code: u16| {
+            let status = kube::core::Status { code, message: "m".to_owned(), ..Default::default() };
+            ManifestError::of("Cluster c".to_owned(), &kube::Error::Api(Box::new(status)))
+        };
+        let is_refused = |code| matches!(of(code), ManifestError::Apply { .. });
+        assert_eq!([400, 403, 422, 429, 500, 503].map(is_refused), [true, true, true, false, false, false]);
+    }
 
     fn names(text: &str) -> Vec<String> {
         let objects = read("stdin", text).unwrap_or_else(|error| panic!("{error}"));
