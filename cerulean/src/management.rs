@@ -1,6 +1,9 @@
 //! A management cluster with Cluster API's core and our kinds, and the Azure that its clusters are made in, all in this process:
 //! what the demos of clusters and `cerulean simulate clusters` start. The manager of clusters is not part of it.
 
+mod name;
+
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,20 +11,27 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use azure_simulator::{LatencyProfile, Options, page};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use capz_api::webhooks::{Task, registration};
 use clock::Clock;
 use serde_json::Value;
 use simulated_cluster::{
     Boot, CloudProvider, HostedAzureOptions, HostedKubernetesOptions, HostedManagement,
-    HostedManagementOptions, Outcome, Shape, WebhookServer, WorkloadOptions, manifests,
+    HostedManagementOptions, Outcome, Shape, WebhookServer, WorkloadCluster, WorkloadOptions, manifests,
 };
 use stand_ins::Pace;
 use tokio_util::sync::CancellationToken;
 
 use crate::simulate::limits::Limits;
+pub use name::ClusterName;
 
 /// After how long a silent node is missed: sooner than in production, so that it can be watched.
 const NODE_GRACE: Duration = Duration::from_secs(2);
+
+/// The ending and the first line of the kubeconfigs that are written for workload clusters.
+const WORKLOAD_ENDING: &str = "kubeconfig";
+const WORKLOAD_MARK: &str = "# Written by cerulean, which removes it.";
 
 /// Members of azure.json by which a machine proves itself otherwise than by a secret.
 const OTHER_PROOFS: [&str; 6] = [
@@ -149,15 +159,39 @@ impl Management {
         ]
     }
 
+    /// The workload clusters that there are, by their Clusters. The authority says which is which: it is made for one Cluster, and
+    /// neither names nor private endpoints are of one alone.
+    pub fn workloads(&self) -> BTreeMap<ClusterName, WorkloadCluster> {
+        let secrets = self.list("Secret");
+        let authorities: Vec<(ClusterName, Vec<u8>)> = secrets
+            .iter()
+            .filter_map(|secret| {
+                let text = |member: &str| secret["metadata"][member].as_str();
+                let name = text("name")?.strip_suffix("-ca")?.to_owned();
+                let namespace = text("namespace")?.to_owned();
+                let certificate = STANDARD.decode(secret["data"]["tls.crt"].as_str()?).ok()?;
+                Some((ClusterName { namespace, name }, certificate))
+            })
+            .collect();
+        let named = |cluster: WorkloadCluster| {
+            let own = cluster.authority.0.trim().as_bytes();
+            let (name, _) = authorities.iter().find(|(_, it)| it.trim_ascii() == own)?;
+            Some((name.clone(), cluster))
+        };
+        self.hosted.workloads.clusters().into_iter().filter_map(named).collect()
+    }
+
     /// Serves the API of a workload cluster on this machine, and writes a kubeconfig for it. Gives where that is.
     ///
     /// # Errors
     /// There is no such cluster, or the file cannot be written.
-    pub async fn serve_workload(&self, directory: &Path, cluster: &str) -> anyhow::Result<PathBuf> {
+    pub async fn serve_workload(&self, directory: &Path, name: &ClusterName) -> anyhow::Result<PathBuf> {
         let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let text = self.hosted.workloads.serve(cluster, loopback).await?;
-        let path = workload_kubeconfig(directory, cluster);
-        write_secret(&path, &text)?;
+        let found = self.workloads().remove(name);
+        let cluster = found.with_context(|| format!("there is no API server of cluster {name}"))?;
+        let text = self.hosted.workloads.serve(&cluster, &name.file(), loopback).await?;
+        let path = workload_kubeconfig(directory, name);
+        write_secret(&path, &format!("{WORKLOAD_MARK}\n{text}"))?;
         Ok(path)
     }
 
@@ -193,8 +227,24 @@ impl Management {
 }
 
 /// Where the kubeconfig of a workload cluster is kept.
-pub fn workload_kubeconfig(directory: &Path, cluster: &str) -> PathBuf {
-    directory.join(format!("{cluster}.kubeconfig"))
+pub fn workload_kubeconfig(directory: &Path, cluster: &ClusterName) -> PathBuf {
+    directory.join(format!("{}.{WORKLOAD_ENDING}", cluster.file()))
+}
+
+/// Removes the kubeconfigs of workload clusters that an earlier process has left in a folder. Whatever else is there stays.
+///
+/// # Errors
+/// One cannot be removed.
+pub fn remove_stale_kubeconfigs(directory: &Path) -> anyhow::Result<()> {
+    for entry in std::fs::read_dir(directory).with_context(|| directory.display().to_string())? {
+        let path = entry?.path();
+        let is_ours = path.extension().is_some_and(|ending| ending == WORKLOAD_ENDING)
+            && std::fs::read_to_string(&path).is_ok_and(|text| text.starts_with(WORKLOAD_MARK));
+        if is_ours {
+            std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes a file that nobody else may read.
@@ -214,4 +264,21 @@ pub fn watchable() -> LatencyProfile {
         "Microsoft.Compute/*",
         Duration::from_millis(1000),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_kubeconfigs_that_were_written_here_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write("quay.kubeconfig", &format!("{WORKLOAD_MARK}\napiVersion: v1\n"));
+        write("mine.kubeconfig", "apiVersion: v1\n");
+        write("kubeconfig", WORKLOAD_MARK);
+        remove_stale_kubeconfigs(folder.path()).unwrap();
+        let left = |name: &str| folder.path().join(name).exists();
+        assert!(!left("quay.kubeconfig") && left("mine.kubeconfig") && left("kubeconfig"));
+    }
 }

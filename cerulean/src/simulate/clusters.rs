@@ -12,7 +12,7 @@ use simulated_cluster::CloudProvider;
 
 use super::folder::Folder;
 use super::{azure, latency, limits};
-use crate::management::{Management, Ports, Settings};
+use crate::management::{self, ClusterName, Management, Ports, Settings};
 use crate::screen::Screen;
 use crate::signals;
 
@@ -64,6 +64,7 @@ pub async fn run(screen: Screen, arguments: ClustersArguments) -> anyhow::Result
         },
         ports: arguments.ports,
     };
+    management::remove_stale_kubeconfigs(directory)?;
     let management = Management::start(settings, &stop).await?;
     management.register_webhooks().await?;
     let variables = management.variables();
@@ -95,12 +96,17 @@ pub async fn run(screen: Screen, arguments: ClustersArguments) -> anyhow::Result
     stop.run_until_cancelled(served).await.unwrap_or(Ok(()))
 }
 
-/// Serves each workload cluster on this machine from its beginning, and says where its kubeconfig is.
+/// Serves each workload cluster on this machine from its beginning, says where its kubeconfig is, and removes that with it.
 async fn serve_workloads(screen: Screen, management: &Management, folder: &Folder) -> anyhow::Result<()> {
     let mut served = BTreeSet::new();
     loop {
-        let clusters = management.hosted.workloads.clusters();
-        let there: BTreeSet<String> = clusters.into_iter().map(|cluster| cluster.name).collect();
+        let there: BTreeSet<ClusterName> = management.workloads().into_keys().collect();
+        for name in served.difference(&there) {
+            let path = management::workload_kubeconfig(folder.path(), name);
+            // Somebody may have removed it already.
+            let _not_there = std::fs::remove_file(&path);
+            screen.line(format_args!("{name} is gone"));
+        }
         for name in there.difference(&served) {
             let path = management.serve_workload(folder.path(), name).await?;
             screen.line(format_args!("{name} answers: kubectl --kubeconfig {} get nodes", path.display()));

@@ -334,7 +334,7 @@ async fn machines_become_a_cluster_behind_its_load_balancer() {
     assert!(list(world.workloads.client(&cluster.endpoint, token)).await.is_err());
     world.open();
 
-    let served = world.workloads.serve("c", "127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let served = world.workloads.serve(&cluster, "c", "127.0.0.1:0".parse().unwrap()).await.unwrap();
     assert!(served.contains("https://127.0.0.1:") && served.contains(token));
 
     // Deleted behind everybody's back: the Node stays and falls silent, the API goes on.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::demo::programs::Programs;
-use crate::management::{Management, workload_kubeconfig, write_secret};
+use crate::management::{ClusterName, Management, workload_kubeconfig, write_secret};
 
 /// How long the manager may take until it serves its webhooks.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -66,16 +66,15 @@ pub async fn start_manager(management: &Management, programs: &mut Programs) -> 
 }
 
 /// The azure.json that was made for a cluster's control plane; `None` while there is none.
-pub fn azure_json(management: &Management, cluster: &str) -> anyhow::Result<Option<Value>> {
+pub fn azure_json(management: &Management, cluster: &ClusterName) -> anyhow::Result<Option<Value>> {
     let of = |kind: &str, namespace: &Value, name: &Value| {
         let objects = management.list(kind);
-        objects.into_iter().find(|it| {
-            it["metadata"]["name"] == *name
-                && (namespace.is_null() || it["metadata"]["namespace"] == *namespace)
-        })
+        objects
+            .into_iter()
+            .find(|it| it["metadata"]["name"] == *name && it["metadata"]["namespace"] == *namespace)
     };
-    let Some(found) = of("Cluster", &Value::Null, &cluster.into()) else { return Ok(None) };
-    let namespace = &found["metadata"]["namespace"];
+    let namespace = &Value::from(cluster.namespace.as_str());
+    let Some(found) = of("Cluster", namespace, &cluster.name.as_str().into()) else { return Ok(None) };
     let plane = of("KubeadmControlPlane", namespace, &found["spec"]["controlPlaneRef"]["name"]);
     let plane = plane.unwrap_or_default();
     // Where it stands differs between the versions of the kind.
@@ -96,17 +95,17 @@ pub fn azure_json(management: &Management, cluster: &str) -> anyhow::Result<Opti
 pub fn start_cloud_controller_manager(
     management: &Management,
     directory: &Path,
-    cluster: &str,
+    cluster: &ClusterName,
     azure_json: &Value,
     programs: &mut Programs,
 ) -> anyhow::Result<()> {
-    let path = directory.join(format!("{cluster}.azure.json"));
+    let path = directory.join(format!("{}.azure.json", cluster.file()));
     write_secret(&path, &azure_json.to_string())?;
     let arguments = [
         "azure-cloud-controller-manager".to_owned(),
         format!("--cloud-config={}", path.display()),
         format!("--kubeconfig={}", workload_kubeconfig(directory, cluster).display()),
-        format!("--cluster-name={cluster}"),
+        format!("--cluster-name={}", cluster.name),
         "--secure-port=0".to_owned(),
         "--node-monitor-period=1s".to_owned(),
         // There is no other one, and a machine that is busy may not answer for ten seconds.

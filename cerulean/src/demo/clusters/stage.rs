@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{programs, tree};
 use crate::demo::programs::Programs;
-use crate::management::{self, Management, Ports, Settings};
+use crate::management::{self, ClusterName, Management, Ports, Settings};
 use crate::screen::{Screen, Tone};
 use crate::simulate::limits::Limits;
 
@@ -91,11 +91,12 @@ impl Stage {
 
     /// Starts the cloud controller manager for the cluster, with the azure.json that was made for its control plane.
     pub async fn start_cloud_controller_manager(&mut self) -> anyhow::Result<()> {
-        self.management.serve_workload(&self.directory, CLUSTER).await?;
-        let azure_json = programs::azure_json(&self.management, CLUSTER)?;
+        let name = ClusterName::in_default(CLUSTER);
+        self.management.serve_workload(&self.directory, &name).await?;
+        let azure_json = programs::azure_json(&self.management, &name)?;
         let azure_json = azure_json.context("there is no azure.json for the control plane")?;
         let (management, directory) = (&self.management, &self.directory);
-        programs::start_cloud_controller_manager(management, directory, CLUSTER, &azure_json, &mut self.cloud)
+        programs::start_cloud_controller_manager(management, directory, &name, &azure_json, &mut self.cloud)
     }
 
     /// Ends the cloud controller manager, as it ends with the machines on which it runs.
@@ -105,7 +106,7 @@ impl Stage {
 
     /// The kubeconfig of the cluster that was made.
     pub fn workload_kubeconfig(&self) -> PathBuf {
-        management::workload_kubeconfig(&self.directory, CLUSTER)
+        management::workload_kubeconfig(&self.directory, &ClusterName::in_default(CLUSTER))
     }
 
     /// A client of the cluster that was made.

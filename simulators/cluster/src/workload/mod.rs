@@ -179,7 +179,7 @@ struct Inner {
     azure: Azure,
     options: WorkloadOptions,
     stop: CancellationToken,
-    /// By the hash of their authority's certificate.
+    /// By their authority's certificate: names and private endpoints may be the same in two.
     clusters: Mutex<BTreeMap<String, Cluster>>,
     /// How the bootstrapping of machines went, by their ids in lower case; `None` while it goes on.
     boots: Mutex<HashMap<String, watch::Receiver<Bootstrapped>>>,
@@ -241,17 +241,19 @@ impl WorkloadClusters {
     }
 
     /// Serves the API of a cluster on a socket of this machine, past Azure's networks, as long as the cluster is there: for
-    /// kubectl and other programs. Returns a kubeconfig (YAML) that leads there; it is a secret.
+    /// kubectl and other programs. Returns a kubeconfig (YAML) that leads there and calls it `name`; it is a secret.
     ///
     /// # Errors
-    /// There is no such cluster, its authority was not made here, or there can be no listener.
-    pub async fn serve(&self, name: &str, address: SocketAddr) -> Result<String, HostError> {
-        let found =
-            self.inner.clusters.lock().values().find(|one| one.name == name).map(|one| {
-                (one.kubernetes.clone(), one.token.clone(), one.authority.clone(), one.stop.clone())
-            });
-        let (kubernetes, token, (certificate, key), stop) =
-            found.ok_or_else(|| HostError::Kubernetes(format!("there is no cluster {name}")))?;
+    /// The cluster is gone, its authority was not made here, or there can be no listener.
+    pub async fn serve(
+        &self,
+        cluster: &WorkloadCluster,
+        name: &str,
+        address: SocketAddr,
+    ) -> Result<String, HostError> {
+        let WorkloadCluster { kubernetes, token, authority: (certificate, key), .. } = cluster.clone();
+        let stop = self.inner.clusters.lock().get(&certificate).map(|one| one.stop.clone());
+        let stop = stop.ok_or_else(|| HostError::Kubernetes(format!("there is no cluster {name}")))?;
         let authority = CertificateAuthority::from_kept(&certificate, &key).map_err(certificates)?;
         let tls = authority.server_config(&["127.0.0.1", "localhost", "::1"]).map_err(certificates)?;
         let server = serve::serve(address, kubernetes.router(), Some(tls), stop).await.map_err(listen)?;

@@ -1,16 +1,23 @@
 //! Manifests of somebody's own, applied as `kubectl apply` does, with what they take for granted.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use kube::Client;
 use serde_json::{Value, json};
-use simulated_cluster::manifests;
+use simulated_cluster::manifests::{self, ManifestError};
 
 use crate::manifests::{LAST_APPLIED, Manifest, declared};
 use crate::screen::{Screen, Tone};
 
+use super::told::title;
+
 /// What others lean on: a cluster without its identity would complain first and be made later.
 const FIRST: [&str; 3] = ["Namespace", "Secret", "AzureClusterIdentity"];
+/// How often a manifest is sent to which nobody answers.
+const ATTEMPTS: u32 = 4;
+/// How long they are left alone.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Kinds of identities that a client secret proves.
 const BY_SECRET: [&str; 2] = ["ServicePrincipal", "ManualServicePrincipal"];
 
@@ -62,8 +69,17 @@ fn namespace_of(object: &Value) -> &str {
     object["metadata"]["namespace"].as_str().filter(|namespace| !namespace.is_empty()).unwrap_or("default")
 }
 
-/// Applies manifests in their order, what others lean on before all else, and says what came of each. Gives how many were refused.
-pub async fn apply(screen: Screen, client: &Client, all: &[Manifest]) -> usize {
+/// How many manifests were not applied.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// Something is wrong with them.
+    pub refused: usize,
+    /// Nobody answered, such as a webhook on a busy machine.
+    pub unanswered: usize,
+}
+
+/// Applies manifests in their order, what others lean on before all else, and says what came of each.
+pub async fn apply(screen: Screen, client: &Client, all: &[Manifest]) -> Left {
     for object in presupposed(all) {
         let title = title(&object);
         match manifests::apply_strictly(client, &object).await {
@@ -73,18 +89,34 @@ pub async fn apply(screen: Screen, client: &Client, all: &[Manifest]) -> usize {
     }
     let mut all: Vec<&Manifest> = all.iter().collect();
     all.sort_by_key(|manifest| FIRST.iter().position(|kind| *kind == manifest.kind()).unwrap_or(FIRST.len()));
-    let mut count = 0;
-    for manifest in all {
-        let title = title(&manifest.object);
-        match manifests::apply_strictly(client, &with_last_applied(&manifest.object)).await {
-            Ok(_) => screen.line(format_args!("  {}: {title}", manifest.source)),
-            Err(problem) => {
-                count += 1;
-                refused(screen, &manifest.source, &title, &problem.to_string());
+    let mut left = Left::default();
+    for attempt in 1..=ATTEMPTS {
+        let mut again = Vec::new();
+        for manifest in all {
+            let title = title(&manifest.object);
+            let Err(problem) = manifests::apply_strictly(client, &with_last_applied(&manifest.object)).await
+            else {
+                screen.line(format_args!("  {}: {title}", manifest.source));
+                continue;
+            };
+            match problem {
+                ManifestError::Unanswered { .. } if attempt < ATTEMPTS => {
+                    screen.line(format_args!("  {}: {title}: no answer, tried again", manifest.source));
+                    again.push(manifest);
+                    continue;
+                }
+                ManifestError::Unanswered { .. } => left.unanswered += 1,
+                _ => left.refused += 1,
             }
+            refused(screen, &manifest.source, &title, &problem.to_string());
         }
+        if again.is_empty() {
+            break;
+        }
+        all = again;
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
-    count
+    left
 }
 
 fn refused(screen: Screen, source: &str, title: &str, problem: &str) {
@@ -92,15 +124,6 @@ fn refused(screen: Screen, source: &str, title: &str, problem: &str) {
     let place = if source.is_empty() { String::new() } else { format!("{source}: ") };
     let words = problem.split_once(": ").map_or(problem, |(_, words)| words);
     screen.line(format_args!("{mark} {place}{title}: {words}"));
-}
-
-fn title(object: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let namespace = match text(&object["metadata"]["namespace"]).as_str() {
-        "" | "default" => String::new(),
-        other => format!("{other}/"),
-    };
-    format!("{} {namespace}{}", text(&object["kind"]), text(&object["metadata"]["name"]))
 }
 
 /// The object as a user declares it, with kubectl's memory of it: so that who changes the file can `kubectl apply` it again.

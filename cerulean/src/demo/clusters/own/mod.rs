@@ -20,17 +20,23 @@ use tokio_util::sync::CancellationToken;
 
 use super::{programs, tree};
 use crate::demo::programs::Programs;
-use crate::management::{self, Management, Ports, Settings, workload_kubeconfig};
+use crate::management::{self, ClusterName, Management, Ports, Settings, workload_kubeconfig};
 use crate::manifests::Manifest;
 use crate::screen::{Screen, Tone};
 use crate::simulate::limits;
-use told::{News, Told};
+use told::{News, Patient, Told};
 
 /// How often it is looked at what there is.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// After so long without any change it is said what is waited for. Programs look again every 10 s.
 const QUIET: Duration = Duration::from_secs(15);
 
+/// How long something is missing before it is told: less than [`QUIET`], so that who waits knows why.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Objects that say that what they refer to, or their API server, is missing.
+const REFERRING: [&str; 5] =
+    ["Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "MachinePool"];
 /// Objects that say of themselves what is wrong with them.
 const TELLING: [&str; 8] = [
     "AzureCluster",
@@ -72,16 +78,18 @@ pub async fn play(
     screen.line(format_args!("  management cluster  export KUBECONFIG={kubeconfig}"));
 
     screen.heading("Applying the manifests");
-    let refused = applied::apply(screen, &management.hosted.client, manifests).await;
+    let left = applied::apply(screen, &management.hosted.client, manifests).await;
     for id in management.hosted.made_for_machines() {
         let name = id.rsplit('/').next().unwrap_or_default();
         screen.line(format_args!("  user-assigned identity {name} is not in Azure: made for its machines"));
     }
-    if refused > 0 {
-        screen.line(format_args!(
-            "  {refused} of {} refused: correct them, and kubectl apply them",
-            manifests.len()
-        ));
+    for (count, what) in [
+        (left.refused, "refused: correct them, and kubectl apply them"),
+        (left.unanswered, "not applied, as nobody answered: kubectl apply them again"),
+    ] {
+        if count > 0 {
+            screen.line(format_args!("  {count} of {} {what}", manifests.len()));
+        }
     }
 
     screen.heading("The clusters");
@@ -95,6 +103,7 @@ pub async fn play(
         workloads: BTreeMap::new(),
         before,
         told: Told::default(),
+        patient: Patient::default(),
         begun,
         changed: begun,
         last: Vec::new(),
@@ -144,11 +153,11 @@ struct Own {
     directory: PathBuf,
     management: Management,
     managers: Programs,
-    /// By name.
-    workloads: BTreeMap<String, Workload>,
+    workloads: BTreeMap<ClusterName, Workload>,
     /// The resources that were in Azure before.
     before: Vec<String>,
     told: Told,
+    patient: Patient,
     begun: Instant,
     /// When something changed last.
     changed: Instant,
@@ -165,7 +174,8 @@ impl Own {
             self.managers.check().await?;
             self.look_at_workloads().await?;
             let clusters = self.management.hosted.clusters();
-            let news = self.told.news(&clusters, self.troubles());
+            let troubles = self.troubles();
+            let news = self.told.news(&clusters, troubles);
             if clusters != self.last {
                 self.changed = Instant::now();
             }
@@ -303,9 +313,9 @@ impl Own {
 
     /// Serves workload clusters that are new, starts their cloud controller managers, and ends those of clusters that are gone.
     async fn look_at_workloads(&mut self) -> anyhow::Result<()> {
-        let there: Vec<String> =
-            self.management.hosted.workloads.clusters().into_iter().map(|cluster| cluster.name).collect();
-        let gone: Vec<String> = self.workloads.keys().filter(|name| !there.contains(name)).cloned().collect();
+        let there: Vec<ClusterName> = self.management.workloads().into_keys().collect();
+        let gone: Vec<ClusterName> =
+            self.workloads.keys().filter(|name| !there.contains(name)).cloned().collect();
         for name in gone {
             if let Some(workload) = self.workloads.remove(&name) {
                 // It has lost its API server, and may say so.
@@ -316,7 +326,7 @@ impl Own {
             if !self.workloads.contains_key(&name) {
                 let served = self.management.serve_workload(&self.directory, &name).await;
                 // It may have gone meanwhile.
-                if self.management.hosted.workloads.cluster(&name).is_none() {
+                if !self.management.workloads().contains_key(&name) {
                     continue;
                 }
                 let path = served?;
@@ -342,7 +352,7 @@ impl Own {
         Ok(())
     }
 
-    fn start_cloud_controller_manager(&mut self, name: &str) -> anyhow::Result<()> {
+    fn start_cloud_controller_manager(&mut self, name: &ClusterName) -> anyhow::Result<()> {
         let Some(workload) = self.workloads.get_mut(name).filter(|workload| !workload.has_cloud) else {
             return Ok(());
         };
@@ -364,14 +374,16 @@ impl Own {
     }
 
     /// All that is wrong now.
-    fn troubles(&self) -> Vec<String> {
+    fn troubles(&mut self) -> Vec<String> {
         let objects: Vec<Value> = TELLING.iter().flat_map(|kind| self.management.list(kind)).collect();
         let mut troubles = told::troubles(&objects, &self.management.list("Event"));
+        let core: Vec<Value> = REFERRING.iter().flat_map(|kind| self.management.list(kind)).collect();
+        troubles.extend(self.patient.lasting(told::missing(&core), Instant::now(), PATIENCE));
         for cluster in self.management.list("Cluster") {
             if !cluster["spec"]["topology"].is_null() {
-                let name = cluster["metadata"]["name"].as_str().unwrap_or_default();
+                let title = told::title(&cluster);
                 troubles.push(format!(
-                    "Cluster {name}: spec.topology: classes of clusters are not played here; take a template without one"
+                    "{title}: spec.topology: classes of clusters are not played here; take a template without one"
                 ));
             }
         }

@@ -1,9 +1,18 @@
 //! What is told of clusters while they come and change: each thing once, when it comes about.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use azure_simulator::view::{ClusterPart, ClusterView, Stand};
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+/// Reasons of Cluster API's conditions about what is missing.
+const MISSING: [&str; 4] =
+    ["InfrastructureTemplateCloningFailed", "IncorrectExternalRef", "ObjectDoesNotExist", "ProbeFailed"];
+/// The condition of a Cluster by which Cluster API says whether it reaches the API server.
+const PROBE: &str = "RemoteConnectionProbe";
+const OUTSIDE: &str = ", as seen by the management cluster, which is outside of Azure's networks";
 
 /// What was told already.
 #[derive(Debug, Default)]
@@ -83,12 +92,61 @@ pub fn open(clusters: &[ClusterView]) -> Vec<String> {
     open
 }
 
+/// What stands for long before it is told: it may be that it only has not come yet.
+#[derive(Debug, Default)]
+pub struct Patient {
+    since: BTreeMap<String, Instant>,
+}
+
+impl Patient {
+    /// Those of what is wrong at `now` that have been so for `patience`.
+    pub fn lasting(&mut self, wrong: Vec<String>, now: Instant, patience: Duration) -> Vec<String> {
+        self.since.retain(|text, _| wrong.contains(text));
+        for text in wrong {
+            self.since.entry(text).or_insert(now);
+        }
+        let lasts = self.since.iter().filter(|(_, since)| now.duration_since(**since) >= patience);
+        lasts.map(|(text, _)| text.clone()).collect()
+    }
+}
+
+/// What Cluster API says that is wrong, if it lasts: what is referred to does not exist, or an API server does not answer.
+pub fn missing(objects: &[Value]) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    // What goes loses what it refers to.
+    for object in objects.iter().filter(|it| it["metadata"]["deletionTimestamp"].is_null()) {
+        let status = &object["status"];
+        let conditions = [&status["conditions"], &status["deprecated"]["v1beta1"]["conditions"]];
+        let conditions = conditions.into_iter().filter_map(Value::as_array).flatten();
+        let unmet = conditions
+            .filter(|one| one["status"] == "False" && MISSING.iter().any(|it| one["reason"] == *it));
+        for one in unmet {
+            let message = one["message"].as_str().unwrap_or_default();
+            let why = if one["type"] == PROBE { OUTSIDE } else { "" };
+            if !message.is_empty() {
+                found.insert(format!("{}: {message}{why}", title(object)));
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Kind and name, with a namespace that is not the usual one.
+pub fn title(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let namespace = match text(&object["metadata"]["namespace"]).as_str() {
+        "" | "default" => String::new(),
+        other => format!("{other}/"),
+    };
+    format!("{} {namespace}{}", text(&object["kind"]), text(&object["metadata"]["name"]))
+}
+
 /// What objects of the management cluster say of themselves that is wrong, and what events warn of.
 pub fn troubles(objects: &[Value], events: &[Value]) -> Vec<String> {
     let mut found = BTreeSet::new();
     let text = |value: &Value| value.as_str().unwrap_or_default().trim().replace('\n', " ");
     for object in objects {
-        let name = format!("{} {}", text(&object["kind"]), text(&object["metadata"]["name"]));
+        let name = title(object);
         let status = &object["status"];
         for failure in ["failureMessage", "errorMessage"] {
             found.insert((name.clone(), text(&status[failure])));
@@ -99,7 +157,7 @@ pub fn troubles(objects: &[Value], events: &[Value]) -> Vec<String> {
     }
     for event in events.iter().filter(|event| event["type"] == "Warning") {
         let about = &event["involvedObject"];
-        let name = format!("{} {}", text(&about["kind"]), text(&about["name"]));
+        let name = title(&json!({ "kind": about["kind"], "metadata": about }));
         found.insert((name, text(&event["message"])));
     }
     // The same is often said by two conditions, or by one and by an event in a longer sentence.
@@ -116,8 +174,6 @@ fn is_severe(condition: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn part(depth: usize, name: &str, stand: Stand, words: &str) -> ClusterPart {
@@ -164,6 +220,32 @@ mod tests {
         assert_eq!(told.news(&lost, Vec::new()).done, ["MachineDeployment w: gone", "w-1: gone"]);
         assert_eq!(told.news(&ready, Vec::new()).done.len(), 3);
         assert!(!is_ready(&[]));
+    }
+
+    #[test]
+    fn what_is_missing_is_said_when_it_lasts() {
+        let condition = |kind: &str, reason: &str, message: &str| json!([{ "type": kind, "status": "False", "reason": reason, "message": message }]);
+        let cluster = json!({ "kind": "Cluster", "metadata": { "name": "c", "namespace": "team" },
+            "status": { "conditions": condition("RemoteConnectionProbe", "ProbeFailed", "10.0.0.4:6443 does not answer") } });
+        let set = json!({ "kind": "MachineSet", "metadata": { "name": "s", "namespace": "default" },
+            "status": { "deprecated": { "v1beta1": { "conditions":
+                condition("MachinesCreated", "InfrastructureTemplateCloningFailed", "AzureMachineTemplate t does not exist") } } } });
+        let waits = json!({ "kind": "MachineSet", "metadata": { "name": "w" },
+            "status": { "conditions": condition("MachinesCreated", "PreflightCheckFailed", "Waiting") } });
+        let wrong = missing(&[cluster, set, waits]);
+        assert_eq!(
+            wrong,
+            [
+                format!("Cluster team/c: 10.0.0.4:6443 does not answer{OUTSIDE}"),
+                "MachineSet s: AzureMachineTemplate t does not exist".to_owned(),
+            ]
+        );
+        let (mut patient, begun, patience) = (Patient::default(), Instant::now(), Duration::from_secs(10));
+        let after = |seconds: u64| begun + Duration::from_secs(seconds);
+        assert!(patient.lasting(wrong.clone(), begun, patience).is_empty());
+        assert_eq!(patient.lasting(wrong[1..].to_vec(), after(10), patience), wrong[1..]);
+        // What was over meanwhile begins anew.
+        assert_eq!(patient.lasting(wrong.clone(), after(11), patience), wrong[1..]);
     }
 
     #[test]
