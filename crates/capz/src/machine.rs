@@ -25,7 +25,7 @@ use crate::core::{self, Machine};
 use crate::family::Family;
 use crate::kinds::{API_VERSION, AzureCluster, AzureMachine};
 use crate::patch::{Edited, PatchError};
-use crate::reach::{Failure, Subject};
+use crate::reach::{DELETION_FAILED, Failure, Subject};
 use crate::shared::Manager;
 use crate::store::{Key, key_of};
 use crate::work::Outcome;
@@ -34,8 +34,6 @@ const KIND: &str = "AzureMachine";
 /// The finalizer by which an AzureMachine waits for its machine to go.
 const FINALIZER: &str = "azuremachine.infrastructure.cluster.x-k8s.io";
 const RUNNING: &str = "VMRunning";
-/// Why a machine that is deleted is still there. It stays until the next attempt has come as far as to Azure.
-const DELETION_FAILED: &str = "DeletionFailed";
 
 type EditedMachine = Edited<AzureMachineSpec, AzureMachineStatus>;
 
@@ -280,14 +278,7 @@ impl MachineWork<'_> {
         let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
         let deleting = self.edited.object.metadata.deletion_timestamp.is_some();
         let status = self.edited.object.status.get_or_insert_default();
-        let told = match failure {
-            Failure::Terminal(terminal) => Some((terminal.reason.event(), &terminal.message)),
-            Failure::Refused(words) if deleting => Some((DELETION_FAILED, words)),
-            // A machine runs on while nobody can look at it.
-            Failure::Refused(words) if status.ready != Some(true) => Some(("Failed", words)),
-            _ => None,
-        };
-        if let Some((reason, words)) = told {
+        if let Some((reason, words)) = failure.told(deleting, status.ready == Some(true)) {
             let condition = condition::untold(status.conditions.as_ref(), RUNNING, reason, words);
             self.set(condition);
         }

@@ -17,6 +17,7 @@ use tracing::Instrument as _;
 
 use crate::Settings;
 use crate::azure::Azure;
+use crate::controller;
 use crate::core;
 use crate::instances::Instances;
 use crate::kinds::{
@@ -68,17 +69,17 @@ pub async fn run(
     let manager = Arc::new(Manager {
         client: controllers::watch::with_answer_timeout(&client),
         azure,
-        clusters: Arc::new(Work::new(&spans::CLUSTER, &observer)),
-        machines: Arc::new(Work::new(&spans::MACHINE, &observer)),
-        templates: Arc::new(Work::new(&spans::TEMPLATE, &observer)),
-        pools: Arc::new(Work::new(&spans::POOL, &observer)),
-        pool_machines: Arc::new(Work::new(&spans::POOL_MACHINE, &observer)),
+        clusters: Arc::new(Work::new(&controller::CLUSTER, &observer)),
+        machines: Arc::new(Work::new(&controller::MACHINE, &observer)),
+        templates: Arc::new(Work::new(&controller::TEMPLATE, &observer)),
+        pools: Arc::new(Work::new(&controller::POOL, &observer)),
+        pool_machines: Arc::new(Work::new(&controller::POOL_MACHINE, &observer)),
         instances: Instances::default(),
         secrets: Secrets {
-            machines: Arc::new(Work::new(&spans::MACHINE_SECRET, &observer)),
-            templates: Arc::new(Work::new(&spans::TEMPLATE_SECRET, &observer)),
-            pools: Arc::new(Work::new(&spans::POOL_SECRET, &observer)),
-            clusters: Arc::new(Work::new(&spans::ASO_SECRET, &observer)),
+            machines: Arc::new(Work::new(&controller::MACHINE_SECRET, &observer)),
+            templates: Arc::new(Work::new(&controller::TEMPLATE_SECRET, &observer)),
+            pools: Arc::new(Work::new(&controller::POOL_SECRET, &observer)),
+            clusters: Arc::new(Work::new(&controller::ASO_SECRET, &observer)),
         },
         settings,
         clock,

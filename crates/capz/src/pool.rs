@@ -12,7 +12,7 @@ use capz_planner::condition::{self, Severity, fails};
 use capz_planner::kind::Kind;
 use capz_planner::pool::{EXTENSIONS, Instance, Making, Owner, PoolScope, TAGS, complete, ends, goals};
 use capz_planner::sku::{Skus, VIRTUAL_MACHINES};
-use capz_planner::terminal::{Reason, Terminal};
+use capz_planner::terminal::Reason;
 use capz_planner::{Goal, GoalError, Observed, Plan, Scope, Seen, State, Upkeep, service};
 use cloud_config::Secret;
 use controllers::Reference;
@@ -26,7 +26,7 @@ use crate::family::Family;
 use crate::instances::{Look, Turn};
 use crate::kinds::{API_VERSION, AzureCluster, AzureMachinePool};
 use crate::patch::{Edited, PatchError};
-use crate::reach::{Failure, Subject};
+use crate::reach::{DELETION_FAILED, Failure, Subject};
 use crate::reads::{self, Answer};
 use crate::shared::Manager;
 use crate::store::{Key, key_of};
@@ -42,8 +42,6 @@ pub(crate) const MACHINE_KIND: &str = "AzureMachinePoolMachine";
 const RUNNING: &str = "ScaleSetRunning";
 /// The condition of the scale set itself, under the name that established installations have for it.
 const MADE: &str = "BootstrapSucceeded";
-/// Why a pool that is deleted is still there. It stays until the next attempt has come as far as to Azure.
-const DELETION_FAILED: &str = "DeletionFailed";
 
 pub(crate) type EditedPool = Edited<AzureMachinePoolSpec, AzureMachinePoolStatus>;
 
@@ -351,14 +349,8 @@ impl PoolWork<'_> {
         let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
         let deleting = self.edited.object.metadata.deletion_timestamp.is_some();
         let status = self.edited.object.status.get_or_insert_default();
-        let told = match failure {
-            Failure::Refused(words) if deleting => Some((RUNNING, DELETION_FAILED, words)),
-            Failure::Terminal(Terminal { message: words, .. }) => Some((MADE, "Failed", words)),
-            // Its machines run on while nobody can look at them.
-            Failure::Refused(words) if status.ready != Some(true) => Some((MADE, "Failed", words)),
-            _ => None,
-        };
-        if let Some((name, reason, words)) = told {
+        if let Some((reason, words)) = failure.told(deleting, status.ready == Some(true)) {
+            let name = if deleting { RUNNING } else { MADE };
             let condition = condition::untold(status.conditions.as_ref(), name, reason, words);
             self.set(condition);
         }

@@ -78,7 +78,21 @@ pub enum Failure {
     Changed,
 }
 
+/// Why something that is deleted is still there. It stays until the next attempt has come as far as to Azure.
+pub const DELETION_FAILED: &str = "DeletionFailed";
+
 impl Failure {
+    /// What a condition has to say of it, as reason and words; nothing where it passes by itself. What is there already runs on
+    /// while nobody can look at it.
+    pub fn told(&self, deleting: bool, is_there: bool) -> Option<(&'static str, &str)> {
+        let reason = if deleting { DELETION_FAILED } else { "Failed" };
+        match self {
+            Self::Terminal(terminal) => Some((reason, &terminal.message)),
+            Self::Refused(words) if deleting || !is_there => Some((reason, words)),
+            _ => None,
+        }
+    }
+
     /// What an error of Azure's means for the work.
     pub fn of(error: &Error, requeue: Duration) -> Self {
         if error.is_throttled() {

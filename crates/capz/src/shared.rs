@@ -8,6 +8,7 @@ use kube::Client;
 
 use crate::Settings;
 use crate::azure::Azure;
+use crate::controller;
 use crate::core;
 use crate::instances::Instances;
 use crate::reads::Reads;
@@ -80,14 +81,8 @@ impl Events {
 
     /// Who tells of an object: the reconciler of its kind, as established installations name it.
     fn of(&self, about: &Reference) -> Recorder {
-        self.0.speaking_for(match about.kind {
-            "AzureCluster" => "azurecluster-reconciler",
-            "AzureMachine" => "azuremachine-reconciler",
-            "AzureMachineTemplate" => "azuremachinetemplate-reconciler",
-            "AzureMachinePool" => "azuremachinepool-reconciler",
-            "AzureMachinePoolMachine" => "azuremachinepoolmachine-reconciler",
-            _ => MANAGER,
-        })
+        let component = controller::of_kind(about.kind).map_or(MANAGER, |controller| controller.component);
+        self.0.speaking_for(component)
     }
 }
 

@@ -11,37 +11,8 @@ use tracing::field::{Empty, display};
 use tracing::{Span, info_span};
 use uuid::Uuid;
 
+use crate::controller::Controller;
 use crate::store::Key;
-
-/// What a controller is called, and what it works on.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Controller {
-    /// Its name in metrics, and that of its queue.
-    pub name: &'static str,
-    /// The kind of its objects.
-    pub kind: &'static str,
-    /// The span of one loop over an object.
-    pub span: &'static str,
-}
-
-macro_rules! controllers {
-    ($($id:ident = $name:literal, $kind:literal, $span:literal;)*) => {
-        $(pub static $id: Controller = Controller { name: $name, kind: $kind, span: $span };)*
-    };
-}
-
-controllers! {
-    CLUSTER = "azurecluster", "AzureCluster", "controllers.AzureClusterReconciler.Reconcile";
-    MACHINE = "azuremachine", "AzureMachine", "controllers.AzureMachineReconciler.Reconcile";
-    TEMPLATE = "azuremachinetemplate", "AzureMachineTemplate", "controllers.AzureMachineTemplateReconciler.Reconcile";
-    POOL = "azuremachinepool", "AzureMachinePool", "controllers.AzureMachinePoolReconciler.Reconcile";
-    POOL_MACHINE = "azuremachinepoolmachine", "AzureMachinePoolMachine",
-        "controllers.AzureMachinePoolMachineController.Reconcile";
-    MACHINE_SECRET = "azurejsonmachine", "AzureMachine", "controllers.AzureJSONMachineReconciler.Reconcile";
-    TEMPLATE_SECRET = "azurejsontemplate", "AzureMachineTemplate", "controllers.AzureJSONTemplateReconciler.Reconcile";
-    POOL_SECRET = "azurejsonmachinepool", "AzureMachinePool", "controllers.AzureJSONMachinePoolReconciler.Reconcile";
-    ASO_SECRET = "asosecret", "AzureCluster", "controllers.ASOSecret.Reconcile";
-}
 
 /// One loop over an object; its calls to Azure bear this id.
 pub fn reconcile(controller: &Controller, key: &Key, correlation: Uuid) -> Span {

@@ -9,7 +9,7 @@ use controllers::{Observer, Reconciled};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::spans::Controller;
+use crate::controller::Controller;
 use crate::store::Key;
 
 /// A look that nothing but time has caused may use lists that are this old.
@@ -133,7 +133,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_look_sees_what_the_one_before_it_wrote() {
         let observer: Arc<dyn Observer> = Arc::new(controllers::NoObserver);
-        let work = Work::new(&crate::spans::MACHINE, &observer);
+        let work = Work::new(&crate::controller::MACHINE, &observer);
         let key = Key { namespace: "n".to_owned(), name: "m".to_owned() };
         tokio::time::advance(Duration::from_secs(1000)).await;
         let ago = |seconds: u64| Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();

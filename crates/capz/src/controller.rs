@@ -1,0 +1,60 @@
+//! The controllers, and what each is called in metrics, events and traces: as in established installations.
+
+/// What a controller is called, and what it works on.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Controller {
+    /// Its name in metrics, and that of its queue.
+    pub name: &'static str,
+    /// The kind of its objects.
+    pub kind: &'static str,
+    /// Who tells of what it does, in events.
+    pub component: &'static str,
+    /// The span of one loop over an object.
+    pub span: &'static str,
+}
+
+macro_rules! controllers {
+    ($($id:ident = $name:literal, $kind:literal, $span:literal;)*) => {
+        $(pub static $id: Controller = Controller {
+            name: $name, kind: $kind, component: concat!($name, "-reconciler"), span: $span,
+        };)*
+    };
+}
+
+controllers! {
+    CLUSTER = "azurecluster", "AzureCluster", "controllers.AzureClusterReconciler.Reconcile";
+    MACHINE = "azuremachine", "AzureMachine", "controllers.AzureMachineReconciler.Reconcile";
+    TEMPLATE = "azuremachinetemplate", "AzureMachineTemplate", "controllers.AzureMachineTemplateReconciler.Reconcile";
+    POOL = "azuremachinepool", "AzureMachinePool", "controllers.AzureMachinePoolReconciler.Reconcile";
+    POOL_MACHINE = "azuremachinepoolmachine", "AzureMachinePoolMachine",
+        "controllers.AzureMachinePoolMachineController.Reconcile";
+    MACHINE_SECRET = "azurejsonmachine", "AzureMachine", "controllers.AzureJSONMachineReconciler.Reconcile";
+    TEMPLATE_SECRET = "azurejsontemplate", "AzureMachineTemplate", "controllers.AzureJSONTemplateReconciler.Reconcile";
+    POOL_SECRET = "azurejsonmachinepool", "AzureMachinePool", "controllers.AzureJSONMachinePoolReconciler.Reconcile";
+    ASO_SECRET = "asosecret", "AzureCluster", "controllers.ASOSecret.Reconcile";
+}
+
+/// Those that look after a kind as a whole.
+static OF_KINDS: [&Controller; 5] = [&CLUSTER, &MACHINE, &TEMPLATE, &POOL, &POOL_MACHINE];
+
+/// The controller that looks after the objects of a kind, if it is one of ours.
+pub fn of_kind(kind: &str) -> Option<&'static Controller> {
+    OF_KINDS.into_iter().find(|controller| controller.kind == kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_a_controller_that_tells_of_it() {
+        for (kind, component) in [
+            ("AzureCluster", Some("azurecluster-reconciler")),
+            ("AzureMachine", Some("azuremachine-reconciler")),
+            ("AzureMachinePoolMachine", Some("azuremachinepoolmachine-reconciler")),
+            ("Machine", None),
+        ] {
+            assert_eq!(of_kind(kind).map(|controller| controller.component), component);
+        }
+    }
+}
