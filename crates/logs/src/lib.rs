@@ -4,6 +4,9 @@
 //! `I0131 12:00:00.000000 4242 service.rs:12] "Message" key="value"`; JSON goes to standard output, one
 //! object a line.
 
+#[cfg(any(test, feature = "test-util"))]
+pub mod captured;
+
 use std::fmt;
 
 use clock::Clock;
@@ -192,33 +195,8 @@ impl Visit for Fields {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use parking_lot::Mutex;
-
+    use super::captured::Captured;
     use super::*;
-
-    #[derive(Clone, Default)]
-    struct Captured(Arc<Mutex<Vec<u8>>>);
-
-    impl std::io::Write for Captured {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl<'a> MakeWriter<'a> for Captured {
-        type Writer = Self;
-
-        fn make_writer(&'a self) -> Self {
-            self.clone()
-        }
-    }
 
     #[tokio::test(start_paused = true)]
     async fn a_line_has_the_form_that_cluster_tooling_parses() {
@@ -230,7 +208,7 @@ mod tests {
         tracing::subscriber::with_default(subscriber, || {
             tracing::info!(service = "shop/web", calls = 3, why = %"two words", "Wrote load balancer");
         });
-        let line = String::from_utf8(captured.0.lock().clone()).unwrap();
+        let line = captured.text();
         let (head, rest) = line.split_once("] ").unwrap();
         assert!(head.starts_with("I1114 22:13:20.000000 "), "{head}");
         assert!(head.contains(" lib.rs:"), "{head}");
@@ -260,7 +238,7 @@ mod tests {
                 tracing::subscriber::with_default(registry.with(json_lines(captured.clone())), log);
             }
         }
-        String::from_utf8(captured.0.lock().clone()).unwrap()
+        captured.text()
     }
 
     #[tokio::test(start_paused = true)]

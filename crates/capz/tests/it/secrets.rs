@@ -1,10 +1,9 @@
 //! What is made for templates of machines, and Secrets.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use azure_types::ResourceId;
-use parking_lot::Mutex;
+use logs::captured::Captured;
 use serde_json::{Value, json};
 
 use crate::world::{NAMESPACE, SUBSCRIPTION, World};
@@ -217,31 +216,10 @@ async fn the_operators_secret_is_for_those_who_have_the_operator() {
     world.until("made", |world| secret(world, "none-aso-secret").as_deref() == Some("hunter2")).await;
 }
 
-/// A log that keeps what is written to it.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// No line of the log and no event shows a secret, whatever is refused.
 #[tokio::test(start_paused = true)]
 async fn no_line_and_no_event_shows_a_secret() {
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
-        .with_writer(move || writer.clone())
-        .finish();
-    let guard = tracing::subscriber::set_default(subscriber);
+    let (captured, guard) = Captured::of_this_thread();
     let mut world = World::new();
     service_principal(&world);
     world.cluster("my-cluster", json!({}));
@@ -266,7 +244,7 @@ async fn no_line_and_no_event_shows_a_secret() {
         })
         .await;
     drop(guard);
-    let text = String::from_utf8_lossy(&log.0.lock()).into_owned();
+    let text = captured.text();
     assert!(text.contains("a Secret was not written"), "the log is listened to");
     let events =
         json!(world.kubernetes.list("Event").iter().map(|it| it.value().clone()).collect::<Vec<_>>());

@@ -4,6 +4,7 @@ use std::time::Duration;
 use controllers::leader_election::{Config, Elector, Error};
 use controllers::{Clock, NoObserver};
 use kubernetes_simulator::{Fault, FaultAction, Kubernetes};
+use logs::captured::Captured;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -185,33 +186,15 @@ async fn the_renew_deadline_counts_from_the_last_success() {
     }
 }
 
-/// What is logged, as text.
-#[derive(Clone, Default)]
-struct Captured(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Captured {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_standby_says_once_that_it_waits_and_for_whom() {
-    let captured = Captured::default();
-    let writer = captured.clone();
-    let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (captured, _guard) = Captured::of_this_thread();
     let (kubernetes, log) = (kubernetes(), Log::default());
     let a = candidate(&kubernetes, "a", clock(&kubernetes), &log);
     seconds(1).await;
     let b = candidate(&kubernetes, "b", clock(&kubernetes), &log);
     seconds(600).await;
-    let text = String::from_utf8(captured.0.lock().clone()).unwrap();
+    let text = captured.text();
     let waiting: Vec<_> = text.lines().filter(|line| line.contains("waiting to become leader")).collect();
     assert_eq!(waiting.len(), 1, "{text}");
     assert!(waiting[0].contains("leader=\"a\""), "{}", waiting[0]);
