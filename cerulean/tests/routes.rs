@@ -50,7 +50,7 @@ async fn node_272_plan_shows_the_write_of_the_route_table() {
     let has_address =
         |node: &Value| node["status"]["addresses"].as_array().is_some_and(|all| !all.is_empty());
     let ready = || kubernetes.list("Node").iter().filter(|node| has_address(node.value())).count() == 3;
-    for _ in 0..200 {
+    for _ in 0..1200 {
         if ready() {
             break;
         }

@@ -89,12 +89,16 @@ fn apply_and_explain(server: &str, kubeconfig: &Path, folder: &Path) {
         let again = run(&["apply", "-f", "deploy/capz/crd"]);
         assert!(again.lines().all(|line| line.ends_with(" unchanged")), "{server}: {again}");
         run(&["apply", "--dry-run=server", "-f", "deploy/capz/webhook"]);
-        let listed = run(&["api-resources", "--api-group=infrastructure.cluster.x-k8s.io", "-o", "name"]);
+        let resources = ["api-resources", "--api-group=infrastructure.cluster.x-k8s.io", "-o", "name"];
+        let listed = until_known(|| try_run(&resources), |text| text.lines().count() == KINDS.len());
         assert_eq!(listed.lines().count(), KINDS.len(), "{server}: {listed}");
         // What is printed is broken into lines.
         let plain = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
         for kind in KINDS {
-            let text = plain(until_known(|| try_run(&["explain", &format!("{kind}.spec")])));
+            let text = plain(until_known(
+                || try_run(&["explain", &format!("{kind}.spec")]),
+                |text| text.contains("FIELDS:"),
+            ));
             assert!(!text.contains("<empty>") && !text.contains("<no description>"), "{server}: {text}");
         }
         for (path, words) in EXPLAINED {
@@ -108,16 +112,16 @@ fn apply_and_explain(server: &str, kubeconfig: &Path, folder: &Path) {
 }
 
 /// A server publishes what it knows of a kind a moment after it serves it.
-fn until_known(explain: impl Fn() -> Result<String, String>) -> String {
-    for _ in 0..40 {
-        if let Ok(text) = explain()
-            && text.contains("FIELDS:")
+fn until_known(ask: impl Fn() -> Result<String, String>, is_known: impl Fn(&str) -> bool) -> String {
+    for _ in 0..120 {
+        if let Ok(text) = ask()
+            && is_known(&text)
         {
             return text;
         }
         std::thread::sleep(std::time::Duration::from_millis(500));
     }
-    explain().unwrap()
+    ask().unwrap()
 }
 
 #[test]

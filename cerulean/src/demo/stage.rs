@@ -27,7 +27,7 @@ use crate::watch_writes::Writes;
 pub const CLUSTER_NAME: &str = "demo";
 
 /// How long a step may take before the demo gives up; steps take a few seconds.
-const STEP_TIMEOUT: Duration = Duration::from_secs(30);
+const STEP_TIMEOUT: Duration = Duration::from_secs(120);
 /// How often a condition is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 

@@ -33,7 +33,7 @@ use crate::report::Reporting;
 pub const TARGET: &str = "spans";
 
 /// How long the end of a program may wait for a collector.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Why no traces can be sent.
 #[derive(Debug, thiserror::Error)]

@@ -42,7 +42,7 @@ async fn create(client: &Client, object: &Value) {
         _ => Api::namespaced_with(client.clone(), "default", &resource),
     };
     // Definitions are served a moment after they are there.
-    for _ in 0..50 {
+    for _ in 0..300 {
         match api.create(&PostParams::default(), &object).await {
             Err(kube::Error::Api(status)) if status.code == 404 => {
                 tokio::time::sleep(Duration::from_millis(200)).await;

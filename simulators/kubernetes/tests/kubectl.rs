@@ -37,7 +37,7 @@ use tokio_util::sync::CancellationToken;
 use script::{Comparison, Step, rows, steps};
 
 /// How often a reading that differs is repeated: controllers take their time.
-const TRIES: u32 = 5;
+const TRIES: u32 = 50;
 /// The pause before it is.
 const PAUSE: Duration = Duration::from_millis(400);
 /// How long one command may take, for `timeout`.

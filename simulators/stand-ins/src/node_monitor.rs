@@ -50,7 +50,13 @@ impl NodeMonitor {
         clock: WallClock,
         shutdown: CancellationToken,
     ) -> NodeMonitor {
-        let monitor = Monitor { pace, nodes: Api::all(client.clone()), clock, known: BTreeMap::new() };
+        let monitor = Monitor {
+            pace,
+            nodes: Api::all(client.clone()),
+            clock,
+            known: BTreeMap::new(),
+            looked: Instant::now(),
+        };
         NodeMonitor {
             task: tokio::spawn(async move {
                 shutdown.run_until_cancelled(monitor.run(client)).await;
@@ -96,9 +102,18 @@ struct Monitor {
     nodes: Api<Node>,
     clock: WallClock,
     known: BTreeMap<String, Known>,
+    /// When all nodes were looked at.
+    looked: Instant,
 }
 
 impl Monitor {
+    /// Whoever was held up himself has not read what nodes said meanwhile, and may not call them silent.
+    fn excuse(&mut self) {
+        for known in self.known.values_mut() {
+            known.heard = Instant::now();
+        }
+    }
+
     async fn run(mut self, client: kube::Client) {
         let leases: Api<Lease> = Api::namespaced(client, LEASES);
         let nodes = watcher(self.nodes.clone(), watcher::Config::default())
@@ -133,6 +148,10 @@ impl Monitor {
                     self.see_lease(&lease);
                 }
                 Input::Tick => {
+                    if self.looked.elapsed() > 2 * self.pace.monitor_period {
+                        self.excuse();
+                    }
+                    self.looked = Instant::now();
                     let names: Vec<String> = self.known.keys().cloned().collect();
                     for name in names {
                         self.settle(&name).await;

@@ -151,13 +151,15 @@ async fn until<T, F: Future<Output = Result<T, String>>>(
     deadline: Instant,
     ask: impl Fn() -> F,
 ) -> Result<T, String> {
+    let mut last = "the Kubernetes API does not answer".to_owned();
     loop {
         match tokio::time::timeout_at(deadline, ask()).await {
             Ok(Ok(found)) => return Ok(found),
             Ok(Err(why)) if Instant::now() + REST >= deadline => return Err(why),
-            Ok(Err(_)) => sleep(REST).await,
-            Err(_) => return Err("the Kubernetes API does not answer".to_owned()),
+            Ok(Err(why)) => last = why,
+            Err(_) => return Err(last),
         }
+        sleep(REST).await;
     }
 }
 

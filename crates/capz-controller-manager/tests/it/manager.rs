@@ -24,7 +24,17 @@ pub struct Manager {
 }
 
 pub async fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port()
+    let [port] = free_ports().await;
+    port
+}
+
+/// Ports that nobody listens at, none of them twice.
+async fn free_ports<const N: usize>() -> [u16; N] {
+    let mut held = Vec::new();
+    for _ in 0..N {
+        held.push(TcpListener::bind("127.0.0.1:0").await.unwrap());
+    }
+    std::array::from_fn(|index| held[index].local_addr().unwrap().port())
 }
 
 /// Writes a certificate of the authority into a folder, as a mounted Secret has it.
@@ -47,7 +57,7 @@ impl Manager {
         more: &[&str],
         variables: &[(&str, String)],
     ) -> Self {
-        let (webhooks, health, diagnostics) = (free_port().await, free_port().await, free_port().await);
+        let [webhooks, health, diagnostics] = free_ports().await;
         let log = certificates.join("manager.log");
         let child = Command::new(PROGRAM)
             .arg(format!("--kubeconfig={}", kubeconfig.display()))
@@ -75,7 +85,7 @@ impl Manager {
                 sleep(Duration::from_millis(50)).await;
             }
         };
-        timeout(Duration::from_secs(30), ready).await.unwrap();
+        timeout(Duration::from_secs(90), ready).await.unwrap();
         this
     }
 
@@ -107,7 +117,7 @@ impl Manager {
     pub async fn stop(mut self) -> Option<i32> {
         let id = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
-        timeout(Duration::from_secs(10), self.child.wait()).await.unwrap().unwrap().code()
+        timeout(Duration::from_secs(60), self.child.wait()).await.unwrap().unwrap().code()
     }
 }
 
@@ -121,7 +131,7 @@ pub async fn run_with(arguments: &[&str], variables: &[(&str, String)]) -> (Opti
     let mut command = Command::new(PROGRAM);
     command.args(arguments).env_clear().kill_on_drop(true);
     command.envs(variables.iter().map(|(name, value)| (*name, value)));
-    let output = timeout(Duration::from_secs(30), command.output()).await.unwrap().unwrap();
+    let output = timeout(Duration::from_secs(90), command.output()).await.unwrap().unwrap();
     (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
 }
 

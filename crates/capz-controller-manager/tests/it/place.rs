@@ -94,7 +94,7 @@ impl Place {
                 }
             }
         };
-        timeout(Duration::from_secs(30), served).await.unwrap();
+        timeout(Duration::from_secs(90), served).await.unwrap();
     }
 
     /// Registers the webhooks with this authority; `reach` changes where one is reached.

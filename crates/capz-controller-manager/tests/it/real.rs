@@ -57,6 +57,14 @@ async fn of_the_manager(
     let text = std::fs::read_to_string(&kubernetes.kubeconfig).unwrap();
     let path = folder.join("manager.kubeconfig");
     std::fs::write(&path, text.replace("administrator-of-a-test", token)).unwrap();
+    // Rights count a moment after they are there.
+    let question =
+        ["auth", "can-i", "watch", "azureclusters.infrastructure.cluster.x-k8s.io", "--all-namespaces"];
+    let mut tries = 0;
+    while !kubectl(kubectl_program, &path, &question, &Value::Null).await.0 && tries < 150 {
+        tries += 1;
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
     path
 }
 
@@ -121,7 +129,7 @@ async fn kubectl_sees_what_is_completed_and_what_is_refused() {
     let made = loop {
         let (_, text) = apply(&cluster("c-1"), &["-o", "json", "--dry-run=server"]).await;
         let made: Value = serde_json::from_str(&text).unwrap_or_default();
-        if made["spec"]["resourceGroup"] == "c-1" || tries > 50 {
+        if made["spec"]["resourceGroup"] == "c-1" || tries > 300 {
             break made;
         }
         tries += 1;

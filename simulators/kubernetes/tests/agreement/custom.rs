@@ -59,7 +59,7 @@ fn definition(group: &str, versions: Value) -> Value {
 impl Custom {
     /// Waits until the kind is served as it was defined last.
     async fn served(caller: &Caller, group: &str, version: &str) {
-        for _ in 0..200 {
+        for _ in 0..1200 {
             let list = caller.get(&format!("/apis/{group}/{version}")).await;
             let named = |row: &Value| row["name"] == "widgets";
             if list.code == 200
@@ -392,7 +392,7 @@ pub async fn a_name_in_use_is_not_granted(caller: Caller) {
         let conditions = found["status"]["conditions"].as_array().cloned().unwrap_or_default();
         conditions.iter().map(|c| json!([c["type"], c["status"], c["reason"], c["message"]])).collect()
     };
-    for _ in 0..100 {
+    for _ in 0..1200 {
         if conditions().await.len() > 1 {
             break;
         }

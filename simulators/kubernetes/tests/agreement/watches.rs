@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::caller::{Caller, MERGE, config_map, version};
 
-const EVENT_TIMEOUT: Duration = Duration::from_secs(10);
+const EVENT_TIMEOUT: Duration = Duration::from_secs(60);
 
 async fn next(stream: &mut (impl Stream<Item = (String, Value)> + Unpin)) -> (String, String) {
     let (kind, object) =
@@ -95,7 +95,7 @@ pub async fn a_watch_follows_its_selector(caller: Caller) {
 pub async fn a_watch_ends_in_time(caller: Caller) {
     let maps = caller.at("configmaps");
     caller.post(&maps, &config_map("m", json!({}))).await.ok(201);
-    let mut watch = caller.watch(&format!("{maps}?watch=true&timeoutSeconds=1")).await;
+    let mut watch = caller.watch(&format!("{maps}?watch=true&timeoutSeconds=3")).await;
     assert_eq!(next(&mut watch).await, event("ADDED", "m"));
     assert!(timeout(EVENT_TIMEOUT, watch.next()).await.expect("the end in time").is_none());
 }

@@ -30,7 +30,7 @@ impl Listening {
             "objectSelector": {"matchLabels": {"hooked": caller.namespace}},
             "sideEffects": "None",
             "admissionReviewVersions": ["v1"],
-            "timeoutSeconds": 5,
+            "timeoutSeconds": 20,
         })
     }
 }
@@ -48,7 +48,7 @@ pub async fn register(caller: &Caller, kind: &str, listening: &Listening, webhoo
         "metadata": {"name": caller.namespace}, "webhooks": [webhook]});
     let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}");
     caller.post(&path, &configuration).await.ok(201);
-    for _ in 0..100 {
+    for _ in 0..600 {
         let probe = format!("{}?dryRun=All", caller.at("configmaps"));
         caller.post(&probe, &hooked(caller, "probe")).await;
         if !listening.asked.lock().is_empty() {
@@ -213,7 +213,7 @@ pub async fn webhooks_see_custom_resources_in_their_version(caller: Caller) {
         "metadata": {"name": "g", "labels": {"hooked": caller.namespace}}});
     // The definition is served after a moment.
     let mut created = caller.post(&path, &gizmo).await;
-    for _ in 0..100 {
+    for _ in 0..600 {
         if created.code != 404 {
             break;
         }
@@ -352,7 +352,7 @@ pub async fn a_webhook_that_is_down(caller: Caller) {
     caller.patch(&path, MERGE, &json!({"webhooks": [webhook]})).await.ok(200);
     let maps = caller.at("configmaps");
     let refused = async |name: &str| {
-        for _ in 0..100 {
+        for _ in 0..600 {
             let answer = caller.post(&maps, &hooked(&caller, name)).await;
             if answer.code != 201 {
                 return answer;
@@ -367,14 +367,14 @@ pub async fn a_webhook_that_is_down(caller: Caller) {
     let start = "Internal error occurred: failed calling webhook \"hook.example.com\": ";
     assert!(message.starts_with(start), "{message}");
     assert!(
-        message.contains("Post \"https://127.0.0.1:1/admit?timeout=5s\": dial tcp 127.0.0.1:1"),
+        message.contains("Post \"https://127.0.0.1:1/admit?timeout=20s\": dial tcp 127.0.0.1:1"),
         "{message}"
     );
     assert_eq!(answer.body["details"]["causes"][0]["message"], message["Internal error occurred: ".len()..]);
 
     webhook["failurePolicy"] = json!("Ignore");
     caller.patch(&path, MERGE, &json!({"webhooks": [webhook]})).await.ok(200);
-    for _ in 0..100 {
+    for _ in 0..600 {
         let answer = caller.post(&maps, &hooked(&caller, "n")).await;
         if answer.code == 201 {
             return;
