@@ -25,6 +25,8 @@ pub use memory::{GROUP_TAGS, Memory, SECURITY_RULES, SUBNETS};
 pub(crate) use public_ip::goal_of as public_ip_goal;
 pub use read_back::read_back;
 
+use azure_types::ResourceId;
+
 use crate::goal::Goal;
 use crate::observed::{Observed, Seen};
 use crate::scope::Scope;
@@ -48,7 +50,7 @@ pub fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
 /// How a cluster ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Its resource groups are ours and go with all that is in them.
+    /// Its resource groups are ours and go with all that is in them. What lies elsewhere goes before.
     WholeGroups,
     /// Its resources go one by one; the group stays if it is somebody else's.
     OneByOne,
@@ -75,19 +77,16 @@ pub fn end(scope: Scope<'_>, cluster_is_deleted: bool, observed: &Observed) -> E
 
 /// What is to go when the cluster ends like this.
 pub fn ends(scope: Scope<'_>, memory: &Memory, end: End) -> Vec<Goal> {
-    match end {
-        End::Unknown => Vec::new(),
-        // The other networks would keep peerings that lead nowhere.
-        End::WholeGroups => {
-            let mut goals = network::peerings(scope);
-            goals.extend(group::goals(scope, memory));
-            goals.into_iter().map(Goal::ended).collect()
-        }
+    let groups = match end {
+        End::Unknown => return Vec::new(),
+        End::WholeGroups => group::ids(scope),
+        End::OneByOne => Vec::new(),
+    };
+    let goes_along = |id: &ResourceId| groups.iter().any(|group| id != group && id.is_within(group));
+    goals(scope, memory)
+        .into_iter()
         // A record goes with its zone, and stays in somebody else's.
-        End::OneByOne => goals(scope, memory)
-            .into_iter()
-            .filter(|goal| *goal.service != crate::service::DNS_RECORD)
-            .map(Goal::ended)
-            .collect(),
-    }
+        .filter(|goal| !goes_along(&goal.id) && *goal.service != crate::service::DNS_RECORD)
+        .map(Goal::ended)
+        .collect()
 }

@@ -75,7 +75,7 @@ fn subnet(scope: Scope<'_>, subnet: &Subnet) -> Goal {
 }
 
 /// Peerings in both directions.
-pub(super) fn peerings(scope: Scope<'_>) -> Vec<Goal> {
+fn peerings(scope: Scope<'_>) -> Vec<Goal> {
     let vnet = scope.spec.network_spec.as_ref().and_then(|network| network.vnet.as_ref());
     let peerings = vnet.and_then(|vnet| vnet.peerings.as_deref()).unwrap_or_default();
     peerings.iter().flat_map(|peering| both_ways(scope, peering)).collect()

@@ -6,15 +6,19 @@ use serde_json::json;
 use super::azure::Azure;
 use super::cluster::Cluster;
 
-/// CAPZ-058: groups that are ours go as a whole, after what leads out of them.
+/// CAPZ-058: groups that are ours go as a whole, after what was made in groups of others: nothing in them goes by itself.
 #[test]
 fn owned_groups_go_with_all_that_is_in_them() {
     let peerings = json!([{ "remoteVnetName": "vnet2", "resourceGroup": "rg2" }]);
-    let cluster = Cluster::new(json!({ "networkSpec": { "vnet": { "peerings": peerings } } }));
+    let cluster = Cluster::new(json!({ "networkSpec": {
+        "apiServerLB": { "type": "Internal" }, "vnet": { "peerings": peerings },
+        "privateDNSZoneName": "corp.example.com", "privateDNSZoneResourceGroup": "dns",
+    } }));
     let mut azure = Azure::default();
     let remote = azure_types::ResourceId::group("123", "rg2");
     azure.put(&remote, json!({}));
     azure.put(&remote.resource("Microsoft.Network", "virtualNetworks", "vnet2"), json!({ "properties": {} }));
+    azure.put(&azure_types::ResourceId::group("123", "dns"), json!({}));
     let before = azure.documents.clone();
     assert!(azure.settle("my-cluster", &cluster.goals()).is_reached());
     let observed = azure.observed(&cluster.goals());
@@ -24,7 +28,15 @@ fn owned_groups_go_with_all_that_is_in_them() {
     azure.rounds.clear();
     assert!(azure.settle("my-cluster", &ends(cluster.scope(), &Memory::default(), end)).is_reached());
     assert_eq!(azure.documents, before);
-    assert_eq!(azure.rounds.last().unwrap(), &["my-rg"]);
+    let rounds: Vec<Vec<&str>> =
+        azure.rounds.iter().map(|round| round.iter().map(String::as_str).collect()).collect();
+    assert_eq!(
+        rounds,
+        [
+            vec!["vnet2-To-my-cluster-vnet", "my-cluster-vnet-link", "vnet2-link"],
+            vec!["my-rg", "corp.example.com"],
+        ]
+    );
 }
 
 /// CAPZ-059: in somebody else's group resources go one by one, those first that speak of others.

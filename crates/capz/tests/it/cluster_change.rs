@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 
 use crate::world::{NAMESPACE, SUBSCRIPTION, World};
 
-const CLUSTER: &str = "AzureCluster";
-const OWNER: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_my-cluster";
+pub const CLUSTER: &str = "AzureCluster";
+pub const OWNER: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_my-cluster";
 
-fn is_ready(world: &World) -> bool {
+pub fn is_ready(world: &World) -> bool {
     world.get(CLUSTER, "my-cluster").is_some_and(|it| it["status"]["ready"] == true)
 }
 
-fn network(world: &World, kind: &str, name: &str) -> ResourceId {
+pub fn network(world: &World, kind: &str, name: &str) -> ResourceId {
     world.group("my-cluster").resource("Microsoft.Network", kind, name)
 }
 
-async fn made(spec: Value) -> World {
+pub async fn made(spec: Value) -> World {
     let mut world = World::new();
     world.cluster("my-cluster", spec);
     world.start();
@@ -26,20 +26,25 @@ async fn made(spec: Value) -> World {
     world
 }
 
-fn change(world: &World, spec: Value) {
+pub fn change(world: &World, spec: Value) {
     world.merge(CLUSTER, "my-cluster", json!({ "spec": spec }));
 }
 
-/// The Cluster goes, and its AzureCluster with it.
-async fn end(world: &World) {
+/// Deletes the Cluster, and its AzureCluster with it.
+pub fn begin_end(world: &World) {
     let finalizers = json!({ "metadata": { "finalizers": ["cluster.cluster.x-k8s.io"] } });
     world.kubernetes.merge("Cluster", NAMESPACE, "my-cluster", &finalizers).unwrap();
     world.delete("Cluster", "my-cluster");
     world.delete(CLUSTER, "my-cluster");
+}
+
+/// The Cluster goes, and its AzureCluster with it.
+pub async fn end(world: &World) {
+    begin_end(world);
     world.until("gone", |world| world.get(CLUSTER, "my-cluster").is_none()).await;
 }
 
-fn ids(documents: &[Value]) -> Vec<String> {
+pub fn ids(documents: &[Value]) -> Vec<String> {
     documents.iter().map(|it| it["id"].as_str().unwrap().to_lowercase()).collect()
 }
 

@@ -3,6 +3,7 @@
 
 mod cluster;
 mod cluster_change;
+mod cluster_end;
 mod cluster_flow;
 mod docs;
 mod identity;
