@@ -92,7 +92,8 @@ fn of_service(service: &'static Service, plan: &Plan) -> Option<Condition> {
         });
     }
     if states.iter().all(|(_, state)| state.is_there()) {
-        return Some(if states.iter().any(|(wanted, _)| *wanted) {
+        // An object that goes wants nothing any more.
+        return Some(if plan.items.iter().any(|(goal, _)| goal.wanted) {
             holds(condition)
         } else {
             fails(condition, "Deleted", Severity::Info, format!("{name} successfully deleted"))

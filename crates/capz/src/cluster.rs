@@ -7,7 +7,7 @@ use std::time::Duration;
 use capz_api::azure_cluster::{AzureClusterSpec, AzureClusterStatus};
 use capz_api::{FailureDomain, Future};
 use capz_planner::cluster::{
-    End, Endpoint, Memory, complete, dns_suffix, end, endpoint, ends, goals, read_back,
+    End, Endpoint, Memory, complete, dns_suffix, end, endpoint, ends, goals, read_back, remembered,
 };
 use capz_planner::condition::{self, Severity, fails, holds};
 use capz_planner::service::CLUSTER;
@@ -323,7 +323,7 @@ impl ClusterWork<'_> {
 
     fn new_memory(&self) -> Memory {
         let zones = self.zones();
-        Memory::after(self.surroundings.scope(&self.key.name, &self.edited.object.spec, &zones, self.gates()))
+        remembered(self.surroundings.scope(&self.key.name, &self.edited.object.spec, &zones, self.gates()))
     }
 
     fn remember(&mut self, memory: &Memory) {
@@ -376,7 +376,7 @@ impl ClusterWork<'_> {
             }
         };
         read_back(&mut self.edited.object.spec, scope, observed);
-        let memory = self.new_memory();
+        let memory = self.new_memory().with(&self.memory().until_the_end());
         self.remember(&memory);
         self.manager.save(&mut self.edited).await?;
         // Machines that waited for their network need not wait for the watch.

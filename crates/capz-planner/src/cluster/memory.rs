@@ -1,19 +1,32 @@
 //! What was applied before, as annotations of the AzureCluster remember it: without it nobody could tell what is wanted no
 //! longer from what somebody else added.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use azure_types::ResourceId;
 use capz_api::Tags;
 use serde_json::{Value, json};
 
+use crate::goal::{Goal, Ownership};
 use crate::scope::Scope;
+use crate::service::{self, Service};
 
 /// Rules of security groups: `{"<group>": {"<rule>": "<description>"}}`.
 pub const SECURITY_RULES: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-security-rules";
 /// Additional tags of resource groups: `{"<key>": "<value>"}`.
 pub const GROUP_TAGS: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags-rg";
-/// Subnets and NAT gateways: `{"subnets": ["<name>"], "natGateways": ["<name>"]}`.
-pub const SUBNETS: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-subnets";
+/// Resources: `{"<service>": ["<id>"]}`.
+pub const RESOURCES: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-resources";
+
+/// What goes as soon as it is declared no longer: nothing else that stays speaks of it, and while it is there it lets traffic
+/// through, or holds up a subnet. All else may be of use to machines and to others, and goes with the cluster.
+const AT_ONCE: [&Service; 5] = [
+    &service::SUBNETS,
+    &service::NAT_GATEWAYS,
+    &service::PRIVATE_ENDPOINTS,
+    &service::PEERINGS,
+    &service::DNS_LINKS,
+];
 
 /// What was applied before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,10 +35,8 @@ pub struct Memory {
     pub rules: BTreeMap<String, BTreeMap<String, String>>,
     /// Additional tags of resource groups.
     pub group_tags: Tags,
-    /// Names of subnets.
-    pub subnets: Vec<String>,
-    /// Names of NAT gateways.
-    pub nat_gateways: Vec<String>,
+    /// Resources by the name of their service. Whether one of them is ours shows when it is looked at.
+    pub resources: BTreeMap<String, BTreeSet<ResourceId>>,
 }
 
 impl Memory {
@@ -34,38 +45,29 @@ impl Memory {
         let read = |key: &str| -> Value {
             annotations.get(key).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
         };
-        let names = |value: &Value| -> Vec<String> {
-            value
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(|name| name.as_str().map(str::to_owned))
-                .collect()
+        let members = |value: &Value| -> Vec<(String, Value)> {
+            let members = value.as_object().into_iter().flatten();
+            members.map(|(key, value)| (key.clone(), value.clone())).collect()
         };
         let texts = |value: &Value| -> BTreeMap<String, String> {
-            value
-                .as_object()
-                .into_iter()
-                .flatten()
-                .map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()))
-                .collect()
+            let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
+            members(value).into_iter().map(|(key, value)| (key, text(value))).collect()
         };
-        let made = read(SUBNETS);
+        let ids = |value: &Value| -> BTreeSet<ResourceId> {
+            let ids = value.as_array().into_iter().flatten();
+            ids.filter_map(|id| ResourceId::parse(id.as_str()?).ok()).collect()
+        };
+        let rules = members(&read(SECURITY_RULES));
+        let resources = members(&read(RESOURCES));
         Self {
-            rules: read(SECURITY_RULES)
-                .as_object()
-                .into_iter()
-                .flatten()
-                .map(|(group, rules)| (group.clone(), texts(rules)))
-                .collect(),
+            rules: rules.into_iter().map(|(group, rules)| (group, texts(&rules))).collect(),
             group_tags: texts(&read(GROUP_TAGS)),
-            subnets: names(&made["subnets"]),
-            nat_gateways: names(&made["natGateways"]),
+            resources: resources.into_iter().map(|(service, listed)| (service, ids(&listed))).collect(),
         }
     }
 
-    /// What is to be remembered once everything that the cluster declares is applied.
-    pub fn after(scope: Scope<'_>) -> Self {
+    /// What is to be remembered once everything that the cluster declares is applied; `declared` are the goals of that.
+    pub(super) fn after(scope: Scope<'_>, declared: &[Goal]) -> Self {
         let rules = scope
             .subnets()
             .iter()
@@ -83,16 +85,11 @@ impl Memory {
             // Groups without rules are left out, as the established provider does: nothing of theirs is to be taken away.
             .filter(|(_, rules): &(String, BTreeMap<String, String>)| !rules.is_empty())
             .collect();
-        let mut nat_gateways: Vec<String> =
-            super::nat_gateway::declared(scope).filter_map(|(_, gateway)| gateway.name.clone()).collect();
-        nat_gateways.sort();
-        nat_gateways.dedup();
-        Self {
-            rules,
-            group_tags: scope.spec.additional_tags.clone().unwrap_or_default(),
-            subnets: scope.subnets().iter().filter_map(|subnet| subnet.name.clone()).collect(),
-            nat_gateways,
+        let mut resources: BTreeMap<String, BTreeSet<ResourceId>> = BTreeMap::new();
+        for goal in declared {
+            resources.entry(goal.service.name.to_owned()).or_default().insert(goal.id.clone());
         }
+        Self { rules, group_tags: scope.spec.additional_tags.clone().unwrap_or_default(), resources }
     }
 
     /// What is in this memory, or in that one.
@@ -103,24 +100,50 @@ impl Memory {
             all.rules.entry(group.clone()).or_default().extend(rules.clone());
         }
         all.group_tags.extend(other.group_tags.clone());
-        for (mine, others) in
-            [(&mut all.subnets, &other.subnets), (&mut all.nat_gateways, &other.nat_gateways)]
-        {
-            let new: Vec<String> = others.iter().filter(|name| !mine.contains(name)).cloned().collect();
-            mine.extend(new);
+        for (service, ids) in &other.resources {
+            all.resources.entry(service.clone()).or_default().extend(ids.iter().cloned());
         }
         all
     }
 
+    /// What of it goes with the cluster alone, although it may be declared no longer.
+    #[must_use]
+    pub fn until_the_end(&self) -> Self {
+        let goes_at_once = |name: &str| AT_ONCE.iter().any(|service| service.name == name);
+        let resources = self.resources.iter().filter(|(service, _)| !goes_at_once(service));
+        Self {
+            resources: resources.map(|(service, ids)| (service.clone(), ids.clone())).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Goals of resources that were applied before and are declared no longer, those that go at once or all of them.
+    pub(super) fn gone(&self, declared: &[Goal], all: bool) -> Vec<Goal> {
+        let services = service::CLUSTER.iter().filter(|service| all || AT_ONCE.contains(service));
+        let remembered = services.flat_map(|service| {
+            self.resources.get(service.name).into_iter().flatten().map(move |id| gone(id, service))
+        });
+        remembered.filter(|goal| declared.iter().all(|known| known.id != goal.id)).collect()
+    }
+
     /// As annotations.
     pub fn annotations(&self) -> BTreeMap<String, String> {
-        [
-            (SECURITY_RULES, json!(self.rules)),
-            (GROUP_TAGS, json!(self.group_tags)),
-            (SUBNETS, json!({ "subnets": self.subnets, "natGateways": self.nat_gateways })),
-        ]
-        .into_iter()
-        .map(|(key, value)| (key.to_owned(), value.to_string()))
-        .collect()
+        let ids = |ids: &BTreeSet<ResourceId>| ids.iter().map(|id| json!(id.as_str())).collect::<Value>();
+        let resources: Value =
+            self.resources.iter().map(|(service, listed)| (service.clone(), ids(listed))).collect();
+        [(SECURITY_RULES, json!(self.rules)), (GROUP_TAGS, json!(self.group_tags)), (RESOURCES, resources)]
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value.to_string()))
+            .collect()
+    }
+}
+
+/// The goal of a resource of which the id is remembered. Subnets, peerings and records have no tags.
+fn gone(id: &ResourceId, service: &'static Service) -> Goal {
+    let goal = Goal::gone(id.clone(), service);
+    match id.parent() {
+        Some(network) if *service == service::SUBNETS => goal.owned(Ownership::Inside(network)),
+        _ if [&service::PEERINGS, &service::DNS_RECORD].contains(&service) => goal.owned(Ownership::ByName),
+        _ => goal,
     }
 }

@@ -21,7 +21,7 @@ pub(crate) use dns_name::hash;
 pub use dns_name::{api_server_name, dns_suffix};
 pub use endpoint::{Endpoint, endpoint};
 pub use load_balancer::{control_plane_outbound_pool_name, internal_pool_name, pool_name};
-pub use memory::{GROUP_TAGS, Memory, SECURITY_RULES, SUBNETS};
+pub use memory::{GROUP_TAGS, Memory, RESOURCES, SECURITY_RULES};
 pub(crate) use public_ip::goal_of as public_ip_goal;
 pub use read_back::read_back;
 
@@ -32,19 +32,31 @@ use crate::observed::{Observed, Seen};
 use crate::scope::Scope;
 use crate::tags;
 
-/// What the cluster wants, and what it wants no longer. `memory` is what was applied before.
+/// What the cluster wants, and what of it goes at once that it wants no longer. `memory` is what was applied before.
 pub fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
+    let mut goals = declared(scope, memory);
+    let gone = memory.gone(&goals, false);
+    goals.extend(gone);
+    goals
+}
+
+fn declared(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
     let mut goals = group::goals(scope, memory);
-    goals.extend(network::goals(scope, memory));
+    goals.extend(network::goals(scope));
     goals.extend(security_group::goals(scope, memory));
     goals.extend(route_table::goals(scope));
     goals.extend(public_ip::goals(scope));
-    goals.extend(nat_gateway::goals(scope, memory));
+    goals.extend(nat_gateway::goals(scope));
     goals.extend(load_balancer::goals(scope));
     goals.extend(private_dns::goals(scope));
     goals.extend(private_endpoint::goals(scope));
     goals.extend(bastion::goals(scope));
     goals
+}
+
+/// What is to be remembered once everything that the cluster declares is applied.
+pub fn remembered(scope: Scope<'_>) -> Memory {
+    Memory::after(scope, &declared(scope, &Memory::default()))
 }
 
 /// How a cluster ends.
@@ -75,7 +87,7 @@ pub fn end(scope: Scope<'_>, cluster_is_deleted: bool, observed: &Observed) -> E
     end
 }
 
-/// What is to go when the cluster ends like this.
+/// What is to go when the cluster ends like this: what it wants, and what it has ever wanted.
 pub fn ends(scope: Scope<'_>, memory: &Memory, end: End) -> Vec<Goal> {
     let groups = match end {
         End::Unknown => return Vec::new(),
@@ -83,7 +95,10 @@ pub fn ends(scope: Scope<'_>, memory: &Memory, end: End) -> Vec<Goal> {
         End::OneByOne => Vec::new(),
     };
     let goes_along = |id: &ResourceId| groups.iter().any(|group| id != group && id.is_within(group));
-    goals(scope, memory)
+    let mut goals = declared(scope, memory);
+    let gone = memory.gone(&goals, true);
+    goals.extend(gone);
+    goals
         .into_iter()
         // A record goes with its zone, and stays in somebody else's.
         .filter(|goal| !goes_along(&goal.id) && *goal.service != crate::service::DNS_RECORD)

@@ -3,7 +3,6 @@
 use capz_api::network::{NatGateway, Subnet, roles};
 use serde_json::json;
 
-use super::memory::Memory;
 use crate::goal::Goal;
 use crate::scope::{Scope, reference};
 use crate::service;
@@ -20,7 +19,7 @@ pub(super) fn declared(scope: Scope<'_>) -> impl Iterator<Item = (&Subnet, &NatG
     scope.subnets().iter().filter_map(|subnet| Some((subnet, of(subnet)?)))
 }
 
-pub(super) fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
+pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
     let mut goals: Vec<Goal> = Vec::new();
     for (_, gateway) in declared(scope) {
         let name = gateway.name.as_deref().unwrap_or_default();
@@ -41,13 +40,5 @@ pub(super) fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
         }
         goals.push(Goal::new(id, &service::NAT_GATEWAYS, document));
     }
-    let gone: Vec<Goal> = memory
-        .nat_gateways
-        .iter()
-        .map(|name| scope.in_group("natGateways", name))
-        .filter(|id| !goals.iter().any(|goal| goal.id == *id))
-        .map(|id| Goal::gone(id, &service::NAT_GATEWAYS))
-        .collect();
-    goals.extend(gone);
     goals
 }

@@ -4,25 +4,14 @@ use azure_types::ResourceId;
 use capz_api::network::{Peering, PeeringProperties, Subnet};
 use serde_json::{Map, Value, json};
 
-use super::memory::Memory;
 use crate::goal::{Goal, Ownership};
 use crate::scope::{Scope, reference};
 use crate::service;
 
-pub(super) fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
+pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
     let mut goals = vec![network(scope)];
     let bastion = super::bastion::declared(scope).and_then(|bastion| bastion.subnet.as_ref());
     goals.extend(scope.subnets().iter().chain(bastion).map(|it| subnet(scope, it)));
-    let wanted = |name: &str| goals.iter().any(|goal| goal.id == scope.subnet(name));
-    let gone: Vec<Goal> = memory
-        .subnets
-        .iter()
-        .filter(|name| !wanted(name))
-        .map(|name| {
-            Goal::gone(scope.subnet(name), &service::SUBNETS).owned(Ownership::Inside(scope.network()))
-        })
-        .collect();
-    goals.extend(gone);
     goals.extend(peerings(scope));
     goals
 }

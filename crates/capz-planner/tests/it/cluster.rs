@@ -2,7 +2,7 @@
 
 use capz_api::azure_cluster::AzureClusterSpec;
 use capz_api::{Context, Gates};
-use capz_planner::cluster::{Endpoint, Memory, complete, endpoint, goals, read_back};
+use capz_planner::cluster::{Endpoint, Memory, complete, end, endpoint, ends, goals, read_back, remembered};
 use capz_planner::{Goal, Observed, Scope};
 use serde_json::{Value, json};
 
@@ -242,8 +242,8 @@ fn rules_of_others_stay_and_ours_go_when_they_are_declared_no_more() {
     let rules = azure.documents.get_mut(&id).unwrap()["properties"]["securityRules"].as_array_mut().unwrap();
     rules.push(json!({ "name": "portal", "properties": { "priority": 400 } }));
 
-    let memory = Memory::of(&Memory::after(before.scope()).annotations());
-    assert_eq!(memory, Memory::after(before.scope()));
+    let memory = Memory::of(&remembered(before.scope()).annotations());
+    assert_eq!(memory, remembered(before.scope()));
     let plan = azure.plan("my-cluster", goals(after.scope(), &memory));
     let steps: Vec<_> = plan.steps().collect();
     assert_eq!(steps.len(), 1, "{plan}");
@@ -348,7 +348,7 @@ fn additional_tags_of_groups_are_kept_up() {
     azure.settle("my-cluster", &before.goals());
     let id = before.scope().group();
     azure.documents.get_mut(&id).unwrap()["tags"]["theirs"] = json!("kept");
-    azure.settle("my-cluster", &goals(after.scope(), &Memory::after(before.scope())));
+    azure.settle("my-cluster", &goals(after.scope(), &remembered(before.scope())));
     let tags = &azure.documents[&id]["tags"];
     assert_eq!((&tags["a"], &tags["theirs"], &tags["gone"]), (&json!("c"), &json!("kept"), &Value::Null));
 }
@@ -371,10 +371,54 @@ fn subnets_and_their_gateways_come_and_go() {
     azure.settle("my-cluster", &before.goals());
     assert!(azure.names().contains("c") && azure.names().contains("gw-c"));
     let after = subnets(&[("a", "gw"), ("b", "gw")]);
-    let plan = azure.settle("my-cluster", &goals(after.scope(), &Memory::after(before.scope())));
+    let plan = azure.settle("my-cluster", &goals(after.scope(), &remembered(before.scope())));
     assert!(plan.is_reached(), "{plan}");
     assert!(!azure.names().contains("c") && !azure.names().contains("gw-c"), "{:?}", azure.names());
     assert!(azure.names().contains("gw"));
+}
+
+/// What is declared no longer is remembered: some of it goes at once, all of it with the cluster, none of it is taken from others.
+#[test]
+fn what_was_applied_before_is_gone_in_the_end() {
+    let further = json!({ "name": "more", "role": "node", "cidrBlocks": ["10.7.0.0/16"],
+        "securityGroup": { "name": "more-nsg" }, "routeTable": { "name": "theirs" },
+        "natGateway": { "name": "more-out", "ip": { "name": "more-out-ip" } },
+        "privateEndpoints": [{ "name": "files", "privateLinkServiceConnections": [] }] });
+    let with = |more: &[&Value], peerings: Value| {
+        let mut subnets =
+            vec![json!({ "name": "cp", "role": "control-plane" }), json!({ "name": "n", "role": "node" })];
+        subnets.extend(more.iter().map(|subnet| (*subnet).clone()));
+        Cluster::new(json!({ "networkSpec": { "apiServerLB": { "type": "Internal" }, "subnets": subnets,
+            "vnet": { "peerings": peerings } } }))
+    };
+    let before = with(&[&further], json!([{ "remoteVnetName": "vnet2", "resourceGroup": "rg2" }]));
+    let after = with(&[], json!([]));
+    let mut azure = Azure::default();
+    let remote = azure_types::ResourceId::group("123", "rg2");
+    azure.put(&remote, json!({}));
+    azure.put(&remote.resource("Microsoft.Network", "virtualNetworks", "vnet2"), json!({ "properties": {} }));
+    azure.put(&before.scope().group(), json!({}));
+    azure.put(&before.scope().in_network_group("routeTables", "theirs"), json!({ "properties": {} }));
+    let at_first = azure.documents.clone();
+    assert!(azure.settle("my-cluster", &before.goals()).is_reached());
+
+    let memory = Memory::of(&remembered(before.scope()).annotations());
+    assert_eq!(memory, remembered(before.scope()));
+    let made = azure.names();
+    assert!(azure.settle("my-cluster", &goals(after.scope(), &memory)).is_reached());
+    let left = azure.names();
+    let gone: Vec<&str> = made.difference(&left).map(String::as_str).collect();
+    assert_eq!(
+        gone,
+        ["files", "more", "more-out", "my-cluster-vnet-To-vnet2", "vnet2-To-my-cluster-vnet", "vnet2-link"]
+    );
+    // The rest is remembered, and looked at no more before the end.
+    let memory = remembered(after.scope()).with(&memory.until_the_end());
+    assert_eq!(goals(after.scope(), &memory).len(), after.goals().len());
+    let end = end(after.scope(), true, &azure.observed(&after.goals()));
+    let plan = azure.settle("my-cluster", &ends(after.scope(), &memory, end));
+    assert!(plan.is_reached(), "{plan}");
+    assert_eq!(azure.documents, at_first);
 }
 
 /// What Azure made is told in the specification.

@@ -3,7 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::cluster_change::{OWNER, end, ids, is_ready};
+use crate::cluster_change::{CLUSTER, OWNER, begin_end, change, end, ids, is_ready, network};
 use crate::world::{SUBSCRIPTION, World};
 
 /// A network of somebody else's, and the group in which it is.
@@ -82,4 +82,142 @@ async fn a_zone_that_exists_goes_with_the_cluster_once_it_is_tagged() {
         assert_eq!(after, if is_tagged { before } else { foreign });
         assert_eq!(world.azure.document(&record).is_some(), !is_tagged);
     }
+}
+
+const CONTROL_PLANES: &str = "control-planes";
+
+/// A subnet for nodes with everything that a subnet can bring along, all in the group of the cluster.
+fn further_subnet(target: &ResourceId) -> Value {
+    json!({
+        "role": "node", "name": "more", "cidrBlocks": ["10.7.0.0/16"],
+        "securityGroup": { "name": "more-nsg" },
+        "routeTable": { "name": "more-routes" },
+        "natGateway": { "name": "more-out", "ip": { "name": "more-out-ip" } },
+        "privateEndpoints": [{ "name": "files", "privateLinkServiceConnections": [
+            { "name": "files", "privateLinkServiceID": target.as_str(), "groupIDs": ["file"] }] }],
+    })
+}
+
+fn network_spec(subnets: &[Value], peerings: Value) -> Value {
+    let mut all = vec![
+        json!({ "role": "control-plane", "name": CONTROL_PLANES, "cidrBlocks": ["10.0.0.0/16"] }),
+        json!({ "role": "node", "name": "nodes", "cidrBlocks": ["10.1.0.0/16"] }),
+    ];
+    all.extend_from_slice(subnets);
+    json!({ "networkSpec": {
+        "apiServerLB": { "type": "Internal" }, "subnets": all, "vnet": { "peerings": peerings },
+    } })
+}
+
+fn to_hub() -> Value {
+    json!([{ "remoteVnetName": "hub", "resourceGroup": "hub" }])
+}
+
+/// Takes a subnet and the peerings out of what is declared, in words that admission takes.
+fn shrink(world: &World) {
+    let old = world.get(CLUSTER, "my-cluster").unwrap();
+    let mut new = old.clone();
+    let declared = &mut new["spec"]["networkSpec"];
+    declared["subnets"].as_array_mut().unwrap().retain(|subnet| subnet["name"] != "more");
+    declared["vnet"]["peerings"] = json!([]);
+    let declared = declared.clone();
+    capz_api::admission::validate(CLUSTER, &new, Some(&old), &capz_api::Context::default()).unwrap();
+    let spec = json!({ "networkSpec": { "subnets": declared["subnets"], "vnet": { "peerings": declared["vnet"]["peerings"] } } });
+    change(world, spec);
+}
+
+/// A world in which the cluster's group is somebody else's, with a route table that the further subnet uses and a storage account.
+async fn grown(world: &mut World) -> Vec<String> {
+    hub(world);
+    world.azure.put(&world.group("my-cluster"), json!({ "location": "eastus" })).unwrap();
+    let table = network(world, "routeTables", "more-routes");
+    world.azure.put(&table, json!({ "location": "eastus", "tags": { "whose": "theirs" } })).unwrap();
+    let account = world.group("hub").resource("Microsoft.Storage", "storageAccounts", "files");
+    let document = json!({ "location": "eastus", "kind": "StorageV2", "sku": { "name": "Standard_LRS" } });
+    world.azure.put(&account, document).unwrap();
+    let before = ids(&world.azure.documents());
+    world.cluster("my-cluster", network_spec(&[further_subnet(&account)], to_hub()));
+    world.start();
+    world.until("ready", is_ready).await;
+    before
+}
+
+fn there(world: &World, ids: &[ResourceId]) -> Vec<bool> {
+    ids.iter().map(|id| world.azure.document(id).is_some()).collect()
+}
+
+/// CAPZ-059, CAPZ-073: what the specification names no longer goes: at once where it is of no use to anybody else, with the
+/// cluster otherwise. What others made stays, whoever has used it.
+#[tokio::test(start_paused = true)]
+async fn what_is_declared_no_longer_is_gone_with_the_cluster_at_the_latest() {
+    let mut world = World::new();
+    let before = grown(&mut world).await;
+    let vnet = network(&world, "virtualNetworks", "my-cluster-vnet");
+    let hub = world.group("hub").resource("Microsoft.Network", "virtualNetworks", "hub");
+    let zone = network(&world, "privateDnsZones", "my-cluster.capz.io");
+    let at_once = [
+        vnet.child("subnets", "more"),
+        network(&world, "natGateways", "more-out"),
+        network(&world, "privateEndpoints", "files"),
+        vnet.child("virtualNetworkPeerings", "my-cluster-vnet-To-hub"),
+        hub.child("virtualNetworkPeerings", "hub-To-my-cluster-vnet"),
+        zone.child("virtualNetworkLinks", "hub-link"),
+    ];
+    let later = [
+        network(&world, "networkSecurityGroups", "more-nsg"),
+        network(&world, "publicIPAddresses", "more-out-ip"),
+    ];
+    assert_eq!(there(&world, &at_once), [true; 6]);
+    assert_eq!(there(&world, &later), [true; 2]);
+    shrink(&world);
+    world.until("what goes at once", |world| there(world, &at_once) == [false; 6]).await;
+    world
+        .until("all is as declared", |world| {
+            world.condition(CLUSTER, "my-cluster", "Ready") == Some(("True".into(), String::new()))
+        })
+        .await;
+    for condition in ["VnetPeeringReady", "PrivateEndpointsReady", "NATGatewaysReady"] {
+        assert_eq!(
+            world.condition(CLUSTER, "my-cluster", condition),
+            Some(("True".into(), String::new())),
+            "{condition}"
+        );
+    }
+    // Another process knows of the rest by what the object remembers.
+    world.kill().await;
+    world.start();
+    tokio::time::sleep(std::time::Duration::from_secs(1200)).await;
+    assert_eq!(there(&world, &later), [true; 2]);
+    end(&world).await;
+    assert_eq!(ids(&world.azure.documents()), before);
+}
+
+/// The same where the cluster is deleted before anybody has looked at what was taken out of its specification.
+#[tokio::test(start_paused = true)]
+async fn what_was_taken_out_just_before_the_end_goes_too() {
+    let mut world = World::new();
+    let before = grown(&mut world).await;
+    world.kill().await;
+    shrink(&world);
+    begin_end(&world);
+    world.start();
+    world.until("gone", |world| world.get(CLUSTER, "my-cluster").is_none()).await;
+    assert_eq!(ids(&world.azure.documents()), before);
+}
+
+/// A peering that is declared no longer has another half in a network of others, which stays when the cluster's group goes.
+#[tokio::test(start_paused = true)]
+async fn the_other_half_of_a_peering_goes_though_the_group_is_ours() {
+    let mut world = World::new();
+    hub(&world);
+    let before = ids(&world.azure.documents());
+    world.cluster("my-cluster", network_spec(&[], to_hub()));
+    world.start();
+    world.until("ready", is_ready).await;
+    world.kill().await;
+    shrink(&world);
+    begin_end(&world);
+    world.start();
+    world.until("gone", |world| world.get(CLUSTER, "my-cluster").is_none()).await;
+    assert_eq!(ids(&world.azure.documents()), before);
 }

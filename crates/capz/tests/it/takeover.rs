@@ -18,7 +18,7 @@ const OTHERS: [&str; 3] = ["Cluster", "Machine", "MachinePool"];
 
 /// What ours remembers beyond the established provider.
 const MEMORY: [&str; 2] = [
-    "sigs.k8s.io/cluster-api-provider-azure-last-applied-subnets",
+    "sigs.k8s.io/cluster-api-provider-azure-last-applied-resources",
     "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags-rg",
 ];
 
