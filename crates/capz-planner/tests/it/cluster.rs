@@ -320,21 +320,34 @@ fn networks_are_peered_in_both_directions() {
     assert_eq!(back.id.group_name(), Some("rg2"));
 }
 
-/// CAPZ-064: a zone of somebody else's stays as it is; links and the record are made. With our tag it is ours.
+/// CAPZ-064: a zone of somebody else's stays as it is; links and the record are made. With our tag it is ours: it is made anew
+/// where Azure failed to make it, and goes with the cluster.
 #[test]
 fn a_foreign_zone_is_used_until_it_is_tagged() {
     let cluster = Cluster::new(json!({ "networkSpec": { "apiServerLB": { "type": "Internal" } } }));
-    let mut azure = Azure::default();
-    let zone = cluster.goals().iter().find(|goal| goal.id.name() == "my-cluster.capz.io").unwrap().id.clone();
-    azure.put(
-        &cluster.scope().group(),
-        json!({ "tags": {
-        "sigs.k8s.io_cluster-api-provider-azure_cluster_my-cluster": "owned" } }),
-    );
-    azure.put(&zone, json!({ "location": "global" }));
-    assert!(azure.settle("my-cluster", &cluster.goals()).is_reached());
-    assert!(azure.documents[&zone]["tags"].is_null());
-    assert!(azure.names().contains("my-cluster-vnet-link") && azure.names().contains("apiserver"));
+    let tags = json!({ "sigs.k8s.io_cluster-api-provider-azure_cluster_my-cluster": "owned" });
+    for is_tagged in [false, true] {
+        let mut azure = Azure::default();
+        let goals = cluster.goals();
+        let zone = goals.iter().find(|goal| goal.id.name() == "my-cluster.capz.io").unwrap().id.clone();
+        // The group is somebody else's, so that things go one by one.
+        azure.put(&cluster.scope().group(), json!({}));
+        azure.put(&zone, json!({ "location": "global", "properties": { "provisioningState": "Failed" } }));
+        assert!(azure.settle("my-cluster", &goals).is_reached());
+        assert_eq!(azure.documents[&zone]["properties"]["provisioningState"], "Failed");
+        assert!(azure.documents[&zone]["tags"].is_null());
+        assert!(azure.names().contains("my-cluster-vnet-link") && azure.names().contains("apiserver"));
+        if is_tagged {
+            azure.documents.get_mut(&zone).unwrap()["tags"] = tags.clone();
+            assert!(azure.settle("my-cluster", &goals).is_reached());
+            assert_eq!(azure.documents[&zone]["properties"]["provisioningState"], "Succeeded");
+        }
+        let how = end(cluster.scope(), true, &azure.observed(&goals));
+        let plan = azure.settle("my-cluster", &ends(cluster.scope(), &Memory::default(), how));
+        assert!(plan.is_reached(), "{plan}");
+        assert_eq!(azure.documents.contains_key(&zone), !is_tagged);
+        assert!(!azure.names().contains("my-cluster-vnet-link"));
+    }
 }
 
 /// CAPZ-067: additional tags of groups change, go when they are declared no more, and leave others' alone.
@@ -367,6 +380,10 @@ fn subnets_and_their_gateways_come_and_go() {
     let before = subnets(&[("a", "gw"), ("b", "gw"), ("c", "gw-c")]);
     let gateways = before.goals().iter().filter(|goal| goal.id.name() == "gw").count();
     assert_eq!(gateways, 1);
+    let gateway_of = |name: &str| before.document(name)["properties"]["natGateway"]["id"].clone();
+    let gateway = json!(before.scope().in_group("natGateways", "gw").as_str());
+    assert_eq!([gateway_of("a"), gateway_of("b")], [gateway.clone(), gateway.clone()]);
+    assert_ne!(gateway_of("c"), gateway);
     let mut azure = Azure::default();
     azure.settle("my-cluster", &before.goals());
     assert!(azure.names().contains("c") && azure.names().contains("gw-c"));
@@ -374,7 +391,12 @@ fn subnets_and_their_gateways_come_and_go() {
     let plan = azure.settle("my-cluster", &goals(after.scope(), &remembered(before.scope())));
     assert!(plan.is_reached(), "{plan}");
     assert!(!azure.names().contains("c") && !azure.names().contains("gw-c"), "{:?}", azure.names());
-    assert!(azure.names().contains("gw"));
+    // A gateway that others use stays, as do those others.
+    for name in ["gw", "a", "b", "cp"] {
+        assert!(azure.names().contains(name), "{name}");
+    }
+    let subnets = ["a", "b"].map(|name| &azure.documents[&after.scope().subnet(name)]["properties"]);
+    assert!(subnets.iter().all(|subnet| subnet["natGateway"]["id"] == gateway), "{subnets:?}");
 }
 
 /// What is declared no longer is remembered: some of it goes at once, all of it with the cluster, none of it is taken from others.

@@ -221,3 +221,40 @@ async fn the_other_half_of_a_peering_goes_though_the_group_is_ours() {
     world.until("gone", |world| world.get(CLUSTER, "my-cluster").is_none()).await;
     assert_eq!(ids(&world.azure.documents()), before);
 }
+
+/// Somebody else's interface in a subnet of the cluster: Azure's words are told, and it ends once that has gone.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_azure_refuses_is_told_of() {
+    let mut world = World::new();
+    world.azure.put(&world.group("my-cluster"), json!({ "location": "eastus" })).unwrap();
+    let before = ids(&world.azure.documents());
+    world.cluster("my-cluster", network_spec(&[], json!([])));
+    world.start();
+    world.until("ready", is_ready).await;
+    let subnet = network(&world, "virtualNetworks", "my-cluster-vnet").child("subnets", "nodes");
+    let interface = network(&world, "networkInterfaces", "theirs");
+    let configuration = json!({ "name": "ip", "properties": { "subnet": { "id": subnet.as_str() } } });
+    let document = json!({ "location": "eastus", "properties": { "ipConfigurations": [configuration] } });
+    world.azure.put(&interface, document).unwrap();
+    begin_end(&world);
+    let event = "ClusterReconcilerDeleteFailed".to_owned();
+    world.until("an event", |world| world.events(CLUSTER, "my-cluster").contains(&event)).await;
+    let told = Some(("False".to_owned(), "DeletionFailed".to_owned()));
+    world
+        .until("a condition", |world| {
+            world.condition(CLUSTER, "my-cluster", "NetworkInfrastructureReady") == told
+        })
+        .await;
+    let object = world.get(CLUSTER, "my-cluster").unwrap();
+    let conditions = object["status"]["conditions"].as_array().unwrap();
+    let told = conditions.iter().find(|it| it["type"] == "NetworkInfrastructureReady").unwrap();
+    assert_eq!(
+        (&told["status"], &told["reason"], &told["severity"]),
+        (&json!("False"), &json!("DeletionFailed"), &json!("Warning"))
+    );
+    assert!(told["message"].as_str().unwrap().contains("theirs"), "{told}");
+    assert!(world.azure.document(&interface).is_some());
+    world.azure.delete(&interface).unwrap();
+    world.until("gone", |world| world.get(CLUSTER, "my-cluster").is_none()).await;
+    assert_eq!(ids(&world.azure.documents()), before);
+}
