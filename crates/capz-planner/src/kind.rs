@@ -169,7 +169,8 @@ pub static KINDS: [Kind; 23] = [
     Kind {
         resource_type: "Microsoft.Network/bastionHosts",
         noun: "bastion host",
-        rules: &[("location", Rule::AtCreation)],
+        // Azure answers with a name of its own.
+        rules: &[("location", Rule::AtCreation), ("properties/dnsName", Rule::AtCreation)],
         ..PLAIN
     },
     Kind {

@@ -22,6 +22,7 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
         "sku": { "name": bastion.sku.as_deref().unwrap_or("Basic") },
         "tags": scope.plain_tags(Some("Bastion"), Some(name)),
         "properties": {
+            "dnsName": format!("{}-bastion", name.to_lowercase()),
             "enableTunneling": bastion.enable_tunneling.unwrap_or_default(),
             "ipConfigurations": [{
                 "name": format!("{name}-bastionIP"),

@@ -443,6 +443,23 @@ fn what_was_applied_before_is_gone_in_the_end() {
     assert_eq!(azure.documents, at_first);
 }
 
+/// A bastion host is asked for with a name; that Azure answers with another one is no difference.
+#[test]
+fn the_name_of_a_bastion_is_asked_for_once() {
+    let bastion =
+        json!({ "name": "Watch", "publicIP": { "name": "watch-ip", "dnsName": "Watch.eastus.example.com" } });
+    let cluster = Cluster::new(json!({ "bastionSpec": { "azureBastion": bastion } }));
+    assert_eq!(cluster.document("Watch")["properties"]["dnsName"], "watch-bastion");
+    assert_eq!(cluster.document("watch-ip")["properties"]["dnsSettings"]["domainNameLabel"], "watch");
+    let mut azure = Azure::default();
+    azure.settle("my-cluster", &cluster.goals());
+    let id = cluster.scope().in_group("bastionHosts", "Watch");
+    let name = &mut azure.documents.get_mut(&id).unwrap()["properties"]["dnsName"];
+    assert_eq!(*name, "watch-bastion");
+    *name = json!("bst-1.bastion.azure.com");
+    assert_eq!(azure.plan("my-cluster", cluster.goals()).steps().count(), 0);
+}
+
 /// What Azure made is told in the specification.
 #[test]
 fn ids_and_ranges_are_read_back() {
