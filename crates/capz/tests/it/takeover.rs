@@ -245,3 +245,34 @@ flavors! {
     windows: "windows",
     windows_apiserver_ilb: "windows-apiserver-ilb",
 }
+
+/// A cluster that was stored without an identity, before webhooks asked for one: nothing is done in Azure, and it says why. The
+/// manager's environment has no part in it (`docs/clusters/identities.md`).
+#[tokio::test(start_paused = true)]
+async fn an_old_cluster_without_an_identity_says_what_it_lacks() {
+    let mut world = World::new();
+    world.cluster("my-cluster", json!({}));
+    let taken_away = json!({ "spec": { "identityRef": null } });
+    world.merge("AzureCluster", "my-cluster", taken_away);
+    let before = world.azure.documents();
+    world.start();
+    let words = "spec.identityRef: name an AzureClusterIdentity";
+    let says = |world: &World| {
+        let network = world.condition("AzureCluster", "my-cluster", "NetworkInfrastructureReady");
+        network == Some(("False".to_owned(), "CreateClusterScopeFailed".to_owned()))
+    };
+    world.until("it says what it lacks", says).await;
+    tokio::time::sleep(WATCHED).await;
+    let cluster = world.get("AzureCluster", "my-cluster").unwrap();
+    assert!(cluster["status"]["conditions"].to_string().contains(words), "{cluster:#}");
+    let events = world.events("AzureCluster", "my-cluster");
+    assert!(events.iter().all(|reason| reason == "CreateClusterScopeFailed"), "{events:?}");
+    assert!(!events.is_empty());
+    assert_eq!(world.azure.documents(), before);
+
+    let named = json!({ "spec": { "identityRef": { "kind": "AzureClusterIdentity", "name": "identity" } } });
+    world.merge("AzureCluster", "my-cluster", named);
+    let is_ready =
+        |world: &World| world.get("AzureCluster", "my-cluster").unwrap()["status"]["ready"] == true;
+    world.until("it goes on", is_ready).await;
+}
