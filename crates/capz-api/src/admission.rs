@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::azure_machine_pool as pool;
 use crate::context::{Context, Random};
-use crate::crd::{GROUP, Kind, MANAGED_KINDS};
+use crate::crd::{GROUP, Kind, MANAGED_KINDS, fill_required};
 use crate::deprecated;
 use crate::field_error::FieldErrors;
 use crate::webhooks::{Task, Webhook};
@@ -183,9 +183,11 @@ pub fn set_defaults(
             Ok(())
         })?,
         "AzureMachinePool" => change(&mut object, |spec| pool::set_defaults(spec, context, random))?,
-        "AzureClusterIdentity" | "AzureMachinePoolMachine" => {}
+        // No webhook completes these.
+        "AzureClusterIdentity" | "AzureMachinePoolMachine" => return Ok(object),
         other => return Err(not_ours(other)),
     }
+    fill_required(kind, &mut object);
     Ok(object)
 }
 

@@ -142,6 +142,8 @@ impl Merger<'_> {
             match known.and_then(|key| held.get_mut(&key)) {
                 Some(held) if !held.is_null() => self.value(segments, &at, wanted, held),
                 _ if is_empty(wanted) || self.kind.rule(segments) == Some(Rule::AtCreation) => {}
+                // A tag without a value is one.
+                _ if wanted == "" && segments.first() != Some(&"tags") => {}
                 _ => {
                     self.change(segments, &at, None, Some(wanted.clone()));
                     held.insert(name.clone(), wanted.clone());

@@ -1,4 +1,4 @@
-//! The edges of every field: what a schema lets a field hold, and values of the table in `edges.yaml`.
+//! The edges of every field: what a schema lets a field hold, values of the table in `edges.yaml`, and that it is not there.
 
 use serde_json::{Map, Value, json};
 
@@ -9,6 +9,8 @@ struct Field<'a> {
     /// Its path, such as `spec.networkSpec.subnets[0].name`. The entry of a map is called `key`.
     path: String,
     schema: &'a Value,
+    /// Whether the object around it must have it.
+    required: bool,
 }
 
 /// Cases of every field: each value in an object that is made; and set, changed and cleared in one that exists.
@@ -16,7 +18,7 @@ pub fn cases(kind: &str, schema: &Value, edges: &Edges) -> Vec<Case> {
     let base = &edges.base;
     let spec = &schema["properties"]["spec"];
     let mut fields = Vec::new();
-    walk("spec".to_owned(), spec, &mut fields);
+    walk("spec".to_owned(), spec, false, &mut fields);
     let builder = Builder { schema, values: &edges.values };
     let mut cases = Vec::new();
     for field in fields {
@@ -28,6 +30,10 @@ pub fn cases(kind: &str, schema: &Value, edges: &Edges) -> Vec<Case> {
         let without = builder.clear(base, &field.path);
         if without != *base {
             cases.push(Case::made(kind, &format!("{} is missing", field.path), without.clone()));
+        } else if field.required {
+            // What is around it has all else.
+            let rest = builder.clear(&with(&Value::Null), &field.path);
+            cases.push(Case::made(kind, &format!("{} alone is missing", field.path), rest));
         }
         let [first, second, ..] = values.as_slice() else { continue };
         let changed = |from: &Value, to: Value, words: String| {
@@ -40,18 +46,20 @@ pub fn cases(kind: &str, schema: &Value, edges: &Edges) -> Vec<Case> {
     cases
 }
 
-fn walk<'a>(path: String, schema: &'a Value, fields: &mut Vec<Field<'a>>) {
+fn walk<'a>(path: String, schema: &'a Value, required: bool, fields: &mut Vec<Field<'a>>) {
     if path != "spec" {
-        fields.push(Field { path: path.clone(), schema });
+        fields.push(Field { path: path.clone(), schema, required });
     }
     for (name, member) in schema["properties"].as_object().into_iter().flatten() {
-        walk(format!("{path}.{name}"), member, fields);
+        let required =
+            schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name.as_str()));
+        walk(format!("{path}.{name}"), member, required, fields);
     }
     if schema["items"].get("properties").is_some() {
-        walk(format!("{path}[0]"), &schema["items"], fields);
+        walk(format!("{path}[0]"), &schema["items"], false, fields);
     }
     if schema["additionalProperties"].get("properties").is_some() {
-        walk(format!("{path}.key"), &schema["additionalProperties"], fields);
+        walk(format!("{path}.key"), &schema["additionalProperties"], false, fields);
     }
 }
 

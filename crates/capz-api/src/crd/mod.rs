@@ -6,7 +6,7 @@ mod schema;
 
 use serde_json::{Value, json};
 
-pub use defaults::fill_defaults;
+pub use defaults::{fill_defaults, fill_required};
 pub use kinds::{Column, GROUP, KINDS, Kind, MANAGED_KINDS, VERSION};
 
 /// The definition of a kind, as it is applied.

@@ -213,3 +213,45 @@ fn a_topology_is_tried_in_a_dry_run_of_a_marked_object() {
     assert!(!is_topology_dry_run(false, &marked));
     assert!(!is_topology_dry_run(true, &json!({ "metadata": {} })));
 }
+
+/// Members that must be there in the end, and that nobody gave: Go's types write them empty, so that whoever leaves out the
+/// description of a rule was never refused by the established provider (`tests/corpus/cluster-api/answers.txt`). What an
+/// enumeration or a least length rules out stays away, so that the API server asks for it.
+#[test]
+fn members_that_must_be_there_are_written_empty_where_that_is_a_value() {
+    let cluster = |subnet: Value| json!({ "metadata": { "name": "c1" }, "spec": { "location": "l", "networkSpec": { "subnets": [subnet] } } });
+    let rule = json!({ "name": "r", "protocol": "Tcp" });
+    let rule = cluster(json!({ "role": "node", "securityGroup": { "securityRules": [rule] } }));
+    let machine = |spec: Value| json!({ "metadata": { "name": "m1" }, "spec": spec });
+    let in_rule = "/spec/networkSpec/subnets/0/securityGroup/securityRules/0";
+    for (kind, object, place, expected) in [
+        ("azurecluster", rule.clone(), format!("{in_rule}/description"), Some(json!(""))),
+        // The webhook's own default comes first.
+        ("azurecluster", rule, format!("{in_rule}/direction"), Some(json!("Inbound"))),
+        ("azurecluster", cluster(json!({})), "/spec/networkSpec/subnets/0/role".to_owned(), None),
+        (
+            "azurecluster",
+            json!({ "metadata": { "name": "c1" }, "spec": { "networkSpec": { "additionalAPIServerLBPorts": [{}] } } }),
+            "/spec/networkSpec/additionalAPIServerLBPorts/0/port".to_owned(),
+            Some(json!(0)),
+        ),
+        (
+            "azurecluster",
+            cluster(json!({ "role": "node", "serviceEndpoints": [{ "service": "s" }] })),
+            "/spec/networkSpec/subnets/0/serviceEndpoints/0/locations".to_owned(),
+            None,
+        ),
+        ("azuremachine", machine(json!({})), "/spec/osDisk".to_owned(), Some(json!({ "osType": "" }))),
+        (
+            "azuremachine",
+            machine(json!({ "image": { "marketplace": {} } })),
+            "/spec/image/marketplace/offer".to_owned(),
+            None,
+        ),
+        // A member that need not be there stays away with all that it holds.
+        ("azuremachine", machine(json!({})), "/spec/diagnostics/boot/userManaged".to_owned(), None),
+    ] {
+        let admitted = ask(&format!("{MUTATE}{kind}"), object, None).unwrap();
+        assert_eq!(admitted.object.pointer(&place), expected.as_ref(), "{place} of {:#}", admitted.object);
+    }
+}

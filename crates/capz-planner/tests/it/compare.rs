@@ -20,6 +20,11 @@ fn changes(kind: &Kind, wanted: Value, held: Value) -> Vec<String> {
 #[test]
 fn what_is_wanted_must_be_contained_in_what_is_held() {
     let balancer = kind("Microsoft.Network/loadBalancers");
+    let group = kind("Microsoft.Network/networkSecurityGroups");
+    let described = |text: Option<&str>| {
+        let properties = text.map_or(json!({}), |text| json!({ "description": text }));
+        json!({ "properties": { "securityRules": [{ "name": "r", "properties": properties }] } })
+    };
     let subnet = Kind::of(
         &ResourceId::group("s", "g")
             .resource("Microsoft.Network", "virtualNetworks", "v")
@@ -72,6 +77,10 @@ fn what_is_wanted_must_be_contained_in_what_is_held() {
             json!({ "properties": { "natGateway": { "id": "/subscriptions/s/resourcegroups/g" } } }),
             vec![],
         ),
+        // An empty text and none are the same, and take away one that is there.
+        (group, described(Some("")), described(None), vec![]),
+        (group, described(Some("")), described(Some("")), vec![]),
+        (group, described(Some("")), described(Some("x")), vec!["securityRules[r].description: x becomes "]),
     ] {
         assert_eq!(changes(kind, wanted.clone(), held.clone()), expected, "{wanted} in {held}");
     }
