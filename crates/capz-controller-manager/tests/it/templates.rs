@@ -91,6 +91,40 @@ fn variables_are_filled_in_as_clusterctl_fills_them_in() {
     }
 }
 
+/// `docs/clusters/getting-started.md` shows a command and what it writes: the template without a flavor, with the variables and
+/// arguments of the page.
+#[test]
+fn the_page_shows_what_the_command_writes() {
+    let page = include_str!("../../../../docs/clusters/getting-started.md");
+    let section = |title: &str| {
+        let (_, rest) = page.split_once(&format!("\n## {title}\n")).unwrap();
+        rest.split("\n## ").next().unwrap()
+    };
+    let command = section("Making a cluster");
+    let mut variables: BTreeMap<&str, String> = command
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ export "))
+        .flat_map(|line| line.split(' '))
+        .map(|setting| setting.split_once('=').unwrap())
+        .map(|(name, value)| (name, value.to_owned()))
+        .collect();
+    for (variable, argument) in [
+        ("CLUSTER_NAME", "generate cluster "),
+        ("KUBERNETES_VERSION", "--kubernetes-version "),
+        ("CONTROL_PLANE_MACHINE_COUNT", "--control-plane-machine-count "),
+        ("WORKER_MACHINE_COUNT", "--worker-machine-count "),
+    ] {
+        let (_, value) = command.split_once(argument).unwrap();
+        variables.insert(variable, value.split_whitespace().next().unwrap().to_owned());
+    }
+    let files = files();
+    let (_, template) = files.iter().find(|(name, _)| name == "cluster-template").unwrap();
+    let written: Vec<Value> = serde_saphyr::from_multiple(&substituted(template, &variables)).unwrap();
+    let (_, manifest) = section("What a template holds").split_once("```yaml\n").unwrap();
+    let shown: Vec<Value> = serde_saphyr::from_multiple(manifest.split("\n```").next().unwrap()).unwrap();
+    assert_eq!(shown, written);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_template_is_taken_whole() {
     let gates = "--feature-gates=EdgeZone=true,APIServerILB=true";

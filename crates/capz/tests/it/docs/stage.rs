@@ -8,6 +8,8 @@ use crate::world::{Fixed, NAMESPACE, SSH_KEY, SUBSCRIPTION, World};
 
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 pub const DEFAULT_CLUSTER: &str = "my-cluster";
+/// Kinds that lie in no namespace.
+const CLUSTER_SCOPED: [&str; 4] = ["ClusterRole", "Namespace", "RuntimeClass", "StorageClass"];
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 pub const VERSION: &str = "v1.33.1";
 
@@ -80,9 +82,18 @@ pub fn apply(
     made: &mut Made,
 ) -> Result<(), String> {
     let mut object = object.clone();
-    object["metadata"].as_object_mut().unwrap().entry("namespace").or_insert(json!(NAMESPACE));
     let kind = object["kind"].as_str().unwrap().to_owned();
     let group = object["apiVersion"].as_str().unwrap().split('/').next().unwrap().to_owned();
+    if !CLUSTER_SCOPED.contains(&kind.as_str()) {
+        object["metadata"].as_object_mut().unwrap().entry("namespace").or_insert(json!(NAMESPACE));
+        let name = &object["metadata"]["namespace"];
+        once(world, json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }));
+    }
+    if let Some(old) =
+        world.get(&kind, &text(&object["metadata"]["name"])).filter(|_| group == INFRASTRUCTURE)
+    {
+        return change(world, &kind, object, &old, gates);
+    }
     match kind.as_str() {
         "AzureCluster" => {
             let mut place = cluster(world, &mut object, all);
@@ -124,13 +135,59 @@ pub fn apply(
         _ if group == INFRASTRUCTURE => {
             admit(world, &kind, object, gates)?;
         }
-        // The core's kinds say what is to be done with ours, and have been looked at with them.
-        _ if group.ends_with("cluster.x-k8s.io") => {}
+        // These say what is to be done with ours, and are made with them.
+        "Cluster" | "Machine" | "MachinePool" => {}
         _ => {
-            let _ = world.create(object);
+            if group.ends_with("cluster.x-k8s.io") {
+                once(world, definition(&object));
+            }
+            // A namespace may be there already.
+            once(world, object);
         }
     }
     Ok(())
+}
+
+/// Makes an object that lies in no namespace unless it is there, and any other one.
+fn once(world: &World, object: Value) {
+    let is_it = |it: &Value| it["metadata"]["name"] == object["metadata"]["name"];
+    let is_plain = object["metadata"]["namespace"].is_null();
+    let there = world.kubernetes.list(&text(&object["kind"]));
+    if !is_plain || !there.iter().any(|it| is_it(it.value())) {
+        world.create(object);
+    }
+}
+
+/// A definition that takes anything, for a kind that no controller of ours reads.
+fn definition(object: &Value) -> Value {
+    let kind = text(&object["kind"]);
+    let version = text(&object["apiVersion"]);
+    let (group, version) = version.split_once('/').unwrap();
+    let mut definition = crate::world::definition(&kind);
+    let plural = definition["spec"]["names"]["plural"].clone();
+    definition["metadata"]["name"] = json!(format!("{}.{group}", text(&plural)));
+    definition["spec"]["group"] = json!(group);
+    definition["spec"]["versions"][0]["name"] = json!(version);
+    definition
+}
+
+/// An object that was there before is changed, as by `kubectl apply`.
+///
+/// # Errors
+/// It is refused, with these words.
+fn change(
+    world: &World,
+    kind: &str,
+    mut object: Value,
+    old: &Value,
+    gates: capz_api::Gates,
+) -> Result<(), String> {
+    object["metadata"] = old["metadata"].clone();
+    if kind == "AzureMachineTemplate" {
+        complete_machine(&mut object["spec"]["template"]["spec"]);
+    }
+    let object = admitted(kind, object, Some(old), gates)?;
+    world.kubernetes.update(object).map(|_| ()).map_err(|error| format!("{error:?}"))
 }
 
 /// The Cluster that owns an AzureCluster, as it stands in the section or as all are.
@@ -263,7 +320,13 @@ fn complete_machine(spec: &mut Value) {
     spec.entry("sshPublicKey").or_insert(json!(SSH_KEY));
 }
 
-fn admit(world: &World, kind: &str, mut object: Value, gates: capz_api::Gates) -> Result<Value, String> {
+/// What admission makes of an object, where `old` is what it was.
+fn admitted(
+    kind: &str,
+    mut object: Value,
+    old: Option<&Value>,
+    gates: capz_api::Gates,
+) -> Result<Value, String> {
     capz_api::crd::fill_defaults(kind, &mut object);
     let context = capz_api::Context {
         gates,
@@ -273,7 +336,12 @@ fn admit(world: &World, kind: &str, mut object: Value, gates: capz_api::Gates) -
     };
     let object =
         capz_api::admission::set_defaults(kind, object, &context, &mut Fixed).map_err(|it| it.to_string())?;
-    capz_api::admission::validate(kind, &object, None, &context).map_err(|it| it.to_string())?;
+    capz_api::admission::validate(kind, &object, old, &context).map_err(|it| it.to_string())?;
+    Ok(object)
+}
+
+fn admit(world: &World, kind: &str, object: Value, gates: capz_api::Gates) -> Result<Value, String> {
+    let object = admitted(kind, object, None, gates)?;
     // What the schema does not know, the API server would leave out: a page must not name it.
     let made = world.kubernetes.create(object.clone()).map_err(|error| format!("{error:?}"))?;
     assert_eq!(said(&object["spec"]), said(&made.value()["spec"]), "unknown members");
