@@ -1,5 +1,7 @@
 //! What is in Azure once a cluster rests, as requests that make it again.
 
+use std::net::IpAddr;
+
 use azure_simulator::Azure;
 use serde_json::{Value, json};
 
@@ -61,7 +63,7 @@ const BACK: [(&str, &[&str]); 6] = [
 /// A request for each resource of the cluster, in an order in which they can be made.
 pub fn lines(azure: &Azure) -> Vec<Value> {
     let documents = azure.documents();
-    let mut lines: Vec<(usize, Value)> = Vec::new();
+    let mut lines: Vec<((usize, Option<IpAddr>), Value)> = Vec::new();
     for document in &documents {
         let resource_type = text(&document["type"]);
         let Some(rank) = ORDER.iter().position(|one| one.eq_ignore_ascii_case(resource_type)) else {
@@ -77,7 +79,7 @@ pub fn lines(azure: &Azure) -> Vec<Value> {
             strip(&mut of_rule, &[]);
             of_rule["properties"].as_object_mut().map(|it| it.remove("backendIPConfiguration"));
             let rank = ORDER.iter().position(|one| *one == NAT_RULES).unwrap_or_default();
-            lines.push((rank, json!({ "put": rule["id"], "body": of_rule })));
+            lines.push(((rank, None), json!({ "put": rule["id"], "body": of_rule })));
         }
         let back =
             BACK.iter().find(|(of, _)| of.eq_ignore_ascii_case(resource_type)).map_or(&[][..], |it| it.1);
@@ -93,10 +95,16 @@ pub fn lines(azure: &Azure) -> Vec<Value> {
         if !instances.is_empty() {
             line["instances"] = instances.into();
         }
-        lines.push((rank, line));
+        lines.push(((rank, address(document)), line));
     }
-    lines.sort_by_key(|(rank, _)| *rank);
+    lines.sort_by_key(|(order, _)| *order);
     lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// The private address of an interface. Azure gives the next free one: interfaces that are made in this order get theirs again.
+fn address(document: &Value) -> Option<IpAddr> {
+    let place = "/properties/ipConfigurations/0/properties/privateIPAddress";
+    document.pointer(place).and_then(Value::as_str)?.parse().ok()
 }
 
 fn text(value: &Value) -> &str {

@@ -18,7 +18,14 @@ const SSH_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQ
 /// # Errors
 /// There is no such template, or a variable that is not known here has no default.
 pub fn objects(flavor: &str, shape: &Shape, secret: &str) -> anyhow::Result<Vec<Value>> {
-    let template = flavor.trim_end_matches(FLEXIBLE);
+    of_template(flavor.trim_end_matches(FLEXIBLE), flavor, shape, secret)
+}
+
+/// The same of another template, for a cluster that is called like the flavor.
+///
+/// # Errors
+/// There is no such template, or a variable that is not known here has no default.
+pub fn of_template(template: &str, flavor: &str, shape: &Shape, secret: &str) -> anyhow::Result<Vec<Value>> {
     let path = root().join(format!("deploy/capz/templates/cluster-template-{template}.yaml"));
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let variables = BTreeMap::from([
@@ -29,6 +36,7 @@ pub fn objects(flavor: &str, shape: &Shape, secret: &str) -> anyhow::Result<Vec<
         ("AZURE_SSH_PUBLIC_KEY_B64", SSH_KEY),
         ("AZURE_SUBSCRIPTION_ID", shape.subscription.as_str()),
         ("AZURE_TENANT_ID", shape.tenant.as_str()),
+        ("CLUSTER_CLASS_NAME", "class"),
         ("CLUSTER_IDENTITY_NAME", "cluster-identity"),
         ("CLUSTER_IDENTITY_TYPE", "ServicePrincipal"),
         ("CLUSTER_NAME", flavor),

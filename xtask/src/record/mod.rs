@@ -9,6 +9,7 @@ mod objects;
 mod operator;
 mod place;
 mod provider;
+mod topology;
 mod tunnel;
 
 use std::collections::BTreeMap;
@@ -119,7 +120,14 @@ async fn make(
         "metadata": { "name": SECRET, "namespace": "default" },
         "data": { "clientSecret": STANDARD.encode(CLIENT_SECRET) } });
     create(&place.client, &secret).await?;
-    for object in flavor::objects(flavor, shape, SECRET)? {
+    let mut objects = flavor::objects(flavor, shape, SECRET)?;
+    if let [cluster] = objects.as_slice()
+        && flavor == "topology"
+    {
+        let class = flavor::of_template("clusterclass", flavor, shape, SECRET)?;
+        objects = topology::expanded(&place.client, &class, cluster).await?;
+    }
+    for object in objects {
         create(&place.client, &object).await?;
     }
     rest(place, programs).await?;

@@ -6,8 +6,9 @@ use kubernetes_simulator::{Kubernetes, Object};
 use serde_json::{Value, json};
 
 /// The kinds that are kept, owners first.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
     "AzureClusterIdentity",
+    "AzureClusterTemplate",
     "Cluster",
     "AzureCluster",
     "AzureMachineTemplate",

@@ -1,0 +1,124 @@
+//! The flavor `topology`, as Cluster API's topology controller makes it of a class: the stand-in plays none.
+//!
+//! Followed are the names of what is made, its labels and annotations, references to clones of the class's templates, and patches of
+//! the flavor `clusterclass`. What follows, rollouts and rebasing, is left out: nothing changes while a cluster is recorded.
+
+use anyhow::Context as _;
+use kube::Client;
+use serde_json::{Value, json};
+
+use crate::e2e::capz::objects::{api, create};
+
+/// What the controller puts behind names, where it draws something.
+const DRAWN: &str = "x7k2p";
+const OWNED: &str = "topology.cluster.x-k8s.io/owned";
+const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+
+/// Makes what the class names, and gives what the controller makes of it for the Cluster `topology`, which is among it.
+///
+/// # Errors
+/// The server does not take a template, or one is missing.
+pub async fn expanded(client: &Client, class: &[Value], cluster: &Value) -> anyhow::Result<Vec<Value>> {
+    let mut stored = Vec::new();
+    // Templates are read back: webhooks have completed them before the controller sees them.
+    for object in class.iter().filter(|object| object["kind"] != "ClusterClass") {
+        create(client, object).await?;
+        let name = text(&object["metadata"]["name"]);
+        let kind = api(client, &text(&object["apiVersion"]), &text(&object["kind"]), Some("default"));
+        stored.push(serde_json::to_value(kind.get(&name).await?)?);
+    }
+    let topology = &cluster["spec"]["topology"];
+    let workers = &topology["workers"]["machineDeployments"][0];
+    let made = Made { cluster: text(&cluster["metadata"]["name"]), stored };
+    let (name, version) = (&made.cluster, &topology["version"]);
+    let md = text(&workers["name"]);
+    let mut labels = json!({ "topology.cluster.x-k8s.io/deployment-name": md });
+
+    let network = made.clone_of("AzureClusterTemplate", "azure-cluster", name, &json!({}))?;
+    let machines = made.template_of("control-plane", name, &json!({}))?;
+    let mut control_plane =
+        made.clone_of("KubeadmControlPlaneTemplate", "control-plane", name, &json!({}))?;
+    let spec = &mut control_plane["spec"];
+    spec["replicas"] = topology["controlPlane"]["replicas"].clone();
+    spec["version"] = version.clone();
+    spec["machineTemplate"]["infrastructureRef"] = reference(&machines);
+    let configuration = &mut spec["kubeadmConfigSpec"];
+    configuration["clusterConfiguration"]["controllerManager"]["extraArgs"]["cluster-name"] = json!(name);
+    configuration["files"] = files(&machines, "control-plane-azure.json");
+
+    let prefix = format!("{name}-{md}");
+    let worker = made.template_of("md-0", &prefix, &labels)?;
+    let mut bootstrap = made.named("KubeadmConfigTemplate", "md-0")?.clone();
+    bootstrap["spec"]["template"]["spec"]["files"] = files(&worker, "worker-node-azure.json");
+    bootstrap["metadata"] = made.metadata(&bootstrap, &prefix, &labels);
+    let reference_to_worker = reference(&worker);
+    labels[CLUSTER_NAME] = json!(name);
+    labels[OWNED] = json!("");
+    let deployment = json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineDeployment",
+        "metadata": { "name": format!("{prefix}-{DRAWN}"), "namespace": "default", "labels": labels },
+        "spec": { "clusterName": name, "replicas": workers["replicas"], "selector": { "matchLabels": labels },
+            "template": { "metadata": { "labels": labels }, "spec": { "clusterName": name, "version": version,
+                "bootstrap": { "configRef": reference(&bootstrap) },
+                "infrastructureRef": reference_to_worker } } },
+    });
+    let mut cluster = cluster.clone();
+    cluster["spec"]["infrastructureRef"] = reference(&network);
+    cluster["spec"]["controlPlaneRef"] = reference(&control_plane);
+    Ok(vec![cluster, network, machines, control_plane, worker, bootstrap, deployment])
+}
+
+/// What is made for a Cluster of the class's templates.
+struct Made {
+    cluster: String,
+    stored: Vec<Value>,
+}
+
+impl Made {
+    fn named(&self, kind: &str, end: &str) -> anyhow::Result<&Value> {
+        let name = format!("{}-{end}", self.cluster);
+        let is_it = |one: &&Value| one["kind"] == kind && one["metadata"]["name"] == name.as_str();
+        self.stored.iter().find(is_it).with_context(|| format!("the class has no {kind} {name}"))
+    }
+
+    /// An object of a template, as what its `spec.template` describes.
+    fn clone_of(&self, kind: &str, end: &str, prefix: &str, labels: &Value) -> anyhow::Result<Value> {
+        let template = self.named(kind, end)?;
+        Ok(json!({ "apiVersion": template["apiVersion"], "kind": kind.trim_end_matches("Template"),
+            "metadata": self.metadata(template, prefix, labels), "spec": template["spec"]["template"]["spec"] }))
+    }
+
+    /// A template of machines like one of the class's.
+    fn template_of(&self, end: &str, prefix: &str, labels: &Value) -> anyhow::Result<Value> {
+        let template = self.named("AzureMachineTemplate", end)?;
+        Ok(json!({ "apiVersion": template["apiVersion"], "kind": template["kind"],
+            "metadata": self.metadata(template, prefix, labels), "spec": template["spec"] }))
+    }
+
+    fn metadata(&self, template: &Value, prefix: &str, labels: &Value) -> Value {
+        let group = text(&template["apiVersion"]);
+        let group = group.split('/').next().unwrap_or_default();
+        let mut all = labels.clone();
+        all[CLUSTER_NAME] = json!(self.cluster);
+        all[OWNED] = json!("");
+        json!({ "name": format!("{prefix}-{DRAWN}"), "namespace": "default", "labels": all, "annotations": {
+            "cluster.x-k8s.io/cloned-from-name": template["metadata"]["name"],
+            "cluster.x-k8s.io/cloned-from-groupkind": format!("{}.{group}", text(&template["kind"])) } })
+    }
+}
+
+fn reference(object: &Value) -> Value {
+    json!({ "apiVersion": object["apiVersion"], "kind": object["kind"], "namespace": "default",
+        "name": object["metadata"]["name"] })
+}
+
+/// What the class's patches say of the files of machines.
+fn files(template: &Value, key: &str) -> Value {
+    let secret = format!("{}-azure-json", text(&template["metadata"]["name"]));
+    json!([{ "path": "/etc/kubernetes/azure.json", "owner": "root:root", "permissions": "0644",
+        "contentFrom": { "secret": { "name": secret, "key": key } } }])
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
