@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
 use super::answer::{Agreement, Answer, agreement};
@@ -55,7 +55,7 @@ pub struct Row {
 /// The rows of the docs' table: `| cases | theirs | ours | why |`, of which the first three are in backquotes.
 ///
 /// # Errors
-/// The docs cannot be read.
+/// The docs cannot be read, or a row names no member.
 pub fn on_purpose() -> anyhow::Result<Vec<Row>> {
     let file = root().join("docs/cluster-api-admission.md");
     let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
@@ -64,7 +64,12 @@ pub fn on_purpose() -> anyhow::Result<Vec<Row>> {
         let mut next = || members.next().map(|member| member.trim_start_matches('`').to_owned());
         Some(Row { cases: next()?, theirs: next()?, ours: next()? })
     });
-    Ok(rows.collect())
+    let rows: Vec<Row> = rows.collect();
+    for row in &rows {
+        let cases = row.cases.split_once(' ').map_or("", |(_, cases)| cases);
+        ensure!(cases.chars().any(char::is_alphanumeric), "a row is for whatever is said of a kind: {row:?}");
+    }
+    Ok(rows)
 }
 
 /// Whether a text is of this pattern.

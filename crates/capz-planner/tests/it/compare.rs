@@ -77,10 +77,16 @@ fn what_is_wanted_must_be_contained_in_what_is_held() {
             json!({ "properties": { "natGateway": { "id": "/subscriptions/s/resourcegroups/g" } } }),
             vec![],
         ),
-        // An empty text and none are the same, and take away one that is there.
+        // An empty text and none are the same, and take away one that is there. A tag without a value is a tag.
         (group, described(Some("")), described(None), vec![]),
         (group, described(Some("")), described(Some("")), vec![]),
         (group, described(Some("")), described(Some("x")), vec!["securityRules[r].description: x becomes "]),
+        (
+            kind("Microsoft.Network/natGateways"),
+            json!({ "tags": { "a": "" } }),
+            json!({ "tags": {} }),
+            vec!["tags.a is missing: "],
+        ),
     ] {
         assert_eq!(changes(kind, wanted.clone(), held.clone()), expected, "{wanted} in {held}");
     }
