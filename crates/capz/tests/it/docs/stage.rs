@@ -89,9 +89,10 @@ pub fn apply(
         let name = &object["metadata"]["namespace"];
         once(world, json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }));
     }
-    if let Some(old) =
-        world.get(&kind, &text(&object["metadata"]["name"])).filter(|_| group == INFRASTRUCTURE)
-    {
+    let is_it = |old: &Value| {
+        group == INFRASTRUCTURE && old["metadata"]["namespace"] == object["metadata"]["namespace"]
+    };
+    if let Some(old) = world.get(&kind, &text(&object["metadata"]["name"])).filter(is_it) {
         return change(world, &kind, object, &old, gates);
     }
     match kind.as_str() {
