@@ -28,7 +28,10 @@ const FAILED: &str = "Error reconciling ASO secret";
 impl Manager {
     /// Keeps the Secret of an AzureCluster.
     pub(crate) async fn reconcile_aso_secret(self: Arc<Self>, key: &Key) -> Outcome {
-        let Some(object) = self.stores.azure_clusters.get(key) else { return Outcome::Gone };
+        let object = match self.own(&self.stores.azure_clusters, key) {
+            Ok(object) => object,
+            Err(end) => return end,
+        };
         let annotations = object.metadata.annotations.as_ref();
         if annotations.is_some_and(|annotations| annotations.contains_key(core::MANAGED_BY)) {
             return Outcome::Idle;

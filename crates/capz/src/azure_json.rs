@@ -37,7 +37,10 @@ struct Machines<'a> {
 impl Manager {
     /// Keeps the Secret of an AzureMachine that comes from no template.
     pub(crate) async fn reconcile_machine_secret(self: Arc<Self>, key: &Key) -> Outcome {
-        let Some(object) = self.stores.azure_machines.get(key) else { return Outcome::Gone };
+        let object = match self.own(&self.stores.azure_machines, key) {
+            Ok(object) => object,
+            Err(end) => return end,
+        };
         if !machine_has_own(object.metadata.annotations.as_ref().unwrap_or(&Default::default())) {
             return Outcome::Idle;
         }
@@ -55,7 +58,10 @@ impl Manager {
 
     /// Keeps the Secret of an AzureMachineTemplate.
     pub(crate) async fn reconcile_template_secret(self: Arc<Self>, key: &Key) -> Outcome {
-        let Some(object) = self.stores.azure_machine_templates.get(key) else { return Outcome::Gone };
+        let object = match self.own(&self.stores.azure_machine_templates, key) {
+            Ok(object) => object,
+            Err(end) => return end,
+        };
         let owners = object.metadata.owner_references.as_deref();
         let Some(cluster) = core::owner(owners, "Cluster") else { return Outcome::Idle };
         let machine = object.spec.template.as_ref().and_then(|template| template.spec.as_ref());
@@ -72,7 +78,10 @@ impl Manager {
 
     /// Keeps the Secret of an AzureMachinePool.
     pub(crate) async fn reconcile_pool_secret(self: Arc<Self>, key: &Key) -> Outcome {
-        let Some(object) = self.stores.azure_machine_pools.get(key) else { return Outcome::Gone };
+        let object = match self.own(&self.stores.azure_machine_pools, key) {
+            Ok(object) => object,
+            Err(end) => return end,
+        };
         let Some(cluster) = core::cluster_name(&object.metadata) else { return Outcome::Idle };
         let machines = Machines {
             kind: "AzureMachinePool",

@@ -136,7 +136,10 @@ impl Manager {
 
     /// Brings Azure to what an AzureCluster declares.
     pub(crate) async fn reconcile_cluster(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
-        let Some(object) = self.stores.azure_clusters.get(key) else { return Outcome::Gone };
+        let object = match self.own(&self.stores.azure_clusters, key) {
+            Ok(object) => object,
+            Err(end) => return end,
+        };
         let annotations = object.metadata.annotations.as_ref();
         if annotations.is_some_and(|annotations| annotations.contains_key(core::MANAGED_BY)) {
             return Outcome::Idle;

@@ -40,7 +40,10 @@ type EditedMachine = Edited<AzureMachineSpec, AzureMachineStatus>;
 impl Manager {
     /// Brings Azure to what an AzureMachine declares.
     pub(crate) async fn reconcile_machine(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
-        let Some(object) = self.stores.azure_machines.get(key) else { return Outcome::Gone };
+        let object = match self.own(&self.stores.azure_machines, key) {
+            Ok(object) => object,
+            Err(end) => return end,
+        };
         let Some(family) = self.family(key, &object) else { return Outcome::Idle };
         let edited = match Edited::of(&self.client, KIND, &object) {
             Ok(edited) => edited,

@@ -177,40 +177,24 @@ impl Manager {
 
     /// Watches everything until `stop`.
     async fn watches(self: &Arc<Self>, stop: &CancellationToken) {
-        let filter = self.settings.watch_filter.as_ref();
-        let labels = || filter.map(|value| format!("{}={value}", core::WATCH_FILTER));
         let core_of = |kind: &str| core::resource(&self.core_version, kind);
         tokio::join!(
             self.follow(
                 kinds::resource("AzureClusterIdentity"),
-                None,
                 stop,
                 &self.stores.identities,
                 |manager, it: &AzureClusterIdentity| {
                     manager.wake_users_of(&key_of(it));
                 }
             ),
-            self.follow(
-                core_of("Cluster"),
-                None,
-                stop,
-                &self.stores.clusters,
-                |manager, it: &core::Cluster| {
-                    manager.wake_all_of(&key_of(it));
-                }
-            ),
-            self.follow(
-                core_of("Machine"),
-                None,
-                stop,
-                &self.stores.machines,
-                |manager, it: &core::Machine| {
-                    manager.wake_infrastructure_of(it);
-                }
-            ),
+            self.follow(core_of("Cluster"), stop, &self.stores.clusters, |manager, it: &core::Cluster| {
+                manager.wake_all_of(&key_of(it));
+            }),
+            self.follow(core_of("Machine"), stop, &self.stores.machines, |manager, it: &core::Machine| {
+                manager.wake_infrastructure_of(it);
+            }),
             self.follow(
                 kinds::resource("AzureCluster"),
-                labels(),
                 stop,
                 &self.stores.azure_clusters,
                 |manager, it: &AzureCluster| {
@@ -220,7 +204,6 @@ impl Manager {
             ),
             self.follow(
                 kinds::resource("AzureMachine"),
-                labels(),
                 stop,
                 &self.stores.azure_machines,
                 |manager, it: &AzureMachine| {
@@ -231,7 +214,6 @@ impl Manager {
             ),
             self.follow(
                 kinds::resource("AzureMachineTemplate"),
-                labels(),
                 stop,
                 &self.stores.azure_machine_templates,
                 |manager, it: &AzureMachineTemplate| {
@@ -241,18 +223,17 @@ impl Manager {
             ),
             async {
                 if self.settings.gates.machine_pool {
-                    self.watch_pools(labels(), stop).await;
+                    self.watch_pools(stop).await;
                 }
             },
         );
     }
 
     /// Watches what machine pools consist of, until `stop`.
-    async fn watch_pools(self: &Arc<Self>, labels: Option<String>, stop: &CancellationToken) {
+    async fn watch_pools(self: &Arc<Self>, stop: &CancellationToken) {
         tokio::join!(
             self.follow(
                 core::resource(&self.core_version, "MachinePool"),
-                None,
                 stop,
                 &self.stores.machine_pools,
                 |manager, it: &core::MachinePool| {
@@ -262,7 +243,6 @@ impl Manager {
             ),
             self.follow(
                 kinds::resource("AzureMachinePool"),
-                labels.clone(),
                 stop,
                 &self.stores.azure_machine_pools,
                 |manager, it: &AzureMachinePool| {
@@ -273,7 +253,6 @@ impl Manager {
             ),
             self.follow(
                 kinds::resource("AzureMachinePoolMachine"),
-                labels,
                 stop,
                 &self.stores.azure_machine_pool_machines,
                 |manager, it: &AzureMachinePoolMachine| {
@@ -289,7 +268,6 @@ impl Manager {
     async fn follow<S, T>(
         self: &Arc<Self>,
         resource: ApiResource,
-        labels: Option<String>,
         stop: &CancellationToken,
         store: &Store<S, T>,
         wake: impl Fn(&Self, &Object<S, T>),
@@ -322,7 +300,7 @@ impl Manager {
             "Machine" => "Machines",
             _ => "Clusters",
         };
-        watch(api, Selector { labels, fields: None }, what, stop.clone(), |event| match event {
+        watch(api, Selector::default(), what, stop.clone(), |event| match event {
             Event::Init => shown = Some(std::collections::HashSet::new()),
             Event::InitApply(object) | Event::Apply(object) => {
                 if let Some(shown) = &mut shown {

@@ -52,9 +52,12 @@ impl Manager {
         if !self.knows_pools() {
             return Outcome::Idle;
         }
-        let Some(object) = self.stores.azure_machine_pools.get(key) else {
-            self.instances.forget(key);
-            return Outcome::Gone;
+        let object = match self.own(&self.stores.azure_machine_pools, key) {
+            Ok(object) => object,
+            Err(end) => {
+                self.instances.forget(key);
+                return end;
+            }
         };
         let Some(family) = self.pool_family(key, &object) else { return Outcome::Idle };
         let edited = match Edited::of(&self.client, KIND, &object) {

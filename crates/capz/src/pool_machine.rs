@@ -69,6 +69,10 @@ impl PoolMachineWork<'_> {
             // Its pool is gone, and the scale set with it.
             return self.let_go(None).await;
         };
+        // Who works on the pool works on its machines, whatever their labels say.
+        if !self.manager.settings.takes(pool.metadata.labels.as_ref()) {
+            return Ok(Outcome::Idle);
+        }
         let cluster =
             core::cluster_name(metadata).and_then(|name| stores.clusters.get(&self.key.beside(name)));
         if cluster.is_some_and(|cluster| core::is_paused(&cluster, metadata.annotations.as_ref())) {

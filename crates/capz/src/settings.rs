@@ -1,16 +1,19 @@
 //! What the controllers are told at the start: what flags and environment say, as values.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::Gates;
+use crate::core::WATCH_FILTER;
 
 /// What the controllers are told at the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The only namespace that is looked at; all without one.
     pub namespace: Option<String>,
-    /// The value of the label `cluster.x-k8s.io/watch-filter` that objects must bear; all without one.
+    /// The value of the label `cluster.x-k8s.io/watch-filter` that objects must bear to be worked on; all without one. All the
+    /// others are known, too: what another manager works on is not missing.
     pub watch_filter: Option<String>,
     /// How many objects of a kind are worked on at once.
     pub concurrency: Concurrency,
@@ -32,6 +35,15 @@ pub struct Settings {
     pub federated_token_file: PathBuf,
     /// Where Azure is, instead of where the cluster's `azureEnvironment` says.
     pub endpoints: Endpoints,
+}
+
+impl Settings {
+    /// Whether an object with these labels is for this manager to work on.
+    pub fn takes(&self, labels: Option<&BTreeMap<String, String>>) -> bool {
+        self.watch_filter
+            .as_ref()
+            .is_none_or(|wanted| labels.and_then(|labels| labels.get(WATCH_FILTER)) == Some(wanted))
+    }
 }
 
 impl Default for Settings {

@@ -11,10 +11,11 @@ use crate::azure::Azure;
 use crate::controller;
 use crate::core;
 use crate::instances::Instances;
+use crate::kinds::Object;
 use crate::reads::Reads;
 use crate::skus::SkuCache;
-use crate::store::Store;
-use crate::work::Work;
+use crate::store::{Key, Store};
+use crate::work::{Outcome, Work};
 
 /// What watches have shown.
 #[derive(Default)]
@@ -111,6 +112,16 @@ pub struct Manager {
 impl Manager {
     /// The time, as conditions write it.
     pub(crate) fn now(&self) -> String {
+    /// An object to work on; or how the work on it ends: it is gone, or another manager's.
+    pub(crate) fn own<S: Clone, T: Clone>(
+        &self,
+        store: &Store<S, T>,
+        key: &Key,
+    ) -> Result<Arc<Object<S, T>>, Outcome> {
+        let object = store.get(key).ok_or(Outcome::Gone)?;
+        if self.settings.takes(object.metadata.labels.as_ref()) { Ok(object) } else { Err(Outcome::Idle) }
+    }
+
         self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 }

@@ -17,7 +17,10 @@ const KIND: &str = "AzureMachineTemplate";
 impl Manager {
     /// Says in the status of an AzureMachineTemplate what a machine of it offers.
     pub(crate) async fn reconcile_template(self: Arc<Self>, key: &Key) -> Outcome {
-        let Some(object) = self.stores.azure_machine_templates.get(key) else { return Outcome::Gone };
+        let object = match self.own(&self.stores.azure_machine_templates, key) {
+            Ok(object) => object,
+            Err(end) => return end,
+        };
         let owners = object.metadata.owner_references.as_deref();
         let Some(cluster) = core::owner(owners, "Cluster") else { return Outcome::Idle };
         let Some((cluster, azure_cluster)) = self.working_cluster(key, cluster, &object.metadata) else {

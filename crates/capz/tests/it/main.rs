@@ -21,4 +21,5 @@ mod pool_rollout;
 mod pool_world;
 mod secrets;
 mod takeover;
+mod watch_filter;
 mod world;
