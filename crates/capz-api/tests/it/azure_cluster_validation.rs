@@ -1,9 +1,10 @@
 //! Section B of the acceptance list: what an AzureCluster must hold to.
 
+use capz_api::admission::validate;
 use capz_api::{Context, Gates};
 use serde_json::{Value, json};
 
-use super::{change_refused, judge, refused, with};
+use super::{admitted, change_refused, judge, refused, said, with};
 
 const KIND: &str = "AzureCluster";
 
@@ -406,4 +407,36 @@ fn what_azure_cannot_change_stays() {
         }
     }
     assert!(refused(KIND, changed(&overrides), &Context::default()).is_empty(), "it may be set at creation");
+}
+
+/// CAPZ-040, CAPZ-043: what an older release has stored without a default may get it, and nothing else may change with that.
+/// Each case: a member, what was stored, what it shall be, and what the refusal says.
+#[test]
+fn what_was_stored_without_a_default_may_get_it() {
+    let environment = "spec.azureEnvironment";
+    let (table, gateway) =
+        ("spec.networkSpec.subnets.1.routeTable.name", "spec.networkSpec.subnets.1.natGateway.name");
+    let public = json!("AzurePublicCloud");
+    let base = with(&base(), &[("spec.networkSpec.subnets", subnets(json!({})))]);
+    for (member, stored, wanted, expected) in [
+        (environment, json!(""), public.clone(), ""),
+        (environment, json!(null), public.clone(), ""),
+        (environment, json!(""), json!("AzureChinaCloud"), "spec.azureEnvironment: Invalid value"),
+        (environment, json!(null), json!("AzureChinaCloud"), "spec.azureEnvironment: Invalid value"),
+        (environment, json!("AzureChinaCloud"), public, "spec.azureEnvironment: Invalid value"),
+        (table, json!(""), json!("x"), ""),
+        (table, json!(null), json!("x"), ""),
+        (table, json!("x"), json!("y"), "subnets[1].routeTable.name: Invalid value: \"y\""),
+        (gateway, json!(""), json!("x"), ""),
+        (gateway, json!("x"), json!("y"), "subnets[1].natGateway.name: Invalid value: \"y\""),
+    ] {
+        let new = with(&admitted(KIND, base.clone(), &Context::default()), &[(member, wanted)]);
+        let old = with(&new, &[(member, stored.clone())]);
+        let errors = said(validate(KIND, &new, Some(&old), &Context::default()));
+        if expected.is_empty() {
+            assert!(errors.is_empty(), "{member} {stored} is taken: {errors:#?}");
+        } else {
+            assert!(errors.iter().any(|error| error.contains(expected)), "{member} {stored}: {errors:#?}");
+        }
+    }
 }

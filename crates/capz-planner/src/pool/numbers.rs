@@ -44,7 +44,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// CAPZ-136.
+    /// CAPZ-136; CAPZ-146: 45 % of three is one, 30 % none.
     #[test]
     fn numbers_and_shares_are_rounded_to_the_safe_side() {
         let spec = |update: serde_json::Value| -> AzureMachinePoolSpec {
@@ -56,6 +56,8 @@ mod tests {
             (json!({ "maxSurge": "20%", "maxUnavailable": "20%" }), 20, 4, 4),
             (json!({ "maxSurge": "20%", "maxUnavailable": "20%" }), 21, 5, 4),
             (json!({ "maxSurge": 0, "maxUnavailable": "10%" }), 3, 0, 0),
+            (json!({ "maxUnavailable": "45%" }), 3, 1, 1),
+            (json!({ "maxUnavailable": "30%" }), 3, 1, 0),
         ] {
             let spec = spec(update);
             assert_eq!(
