@@ -99,11 +99,11 @@ pub fn validate(new: &AzureClusterIdentitySpec, old: Option<&AzureClusterIdentit
     errors
 }
 
-/// Whether clusters of a namespace may use an identity.
+/// Whether clusters of a namespace with these labels may use an identity.
 pub fn is_allowed(
     allowed: Option<&AllowedNamespaces>,
     namespace: &str,
-    labels: Option<&BTreeMap<String, String>>,
+    labels: &BTreeMap<String, String>,
 ) -> bool {
     let Some(allowed) = allowed else { return false };
     if allowed.list.is_none() && allowed.selector.is_none() {
@@ -112,9 +112,7 @@ pub fn is_allowed(
     if allowed.list.iter().flatten().any(|name| name == namespace) {
         return true;
     }
-    let Some(selector) = &allowed.selector else { return false };
-    let none = BTreeMap::new();
-    is_selected(selector, labels.unwrap_or(&none))
+    allowed.selector.as_ref().is_some_and(|selector| is_selected(selector, labels))
 }
 
 /// A selector without a requirement selects nothing here, unlike elsewhere in Kubernetes: nobody has to fear that an
@@ -158,6 +156,7 @@ mod tests {
             (json!({}), true),
             (json!({ "list": ["a"] }), true),
             (json!({ "list": ["b"] }), false),
+            (json!({ "list": [] }), false),
             (json!({ "list": ["b"], "selector": {} }), false),
             (json!({ "selector": { "matchLabels": { "team": "a" } } }), true),
             (json!({ "selector": { "matchLabels": { "team": "b" } } }), false),
@@ -172,7 +171,7 @@ mod tests {
             (json!({ "selector": { "matchExpressions": [{ "key": "team", "operator": "Likes" }] } }), false),
         ] {
             let parsed: Option<AllowedNamespaces> = serde_json::from_value(allowed.clone()).unwrap();
-            assert_eq!(is_allowed(parsed.as_ref(), "a", Some(&labels)), expected, "{allowed}");
+            assert_eq!(is_allowed(parsed.as_ref(), "a", &labels), expected, "{allowed}");
         }
     }
 

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use capz_api::LabelSelector;
-use capz_api::azure_cluster_identity::AllowedNamespaces;
+use capz_api::azure_cluster_identity::is_allowed;
 use cloud_config::Secret;
 use k8s::api::api::core::v1::{Namespace, Secret as KubernetesSecret};
 use kube::Api;
@@ -149,46 +148,11 @@ impl Manager {
         } else {
             BTreeMap::new()
         };
-        if allows(allowed, &namespace, &labels) {
+        if is_allowed(allowed, &namespace, &labels) {
             return Ok(());
         }
         Err(IdentityError::NotAllowed { identity: key_of(&*identity), namespace })
     }
-}
-
-/// Whether clusters of a namespace with these labels may use an identity.
-pub fn allows(
-    allowed: Option<&AllowedNamespaces>,
-    namespace: &str,
-    labels: &BTreeMap<String, String>,
-) -> bool {
-    let Some(allowed) = allowed else { return false };
-    if allowed.list.is_none() && allowed.selector.is_none() {
-        return true;
-    }
-    allowed.list.iter().flatten().any(|name| name == namespace)
-        || allowed.selector.as_ref().is_some_and(|selector| matches(selector, labels))
-}
-
-/// Whether labels fit a selector. One that asks for nothing fits nothing here: the identity would be everybody's.
-fn matches(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
-    let exact: Vec<_> = selector.match_labels.iter().flatten().collect();
-    let expressions: Vec<_> = selector.match_expressions.iter().flatten().collect();
-    if exact.is_empty() && expressions.is_empty() {
-        return false;
-    }
-    exact.iter().all(|(key, value)| labels.get(*key) == Some(value))
-        && expressions.iter().all(|requirement| {
-            let held = requirement.key.as_deref().and_then(|key| labels.get(key));
-            let values = requirement.values.as_deref().unwrap_or_default();
-            match requirement.operator.as_deref() {
-                Some("In") => held.is_some_and(|held| values.contains(held)),
-                Some("NotIn") => held.is_none_or(|held| !values.contains(held)),
-                Some("Exists") => held.is_some(),
-                Some("DoesNotExist") => held.is_none(),
-                _ => false,
-            }
-        })
 }
 
 #[cfg(test)]
@@ -226,31 +190,6 @@ mod tests {
             });
             let object: AzureCluster = serde_json::from_value(object).unwrap();
             assert_eq!(key(&object).ok().map(|key| key.to_string()).as_deref(), expected);
-        }
-    }
-
-    /// CAPZ-157.
-    #[test]
-    fn namespaces_are_allowed_by_name_or_label() {
-        let labels = BTreeMap::from([("team".to_owned(), "a".to_owned())]);
-        for (allowed, expected) in [
-            (json!(null), false),
-            (json!({}), true),
-            (json!({ "list": ["a"] }), true),
-            (json!({ "list": ["b"] }), false),
-            (json!({ "list": [] }), false),
-            (json!({ "selector": { "matchLabels": { "team": "a" } } }), true),
-            (json!({ "selector": { "matchLabels": { "team": "b" } } }), false),
-            (json!({ "list": ["b"], "selector": {} }), false),
-            (json!({ "selector": { "matchExpressions": [{ "key": "team", "operator": "Exists" }] } }), true),
-            (
-                json!({ "selector": { "matchExpressions": [{ "key": "team", "operator": "NotIn", "values": ["a"] }] } }),
-                false,
-            ),
-            (json!({ "selector": { "matchExpressions": [{ "key": "team", "operator": "Like" }] } }), false),
-        ] {
-            let read: Option<AllowedNamespaces> = serde_json::from_value(allowed.clone()).unwrap();
-            assert_eq!(allows(read.as_ref(), "a", &labels), expected, "{allowed}");
         }
     }
 }
