@@ -86,8 +86,21 @@ pub fn key(cluster: &AzureCluster) -> Result<Key, IdentityError> {
     Ok(Key { namespace: namespace.unwrap_or(&own.namespace).to_owned(), name: name.to_owned() })
 }
 
+/// The Secret that proves an identity; `None` for those that need none.
+pub fn secret_of(identity: &AzureClusterIdentity) -> Option<Key> {
+    let spec = &identity.spec;
+    let has_file = spec.cert_path.as_deref().is_some_and(|path| !path.trim().is_empty());
+    let reads = has_client_secret(spec) || kind_of(spec) == "ServicePrincipalCertificate" && !has_file;
+    let reference = spec.client_secret.as_ref().filter(|_| reads)?;
+    let name = reference.name.as_deref().filter(|name| !name.is_empty())?;
+    let own = key_of(identity);
+    let namespace = reference.namespace.as_deref().filter(|namespace| !namespace.is_empty());
+    Some(Key { namespace: namespace.unwrap_or(&own.namespace).to_owned(), name: name.to_owned() })
+}
+
 impl Manager {
-    /// The client of a cluster's identity, and what proves it. Secrets are read each time: a rotated one counts at once.
+    /// The client of a cluster's identity, and what proves it. Secrets are read each time, and whoever uses one is woken when
+    /// it changes: a rotated one counts at once.
     pub(crate) async fn access(&self, cluster: &AzureCluster) -> Result<(Access, Material), IdentityError> {
         let identity = self.identity_of(cluster)?;
         let material = self.material(&identity).await?;
@@ -97,18 +110,10 @@ impl Manager {
 
     /// What the Secret of an identity holds; nothing for those that need none.
     async fn material(&self, identity: &AzureClusterIdentity) -> Result<Material, IdentityError> {
-        let spec = &identity.spec;
-        let has_file = spec.cert_path.as_deref().is_some_and(|path| !path.trim().is_empty());
-        let reads = has_client_secret(spec) || kind_of(spec) == "ServicePrincipalCertificate" && !has_file;
-        let reference = spec.client_secret.as_ref();
-        let name = reference.and_then(|it| it.name.as_deref()).filter(|name| reads && !name.is_empty());
-        let Some(name) = name else { return Ok(Material::default()) };
-        let own = key_of(identity).namespace;
-        let namespace = reference.and_then(|it| it.namespace.as_deref()).filter(|it| !it.is_empty());
-        let namespace = namespace.unwrap_or(&own);
-        let secrets: Api<KubernetesSecret> = Api::namespaced(self.client.clone(), namespace);
-        let found = secrets.get(name).await.map_err(|source| IdentityError::Kubernetes {
-            what: format!("Secret {namespace}/{name}"),
+        let Some(key) = secret_of(identity) else { return Ok(Material::default()) };
+        let secrets: Api<KubernetesSecret> = Api::namespaced(self.client.clone(), &key.namespace);
+        let found = secrets.get(&key.name).await.map_err(|source| IdentityError::Kubernetes {
+            what: format!("Secret {key}"),
             source: Box::new(source),
         })?;
         let mut data = found.data.unwrap_or_default();

@@ -19,6 +19,7 @@ pub mod core;
 mod family;
 mod gates;
 mod identity;
+mod identity_secrets;
 mod instances;
 pub mod kinds;
 mod machine;

@@ -88,6 +88,7 @@ pub async fn run(
         reads: Reads::default(),
         skus: SkuCache::default(),
         identity_writes: tokio::sync::Mutex::default(),
+        identities_changed: tokio::sync::Notify::default(),
         core_version,
     });
     let events = tokio::spawn(events.run(stop.clone()));
@@ -184,9 +185,11 @@ impl Manager {
                 stop,
                 &self.stores.identities,
                 |manager, it: &AzureClusterIdentity| {
+                    manager.identities_changed.notify_one();
                     manager.wake_users_of(&key_of(it));
                 }
             ),
+            self.watch_identity_secrets(stop),
             self.follow(core_of("Cluster"), stop, &self.stores.clusters, |manager, it: &core::Cluster| {
                 manager.wake_all_of(&key_of(it));
             }),
@@ -264,7 +267,7 @@ impl Manager {
     }
 
     /// Follows one kind: keeps what is shown, and wakes whoever it concerns. What only its status says concerns nobody
-    /// here, but for the core's kinds.
+    /// here, but for the core's kinds; nor does who holds on to an identity.
     async fn follow<S, T>(
         self: &Arc<Self>,
         resource: ApiResource,
@@ -283,7 +286,11 @@ impl Manager {
             + Sync
             + 'static,
     {
-        let ours = resource.group == kinds::GROUP;
+        let says_the_same: fn(&Object<S, T>, &Object<S, T>) -> bool = match resource.kind.as_str() {
+            "AzureClusterIdentity" => |before, after| before.spec == after.spec,
+            _ if resource.group == kinds::GROUP => differs_in_status_alone,
+            _ => |_, _| false,
+        };
         let api: Api<Object<S, T>> = match &self.settings.namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             None => Api::all_with(self.client.clone(), &resource),
@@ -307,7 +314,7 @@ impl Manager {
                     shown.insert(key_of(&object));
                 }
                 let before = store.put(object.clone());
-                if !(ours && before.is_some_and(|before| differs_in_status_alone(&before, &object))) {
+                if !before.is_some_and(|before| says_the_same(&before, &object)) {
                     wake(self, &object);
                 }
             }

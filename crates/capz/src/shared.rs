@@ -99,6 +99,8 @@ pub struct Manager {
     pub(crate) skus: SkuCache,
     /// Held by whoever writes an identity: clusters share it, and would refuse each other's writes.
     pub(crate) identity_writes: tokio::sync::Mutex<()>,
+    /// Told when an identity says something else, or is gone.
+    pub(crate) identities_changed: tokio::sync::Notify,
     pub(crate) clusters: Arc<Work>,
     pub(crate) machines: Arc<Work>,
     pub(crate) templates: Arc<Work>,
@@ -110,8 +112,6 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// The time, as conditions write it.
-    pub(crate) fn now(&self) -> String {
     /// An object to work on; or how the work on it ends: it is gone, or another manager's.
     pub(crate) fn own<S: Clone, T: Clone>(
         &self,
@@ -122,6 +122,8 @@ impl Manager {
         if self.settings.takes(object.metadata.labels.as_ref()) { Ok(object) } else { Err(Outcome::Idle) }
     }
 
+    /// The time, as conditions write it.
+    pub(crate) fn now(&self) -> String {
         self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 }

@@ -11,11 +11,15 @@ use crate::store::{Key, key_of};
 const POOL_MACHINE: &str = "AzureMachinePoolMachine";
 
 impl Manager {
-    /// Wakes the clusters that use an identity.
+    /// Wakes the clusters that use an identity, and what belongs to them: all of it may have waited for the identity.
     pub(crate) fn wake_users_of(&self, identity: &Key) {
         for cluster in self.stores.azure_clusters.all() {
             if crate::identity::key(&cluster).is_ok_and(|key| key == *identity) {
-                self.clusters.wake(key_of(&*cluster));
+                let key = key_of(&*cluster);
+                if let Some(owner) = core::owner(cluster.metadata.owner_references.as_deref(), "Cluster") {
+                    self.wake_machines_of(&key.beside(owner));
+                }
+                self.clusters.wake(key);
                 self.wake_dependants_of(&cluster);
             }
         }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arm::{Clock, Transport};
-use azure_simulator::entra::{Application, Entra, EntraOptions, RegisteredCertificate};
+use azure_simulator::entra::{Application, Entra, EntraOptions, FederatedCredential, RegisteredCertificate};
+use azure_simulator::imds::{MachineIdentities, ManagedIdentity};
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use capz::{AccessError, Azure, Material, Settings};
 use cloud_config::Secret;
 use kubernetes_simulator::Fault;
@@ -17,14 +18,47 @@ use crate::world::{NAMESPACE, World};
 const PEM: &str = include_str!("../../../arm/tests/data/client.pem");
 const PFX: &[u8] = include_bytes!("../../../arm/tests/data/client.pfx");
 
-/// An Azure that knows one application, by a secret and a certificate.
-fn azure() -> Azure {
-    let clock = Clock::following_tokio(Duration::from_secs(1_800_000_000));
+/// When tests begin that have no world, in seconds since 1970.
+const BEGIN: u64 = 1_800_000_000;
+
+/// An application by a secret, a certificate, and the manager's service account.
+fn application() -> Application {
+    let certificate = RegisteredCertificate::from_pem(PEM).unwrap();
+    let account = FederatedCredential {
+        issuer: "https://cluster.example".into(),
+        subject: "system:serviceaccount:capz-system:capz-manager".into(),
+        audience: FederatedCredential::AUDIENCE.into(),
+        keys: Vec::new(),
+    };
+    Application::new("client", "object")
+        .with_secret("abc")
+        .with_certificate(certificate)
+        .with_federated(account)
+}
+
+/// An Azure that knows one application, on a host with one user-assigned identity.
+fn azure_with(settings: Settings) -> Azure {
+    let clock = Clock::following_tokio(Duration::from_secs(BEGIN));
     let dated = clock.clone();
     let entra = Entra::new(EntraOptions::new("tenant", Arc::new(move || dated.now()))).unwrap();
-    let certificate = RegisteredCertificate::from_pem(PEM).unwrap();
-    entra.register(Application::new("client", "object").with_secret("abc").with_certificate(certificate));
-    Azure::new(Transport::in_process(entra.router()), clock, Settings::default())
+    entra.register(application());
+    let assigned =
+        ManagedIdentity { client_id: "assigned".into(), object_id: "object".into(), resource_id: None };
+    let host = MachineIdentities { entra: entra.clone(), identities: vec![assigned] };
+    let router = entra.router().merge(azure_simulator::imds::router(host));
+    Azure::new(Transport::in_process(router), clock, settings)
+}
+
+fn azure() -> Azure {
+    azure_with(Settings::default())
+}
+
+/// A token of a service account, as it is mounted.
+fn service_account_token(subject: &str) -> String {
+    let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let claims = json!({ "iss": "https://cluster.example", "sub": subject,
+        "aud": [FederatedCredential::AUDIENCE], "exp": BEGIN + 3600 });
+    format!("{}.{}.c2lnbmF0dXJl", part(json!({ "alg": "RS256", "typ": "JWT" })), part(claims))
 }
 
 fn identity(kind: &str, more: Value) -> capz_api::azure_cluster_identity::AzureClusterIdentitySpec {
@@ -34,14 +68,17 @@ fn identity(kind: &str, more: Value) -> capz_api::azure_cluster_identity::AzureC
 }
 
 /// CAPZ-160, CAPZ-161: the end of a line is no part of a secret; certificates come from a Secret's `certificate` and `password`,
-/// from its `clientSecret`, or from a file.
+/// from its `clientSecret`, or from a file; workload identities have a token in a file, and managed ones ask the host.
 #[tokio::test(start_paused = true)]
 async fn each_proof_gets_a_token() {
-    let azure = azure();
     let directory = std::env::temp_dir().join(format!("capz-identity-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let file = directory.join("client.pem");
     std::fs::write(&file, PEM).unwrap();
+    let token = directory.join("azure-identity-token");
+    std::fs::write(&token, service_account_token("system:serviceaccount:capz-system:capz-manager")).unwrap();
+    let settings = Settings { federated_token_file: token.clone(), ..Settings::default() };
+    let azure = azure_with(settings.clone());
     let bytes = |text: &[u8]| Some(text.to_vec());
     let secret = |text: &str| Some(Secret::new(text));
     let certificate = "ServicePrincipalCertificate";
@@ -51,6 +88,17 @@ async fn each_proof_gets_a_token() {
             "secret",
             identity("ServicePrincipal", json!({})),
             Material { client_secret: bytes(b"abc\n"), ..Default::default() },
+        ),
+        (
+            "secret of an old release",
+            identity("ManualServicePrincipal", json!({})),
+            Material { client_secret: bytes(b"abc"), ..Default::default() },
+        ),
+        ("service account", identity("WorkloadIdentity", json!({})), Material::default()),
+        (
+            "host",
+            identity("UserAssignedMSI", json!({ "clientID": "assigned", "resourceID": "/subscriptions/1" })),
+            Material::default(),
         ),
         (
             "PKCS#12 with password",
@@ -66,6 +114,21 @@ async fn each_proof_gets_a_token() {
     ] {
         let access = azure.access("", &identity, &material).unwrap();
         access.client.check_credential().await.unwrap_or_else(|error| panic!("{what}: {error}"));
+    }
+    std::fs::write(&token, service_account_token("system:serviceaccount:default:default")).unwrap();
+    let azure = azure_with(settings);
+    for (identity, material, words) in [
+        (identity("WorkloadIdentity", json!({})), Material::default(), "AADSTS700213"),
+        (identity("UserAssignedMSI", json!({})), Material::default(), "Identity not found"),
+        (
+            identity("ServicePrincipal", json!({})),
+            Material { client_secret: bytes(b"xyz"), ..Default::default() },
+            "AADSTS7000215",
+        ),
+    ] {
+        let access = azure.access("", &identity, &material).unwrap();
+        let error = access.client.check_credential().await.unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
     }
     for (identity, material, words) in [
         (identity(certificate, json!({})), Material::default(), "keys certificate and password"),
@@ -254,7 +317,7 @@ async fn what_cannot_be_deleted_says_why() {
     world.until("gone, too", |world| world.get("AzureCluster", "my-cluster").is_none()).await;
 }
 
-/// CAPZ-162: a rotated secret counts at the next look.
+/// CAPZ-162: a rotated secret counts within seconds.
 #[tokio::test(start_paused = true)]
 async fn a_rotated_secret_counts_at_once() {
     let mut world = World::new();
@@ -267,10 +330,108 @@ async fn a_rotated_secret_counts_at_once() {
         .until("ready", |world| world.get("AzureCluster", "my-cluster").unwrap()["status"]["ready"] == true)
         .await;
     assert_eq!(*world.client_secrets.lock(), ["abc"]);
+    tokio::time::sleep(Duration::from_secs(60)).await;
     world.put_secret("credentials", &[("clientSecret", "def")]);
-    world.until("rotated", |world| world.client_secrets.lock().len() == 2).await;
+    let waited = world.until("rotated", |world| world.client_secrets.lock().len() == 2).await;
+    assert!(waited < Duration::from_secs(3), "{waited:?}");
+
+    // So does one that takes its place, and one that is rotated then.
+    world.put_secret("others", &[("clientSecret", "ghi")]);
+    let other = json!({ "spec": { "clientSecret": { "name": "others" } } });
+    world.merge("AzureClusterIdentity", "identity", other);
+    world.until("another one", |world| world.client_secrets.lock().len() == 3).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    world.put_secret("others", &[("clientSecret", "jkl")]);
+    let waited = world.until("rotated, too", |world| world.client_secrets.lock().len() == 4).await;
+    assert!(waited < Duration::from_secs(3), "{waited:?}");
     tokio::time::sleep(Duration::from_secs(1300)).await;
-    assert_eq!(*world.client_secrets.lock(), ["abc", "def"]);
+    assert_eq!(*world.client_secrets.lock(), ["abc", "def", "ghi", "jkl"]);
+}
+
+/// Identities whose rights Entra gives to whoever proves to be the application.
+fn proven() -> (World, String) {
+    let mut world = World::new();
+    world.demand_proof_of(application());
+    let tenant = world.azure.options().tenant.clone();
+    (world, tenant)
+}
+
+/// CAPZ-162: what waited for a broken identity goes on within seconds of the rotation that makes it whole: a cluster, a machine and
+/// the Secrets of others.
+#[tokio::test(start_paused = true)]
+async fn a_rotation_makes_a_broken_identity_whole() {
+    let (mut world, tenant) = proven();
+    let spec = json!({ "type": "ServicePrincipal", "clientID": "client", "tenantID": tenant,
+        "clientSecret": { "name": "proof", "namespace": NAMESPACE } });
+    world.merge("AzureClusterIdentity", "identity", json!({ "spec": spec }));
+    world.put_secret("proof", &[("clientSecret", "abc")]);
+    world.cluster("first", json!({}));
+    world.start();
+    let is_ready = |world: &World, kind: &str, name: &str| {
+        world.get(kind, name).is_some_and(|it| it["status"]["ready"] == true)
+    };
+    world.until("the first", |world| is_ready(world, "AzureCluster", "first")).await;
+    world.provisioned("first");
+
+    world.put_secret("proof", &[("clientSecret", "not it")]);
+    world.cluster("second", json!({}));
+    world.machine("first", "worker", json!({}), json!({}));
+    let says = |world: &World, kind: &str, name: &str| {
+        let conditions = world.get(kind, name).unwrap()["status"]["conditions"].clone();
+        let message = |it: &Value| it["message"].as_str().unwrap_or_default().contains("AADSTS7000215");
+        conditions.as_array().is_some_and(|all| all.iter().any(message))
+    };
+    world.until("the cluster says why", |world| says(world, "AzureCluster", "second")).await;
+    world.until("the machine says why", |world| says(world, "AzureMachine", "worker")).await;
+    // By now nobody tries often.
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    world.put_secret("proof", &[("clientSecret", "abc")]);
+    let waited = world
+        .until("whole again", |world| {
+            is_ready(world, "AzureCluster", "second") && is_ready(world, "AzureMachine", "worker")
+        })
+        .await;
+    assert!(waited < Duration::from_secs(10), "{waited:?}");
+}
+
+/// CAPZ-161: a certificate with its key, from a Secret: PEM, or PKCS#12 with a password. One whose password is wrong is refused in
+/// words that do not show it, and counts once the password is right.
+#[tokio::test(start_paused = true)]
+async fn a_certificate_in_a_secret_signs_in() {
+    let (mut world, tenant) = proven();
+    let certificates =
+        [("pem", PEM.as_bytes(), ""), ("pfx", PFX, "correct-horse"), ("spoilt", PFX, "wrong-horse")];
+    for (name, certificate, password) in certificates {
+        world.create(json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name, "namespace": NAMESPACE },
+            "data": { "certificate": STANDARD.encode(certificate), "password": STANDARD.encode(password) },
+        }));
+        world.create(json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureClusterIdentity",
+            "metadata": { "name": name, "namespace": NAMESPACE },
+            "spec": { "type": "ServicePrincipalCertificate", "clientID": "client", "tenantID": tenant,
+                "clientSecret": { "name": name, "namespace": NAMESPACE }, "allowedNamespaces": {} },
+        }));
+        world.cluster(name, json!({}));
+        let reference = json!({ "spec": { "identityRef": { "name": name } } });
+        world.merge("AzureCluster", name, reference);
+    }
+    world.start();
+    let is_ready = |world: &World, name: &str| {
+        world.get("AzureCluster", name).is_some_and(|it| it["status"]["ready"] == true)
+    };
+    for name in ["pem", "pfx"] {
+        world.until(name, |world| is_ready(world, name)).await;
+    }
+    let condition = |world: &World| world.condition("AzureCluster", "spoilt", "NetworkInfrastructureReady");
+    let refused = Some(("False".to_owned(), "CreateClusterScopeFailed".to_owned()));
+    world.until("the wrong password is told", |world| condition(world) == refused).await;
+    let object = world.get("AzureCluster", "spoilt").unwrap();
+    assert!(object.to_string().contains("that this password opens"), "{object}");
+    assert!(!object.to_string().contains("horse"), "{object}");
+    world.put_secret("spoilt", &[("password", "correct-horse")]);
+    let waited = world.until("the right one", |world| is_ready(world, "spoilt")).await;
+    assert!(waited < Duration::from_secs(10), "{waited:?}");
 }
 
 /// CAPZ-164: an identity that two clusters use is held by the one that stays.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arm::Credential;
+use arm::{Credential, Transport};
+use azure_simulator::entra::{Application, Entra, EntraOptions};
 use azure_simulator::{Azure, Budgets, LatencyProfile};
 use azure_types::ResourceId;
 use base64::Engine;
@@ -55,6 +56,8 @@ pub struct World {
     pub settings: capz::Settings,
     /// The client secrets with which clients of Azure were made.
     pub client_secrets: Arc<Mutex<Vec<String>>>,
+    /// Who signs in and gets tokens; without it everybody has one.
+    pub directory: Option<Entra>,
     running: Option<(JoinHandle<()>, CancellationToken)>,
 }
 
@@ -114,13 +117,29 @@ impl World {
             kubernetes.create(capz_api::crd::definition(kind)).unwrap();
         }
         let settings = capz::Settings { subscription: Some(SUBSCRIPTION.into()), ..Default::default() };
-        let world = Self { azure, kubernetes, settings, client_secrets: Arc::default(), running: None };
+        let world = Self {
+            azure,
+            kubernetes,
+            settings,
+            client_secrets: Arc::default(),
+            directory: None,
+            running: None,
+        };
         world.create(json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureClusterIdentity",
             "metadata": { "name": "identity", "namespace": NAMESPACE },
             "spec": { "type": "WorkloadIdentity", "clientID": "c", "tenantID": "t", "allowedNamespaces": {} },
         }));
         world
+    }
+
+    /// From now on whoever asks Azure must be this application, and prove it.
+    pub fn demand_proof_of(&mut self, application: Application) {
+        let mut options = EntraOptions::new(self.azure.options().tenant.clone(), self.azure.clock());
+        options.applications.push(application);
+        let directory = Entra::new(options).unwrap();
+        self.azure.set_verifier(Arc::new(directory.clone()));
+        self.directory = Some(directory);
     }
 
     pub fn start(&mut self) {
@@ -132,14 +151,21 @@ impl World {
         let client = Client::new(self.kubernetes.router(), "default");
         let since = Duration::try_from(self.kubernetes.now().as_duration()).unwrap();
         let clock = arm::Clock::following_tokio(since);
-        let transport = switch.transport(&self.azure);
-        let secrets = Arc::clone(&self.client_secrets);
-        let azure = capz::Azure::new(transport, clock.clone(), self.settings.clone()).with_credentials(
-            Box::new(move |proof, _| {
-                secrets.lock().push(proof.config.aad_client_secret.reveal().to_owned());
-                Ok(Credential::fixed("token"))
-            }),
-        );
+        let azure = match &self.directory {
+            Some(directory) => {
+                let transport = Transport::in_process(self.azure.router().merge(directory.router()));
+                capz::Azure::new(transport, clock.clone(), self.settings.clone())
+            }
+            None => {
+                let secrets = Arc::clone(&self.client_secrets);
+                let transport = switch.transport(&self.azure);
+                let azure = capz::Azure::new(transport, clock.clone(), self.settings.clone());
+                azure.with_credentials(Box::new(move |proof, _| {
+                    secrets.lock().push(proof.config.aad_client_secret.reveal().to_owned());
+                    Ok(Credential::fixed("token"))
+                }))
+            }
+        };
         let (settings, token) = (self.settings.clone(), stop.clone());
         let task = tokio::spawn(async move {
             capz::run(client, azure, settings, clock, None, token).await.unwrap();
