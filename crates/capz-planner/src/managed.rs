@@ -1,5 +1,8 @@
 //! Clusters that Azure manages (AKS), as machines of one's own see them that join one: where they belong, and through what
 //! they speak to the world. Azure makes all of that; here it is only named.
+//!
+//! No controller uses this yet: it belongs to the managed clusters, which are not served. It shows that a pool that joins one
+//! needs nothing but another specification of the cluster; whoever serves them makes that from an AzureManagedControlPlane.
 
 use capz_api::azure_cluster::{AzureClusterSpec, NetworkSpec};
 use capz_api::network::{BackendPool, LoadBalancer, Subnet, VirtualNetwork, roles};

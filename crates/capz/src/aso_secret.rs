@@ -37,7 +37,11 @@ impl Manager {
             return Outcome::Idle;
         }
         let owners = object.metadata.owner_references.as_deref();
-        let Some(name) = core::owner(owners, "Cluster") else { return Outcome::Idle };
+        let about = || Reference::of(API_VERSION, KIND, &object.metadata);
+        let Some(name) = core::owner(owners, "Cluster") else {
+            self.recorder.normal(about(), "OwnerRefNotFound", "no Cluster has taken it as its own yet");
+            return Outcome::Idle;
+        };
         let Some((cluster, _)) = self.working_cluster(key, name, &object.metadata) else {
             return Outcome::Idle;
         };
@@ -52,7 +56,6 @@ impl Manager {
             let surroundings = self.surroundings(&object, cluster).await?;
             contents(&surroundings.subscription, &identity.spec, &surroundings.material).map_err(Into::into)
         };
-        let about = || Reference::of(API_VERSION, KIND, &object.metadata);
         let data = match data.await {
             Ok(data) => data,
             Err(error) => {

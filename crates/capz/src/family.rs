@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use controllers::Reference;
 use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::cluster::Surroundings;
 use crate::core::{self, Cluster};
-use crate::kinds::AzureCluster;
+use crate::kinds::{API_VERSION, AzureCluster};
 use crate::reach::Failure;
 use crate::shared::Manager;
 use crate::store::Key;
@@ -20,18 +21,28 @@ pub(crate) struct Family<O> {
 
 impl<O> Family<O> {
     /// That of an object with this owner, which names its cluster where the object itself does not; `None` while one of them is
-    /// missing, whose coming is seen.
+    /// missing, whose coming is seen, or where the cluster is of another kind, which an event tells.
     pub fn of(
         manager: &Manager,
         key: &Key,
-        metadata: &ObjectMeta,
+        (kind, metadata): (&'static str, &ObjectMeta),
         owner: Arc<O>,
         cluster: impl Fn(&O) -> &str,
     ) -> Option<Self> {
         let stores = &manager.stores;
         let cluster = core::cluster_name(metadata).unwrap_or_else(|| cluster(&owner));
         let cluster = stores.clusters.get(&key.beside(cluster))?;
-        let azure_cluster = stores.azure_clusters.get(&key.beside(&cluster.spec.infrastructure_ref.name))?;
+        let infrastructure = &cluster.spec.infrastructure_ref;
+        if infrastructure.kind != "AzureCluster" {
+            let words = format!(
+                "the infrastructure of its Cluster is the {} {}, and no AzureCluster: it is not served",
+                infrastructure.kind, infrastructure.name
+            );
+            let about = Reference::of(API_VERSION, kind, metadata);
+            manager.recorder.normal(about, "AzureClusterObjectNotFound", words);
+            return None;
+        }
+        let azure_cluster = stores.azure_clusters.get(&key.beside(&infrastructure.name))?;
         Some(Self { owner, cluster, azure_cluster })
     }
 

@@ -65,7 +65,7 @@ impl Manager {
             return None;
         };
         let owner = self.stores.machines.get(&key.beside(owner))?;
-        Family::of(self, key, &object.metadata, owner, |owner| &owner.spec.cluster_name)
+        Family::of(self, key, (KIND, &object.metadata), owner, |owner| &owner.spec.cluster_name)
     }
 
     async fn save_machine(&self, edited: &mut EditedMachine) -> Result<(), PatchError> {

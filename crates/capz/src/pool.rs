@@ -85,7 +85,7 @@ impl Manager {
     pub(crate) fn pool_family(&self, key: &Key, object: &AzureMachinePool) -> Option<Family<MachinePool>> {
         let owner = core::owner(object.metadata.owner_references.as_deref(), "MachinePool")?;
         let owner = self.stores.machine_pools.get(&key.beside(owner))?;
-        Family::of(self, key, &object.metadata, owner, |owner| &owner.spec.cluster_name)
+        Family::of(self, key, (KIND, &object.metadata), owner, |owner| &owner.spec.cluster_name)
     }
 
     async fn save_pool(&self, edited: &mut EditedPool) -> Result<(), PatchError> {

@@ -1,7 +1,9 @@
 //! AzureMachines.
 
+use std::time::Duration;
+
 use azure_types::ResourceId;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::World;
 
@@ -40,7 +42,7 @@ async fn a_cluster_that_is_deleted_first_waits_for_its_machines() {
             told["message"] == "waiting for these to be deleted first: worker"
         })
         .await;
-    tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
+    tokio::time::sleep(Duration::from_secs(3600)).await;
     assert_eq!(world.azure.documents().len(), all, "nothing is taken away under a machine");
     world.delete("AzureMachine", "worker");
     world.until("the machine is gone", |world| world.get("AzureMachine", "worker").is_none()).await;
@@ -94,6 +96,24 @@ async fn machines_are_made_once_their_network_and_data_are_there() {
     assert_eq!(balancer["properties"]["loadBalancingRules"][0]["name"], "LBRuleHTTPS");
 }
 
+/// CAPZ-113: a machine in a network that is there waits for its bootstrap data, and asks Azure nothing before.
+#[tokio::test(start_paused = true)]
+async fn a_machine_waits_for_its_bootstrap_data() {
+    let world = cluster().await;
+    world.provisioned("my-cluster");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let calls = world.sequence();
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    let bootstrap = |name: Value| json!({ "spec": { "bootstrap": { "dataSecretName": name } } });
+    world.merge("Machine", "worker", bootstrap(Value::Null));
+    let waits = Some(("False".to_owned(), "WaitingForBootstrapData".to_owned()));
+    world.until("it waits", |world| world.condition("AzureMachine", "worker", "VMRunning") == waits).await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert_eq!(world.requests_after(calls), (0, 0));
+    world.merge("Machine", "worker", bootstrap(json!("worker-data")));
+    world.until("ready", |world| is_ready(world, "AzureMachine", "worker")).await;
+}
+
 /// CAPZ-120: a deleted machine takes with it what was made for it, and nothing else. CAPZ-115: one that is gone is not made
 /// again.
 #[tokio::test(start_paused = true)]
@@ -125,7 +145,11 @@ async fn machines_end_with_all_that_was_made_for_them() {
             world.get("AzureMachine", "lost").unwrap()["status"]["failureReason"] == "UpdateError"
         })
         .await;
-    assert_eq!(world.get("AzureMachine", "lost").unwrap()["status"]["vmState"], "Deleted");
-    tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
+    let status = world.get("AzureMachine", "lost").unwrap()["status"].clone();
+    assert_eq!((&status["vmState"], &status["ready"]), (&json!("Deleted"), &json!(false)));
+    world
+        .until("event", |world| world.events("AzureMachine", "lost").contains(&"VMDeleted".to_owned()))
+        .await;
+    tokio::time::sleep(Duration::from_secs(3600)).await;
     assert!(world.azure.document(&vm(&world, "lost")).is_none());
 }

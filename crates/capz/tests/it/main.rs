@@ -21,5 +21,6 @@ mod pool_rollout;
 mod pool_world;
 mod secrets;
 mod takeover;
+mod told;
 mod watch_filter;
 mod world;

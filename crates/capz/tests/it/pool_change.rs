@@ -1,10 +1,10 @@
 //! What becomes of pools when somebody changes something beside them: instances that go, an autoscaler, pauses, answers that do
 //! not come.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use azure_simulator::{Fault, FaultAction};
+use azure_simulator::{Fault, FaultAction, LatencyProfile};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -202,7 +202,53 @@ async fn an_unknown_size_is_told() {
     assert!(world.azure.document(&set(&world)).is_none());
 }
 
-/// A scale set that has failed stays; the instance that failed is replaced.
+/// CAPZ-155: the deletion of the scale set stands in the status while Azure is at work on it; the Machines go after it, and the
+/// finalizer is the last.
+#[tokio::test(start_paused = true)]
+async fn a_pool_goes_after_its_set_and_its_machines() {
+    let (world, core) = running(3, json!({})).await;
+    let slow = LatencyProfile::instant().with(
+        "DELETE",
+        "Microsoft.Compute/virtualMachineScaleSets",
+        Duration::from_secs(200),
+    );
+    world.azure.set_latency(slow);
+    world.delete(POOL, "my-pool");
+    let leaving = |world: &World| {
+        let machines = world.kubernetes.list("Machine");
+        machines.iter().filter(|it| !it["metadata"]["deletionTimestamp"].is_null()).count()
+    };
+    let told = Cell::new(false);
+    world
+        .until("it is gone", |world| {
+            core.borrow_mut().look(world);
+            let has_set = world.azure.document(&set(world)).is_some();
+            if has_set {
+                assert_eq!(leaving(world), 0, "Machines go once their set has gone");
+            }
+            let left = world.kubernetes.list(INSTANCE).len();
+            let Some(pool) = world.get(POOL, "my-pool") else {
+                assert_eq!((has_set, left), (false, 0), "the finalizer went too early");
+                return true;
+            };
+            assert_eq!(pool["metadata"]["finalizers"], json!(["machinepool.cluster.x-k8s.io"]));
+            let future = &pool["status"]["longRunningOperationStates"][0];
+            if has_set && !future.is_null() {
+                let said =
+                    ["type", "serviceName", "name", "resourceGroup"].map(|member| future[member].clone());
+                assert_eq!(
+                    Value::from(said.to_vec()),
+                    json!(["DELETE", "scalesets", "my-pool", "my-cluster"])
+                );
+                told.set(true);
+            }
+            false
+        })
+        .await;
+    assert!(told.get(), "the deletion never stood in the status");
+}
+
+/// A scale set that has failed stays; the instance that failed is told of and replaced.
 #[tokio::test(start_paused = true)]
 async fn a_failed_set_stays_and_its_failed_instance_goes() {
     let mut world = World::new();
@@ -214,6 +260,15 @@ async fn a_failed_set_stays_and_its_failed_instance_goes() {
         .until("told", |world| {
             core.borrow_mut().look(world);
             world.events(POOL, "my-pool").contains(&"UnexpectedVMFailure".to_owned())
+        })
+        .await;
+    world
+        .until("told of the instance", |world| {
+            core.borrow_mut().look(world);
+            world.kubernetes.list(INSTANCE).iter().any(|it| {
+                let name = it["metadata"]["name"].as_str().unwrap();
+                world.events(INSTANCE, name).contains(&"FailedVMState".to_owned())
+            })
         })
         .await;
     let unique = |world: &World| world.azure.document(&set(world)).unwrap()["properties"]["uniqueId"].clone();

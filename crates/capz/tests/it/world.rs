@@ -56,6 +56,8 @@ pub struct World {
     pub settings: capz::Settings,
     /// The client secrets with which clients of Azure were made.
     pub client_secrets: Arc<Mutex<Vec<String>>>,
+    /// What stands before Azure and changes what it says.
+    pub front: Option<fn(axum::Router) -> axum::Router>,
     /// Who signs in and gets tokens; without it everybody has one.
     pub directory: Option<Entra>,
     running: Option<(JoinHandle<()>, CancellationToken)>,
@@ -122,6 +124,7 @@ impl World {
             kubernetes,
             settings,
             client_secrets: Arc::default(),
+            front: None,
             directory: None,
             running: None,
         };
@@ -158,7 +161,10 @@ impl World {
             }
             None => {
                 let secrets = Arc::clone(&self.client_secrets);
-                let transport = switch.transport(&self.azure);
+                let transport = match self.front {
+                    Some(front) => Transport::in_process(front(self.azure.router())),
+                    None => switch.transport(&self.azure),
+                };
                 let azure = capz::Azure::new(transport, clock.clone(), self.settings.clone());
                 azure.with_credentials(Box::new(move |proof, _| {
                     secrets.lock().push(proof.config.aad_client_secret.reveal().to_owned());
