@@ -26,6 +26,7 @@ use crate::family::Family;
 use crate::kinds::{API_VERSION, AzureCluster, AzureMachine};
 use crate::patch::{Edited, PatchError};
 use crate::reach::{DELETION_FAILED, Failure, Subject};
+use crate::reads;
 use crate::shared::Manager;
 use crate::store::{Key, key_of};
 use crate::work::Outcome;
@@ -146,7 +147,26 @@ impl MachineWork<'_> {
             complete(&mut spec, context.cluster(), role).map_err(Failure::Refused)?;
         }
         self.edited.object.spec = spec;
-        self.reach(&surroundings, Some(&material)).await
+        match self.reach(&surroundings, Some(&material)).await {
+            Err(Failure::Terminal(terminal)) if terminal.reason == Reason::UpdateError => {
+                Err(self.confirmed(&surroundings, terminal).await)
+            }
+            reached => reached,
+        }
+    }
+
+    /// A list did not have the machine. Lists lag, and what is declared gone is never looked at again: so Azure is asked for the
+    /// machine alone.
+    async fn confirmed(&self, surroundings: &Surroundings, terminal: Terminal) -> Failure {
+        let provider_id = self.edited.object.spec.provider_id.as_deref().unwrap_or_default();
+        if reads::is_absent(&surroundings.access.client, provider_id).await {
+            return Failure::Terminal(terminal);
+        }
+        let after = self.manager.settings.timeouts.requeue;
+        Failure::Later {
+            after,
+            words: format!("a list lacks {provider_id}, which Azure does not say is gone"),
+        }
     }
 
     async fn material(&self, surroundings: &Surroundings, secret: &str) -> Result<Material, Failure> {

@@ -4,10 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arm::Class;
-use azure_types::ResourceId;
 use capz_api::azure_machine_pool::AzureMachinePoolMachineSpec;
-use capz_planner::kind::Kind;
 use capz_planner::pool::{
     Instance, Known, Pending, PoolMachine, Wanted, delete_policy, instance_labels, max_unavailable, pending,
     standing, sync,
@@ -184,7 +181,7 @@ impl PoolWork<'_> {
             let Some(owner) = &member.machine else { continue };
             // A list may lag behind: who is missing in it is asked for by id before anything happens.
             if look.see(&machine.provider_id).is_some()
-                || self.is_absent(surroundings, &machine.provider_id).await
+                || reads::is_absent(&surroundings.access.client, &machine.provider_id).await
             {
                 manager.delete_machine(owner).await?;
                 machine.leaving = true;
@@ -248,15 +245,6 @@ impl PoolWork<'_> {
             let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
             self.manager.recorder.warning(about, reason, words);
         }
-    }
-
-    /// Whether Azure says that an instance does not exist. What cannot be asked is not absent.
-    async fn is_absent(&self, surroundings: &Surroundings, provider_id: &str) -> bool {
-        let id = ResourceId::parse(provider_id.strip_prefix("azure://").unwrap_or(provider_id));
-        let Ok(id) = id else { return false };
-        let client = &surroundings.access.client;
-        let found = reads::get(client, &id, Kind::of(&id).api_version, Class::Refresh).await;
-        matches!(found, Ok(None))
     }
 
     /// Makes the object that stands for an instance.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use arm::{ApiVersion, Class, Client, Error, Listing};
 use azure_types::ResourceId;
 use capz_planner::Reading;
+use capz_planner::kind::Kind;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -37,6 +38,14 @@ pub async fn get(
         Err(error) if says_absent(&error) => Ok(None),
         answer => answer,
     }
+}
+
+/// Whether Azure says, asked for it alone, that the resource with this provider id does not exist. What cannot be asked is not
+/// absent, and neither is what a list has left out.
+pub async fn is_absent(client: &Client, provider_id: &str) -> bool {
+    let id = ResourceId::parse(provider_id.strip_prefix("azure://").unwrap_or(provider_id));
+    let Ok(id) = id else { return false };
+    matches!(get(client, &id, Kind::of(&id).api_version, Class::Refresh).await, Ok(None))
 }
 
 /// The resources of a list, as texts: a document that is taken apart is several times as large, and the lists of a thousand

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use azure_simulator::{Fault, FaultAction, LatencyProfile};
+use azure_simulator::{Consistency, Fault, FaultAction, LatencyProfile};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -82,6 +82,34 @@ async fn a_failed_machine_is_left_alone() {
     world.delete(MACHINE, "worker");
     world.until("gone", |world| world.get(MACHINE, "worker").is_none()).await;
     assert!(world.azure.document(&vm(&world, "worker")).is_none());
+}
+
+/// CAPZ-115: a list that lacks a machine for a while, or says that its group does not exist, does not make a machine gone that
+/// runs. What is declared meanwhile is done once lists show it again.
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_a_list_lacks_is_not_gone() {
+    let world = cluster(LatencyProfile::instant()).await;
+    world.azure.set_consistency(Consistency { reads_ms: 0, lists_ms: 600_000, share: 1.0 });
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world.until("ready", |world| is_ready(world, "worker")).await;
+    let id = vm(&world, "worker");
+    let change = async |value: &str| {
+        let sequence = world.sequence();
+        world.merge(MACHINE, "worker", json!({ "spec": { "additionalTags": { "a": value } } }));
+        world.until(value, |world| world.azure.document(&id).unwrap()["tags"]["a"] == value).await;
+        let status = world.get(MACHINE, "worker").unwrap()["status"].clone();
+        assert_eq!((&status["failureReason"], &status["vmState"]), (&Value::Null, &json!("Succeeded")));
+        let journal = world.azure.journal_after(sequence);
+        let lists = journal.entries.iter().filter(|entry| entry.path.ends_with("/virtualMachines"));
+        assert!(lists.count() > 1, "no list lacked the machine");
+    };
+    change("lagging").await;
+    world.azure.set_consistency(Consistency::default());
+    let lost =
+        FaultAction::Fail { status: 404, code: "ResourceGroupNotFound".into(), message: String::new() };
+    let list = Fault::new(lost).on_method("GET").on_type("Microsoft.Compute/virtualMachines").on_resource("");
+    world.azure.inject(list.times(1));
+    change("without a group").await;
 }
 
 /// CAPZ-117: a machine is not ready before its bootstrapping has ended, of which the condition tells.
