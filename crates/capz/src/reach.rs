@@ -512,9 +512,9 @@ async fn send(client: &Client, step: &Step) -> Result<Accepted<Value>, Error> {
         Action::Update if step.partial => {
             client.patch(&step.target, version, &step.document, if_match, Class::Create).await
         }
-        Action::Create | Action::Update => {
-            client.put(&step.target, version, &step.document, if_match, Class::Create).await
-        }
+        // What was not seen may be there all the same: lists lag. What somebody has written into it is not replaced.
+        Action::Create => client.create(&step.target, version, &step.document, Class::Create).await,
+        Action::Update => client.put(&step.target, version, &step.document, if_match, Class::Create).await,
         Action::Delete => {
             let query: &[(&str, &str)] = if step.forced { &[("forceDeletion", "true")] } else { &[] };
             match client.delete_with(&step.target, version, query, if_match, Class::Delete).await {

@@ -123,3 +123,40 @@ async fn what_was_sent_is_kept_although_goals_fail() {
     assert!(reached.unwrap().is_reached());
     assert_eq!((writes(&azure, "slow"), writes(&azure, "quick")), (1, 1));
 }
+
+/// A list did not show what is there. It is not replaced: what somebody wrote into it stays, and what is wanted is added.
+#[tokio::test(start_paused = true)]
+async fn what_a_list_lacks_is_not_replaced() {
+    let (azure, client, group) = azure();
+    let mut goal = address(&group, "there");
+    let mut held = goal.document.clone();
+    held["properties"]["idleTimeoutInMinutes"] = json!(30);
+    azure.put(&goal.id, held).unwrap();
+    goal.document["tags"]["more"] = json!("wanted");
+    let lost =
+        FaultAction::Fail { status: 404, code: "ResourceGroupNotFound".into(), message: String::new() };
+    azure.inject(Fault::new(lost).on_method("GET").on_resource("").times(1));
+    let wanted = goal.clone();
+    let (reached, _) = reach(&client, move |_: &Observed| Ok(vec![wanted.clone()]), &[]).await;
+    assert!(reached.unwrap().is_reached());
+    let now = azure.document(&goal.id).unwrap();
+    assert_eq!(
+        (&now["properties"]["idleTimeoutInMinutes"], &now["tags"]["more"]),
+        (&json!(30), &json!("wanted"))
+    );
+}
+
+/// The answer to a creation is lost: sent again it is refused, since the resource is there, which is as good.
+#[tokio::test(start_paused = true)]
+async fn a_creation_whose_answer_is_lost_comes_right() {
+    let (azure, client, group) = azure();
+    let goal = address(&group, "lost");
+    azure.inject(Fault::new(FaultAction::DropAnswer).on_method("PUT").times(1));
+    let wanted = goal.clone();
+    let (reached, _) = reach(&client, move |_: &Observed| Ok(vec![wanted.clone()]), &[]).await;
+    assert!(reached.unwrap().is_reached());
+    let journal = azure.journal();
+    let answers: Vec<u16> =
+        journal.entries.iter().filter(|entry| entry.method == "PUT").map(|entry| entry.status).collect();
+    assert_eq!(answers.last(), Some(&412), "{answers:?}");
+}

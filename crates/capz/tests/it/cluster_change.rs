@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use azure_simulator::{Fault, FaultAction};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
@@ -292,4 +293,54 @@ async fn a_machine_without_its_identity_is_given_up() {
             world.events("AzureMachine", "worker").contains(&"UserAssignedIdentityMissing".to_owned())
         })
         .await;
+}
+
+/// Lists that say for a moment that the group does not exist make nothing new: what the cloud controller manager of the cluster
+/// has written into what is shared with it stays.
+#[tokio::test(start_paused = true)]
+async fn what_lists_lack_for_a_moment_is_not_replaced() {
+    let world = made(json!({})).await;
+    let balancer = network(&world, "loadBalancers", "my-cluster-public-lb");
+    let group = network(&world, "networkSecurityGroups", "my-cluster-node-nsg");
+    let table = network(&world, "routeTables", "my-cluster-node-routetable");
+    let rule = json!({ "properties": { "protocol": "Tcp", "direction": "Inbound", "priority": 500, "access": "Allow",
+        "sourceAddressPrefix": "*", "sourcePortRange": "*", "destinationAddressPrefix": "*", "destinationPortRange": "80" } });
+    world.azure.put(&group.child("securityRules", "service"), rule).unwrap();
+    let route = json!({ "properties": { "addressPrefix": "10.244.0.0/24", "nextHopType": "VirtualAppliance",
+        "nextHopIpAddress": "10.1.0.4" } });
+    world.azure.put(&table.child("routes", "node"), route).unwrap();
+    world
+        .azure
+        .edit(&balancer, |document| {
+            let probes = document["properties"]["probes"].as_array_mut().unwrap();
+            let mut service = probes[0].clone();
+            service["name"] = json!("service");
+            service["id"] = json!(balancer.child("probes", "service"));
+            probes.push(service);
+        })
+        .unwrap();
+    let ids = [
+        group.child("securityRules", "service"),
+        table.child("routes", "node"),
+        balancer.child("probes", "service"),
+    ];
+    let are_there = |world: &World| ids.iter().all(|id| world.azure.document(id).is_some());
+    assert!(are_there(&world));
+    for kind in ["loadBalancers", "networkSecurityGroups", "routeTables"] {
+        let action =
+            FaultAction::Fail { status: 404, code: "ResourceGroupNotFound".into(), message: String::new() };
+        let fault = Fault::new(action).on_method("GET").on_type(&format!("Microsoft.Network/{kind}"));
+        world.azure.inject(fault.on_resource("").times(1));
+    }
+    change(&world, json!({ "additionalTags": { "a": "b" } }));
+    let tags = |world: &World| world.azure.document(&world.group("my-cluster")).unwrap()["tags"]["a"].clone();
+    world.until("tags", |world| tags(world) == "b").await;
+    world
+        .until("ready", |world| {
+            world.condition(CLUSTER, "my-cluster", "Ready") == Some(("True".into(), String::new()))
+        })
+        .await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(world.azure.faults().is_empty(), "no list was lost");
+    assert!(are_there(&world));
 }
