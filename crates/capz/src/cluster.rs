@@ -74,6 +74,7 @@ impl Surroundings {
             client: &self.access.client,
             tenant: &self.access.tenant,
             reads: &manager.reads,
+            written: &manager.written,
             cluster: self.cluster.metadata.name.as_deref().unwrap_or_default(),
             not_before,
             requeue: manager.settings.timeouts.requeue,

@@ -32,6 +32,7 @@ mod pool_machine;
 mod pool_objects;
 mod reach;
 mod reads;
+mod repeats;
 mod settings;
 mod shared;
 mod skus;

@@ -25,6 +25,7 @@ use crate::kinds::{
     AzureMachineTemplate, Object,
 };
 use crate::reads::Reads;
+use crate::repeats::Written;
 use crate::shared::{Events, MANAGER, Manager, Secrets, Stores};
 use crate::skus::SkuCache;
 use crate::spans;
@@ -86,6 +87,7 @@ pub async fn run(
         recorder: Events(recorder),
         stores: Stores::default(),
         reads: Reads::default(),
+        written: Written::default(),
         skus: SkuCache::default(),
         identity_writes: tokio::sync::Mutex::default(),
         identities_changed: tokio::sync::Notify::default(),

@@ -23,6 +23,7 @@ use tracing::{Instrument as _, Span};
 use crate::operations;
 use crate::patch::PatchError;
 use crate::reads::{self, Answer, Reads};
+use crate::repeats::{Written, fingerprint};
 use crate::spans;
 
 /// The wait before a resource is looked at again that Azure is at work on, and of which no operation is known; the next one
@@ -123,6 +124,8 @@ pub struct Reach<'a> {
     pub tenant: &'a Arc<str>,
     /// Lists that many loops share.
     pub reads: &'a Reads,
+    /// Differences that were written lately, which all loops share, too.
+    pub written: &'a Written,
     /// The name of the Cluster.
     pub cluster: &'a str,
     /// What is read must be no older than this.
@@ -184,6 +187,7 @@ impl Reach<'_> {
             tasks: FuturesUnordered::new(),
             unanswered: BTreeSet::new(),
             resumed: BTreeSet::new(),
+            prints: BTreeMap::new(),
         };
         let mut last = None;
         let failure = match self.pursue(subject, kept, &mut work, &mut last).await {
@@ -282,8 +286,17 @@ impl Reach<'_> {
     fn start(&self, work: &mut Work, plan: &mut Plan) -> Vec<Begun> {
         let mut begun = Vec::new();
         for (goal, state) in &mut plan.items {
+            if let State::Now(step) = state
+                && let Some(words) = self.written.objection(goal, step)
+            {
+                work.refused.insert(goal.id.clone(), words.clone());
+                *state = State::Refused(step.action, words);
+            }
             match state {
                 State::Now(step) if !work.held_back.contains_key(&goal.id) => {
+                    if let Some(print) = fingerprint(step) {
+                        work.prints.insert(goal.id.clone(), print);
+                    }
                     work.running.insert(goal.id.clone(), step.action);
                     let document = step.document.take();
                     let span = spans::step(goal.service, step.action, &goal.id, false);
@@ -318,6 +331,7 @@ impl Reach<'_> {
                 work.wait_for(self.client, &step.target, told, step.action, operation);
             }
             Ended::Sent(_, step, Ok(Accepted { body, operation: None })) => {
+                self.note(work, &step.target);
                 work.running.remove(&step.target);
                 let document = if step.action == Action::Delete { None } else { body };
                 match document {
@@ -340,7 +354,10 @@ impl Reach<'_> {
                 let action = work.running.remove(&id).unwrap_or(Action::Update);
                 work.operations.remove(&id);
                 match answer {
-                    Ok(document) => work.observed.take(&id, document),
+                    Ok(document) => {
+                        self.note(work, &id);
+                        work.observed.take(&id, document);
+                    }
                     Err(error) => self.failed(work, &id, action, &error),
                 }
             }
@@ -354,8 +371,16 @@ impl Reach<'_> {
         }
     }
 
+    /// Azure has written what it was sent.
+    fn note(&self, work: &mut Work, id: &ResourceId) {
+        if let Some(print) = work.prints.remove(id) {
+            self.written.note(id, print);
+        }
+    }
+
     fn failed(&self, work: &mut Work, id: &ResourceId, action: Action, error: &Error) {
         work.running.remove(id);
+        work.prints.remove(id);
         let look = error.is_precondition_failed()
             || error.is_conflict_in_progress()
             || error.is_superseded()
@@ -392,6 +417,8 @@ struct Work {
     tasks: FuturesUnordered<BoxFuture<'static, Ended>>,
     /// What was sent and is not answered yet.
     unanswered: BTreeSet<ResourceId>,
+    /// Fingerprints of the differences that are being written.
+    prints: BTreeMap<ResourceId, u64>,
     /// Whose operations the status was asked for.
     resumed: BTreeSet<ResourceId>,
 }

@@ -13,6 +13,7 @@ use crate::core;
 use crate::instances::Instances;
 use crate::kinds::Object;
 use crate::reads::Reads;
+use crate::repeats::Written;
 use crate::skus::SkuCache;
 use crate::store::{Key, Store};
 use crate::work::{Outcome, Work};
@@ -96,6 +97,7 @@ pub struct Manager {
     pub(crate) recorder: Events,
     pub(crate) stores: Stores,
     pub(crate) reads: Reads,
+    pub(crate) written: Written,
     pub(crate) skus: SkuCache,
     /// Held by whoever writes an identity: clusters share it, and would refuse each other's writes.
     pub(crate) identity_writes: tokio::sync::Mutex<()>,

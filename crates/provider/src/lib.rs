@@ -18,7 +18,6 @@ mod port;
 mod private_link;
 mod provider;
 mod public_ip;
-mod repeats;
 mod resource_cache;
 mod route_table;
 mod scale_set;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arm::ApiVersion;
+use arm::{ApiVersion, Repeats, Verdict};
 use azure_types::{PrivateLinkService, ResourceId, Subnet};
 use cloud::LogicalTime;
 use parking_lot::Mutex;
@@ -21,7 +21,6 @@ use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
 use crate::observed::Observed;
-use crate::repeats::{Repeats, Verdict};
 use crate::resource_cache::ResourceCache;
 
 /// How long nobody asks for a list again that may not be read, unless something happened since: a role takes some

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arm::{ApiVersion, Operation, OperationWatch};
+use arm::{ApiVersion, Operation, OperationWatch, Repeats, Verdict};
 use azure_types::{PublicIpAddress, ResourceId};
 use cloud::LogicalTime;
 use futures::future::join_all;
@@ -28,7 +28,6 @@ use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
 use crate::observed::{Observed, State};
 use crate::public_ip::looks::{CommonLooks, OnTheWay};
-use crate::repeats::{Repeats, Verdict};
 use crate::resource_cache::ResourceCache;
 
 /// How often one Service's public IPs are planned again because somebody else changed them. Ten lost races in a

@@ -29,6 +29,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arm::{Repeats, Verdict};
 use async_trait::async_trait;
 use cloud::LogicalTime;
 use parking_lot::Mutex;
@@ -39,7 +40,6 @@ use tracing::{debug, info, warn};
 
 use crate::Notice;
 use crate::failure::{Failure, Kind};
-use crate::repeats::{Repeats, Verdict};
 
 /// A resource that many objects share.
 #[async_trait]

@@ -52,11 +52,12 @@ async fn reach<F>(client: &Client, goals: F, kept: &[Future]) -> (Result<Plan, F
 where
     F: FnMut(&Observed) -> Result<Vec<Goal>, Failure> + Send,
 {
-    let (tenant, reads) = ("t".into(), Reads::default());
+    let (tenant, reads, written) = ("t".into(), Reads::default(), Written::default());
     let reach = Reach {
         client,
         tenant: &tenant,
         reads: &reads,
+        written: &written,
         cluster: "c",
         not_before: Instant::now(),
         requeue: Duration::from_secs(15),

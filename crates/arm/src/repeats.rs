@@ -1,6 +1,6 @@
 //! A loop that repeats itself stops and says so.
 //!
-//! A writer remembers its latest write. Finding the same difference once more may be somebody's accident, and
+//! Whoever writes a resource remembers the latest write. Finding the same difference once more may be somebody's accident, and
 //! is repaired. Finding it again after that means that two programs (or we and Azure) do not agree: writing
 //! stops for a while that doubles each time.
 
@@ -9,19 +9,19 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How often one and the same write may be made in a row: the write, and one repair of what may have been an
-/// accident. After that the Services concerned get a Warning that names the difference.
+/// accident. After that users are told of the difference.
 const MAX_REPEATS: u32 = 2;
 /// The first pause: a disagreement costs one write a minute at most, of the hundreds that Azure allows.
 const MIN_PAUSE_INTERVAL: Duration = Duration::from_secs(60);
-/// The longest pause: within an hour after the other program is gone, the resource is as its Services want it.
+/// The longest pause: within an hour after the other program is gone, the resource is as it is wanted.
 const MAX_PAUSE_INTERVAL: Duration = Duration::from_secs(3600);
 /// After this time a repeated write is a new event. Twice the longest pause, so that a disagreement that goes on is
 /// not taken for a new one.
 const FORGET_TIMEOUT: Duration = Duration::from_secs(2 * 3600);
 
-/// The memory of one writer.
+/// What is remembered of the writes of one resource, or of one writer.
 #[derive(Debug, Default)]
-pub(crate) struct Repeats {
+pub struct Repeats {
     last: Option<Last>,
 }
 
@@ -34,7 +34,7 @@ struct Last {
 
 /// Whether to write.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// Go on.
     Write,
     /// Not before this time has passed.
@@ -43,14 +43,14 @@ pub(crate) enum Verdict {
 
 impl Repeats {
     /// Whether a write with this fingerprint may be made now.
-    pub(crate) fn judge(&self, print: u64, now: Instant) -> Verdict {
+    pub fn judge(&self, print: u64, now: Instant) -> Verdict {
         let Some(last) = self.last.as_ref().filter(|last| last.print == print) else { return Verdict::Write };
         let left = (last.at + pause(last.count)).saturating_duration_since(now);
         if left.is_zero() { Verdict::Write } else { Verdict::Wait(left) }
     }
 
     /// Takes note of a successful write.
-    pub(crate) fn written(&mut self, print: u64, now: Instant) {
+    pub fn written(&mut self, print: u64, now: Instant) {
         let count = match &self.last {
             Some(last) if last.print == print && now < last.at + FORGET_TIMEOUT => last.count + 1,
             _ => 1,
@@ -58,8 +58,13 @@ impl Repeats {
         self.last = Some(Last { print, count, at: now });
     }
 
+    /// Whether the latest write is so long ago that it counts no longer.
+    pub fn is_past(&self, now: Instant) -> bool {
+        self.last.as_ref().is_none_or(|last| now >= last.at + FORGET_TIMEOUT)
+    }
+
     /// Takes note that the write was no use at all: the difference is still there. Gives the time to wait.
-    pub(crate) fn stuck(&mut self, print: u64, now: Instant) -> Duration {
+    pub fn stuck(&mut self, print: u64, now: Instant) -> Duration {
         let count = self.last.as_ref().map_or(MAX_REPEATS, |last| last.count.max(MAX_REPEATS));
         self.last = Some(Last { print, count, at: now });
         pause(count)

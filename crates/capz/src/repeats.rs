@@ -1,0 +1,90 @@
+//! Differences that come back after they were written: another program, or a policy, wants it otherwise. All loops share what
+//! is remembered of them, since such a difference outlives a loop.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use arm::{Repeats, Verdict};
+use azure_types::ResourceId;
+use capz_planner::{Action, Goal, Step};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// Machines that go lower the capacity of their scale set: whoever replaces them raises it again and again, and nobody undoes it.
+const CAPACITY: &str = "sku.capacity";
+
+/// What was written lately, by resource.
+#[derive(Default)]
+pub struct Written(Mutex<HashMap<ResourceId, Repeats>>);
+
+impl Written {
+    /// Takes note that a difference with this fingerprint was written.
+    pub fn note(&self, id: &ResourceId, print: u64) {
+        let now = Instant::now();
+        let mut all = self.0.lock();
+        all.retain(|_, repeats| !repeats.is_past(now));
+        all.entry(id.clone()).or_default().written(print, now);
+    }
+
+    /// Why a step is not taken for now: it was taken before, and its difference came back.
+    pub fn objection(&self, goal: &Goal, step: &Step) -> Option<String> {
+        let print = fingerprint(step)?;
+        let verdict = self.0.lock().get(&step.target)?.judge(print, Instant::now());
+        let Verdict::Wait(_) = verdict else { return None };
+        let changes: Vec<String> = step.changes.iter().map(ToString::to_string).collect();
+        // Without the time to wait: events are counted together whose words are the same.
+        Some(format!(
+            "{} does not keep what is written to it ({}): look for another program, or a policy, that changes it",
+            goal.name_for_people(),
+            changes.join("; ")
+        ))
+    }
+}
+
+/// Equal for steps that write the same difference. Nothing where a repetition says nothing.
+pub fn fingerprint(step: &Step) -> Option<u64> {
+    if step.action != Action::Update || step.changes.iter().any(|change| change.at == CAPACITY) {
+        return None;
+    }
+    let mut hasher = DefaultHasher::new();
+    for change in &step.changes {
+        change.at.hash(&mut hasher);
+        for value in [&change.from, &change.to] {
+            value.as_ref().map(ToString::to_string).hash(&mut hasher);
+        }
+    }
+    Some(hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use capz_planner::Change;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn step(action: Action, at: &str, to: u32) -> Step {
+        let set = ResourceId::group("s", "g").resource("Microsoft.Compute", "virtualMachineScaleSets", "x");
+        let change = Change { at: at.into(), from: Some(json!(1)), to: Some(json!(to)), secret: false };
+        Step {
+            action,
+            target: set,
+            if_match: None,
+            document: Value::Null,
+            partial: false,
+            changes: vec![change],
+            forced: false,
+        }
+    }
+
+    #[test]
+    fn what_comes_back_is_known_by_what_changes() {
+        let print = |at: &str, to: u32| fingerprint(&step(Action::Update, at, to));
+        assert!(print("tags.a", 2).is_some());
+        assert_eq!(print("tags.a", 2), print("tags.a", 2));
+        assert_ne!(print("tags.a", 2), print("tags.a", 3));
+        assert_ne!(print("tags.a", 2), print("tags.b", 2));
+        assert_eq!(fingerprint(&step(Action::Create, "tags.a", 2)), None);
+        assert_eq!(print("sku.capacity", 2), None, "machines that are replaced lower it each time");
+    }
+}
