@@ -216,7 +216,9 @@ impl Error {
     pub fn is_conflict_in_progress(&self) -> bool {
         self.service().is_some_and(|error| {
             error.codes().any(|code| one_of(IN_PROGRESS, code))
-                || (error.status == 409 && matches!(error.code.as_str(), "OperationNotAllowed" | "Conflict"))
+                || (error.status == 409
+                    && matches!(error.code.as_str(), "OperationNotAllowed" | "Conflict")
+                    && !error.speaks_of_quota())
         }) && !self.is_superseded()
     }
 
@@ -282,6 +284,7 @@ impl Error {
     pub fn is_limit(&self) -> bool {
         self.service().is_some_and(|error| {
             error.codes().any(|code| code.ends_with("LimitReached") || code.contains("QuotaExceeded"))
+                || (error.code == "OperationNotAllowed" && error.speaks_of_quota())
         })
     }
 }
@@ -295,6 +298,12 @@ impl ServiceError {
     pub fn codes(&self) -> impl Iterator<Item = &str> {
         let details = self.details.iter().map(|detail| detail.code.as_str());
         std::iter::once(self.code.as_str()).chain(details).filter(|code| !code.is_empty())
+    }
+
+    /// Whether a message names a quota: Compute refuses cores beyond one with the code that it has for "busy", too.
+    fn speaks_of_quota(&self) -> bool {
+        let messages = self.details.iter().map(|detail| &detail.message).chain([&self.message]);
+        messages.into_iter().any(|message| message.to_ascii_lowercase().contains("quota"))
     }
 
     /// Whether the answer asks for fewer calls; Network's 429 for a busy resource does not.
@@ -535,6 +544,7 @@ mod tests {
         let not_provisioned =
             r#"{"error":{"code":"RetryableError","details":[{"code":"ReferencedResourceNotProvisioned"}]}}"#;
         let compute_throttled = r#"{"error":{"code":"OperationNotAllowed","details":[{"code":"TooManyRequests","message":"{}"}]}}"#;
+        let cores = r#"{"error":{"code":"OperationNotAllowed","message":"Operation could not be completed as it results in exceeding approved standardDSv3Family Cores quota."}}"#;
         for (error, expected) in [
             (coded(404, "ResourceNotFound"), "not found"),
             (coded(404, "ResourceGroupNotFound"), "not found"),
@@ -565,6 +575,7 @@ mod tests {
             (coded(200, "PrivateIPAddressInUse"), "refusal"),
             (coded(409, "ScopeLocked"), "refusal"),
             (coded(400, "PublicIPCountLimitReached"), "refusal"),
+            (service(409, cores), "refusal"),
         ] {
             let mut found: Vec<&str> =
                 kinds.iter().filter(|(_, is)| is(&error)).map(|(name, _)| *name).collect();
@@ -574,6 +585,8 @@ mod tests {
             assert_eq!(found, [expected], "{error}");
         }
         assert!(coded(400, "PublicIPCountLimitReached").is_limit());
+        assert!(service(409, cores).is_limit());
+        assert!(!coded(409, "OperationNotAllowed").is_limit());
         assert!(!coded(400, "PrivateIPAddressInUse").is_limit());
     }
 }

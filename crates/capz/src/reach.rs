@@ -34,6 +34,9 @@ const LONGEST_LOOK: Duration = Duration::from_secs(15);
 const GLANCE: Duration = Duration::from_secs(1);
 /// The wait before a document is read again into which somebody else wrote at the same time.
 const CONTESTED: Duration = Duration::from_millis(200);
+/// How often in a row the same words say that a resource is busy before somebody is told: after some two minutes. It is tried
+/// on all the same.
+const BUSY_FOR_LONG: u32 = 12;
 /// The wait after a throttled answer that names no time.
 const THROTTLED: Duration = Duration::from_secs(60);
 
@@ -188,6 +191,7 @@ impl Reach<'_> {
             unanswered: BTreeSet::new(),
             resumed: BTreeSet::new(),
             prints: BTreeMap::new(),
+            busy: BTreeMap::new(),
         };
         let mut last = None;
         let failure = match self.pursue(subject, kept, &mut work, &mut last).await {
@@ -371,8 +375,9 @@ impl Reach<'_> {
         }
     }
 
-    /// Azure has written what it was sent.
+    /// Azure has done what it was asked for.
     fn note(&self, work: &mut Work, id: &ResourceId) {
+        work.busy.remove(id);
         if let Some(print) = work.prints.remove(id) {
             self.written.note(id, print);
         }
@@ -385,6 +390,10 @@ impl Reach<'_> {
             || error.is_conflict_in_progress()
             || error.is_superseded()
             || matches!(error, Error::OperationLost { .. } | Error::OperationDeadline { .. });
+        if look && work.is_busy_for_long(id, error) {
+            work.refused.insert(id.clone(), error.full_text());
+            return;
+        }
         if look {
             // Somebody else was there first: see what there is now.
             work.look_again(self.client, id, action);
@@ -417,6 +426,8 @@ struct Work {
     tasks: FuturesUnordered<BoxFuture<'static, Ended>>,
     /// What was sent and is not answered yet.
     unanswered: BTreeSet<ResourceId>,
+    /// The words with which each was busy last, and how often in a row.
+    busy: BTreeMap<ResourceId, (String, u32)>,
     /// Fingerprints of the differences that are being written.
     prints: BTreeMap<ResourceId, u64>,
     /// Whose operations the status was asked for.
@@ -472,6 +483,15 @@ impl Work {
             && error.is_refusal()
             && self.contested.insert(step.target.clone(), step.document.clone()).as_ref()
                 != Some(&step.document)
+    }
+
+    /// Whether a resource has been busy in the same words for long: these may mean something that does not pass by itself.
+    fn is_busy_for_long(&mut self, id: &ResourceId, error: &Error) -> bool {
+        let words = error.full_text();
+        let (last, times) = self.busy.entry(id.clone()).or_default();
+        *times = if *last == words { *times + 1 } else { 1 };
+        *last = words;
+        *times >= BUSY_FOR_LONG
     }
 
     fn look_again(&mut self, client: &Client, id: &ResourceId, action: Action) {

@@ -64,6 +64,55 @@ async fn what_cannot_be_had_is_told_and_not_tried_again() {
     assert_eq!(world.events(MACHINE, "tiny"), events);
 }
 
+fn message(world: &World, name: &str, condition: &str) -> String {
+    let status = world.get(MACHINE, name).unwrap()["status"].clone();
+    let all = status["conditions"].as_array().cloned().unwrap_or_default();
+    let found = all.iter().find(|it| it["type"] == condition);
+    found.and_then(|it| it["message"].as_str()).unwrap_or_default().to_owned()
+}
+
+/// Cores beyond the quota are refused with the code that also means "busy". That is told at once, and tried again.
+#[tokio::test(start_paused = true)]
+async fn a_used_up_quota_is_told_in_azures_words() {
+    let world = cluster(LatencyProfile::instant()).await;
+    world.azure.set_limits([("compute.coresPerRegion".to_owned(), 1)].into()).unwrap();
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    let waited = world
+        .until("told", |world| message(world, "worker", "VMRunning").contains("exceeding approved"))
+        .await;
+    assert!(waited < Duration::from_secs(15), "{waited:?}");
+    assert_eq!(world.condition(MACHINE, "worker", "VMRunning"), Some(("False".into(), "Failed".into())));
+    world
+        .until("an event", |world| world.events(MACHINE, "worker").contains(&"ReconcileError".to_owned()))
+        .await;
+    world.azure.set_limits([("compute.coresPerRegion".to_owned(), 100)].into()).unwrap();
+    world.until("ready", |world| is_ready(world, "worker")).await;
+}
+
+/// A disk that somebody else's machine holds is "busy" for as long as it does: that is told, and tried again.
+#[tokio::test(start_paused = true)]
+async fn what_stays_busy_is_told() {
+    let world = cluster(LatencyProfile::instant()).await;
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world.until("ready", |world| is_ready(world, "worker")).await;
+    let attached = "Disk worker_OSDisk is attached to VM other.";
+    let busy =
+        FaultAction::Fail { status: 409, code: "OperationNotAllowed".into(), message: attached.into() };
+    world.azure.inject(Fault::new(busy).on_method("DELETE").on_resource("worker_OSDisk"));
+    world.delete(MACHINE, "worker");
+    let waited = world.until("told", |world| message(world, "worker", "DisksReady").contains(attached)).await;
+    assert!(waited < Duration::from_secs(300), "{waited:?}");
+    assert_eq!(
+        world.condition(MACHINE, "worker", "DisksReady"),
+        Some(("False".into(), "DeletionFailed".into()))
+    );
+    world
+        .until("an event", |world| world.events(MACHINE, "worker").contains(&"ReconcileError".to_owned()))
+        .await;
+    world.azure.clear_faults();
+    world.until("gone", |world| world.get(MACHINE, "worker").is_none()).await;
+}
+
 /// CAPZ-121: a machine that has failed is left alone, whatever happens to it, until it is deleted.
 #[tokio::test(start_paused = true)]
 async fn a_failed_machine_is_left_alone() {
