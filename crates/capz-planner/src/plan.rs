@@ -308,23 +308,23 @@ impl<'a> Judge<'a> {
 
     fn update(&self, goal: &Goal, held: &Value) -> State {
         let kind = Kind::of(&goal.id);
-        let failed = provisioning_state(held).is_some_and(|state| state.eq_ignore_ascii_case("Failed"));
-        match goal.upkeep {
-            Upkeep::Once | Upkeep::SingleTry if !failed => return State::Reached,
-            Upkeep::SingleTry => {
-                return State::Refused(Action::Create, "its provisioning state is Failed".to_owned());
+        let failed = failure(held);
+        match (goal.upkeep, failed) {
+            (Upkeep::Once | Upkeep::SingleTry, None) => return State::Reached,
+            (Upkeep::SingleTry, Some(state)) => {
+                return State::Refused(Action::Create, format!("its provisioning state is {state}"));
             }
-            Upkeep::Members(members) => return self.update_members(goal, members, held),
-            Upkeep::Once | Upkeep::Always => {}
+            (Upkeep::Members(members), _) => return self.update_members(goal, members, held),
+            (Upkeep::Once | Upkeep::Always, _) => {}
         }
         let (mut document, mut changes) = compare::merge(kind, &goal.document, held, &goal.withdrawn);
-        if changes.is_empty() && !failed {
+        if changes.is_empty() && failed.is_none() {
             return State::Reached;
         }
-        if failed {
+        if let Some(state) = failed {
             changes.push(Change {
                 at: "provisioningState".into(),
-                from: Some(Value::from("Failed")),
+                from: Some(Value::from(state)),
                 to: Some(Value::from("Succeeded")),
                 secret: false,
             });
@@ -424,6 +424,12 @@ fn only(members: &[&str], document: &Value) -> Value {
 
 fn provisioning_state(document: &Value) -> Option<&str> {
     document["properties"]["provisioningState"].as_str()
+}
+
+/// How Azure did not come to an end with a resource, in its own word.
+fn failure(document: &Value) -> Option<&str> {
+    let is_one = |state: &&str| ["Failed", "Canceled"].iter().any(|word| word.eq_ignore_ascii_case(state));
+    provisioning_state(document).filter(is_one)
 }
 
 /// What Azure is doing to a resource, as its document says.

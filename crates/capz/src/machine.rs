@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use capz_api::Future;
 use capz_api::azure_machine::{AzureMachineSpec, AzureMachineStatus};
@@ -269,7 +268,8 @@ impl MachineWork<'_> {
         let scope = context.scope(&self.edited.object.spec);
         let (known, tags) = (found(&scope, observed), remembered_tags(&scope));
         drop(context);
-        let Some(known) = known else { return Ok(Outcome::After(Duration::from_secs(1))) };
+        // Azure calls it neither made nor failed, and is not at work on it: who knows for how long.
+        let Some(known) = known else { return Ok(Outcome::Retry) };
         if let Some(identity) = known.missing_identity {
             let words =
                 format!("the machine lacks the user-assigned identity {identity}, which was taken from it");

@@ -59,7 +59,9 @@ fn what_becomes_of_a_resource_is_told_by_its_upkeep() {
         (machine(Upkeep::SingleTry), "Succeeded", "b", "reached"),
         (machine(Upkeep::SingleTry), "Updating", "a", "running"),
         (machine(Upkeep::SingleTry), "Failed", "a", "refused"),
+        (machine(Upkeep::SingleTry), "Canceled", "a", "refused"),
         (machine(Upkeep::Once), "Failed", "a", "now"),
+        (machine(Upkeep::Once), "Canceled", "a", "now"),
     ] {
         let name = match state_of(goal.clone(), held(state, team)) {
             State::Reached => "reached",
