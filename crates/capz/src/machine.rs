@@ -411,7 +411,7 @@ struct MachineSubject<'a> {
 impl Subject for MachineSubject<'_> {
     fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
         let scope = self.context.scope(&self.edited.object.spec);
-        let Some(material) = self.material else { return Ok(ends(&scope)) };
+        let Some(material) = self.material else { return Ok(ends(&scope, observed)) };
         let making = Making {
             bootstrap: &material.bootstrap,
             password: &material.password,

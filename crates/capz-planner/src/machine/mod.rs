@@ -194,17 +194,29 @@ fn is_unknown_here(scope: &MachineScope<'_>, held: &serde_json::Value) -> bool {
         && !tags::are_ours(held, scope.cluster.cluster)
 }
 
-/// What is to go when the machine ends. The machine does not wait for what runs on it; what was made with it follows it.
-pub fn ends(scope: &MachineScope<'_>) -> Vec<Goal> {
-    let (interfaces, disks, public_ip) = (scope.interfaces(), scope.disks(), scope.public_ip());
+/// What is to go when the machine ends. The machine does not wait for what runs on it; what was made with it follows it. Disks
+/// bear no tag of ours: they are ours where we made the machine, which left its id in the object, or an interface for it.
+pub fn ends(scope: &MachineScope<'_>, observed: &Observed) -> Vec<Goal> {
+    let (interfaces, mut disks, public_ip) = (scope.interfaces(), scope.disks(), scope.public_ip());
+    if matches!(observed.see(&scope.vm()), Seen::Present(held) if is_unknown_here(scope, held)) {
+        disks.clear();
+    }
     let (rule, set) = (inbound_nat_rule::id(scope), availability_set::id(scope));
     // Whoever has its id in his object has made it.
     let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
     let whose = if made { Ownership::ByName } else { Ownership::Tagged };
+    let disk = |id: ResourceId| {
+        let goal = Goal::gone(id, &service::DISKS);
+        match interfaces.first() {
+            // The interface stays until the disks are gone: it says whose they are.
+            Some(first) if !made => goal.owned(Ownership::Inside(first.clone())).after([first.clone()]),
+            _ => goal.owned(Ownership::ByName),
+        }
+    };
     let before: Vec<ResourceId> = interfaces.iter().chain(&disks).chain(&set).cloned().collect();
     let mut goals =
         vec![Goal::gone(scope.vm(), &service::VIRTUAL_MACHINE).owned(whose).forced().after(before)];
-    goals.extend(disks.into_iter().map(|id| Goal::gone(id, &service::DISKS).owned(Ownership::ByName)));
+    goals.extend(disks.into_iter().map(disk));
     goals.extend(set.map(|id| Goal {
         kept_while_used: Some("/properties/virtualMachines"),
         ..Goal::gone(id, &service::AVAILABILITY_SET)

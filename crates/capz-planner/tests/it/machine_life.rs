@@ -61,9 +61,40 @@ fn a_foreign_machine_stays_foreign() {
         "{error}"
     );
     assert_eq!(machine::found(&machine.scope(), &observed), None);
+    // Its disks are named as ours would be, and an interface of ours may have come before it.
+    let group = machine.cluster.scope().group();
+    let disk = group.resource("Microsoft.Compute", "disks", "my-machine_OSDisk");
+    azure.put(&disk, json!({ "properties": { "diskState": "Attached" } }));
     let before = azure.documents.clone();
-    assert!(azure.settle("my-cluster", &machine::ends(&machine.scope())).is_reached());
-    assert_eq!(azure.documents, before);
+    let nic = machine.cluster.scope().in_group("networkInterfaces", "my-machine-nic");
+    let owner = tags::owner_key("my-cluster");
+    for interface in [None, Some(json!({ "tags": { owner: "owned" }, "properties": {} }))] {
+        if let Some(interface) = interface {
+            azure.put(&nic, interface);
+        }
+        let observed = azure.observed(&machine::ends(&machine.scope(), &Observed::default()));
+        let plan = azure.settle("my-cluster", &machine::ends(&machine.scope(), &observed));
+        assert!(plan.is_reached(), "{plan}");
+        assert_eq!(azure.documents, before);
+    }
+}
+
+/// Disks bear no tags. Where there is no machine any more, the interface that was made for it says whose they are.
+#[test]
+fn disks_of_a_machine_that_was_never_made_are_told_by_its_interface() {
+    let machine = Machine::worker(json!({}));
+    let disk = machine.cluster.scope().group().resource("Microsoft.Compute", "disks", "my-machine_OSDisk");
+    let mut azure = machine.settled();
+    azure.put(&disk, json!({ "properties": { "diskState": "Unattached" } }));
+    azure.documents.remove(&machine.scope().vm());
+    azure.rounds.clear();
+    let ends = machine::ends(&machine.scope(), &Observed::default());
+    assert!(azure.settle("my-cluster", &ends).is_reached());
+    assert_eq!(azure.rounds.last().unwrap(), &["my-machine-nic"]);
+    assert!(!azure.documents.contains_key(&disk));
+    azure.put(&disk, json!({ "properties": { "diskState": "Unattached" } }));
+    assert!(azure.settle("my-cluster", &ends).is_reached());
+    assert!(azure.documents.contains_key(&disk), "nothing says that it is ours");
 }
 
 /// CAPZ-114: what is seen of a machine that is there.
@@ -254,7 +285,7 @@ fn machines_end_and_leave_nothing() {
         json!({ "id": disks[0].as_str() });
     let set = group.resource("Microsoft.Compute", "availabilitySets", "my-cluster_control-plane-as");
     azure.rounds.clear();
-    let ends = machine::ends(&machine.scope());
+    let ends = machine::ends(&machine.scope(), &Observed::default());
     let first = azure.plan("my-cluster", ends.clone());
     let steps: Vec<_> = first.steps().collect();
     assert_eq!(steps.len(), 1, "{first}");
@@ -328,7 +359,7 @@ fn a_role_is_given_to_the_identity_of_the_machine() {
     machine.settle(&mut azure);
     assert!(azure.documents.contains_key(&id));
     // It stays when the machine goes.
-    assert!(!machine::ends(&machine.scope()).iter().any(|goal| goal.id == id));
+    assert!(!machine::ends(&machine.scope(), &Observed::default()).iter().any(|goal| goal.id == id));
 }
 
 /// Order comes from documents: what machines need is there before them, and what does not depend on each other goes side

@@ -237,3 +237,22 @@ async fn what_is_gone_already_is_as_good_as_deleted() {
     assert!(waited < Duration::from_secs(60), "{waited:?}");
     assert!(world.azure.document(&vm(&world, "worker")).is_none());
 }
+
+/// A machine that never came to be takes nobody's disk with it, however that is named.
+#[tokio::test(start_paused = true)]
+async fn a_disk_of_somebody_elses_outlives_a_machine_that_never_was() {
+    let world = cluster(LatencyProfile::instant()).await;
+    let disk = world.group("my-cluster").resource("Microsoft.Compute", "disks", "worker_OSDisk");
+    let document = json!({ "location": "eastus", "sku": { "name": "Premium_LRS" },
+        "properties": { "creationData": { "createOption": "Empty" }, "diskSizeGB": 8 } });
+    world.azure.put(&disk, document).unwrap();
+    world.machine("my-cluster", "worker", json!({}), json!({ "vmSize": "Standard_Unknown" }));
+    world
+        .until("refused", |world| {
+            world.get(MACHINE, "worker").unwrap()["status"]["failureReason"] == "InvalidConfiguration"
+        })
+        .await;
+    world.delete(MACHINE, "worker");
+    world.until("gone", |world| world.get(MACHINE, "worker").is_none()).await;
+    assert!(world.azure.document(&disk).is_some());
+}
