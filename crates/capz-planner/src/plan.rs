@@ -116,6 +116,18 @@ impl Plan {
         self.items.iter().all(|(_, state)| state.is_there())
     }
 
+    /// What is left because others use it, although all that used it for this object has gone. They may have gone since it was
+    /// read.
+    pub fn left_to_others(&self) -> impl Iterator<Item = &ResourceId> {
+        let is_used = |id: &ResourceId| {
+            self.items.iter().any(|(goal, state)| goal.after.contains(id) && *state != State::Reached)
+        };
+        let left = self.items.iter().filter(move |(goal, state)| {
+            !goal.wanted && goal.kept_while_used.is_some() && *state == State::Foreign && !is_used(&goal.id)
+        });
+        left.map(|(goal, _)| &goal.id)
+    }
+
     /// Lets go of what documents hold: where goals stand can be told without.
     pub fn let_documents_go(&mut self) {
         for (goal, state) in &mut self.items {

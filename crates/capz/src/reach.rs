@@ -190,6 +190,7 @@ impl Reach<'_> {
             tasks: FuturesUnordered::new(),
             unanswered: BTreeSet::new(),
             resumed: BTreeSet::new(),
+            read_again: BTreeSet::new(),
             prints: BTreeMap::new(),
             busy: BTreeMap::new(),
         };
@@ -289,6 +290,11 @@ impl Reach<'_> {
     /// Begins every step that may be taken now, and looks again at what Azure is at work on by itself.
     fn start(&self, work: &mut Work, plan: &mut Plan) -> Vec<Begun> {
         let mut begun = Vec::new();
+        for id in plan.left_to_others() {
+            if work.read_again.insert(id.clone()) {
+                work.look_soon(self.client, id, Action::Delete, Duration::ZERO);
+            }
+        }
         for (goal, state) in &mut plan.items {
             if let State::Now(step) = state
                 && let Some(words) = self.written.objection(goal, step)
@@ -426,6 +432,8 @@ struct Work {
     tasks: FuturesUnordered<BoxFuture<'static, Ended>>,
     /// What was sent and is not answered yet.
     unanswered: BTreeSet<ResourceId>,
+    /// What was read once more before it was left to others.
+    read_again: BTreeSet<ResourceId>,
     /// The words with which each was busy last, and how often in a row.
     busy: BTreeMap<ResourceId, (String, u32)>,
     /// Fingerprints of the differences that are being written.

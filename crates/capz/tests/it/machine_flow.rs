@@ -256,3 +256,38 @@ async fn a_disk_of_somebody_elses_outlives_a_machine_that_never_was() {
     world.until("gone", |world| world.get(MACHINE, "worker").is_none()).await;
     assert!(world.azure.document(&disk).is_some());
 }
+
+/// Machines that go together take their availability set with them: the last of them sees that the others have gone.
+#[tokio::test(start_paused = true)]
+async fn an_availability_set_goes_with_the_last_of_its_machines() {
+    let mut world = World::tuned(1, |azure| {
+        azure.zones = Vec::new();
+        azure.latency = LatencyProfile::instant().with(
+            "DELETE",
+            "Microsoft.Compute/virtualMachines",
+            Duration::from_secs(30),
+        );
+    });
+    world.cluster("my-cluster", json!({}));
+    world.start();
+    world
+        .until("the cluster", |world| {
+            world.get("AzureCluster", "my-cluster").unwrap()["status"]["ready"] == true
+        })
+        .await;
+    world.provisioned("my-cluster");
+    let names = ["one", "two"];
+    for name in names {
+        let labels = json!({ "cluster.x-k8s.io/deployment-name": "md-0" });
+        world.machine("my-cluster", name, labels, json!({}));
+    }
+    world.until("ready", |world| names.iter().all(|name| is_ready(world, name))).await;
+    let set =
+        world.group("my-cluster").resource("Microsoft.Compute", "availabilitySets", "my-cluster_md-0-as");
+    assert!(world.azure.document(&set).is_some());
+    for name in names {
+        world.delete(MACHINE, name);
+    }
+    world.until("gone", |world| names.iter().all(|name| world.get(MACHINE, name).is_none())).await;
+    assert!(world.azure.document(&set).is_none());
+}
