@@ -111,8 +111,22 @@ fn of_service(service: &'static Service, plan: &Plan) -> Option<Condition> {
     }
 }
 
+/// The most characters that the definitions let a message have.
+const LONGEST_MESSAGE: usize = 10_240;
+
+/// As much of a text as this many characters; what is left out leaves a mark.
+fn shortened(text: String, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        None => text,
+        Some(_) => text.chars().take(longest - 1).chain(['…']).collect(),
+    }
+}
+
 /// Sets a condition; `now` is the time that it bears if it says something else than before.
+///
+/// Azure's words may be of any length. A message that is too long would make every write of the status fail: it is cut.
 pub fn set(conditions: &mut Vec<Condition>, mut new: Condition, now: &str) {
+    new.message = new.message.map(|message| shortened(message, LONGEST_MESSAGE));
     let same = |a: &Condition, b: &Condition| {
         (&a.status, &a.reason, &a.severity, &a.message) == (&b.status, &b.reason, &b.severity, &b.message)
     };
@@ -159,7 +173,10 @@ pub fn untold(
     reason: &'static str,
     words: &str,
 ) -> Option<Condition> {
-    let says = |known: &Condition| known.message.as_deref().is_some_and(|message| message.contains(words));
+    // A message may have been cut. The beginning is enough to know it by.
+    let words_begin: String = words.chars().take(LONGEST_MESSAGE / 2).collect();
+    let says =
+        |known: &Condition| known.message.as_deref().is_some_and(|message| message.contains(&words_begin));
     let told = conditions.into_iter().flatten().any(says);
     (!told).then(|| fails(condition, reason, Severity::Error, words))
 }

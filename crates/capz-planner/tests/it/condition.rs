@@ -67,6 +67,35 @@ fn nothing_is_planned_for_what_nobody_has_seen() {
     assert_eq!(plan(cluster.goals(), facts).steps().count(), 0);
 }
 
+/// The definitions let a message have 10,240 characters: one that is longer would make every write of the status fail.
+#[test]
+fn messages_are_cut() {
+    use capz_planner::condition::{Severity, fails, set_all, untold};
+    for (length, expected) in [(10_240, 10_240), (10_241, 10_240), (30_000, 10_240)] {
+        let words = "ü".repeat(length);
+        let mut conditions = Vec::new();
+        set_all(
+            &mut conditions,
+            [fails("VMRunning", "Failed", Severity::Error, format!("err: {words}"))],
+            "t1",
+        );
+        assert_eq!(conditions.len(), 2, "and the one that sums up");
+        for condition in &conditions {
+            let message = condition.message.as_deref().unwrap();
+            assert_eq!(message.chars().count(), expected.min(length + 5));
+            assert!(message.starts_with("err: ü") && message.ends_with('…'));
+        }
+        assert_eq!(untold(Some(&conditions), "VMRunning", "Failed", &words), None, "it is told already");
+        let before = conditions.clone();
+        set_all(
+            &mut conditions,
+            [fails("VMRunning", "Failed", Severity::Error, format!("err: {words}"))],
+            "t2",
+        );
+        assert_eq!(conditions, before, "nothing new is said");
+    }
+}
+
 #[test]
 fn ready_sums_up_and_times_change_with_what_is_said() {
     use capz_planner::condition::{Severity, fails, holds};
