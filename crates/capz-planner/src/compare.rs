@@ -204,8 +204,9 @@ impl Merger<'_> {
                     return;
                 };
                 let from = items.remove(at);
+                let segments: Vec<&str> = list.split('/').chain(["*"]).collect();
                 let list = list.strip_prefix("properties/").unwrap_or(list);
-                self.change(&[], &format!("{list}[{name}]"), Some(from), None);
+                self.change(&segments, &format!("{list}[{name}]"), Some(from), None);
             }
         }
     }

@@ -312,12 +312,9 @@ impl Kind {
             .map(|(_, rule)| *rule)
     }
 
-    /// Whether nobody may see the member at this path.
+    /// Whether nobody may see the member at this path: it is secret, or in a secret one, or a secret one may be in it.
     pub(crate) fn is_secret(&self, segments: &[&str]) -> bool {
-        self.secret.iter().any(|path| {
-            let mut mine = segments.iter();
-            path.split('/').all(|segment| mine.next() == Some(&segment))
-        })
+        self.secret.iter().any(|path| path.split('/').zip(segments).all(|(secret, mine)| secret == *mine))
     }
 }
 

@@ -118,3 +118,46 @@ fn secrets_are_not_shown() {
     let said = changes(machine, wanted, held).join(" ");
     assert!(!said.contains("secret") && !said.contains("other"), "{said}");
 }
+
+/// What holds a secret is not shown either: of what has one member, a plan prints this.
+#[test]
+fn what_holds_secrets_is_not_shown() {
+    let (machine, set) =
+        (kind("Microsoft.Compute/virtualMachines"), kind("Microsoft.Compute/virtualMachineScaleSets"));
+    let extension = Kind::of(
+        &ResourceId::group("s", "g")
+            .resource("Microsoft.Compute", "virtualMachines", "v")
+            .child("extensions", "e"),
+    );
+    let protected = json!({ "protectedSettings": { "commandToExecute": "secret" } });
+    let one = json!({ "properties": protected });
+    for (kind, wanted, held, expected) in [
+        (
+            machine,
+            json!({ "properties": { "osProfile": { "customData": "secret" } } }),
+            json!({ "properties": {} }),
+            "osProfile differs",
+        ),
+        (
+            extension,
+            one.clone(),
+            json!({ "properties": { "protectedSettings": "other" } }),
+            "protectedSettings differs",
+        ),
+        (
+            set,
+            json!({ "properties": { "virtualMachineProfile": { "extensionProfile": { "extensions": [one] } } } }),
+            json!({ "properties": { "virtualMachineProfile": { "extensionProfile": {} } } }),
+            "virtualMachineProfile.extensionProfile.extensions differs",
+        ),
+        (
+            machine,
+            json!({ "properties": { "other": "shown" } }),
+            json!({ "properties": {} }),
+            "other is missing: shown",
+        ),
+        (machine, json!({ "tags": { "a": "shown" } }), json!({}), "tags is missing: shown"),
+    ] {
+        assert_eq!(changes(kind, wanted.clone(), held), [expected], "{wanted}");
+    }
+}
