@@ -13,6 +13,7 @@
 //! * One comparison serves all kinds ([`compare`]): what is wanted must be contained in what Azure holds. What else is
 //!   there belongs to somebody else and stays.
 //! * What is special about a kind of resource is a row of the table in [`kind`].
+//! * [`elsewhere`] says when an object has something in another place than where its cluster is looked for.
 //! * [`preview`] plans to the end: what `cerulean plan` prints.
 //!
 //! What has to be there, under which names and with which conditions, is what Cluster API Provider Azure made of it
@@ -23,6 +24,7 @@ pub mod cluster;
 pub mod compare;
 pub mod condition;
 mod document;
+pub mod elsewhere;
 mod extension;
 pub mod goal;
 pub mod image;

@@ -10,9 +10,10 @@ use capz_planner::cluster::{
     End, Endpoint, Memory, complete, dns_suffix, end, endpoint, ends, goals, read_back, remembered,
 };
 use capz_planner::condition::{self, Severity, fails, holds};
+use capz_planner::elsewhere;
 use capz_planner::service::CLUSTER;
 use capz_planner::terminal::Terminal;
-use capz_planner::{Goal, Observed, Plan, Scope};
+use capz_planner::{Goal, Observed, Plan, Scope, State};
 use controllers::Reference;
 use tokio::time::Instant;
 
@@ -111,7 +112,13 @@ impl Manager {
                 )
             })?;
         let (access, material) = self.access(object).await?;
-        Ok(Surroundings { access, material, cluster, subscription, dns_suffix })
+        let found = Surroundings { access, material, cluster, subscription, dns_suffix };
+        let none = BTreeMap::new();
+        let annotations = object.metadata.annotations.as_ref().unwrap_or(&none);
+        let name = object.metadata.name.as_deref().unwrap_or_default();
+        let scope = found.scope(name, &object.spec, &[], self.settings.gates.of_admission());
+        elsewhere::check_cluster(scope, annotations).map_err(IdentityError::Elsewhere)?;
+        Ok(found)
     }
 
     /// Whether the whole cluster ends with its resource groups, and what is in them with it.
@@ -531,6 +538,13 @@ impl Subject for ClusterSubject<'_> {
     async fn tell(&mut self, plan: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
         let conditions = condition::project(&CLUSTER, plan);
         set(self.edited, self.manager.now(), conditions);
+        let spec = &self.edited.object.spec;
+        let group = self.surroundings.scope(&self.key.name, spec, &self.zones, self.gates).group();
+        // Another subscription is refused from here on: it would be a second cluster, and this one would be nobody's.
+        if !self.deleting && plan.state_of(&group).is_some_and(State::is_there) {
+            let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
+            annotations.insert(elsewhere::SUBSCRIPTION.to_owned(), self.surroundings.subscription.clone());
+        }
         let status = self.edited.object.status.get_or_insert_default();
         status.long_running_operation_states = (!operations.is_empty()).then_some(operations);
         let saved = self.manager.save(self.edited).await;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use capz_planner::elsewhere;
 use controllers::Reference;
 use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -69,5 +70,19 @@ impl<O> Family<O> {
                 Failure::Refused(words)
             }
         })
+    }
+
+    /// The same for an object with this provider id, which must be where its cluster is.
+    pub async fn surroundings_of(
+        &self,
+        manager: &Manager,
+        provider_id: Option<&str>,
+    ) -> Result<Surroundings, Failure> {
+        let found = self.surroundings(manager).await?;
+        let (name, spec) = (self.azure_cluster.metadata.name.as_deref(), &self.azure_cluster.spec);
+        let gates = manager.settings.gates.of_admission();
+        let group = found.scope(name.unwrap_or_default(), spec, &[], gates).group();
+        elsewhere::check_provider_id(provider_id, &group).map_err(Failure::Refused)?;
+        Ok(found)
     }
 }

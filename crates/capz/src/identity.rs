@@ -42,6 +42,9 @@ pub enum IdentityError {
         /// The answer.
         source: Box<kube::Error>,
     },
+    /// What the cluster has in Azure is not where it is looked for.
+    #[error("{0}")]
+    Elsewhere(String),
     /// No client can be made with it.
     #[error(transparent)]
     Access(#[from] AccessError),
@@ -54,7 +57,7 @@ impl IdentityError {
             Self::Kubernetes { source, .. } => {
                 !matches!(source.as_ref(), kube::Error::Api(status) if status.is_not_found())
             }
-            Self::Missing(_) | Self::NotAllowed { .. } | Self::Access(_) => false,
+            Self::Missing(_) | Self::NotAllowed { .. } | Self::Elsewhere(_) | Self::Access(_) => false,
         }
     }
 }

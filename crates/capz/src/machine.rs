@@ -136,7 +136,7 @@ impl MachineWork<'_> {
 
     /// Works until the machine is there as declared.
     async fn pursue(&mut self, secret: &str) -> Result<Observed, Failure> {
-        let surroundings = self.family.surroundings(self.manager).await?;
+        let surroundings = self.surroundings().await?;
         let material = self.material(&surroundings, secret).await?;
         let zones = self.family.zones();
         let mut spec = self.edited.object.spec.clone();
@@ -166,6 +166,10 @@ impl MachineWork<'_> {
             after,
             words: format!("a list lacks {provider_id}, which Azure does not say is gone"),
         }
+    }
+
+    async fn surroundings(&self) -> Result<Surroundings, Failure> {
+        self.family.surroundings_of(self.manager, self.edited.object.spec.provider_id.as_deref()).await
     }
 
     async fn material(&self, surroundings: &Surroundings, secret: &str) -> Result<Material, Failure> {
@@ -259,7 +263,7 @@ impl MachineWork<'_> {
 
     /// The machine is as declared.
     async fn reached(mut self, observed: &Observed) -> Result<Outcome, PatchError> {
-        let surroundings = match self.family.surroundings(self.manager).await {
+        let surroundings = match self.surroundings().await {
             Ok(surroundings) => surroundings,
             Err(failure) => return self.failed(&failure).await,
         };
@@ -339,7 +343,7 @@ impl MachineWork<'_> {
         }
         self.manager.save_machine(&mut self.edited).await?;
         let gone = async {
-            let surroundings = self.family.surroundings(self.manager).await?;
+            let surroundings = self.surroundings().await?;
             // The group goes as a whole, and the machine with it.
             let zones = self.family.zones();
             if self

@@ -150,7 +150,7 @@ impl PoolWork<'_> {
         let has_network = self.family.has_network();
         let secret = self.family.owner.spec.template.spec.bootstrap.data_secret_name.clone();
         let Some(secret) = secret.filter(|_| has_network) else { return Ok(Outcome::Idle) };
-        let surroundings = match self.family.surroundings(self.manager).await {
+        let surroundings = match self.surroundings().await {
             Ok(surroundings) => surroundings,
             Err(failure) => return self.failed(&failure, None).await,
         };
@@ -208,6 +208,10 @@ impl PoolWork<'_> {
         };
         let turn = self.manager.instances.turn(self.key).await;
         self.list(surroundings, turn, scale_set.clone()).await
+    }
+
+    async fn surroundings(&self) -> Result<Surroundings, Failure> {
+        self.family.surroundings_of(self.manager, self.edited.object.spec.provider_id.as_deref()).await
     }
 
     async fn material(&self, surroundings: &Surroundings, secret: &str) -> Result<Material, Failure> {
@@ -386,7 +390,7 @@ impl PoolWork<'_> {
         }
         self.save().await?;
         let gone = async {
-            let surroundings = self.family.surroundings(self.manager).await?;
+            let surroundings = self.surroundings().await?;
             let scope = self.context(&surroundings);
             // The group goes as a whole, and the scale set with it.
             if self.manager.goes_with_its_group(&surroundings, scope.cluster()).await? {

@@ -195,14 +195,14 @@ impl PoolMachineWork<'_> {
         pool: &AzureMachinePool,
     ) -> Result<(), Failure> {
         let manager = self.manager;
-        let surroundings = family.surroundings(manager).await?;
+        let id = self.edited.object.spec.provider_id.clone().unwrap_or_default();
+        let surroundings = family.surroundings_of(manager, Some(&id)).await?;
         let annotations = pool.metadata.annotations.as_ref();
         let context = pool::context(manager, pool_key, family, annotations, &surroundings);
         if manager.goes_with_its_group(&surroundings, context.cluster()).await? {
             return Ok(());
         }
         let scope = context.pool(&pool.spec);
-        let id = self.edited.object.spec.provider_id.clone().unwrap_or_default();
         let (scale_set, flexible) = (scope.scale_set(), scope.is_flexible());
         let goal = instance_end(&id).filter(|_| flexible || is_within(&id, &scale_set));
         let Some(goal) = goal else {

@@ -20,6 +20,7 @@ mod pool_pace;
 mod pool_rollout;
 mod pool_world;
 mod secrets;
+mod subscription;
 mod takeover;
 mod told;
 mod watch_filter;
