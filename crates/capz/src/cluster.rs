@@ -19,6 +19,7 @@ use tokio::time::Instant;
 
 use crate::azure::{Access, Material};
 use crate::core::{self, Cluster};
+use crate::family::About;
 use crate::identity::{self, IdentityError};
 use crate::kinds::{API_VERSION, AzureCluster};
 use crate::patch::{Edited, PatchError};
@@ -161,7 +162,10 @@ impl Manager {
             );
             return Outcome::Idle;
         };
-        let Some(cluster) = self.stores.clusters.get(&key.beside(owner)) else { return Outcome::Idle };
+        let about = About { kind: KIND, key, metadata: &object.metadata };
+        let Some(cluster) = about.needs(&self, "Cluster", &self.stores.clusters, owner) else {
+            return Outcome::Idle;
+        };
         let mut edited = match Edited::of(&self.client, KIND, &object) {
             Ok(edited) => edited,
             Err(error) => return self.lost(key, &error),

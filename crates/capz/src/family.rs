@@ -8,10 +8,10 @@ use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::cluster::Surroundings;
 use crate::core::{self, Cluster};
-use crate::kinds::{API_VERSION, AzureCluster};
+use crate::kinds::{API_VERSION, AzureCluster, Object};
 use crate::reach::Failure;
 use crate::shared::Manager;
-use crate::store::Key;
+use crate::store::{Key, Store};
 
 /// Whose infrastructure it is, and the cluster that it belongs to.
 pub(crate) struct Family<O> {
@@ -20,30 +20,60 @@ pub(crate) struct Family<O> {
     pub azure_cluster: Arc<AzureCluster>,
 }
 
+/// An object that needs others.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    pub kind: &'static str,
+    pub key: &'a Key,
+    pub metadata: &'a ObjectMeta,
+}
+
+impl About<'_> {
+    /// The object of this name beside it, if it has been shown. Without it nothing can be deleted in Azure: an object that is
+    /// to go says so, once it is known that there is none.
+    pub fn needs<S: Clone, T: Clone>(
+        self,
+        manager: &Manager,
+        kind: &str,
+        store: &Store<S, T>,
+        name: &str,
+    ) -> Option<Arc<Object<S, T>>> {
+        let found = store.get(&self.key.beside(name));
+        if found.is_none() && store.is_complete() && self.metadata.deletion_timestamp.is_some() {
+            let about = Reference::of(API_VERSION, self.kind, self.metadata);
+            let words = format!(
+                "it waits for the {kind} {name}, which does not exist: create it again, or delete by hand what is left in Azure, and then the finalizer"
+            );
+            manager.recorder.warning(about, "OwnerNotFound", words);
+        }
+        found
+    }
+}
+
 impl<O> Family<O> {
     /// That of an object with this owner, which names its cluster where the object itself does not; `None` while one of them is
     /// missing, whose coming is seen, or where the cluster is of another kind, which an event tells.
     pub fn of(
         manager: &Manager,
-        key: &Key,
-        (kind, metadata): (&'static str, &ObjectMeta),
+        about: About<'_>,
         owner: Arc<O>,
         cluster: impl Fn(&O) -> &str,
     ) -> Option<Self> {
         let stores = &manager.stores;
-        let cluster = core::cluster_name(metadata).unwrap_or_else(|| cluster(&owner));
-        let cluster = stores.clusters.get(&key.beside(cluster))?;
+        let cluster = core::cluster_name(about.metadata).unwrap_or_else(|| cluster(&owner));
+        let cluster = about.needs(manager, "Cluster", &stores.clusters, cluster)?;
         let infrastructure = &cluster.spec.infrastructure_ref;
         if infrastructure.kind != "AzureCluster" {
             let words = format!(
                 "the infrastructure of its Cluster is the {} {}, and no AzureCluster: it is not served",
                 infrastructure.kind, infrastructure.name
             );
-            let about = Reference::of(API_VERSION, kind, metadata);
+            let about = Reference::of(API_VERSION, about.kind, about.metadata);
             manager.recorder.normal(about, "AzureClusterObjectNotFound", words);
             return None;
         }
-        let azure_cluster = stores.azure_clusters.get(&key.beside(&infrastructure.name))?;
+        let (store, name) = (&stores.azure_clusters, &infrastructure.name);
+        let azure_cluster = about.needs(manager, "AzureCluster", store, name)?;
         Some(Self { owner, cluster, azure_cluster })
     }
 

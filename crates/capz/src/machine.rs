@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::bootstrap::password;
 use crate::cluster::Surroundings;
 use crate::core::{self, Machine};
-use crate::family::Family;
+use crate::family::{About, Family};
 use crate::kinds::{API_VERSION, AzureCluster, AzureMachine};
 use crate::patch::{Edited, PatchError};
 use crate::reach::{DELETION_FAILED, Failure, Subject};
@@ -64,8 +64,9 @@ impl Manager {
             self.recorder.normal(about, reason, "no Machine has taken it as its own yet");
             return None;
         };
-        let owner = self.stores.machines.get(&key.beside(owner))?;
-        Family::of(self, key, (KIND, &object.metadata), owner, |owner| &owner.spec.cluster_name)
+        let about = About { kind: KIND, key, metadata: &object.metadata };
+        let owner = about.needs(self, "Machine", &self.stores.machines, owner)?;
+        Family::of(self, about, owner, |owner| &owner.spec.cluster_name)
     }
 
     async fn save_machine(&self, edited: &mut EditedMachine) -> Result<(), PatchError> {
@@ -360,6 +361,7 @@ impl MachineWork<'_> {
         }
         self.edited.let_go(FINALIZER);
         self.manager.save_machine(&mut self.edited).await?;
+        self.manager.wake_cluster_that_waits_for(&self.edited.object.metadata);
         Ok(Outcome::Gone)
     }
 }

@@ -323,7 +323,9 @@ impl Manager {
             Event::InitDone => {
                 if let Some(shown) = shown.take() {
                     let is_first = !store.is_complete();
-                    store.retain(|key| shown.contains(key));
+                    for gone in store.retain(|key| shown.contains(key)) {
+                        wake(self, &gone);
+                    }
                     if is_first {
                         self.wake_known_pools();
                         self.wake_ending_clusters();

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::bootstrap::password;
 use crate::cluster::Surroundings;
 use crate::core::{self, MachinePool};
-use crate::family::Family;
+use crate::family::{About, Family};
 use crate::instances::{Look, Turn};
 use crate::kinds::{API_VERSION, AzureCluster, AzureMachinePool};
 use crate::patch::{Edited, PatchError};
@@ -84,8 +84,9 @@ impl Manager {
     /// The objects around an AzureMachinePool; `None` while one of them is missing, whose coming is seen.
     pub(crate) fn pool_family(&self, key: &Key, object: &AzureMachinePool) -> Option<Family<MachinePool>> {
         let owner = core::owner(object.metadata.owner_references.as_deref(), "MachinePool")?;
-        let owner = self.stores.machine_pools.get(&key.beside(owner))?;
-        Family::of(self, key, (KIND, &object.metadata), owner, |owner| &owner.spec.cluster_name)
+        let about = About { kind: KIND, key, metadata: &object.metadata };
+        let owner = about.needs(self, "MachinePool", &self.stores.machine_pools, owner)?;
+        Family::of(self, about, owner, |owner| &owner.spec.cluster_name)
     }
 
     async fn save_pool(&self, edited: &mut EditedPool) -> Result<(), PatchError> {
@@ -409,6 +410,7 @@ impl PoolWork<'_> {
         self.edited.let_go(FINALIZER);
         self.save().await?;
         self.manager.instances.forget(self.key);
+        self.manager.wake_cluster_that_waits_for(&self.edited.object.metadata);
         Ok(Outcome::Gone)
     }
 }

@@ -93,8 +93,8 @@ impl PoolMachineWork<'_> {
         let manager = self.manager;
         let id = self.edited.object.spec.provider_id.clone().unwrap_or_default();
         // Its pool says so when it has looked.
-        let Some(look) = manager.instances.latest(pool) else { return Ok(Outcome::Idle) };
-        let Some(seen) = look.see(&id) else { return Ok(Outcome::Idle) };
+        let Some(look) = manager.instances.latest(pool) else { return Ok(Outcome::Told) };
+        let Some(seen) = look.see(&id) else { return Ok(Outcome::Told) };
         let machine = manager.machine_of(&self.edited.object);
         let marked = machine.as_ref().is_some_and(|machine| {
             machine.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(core::DELETE_FIRST))
@@ -152,7 +152,7 @@ impl PoolMachineWork<'_> {
         {
             manager.delete_machine(&machine).await?;
         }
-        Ok(Outcome::Idle)
+        Ok(Outcome::Told)
     }
 
     async fn delete(mut self, pool_key: &Key, pool: &AzureMachinePool) -> Result<Outcome, PatchError> {

@@ -77,10 +77,11 @@ impl<S: Clone, T: Clone> Store<S, T> {
         self.objects.lock().remove(key);
     }
 
-    /// Keeps only these: a watch has begun anew and shown all that there is.
-    pub fn retain(&self, keep: impl Fn(&Key) -> bool) {
-        self.objects.lock().retain(|key, _| keep(key));
+    /// Keeps only these: a watch has begun anew and shown all that there is. Gives those that have gone meanwhile.
+    pub fn retain(&self, keep: impl Fn(&Key) -> bool) -> Vec<Arc<Object<S, T>>> {
+        let gone = self.objects.lock().extract_if(|key, _| !keep(key)).map(|(_, object)| object).collect();
         self.complete.store(true, Ordering::Release);
+        gone
     }
 
     /// Whether all objects have been shown since the start: what is missing before that is not known to be missing.

@@ -40,8 +40,10 @@ impl Manager {
     pub(crate) fn wake_dependants_of(&self, azure_cluster: &AzureCluster) {
         let key = key_of(azure_cluster);
         if let Some(cluster) = core::cluster_name(&azure_cluster.metadata) {
-            self.wake_secrets_of(&key.beside(cluster), &key);
-            self.wake_pools_of(&key.beside(cluster));
+            let cluster = key.beside(cluster);
+            self.wake_secrets_of(&cluster, &key);
+            self.wake_machines_of(&cluster);
+            self.wake_pools_of(&cluster);
         }
     }
 

@@ -20,8 +20,11 @@ const FRESH_ENOUGH: Duration = Duration::from_secs(60);
 pub(crate) enum Outcome {
     /// It is as it should be; look again when something happens, or after the sync period.
     Rest,
-    /// There is nothing to do for now: somebody else is to act, which will be seen.
+    /// There is nothing to do for now: somebody else is to act, which will be seen. Should that be missed, it is looked at
+    /// again after the sync period.
     Idle,
+    /// It says all that is known of it; who comes to know more wakes it.
+    Told,
     /// Look again after this time.
     After(Duration),
     /// Look again after the back-off.
@@ -34,7 +37,7 @@ impl Outcome {
     /// The same as those see it who count.
     pub fn result(self) -> Reconciled {
         match self {
-            Self::Rest | Self::Idle | Self::Gone => Reconciled::Success,
+            Self::Rest | Self::Idle | Self::Told | Self::Gone => Reconciled::Success,
             Self::After(_) => Reconciled::RequeueAfter,
             Self::Retry => Reconciled::Error,
         }
@@ -112,7 +115,8 @@ impl Work {
                 self.rested.lock().insert(key.clone(), Instant::now());
                 Next::DoneFor(sync_period)
             }
-            Outcome::Idle => Next::Done,
+            Outcome::Idle => Next::DoneFor(sync_period),
+            Outcome::Told => Next::Done,
             Outcome::After(wait) => Next::DoneFor(wait),
             Outcome::Retry => Next::Retry,
             Outcome::Gone => {

@@ -11,6 +11,7 @@ mod kill;
 mod kill_upgrade;
 mod machine;
 mod machine_flow;
+mod missed;
 mod pace;
 mod play;
 mod pool_change;

@@ -1,0 +1,86 @@
+//! What a watch has not shown, or shows late, is made up for.
+
+use std::time::Duration;
+
+use kubernetes_simulator::{Fault, FaultAction};
+use serde_json::json;
+
+use crate::world::World;
+
+fn is_ready(world: &World, kind: &str, name: &str) -> bool {
+    world.get(kind, name).is_some_and(|it| it["status"]["ready"] == true)
+}
+
+async fn cluster() -> World {
+    let mut world = World::new();
+    world.cluster("my-cluster", json!({}));
+    world.start();
+    world.until("the cluster", |world| is_ready(world, "AzureCluster", "my-cluster")).await;
+    world.provisioned("my-cluster");
+    world
+}
+
+/// The last machine that a cluster waits for goes while nobody watches.
+#[tokio::test(start_paused = true)]
+async fn the_last_machine_goes_unseen() {
+    let world = cluster().await;
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world.until("the machine", |world| is_ready(world, "AzureMachine", "worker")).await;
+    let held =
+        json!({ "metadata": { "annotations": { "cluster.x-k8s.io/paused": "" }, "finalizers": null } });
+    world.merge("AzureMachine", "worker", held);
+    world.delete("AzureCluster", "my-cluster");
+    tokio::time::sleep(Duration::from_secs(20)).await;
+
+    let all = |verb: &str| Fault { count: None, ..Fault::status(503).verb(verb).resource("azuremachines") };
+    world.kubernetes.inject(all("watch"));
+    world.kubernetes.inject(all("list"));
+    world.kubernetes.drop_watches();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    world.delete("AzureMachine", "worker");
+    let group = world.group("my-cluster");
+    let machine = group.resource("Microsoft.Compute", "virtualMachines", "worker");
+    let interface = group.resource("Microsoft.Network", "networkInterfaces", "worker-nic");
+    world.azure.delete(&machine).unwrap();
+    if world.azure.document(&interface).is_some() {
+        world.azure.delete(&interface).unwrap();
+    }
+    world.kubernetes.compact();
+    world.kubernetes.clear_faults();
+    let waited = world.until("gone", |world| world.get("AzureCluster", "my-cluster").is_none()).await;
+    assert!(waited < Duration::from_secs(120), "{waited:?}");
+}
+
+/// A machine is shown before its AzureCluster, on which nobody works.
+#[tokio::test(start_paused = true)]
+async fn a_machine_is_shown_before_its_cluster() {
+    let mut world = cluster().await;
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world.until("the machine", |world| is_ready(world, "AzureMachine", "worker")).await;
+    let managed = json!({ "metadata": { "annotations": { "cluster.x-k8s.io/managed-by": "foo" } } });
+    world.merge("AzureCluster", "my-cluster", managed);
+    world.kill().await;
+    world.merge("AzureMachine", "worker", json!({ "spec": { "additionalTags": { "a": "b" } } }));
+    world.kubernetes.inject(
+        Fault::new(FaultAction::delay(Duration::from_secs(5))).verb("list").resource("azureclusters"),
+    );
+    world.start();
+    let machine = world.group("my-cluster").resource("Microsoft.Compute", "virtualMachines", "worker");
+    let tagged = |world: &World| world.azure.document(&machine).unwrap()["tags"]["a"] == "b";
+    let waited = world.until("the tag", tagged).await;
+    assert!(waited < Duration::from_secs(60), "{waited:?}");
+}
+
+/// An object whose owner was taken away by force goes, and says what it waits for.
+#[tokio::test(start_paused = true)]
+async fn a_missing_owner_is_told() {
+    let world = cluster().await;
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world.until("the machine", |world| is_ready(world, "AzureMachine", "worker")).await;
+    world.delete("Machine", "worker");
+    if world.get("AzureMachine", "worker").unwrap()["metadata"]["deletionTimestamp"].is_null() {
+        world.delete("AzureMachine", "worker");
+    }
+    let told = |world: &World| world.events("AzureMachine", "worker").contains(&"OwnerNotFound".to_owned());
+    world.until("told", told).await;
+}
