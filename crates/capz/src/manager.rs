@@ -11,6 +11,7 @@ use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::SetOnce;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -26,7 +27,7 @@ use crate::kinds::{
 };
 use crate::reads::Reads;
 use crate::repeats::Written;
-use crate::shared::{Events, MANAGER, Manager, Secrets, Stores};
+use crate::shared::{Events, Listed, MANAGER, Manager, Secrets, Stores};
 use crate::skus::SkuCache;
 use crate::spans;
 use crate::store::{Key, Store, key_of};
@@ -86,6 +87,7 @@ pub async fn run(
         clock,
         recorder: Events(recorder),
         stores: Stores::default(),
+        listed: Listed::default(),
         reads: Reads::default(),
         written: Written::default(),
         skus: SkuCache::default(),
@@ -96,34 +98,34 @@ pub async fn run(
     let events = tokio::spawn(events.run(stop.clone()));
     let watches = manager.watches(&stop);
     let limits = manager.settings.concurrency;
-    let secrets = &manager.secrets;
+    let (secrets, listed) = (&manager.secrets, &manager.listed);
     let work = async {
         tokio::join!(
-            manager.work(&manager.clusters, limits.clusters, &stop, |manager, key, not_before| async move {
+            manager.work(&manager.clusters, &listed.clusters, limits.clusters, &stop, |manager, key, not_before| async move {
                 manager.reconcile_cluster(&key, not_before).await
             }),
-            manager.work(&manager.machines, limits.machines, &stop, |manager, key, not_before| async move {
+            manager.work(&manager.machines, &listed.clusters, limits.machines, &stop, |manager, key, not_before| async move {
                 manager.reconcile_machine(&key, not_before).await
             }),
-            manager.work(&manager.templates, limits.machines, &stop, |manager, key, _| async move {
+            manager.work(&manager.templates, &listed.clusters, limits.machines, &stop, |manager, key, _| async move {
                 manager.reconcile_template(&key).await
             }),
-            manager.work(&manager.pools, limits.pools, &stop, |manager, key, not_before| async move {
+            manager.work(&manager.pools, &listed.pools, limits.pools, &stop, |manager, key, not_before| async move {
                 manager.reconcile_pool(&key, not_before).await
             }),
-            manager.work(&manager.pool_machines, limits.pool_machines, &stop, |manager, key, not_before| async move {
+            manager.work(&manager.pool_machines, &listed.pools, limits.pool_machines, &stop, |manager, key, not_before| async move {
                 manager.reconcile_pool_machine(&key, not_before).await
             }),
-            manager.work(&secrets.machines, limits.machines, &stop, |manager, key, _| async move {
+            manager.work(&secrets.machines, &listed.clusters, limits.machines, &stop, |manager, key, _| async move {
                 manager.reconcile_machine_secret(&key).await
             }),
-            manager.work(&secrets.templates, limits.machines, &stop, |manager, key, _| async move {
+            manager.work(&secrets.templates, &listed.clusters, limits.machines, &stop, |manager, key, _| async move {
                 manager.reconcile_template_secret(&key).await
             }),
-            manager.work(&secrets.pools, limits.pools, &stop, |manager, key, _| async move {
+            manager.work(&secrets.pools, &listed.pools, limits.pools, &stop, |manager, key, _| async move {
                 manager.reconcile_pool_secret(&key).await
             }),
-            manager.work(&secrets.clusters, limits.clusters, &stop, |manager, key, _| async move {
+            manager.work(&secrets.clusters, &listed.clusters, limits.clusters, &stop, |manager, key, _| async move {
                 manager.reconcile_aso_secret(&key).await
             }),
         )
@@ -149,6 +151,7 @@ impl Manager {
     async fn work<F, R>(
         self: &Arc<Self>,
         work: &Arc<Work>,
+        listed: &SetOnce<()>,
         parallel: usize,
         stop: &CancellationToken,
         reconcile: F,
@@ -156,6 +159,11 @@ impl Manager {
         F: Fn(Arc<Self>, Key, Instant) -> R + Clone + Send + 'static,
         R: Future<Output = Outcome> + Send + 'static,
     {
+        // What has not been listed yet is not absent.
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = listed.wait() => {}
+        }
         let parallel = parallel.max(MIN_PARALLEL);
         let (manager, shared) = (Arc::clone(self), Arc::clone(work));
         work.queue
@@ -327,7 +335,7 @@ impl Manager {
                         wake(self, &gone);
                     }
                     if is_first {
-                        self.wake_known_pools();
+                        self.note_listed();
                         self.wake_ending_clusters();
                     }
                 }

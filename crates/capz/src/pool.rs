@@ -48,10 +48,6 @@ pub(crate) type EditedPool = Edited<AzureMachinePoolSpec, AzureMachinePoolStatus
 impl Manager {
     /// Brings Azure to what an AzureMachinePool declares, and its objects to what Azure holds.
     pub(crate) async fn reconcile_pool(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
-        // A machine that has not been shown yet is not missing: nobody counts before all are known, which wakes all pools.
-        if !self.knows_pools() {
-            return Outcome::Idle;
-        }
         let object = match self.own(&self.stores.azure_machine_pools, key) {
             Ok(object) => object,
             Err(end) => {
@@ -69,16 +65,6 @@ impl Manager {
             Ok(outcome) => outcome,
             Err(error) => self.lost(key, &error),
         }
-    }
-
-    /// Whether all objects that pools consist of have been shown.
-    pub(crate) fn knows_pools(&self) -> bool {
-        let stores = &self.stores;
-        stores.machine_pools.is_complete()
-            && stores.azure_machine_pools.is_complete()
-            && stores.azure_machine_pool_machines.is_complete()
-            && stores.machines.is_complete()
-            && stores.clusters.is_complete()
     }
 
     /// The objects around an AzureMachinePool; `None` while one of them is missing, whose coming is seen.

@@ -9,6 +9,7 @@ use capz_planner::condition::{self, Severity, fails, holds};
 use capz_planner::pool::{Instance, Node, instance_end, is_instance_of};
 use capz_planner::{Goal, Observed, Plan, Seen};
 use controllers::Reference;
+use kube::Api;
 use tokio::time::Instant;
 
 use crate::cluster::Surroundings;
@@ -32,9 +33,6 @@ type EditedPoolMachine = Edited<AzureMachinePoolMachineSpec, AzureMachinePoolMac
 impl Manager {
     /// Says in an AzureMachinePoolMachine what its instance is; or deletes the instance, once its node has been drained.
     pub(crate) async fn reconcile_pool_machine(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
-        if !self.knows_pools() {
-            return Outcome::Idle;
-        }
         let Some(object) = self.stores.azure_machine_pool_machines.get(key) else { return Outcome::Gone };
         let edited = match Edited::of(&self.client, MACHINE_KIND, &object) {
             Ok(edited) => edited,
@@ -61,21 +59,20 @@ impl PoolMachineWork<'_> {
         let metadata = &self.edited.object.metadata;
         let deleting = metadata.deletion_timestamp.is_some();
         let stores = &self.manager.stores;
-        let name = kinds::owner(metadata.owner_references.as_deref(), pool::KIND);
-        let pool = name.map(|name| self.key.beside(name));
-        let Some((pool_key, pool)) =
-            pool.and_then(|key| Some((key.clone(), stores.azure_machine_pools.get(&key)?)))
-        else {
-            // Its pool is gone, and the scale set with it.
-            return self.let_go(None).await;
-        };
-        // Who works on the pool works on its machines, whatever their labels say.
-        if !self.manager.settings.takes(pool.metadata.labels.as_ref()) {
-            return Ok(Outcome::Idle);
-        }
         let cluster =
             core::cluster_name(metadata).and_then(|name| stores.clusters.get(&self.key.beside(name)));
         if cluster.is_some_and(|cluster| core::is_paused(&cluster, metadata.annotations.as_ref())) {
+            return Ok(Outcome::Idle);
+        }
+        let name = kinds::owner(metadata.owner_references.as_deref(), pool::KIND);
+        let pool = name.map(|name| self.key.beside(name));
+        let Some((pool_key, pool)) =
+            pool.clone().and_then(|key| Some((key.clone(), stores.azure_machine_pools.get(&key)?)))
+        else {
+            return if deleting { self.delete_without(pool).await } else { Ok(Outcome::Idle) };
+        };
+        // Who works on the pool works on its machines, whatever their labels say.
+        if !self.manager.settings.takes(pool.metadata.labels.as_ref()) {
             return Ok(Outcome::Idle);
         }
         if deleting {
@@ -187,6 +184,21 @@ impl PoolMachineWork<'_> {
         }
     }
 
+    /// Lets go of an instance whose pool is gone, and the scale set with it: only the API server knows that for certain.
+    async fn delete_without(self, pool: Option<Key>) -> Result<Outcome, PatchError> {
+        if let Some(pool) = pool {
+            let pools: Api<AzureMachinePool> = Api::namespaced_with(
+                self.manager.client.clone(),
+                &pool.namespace,
+                &kinds::resource(pool::KIND),
+            );
+            if pools.get_metadata_opt(&pool.name).await?.is_some() {
+                return Ok(Outcome::After(self.manager.settings.timeouts.requeue));
+            }
+        }
+        self.let_go(None).await
+    }
+
     /// Works until the instance is gone.
     async fn end(
         &mut self,
@@ -230,12 +242,11 @@ impl PoolMachineWork<'_> {
     /// Lets the object go: its instance is gone, or goes with its scale set.
     async fn let_go(mut self, pool: Option<&Key>) -> Result<Outcome, PatchError> {
         self.edited.let_go(FINALIZER);
-        let deleting = self.edited.object.metadata.deletion_timestamp.is_some();
         self.edited.save().await?;
         if let Some(pool) = pool {
             self.manager.pools.wake(pool.clone());
         }
-        Ok(if deleting { Outcome::Gone } else { Outcome::Idle })
+        Ok(Outcome::Gone)
     }
 }
 

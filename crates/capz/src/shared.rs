@@ -5,6 +5,7 @@ use std::sync::Arc;
 use clock::Clock;
 use controllers::{Recorder, Reference};
 use kube::Client;
+use tokio::sync::SetOnce;
 
 use crate::Settings;
 use crate::azure::Azure;
@@ -55,6 +56,16 @@ pub struct Stores {
     pub machine_pools: Store<core::MachinePoolSpec, core::NoStatus>,
 }
 
+/// What has been listed as a whole since the start. Nobody works before that: whatever is asked for and was not shown, be it an
+/// identity, an owner or a machine that still needs the network, would seem to be absent.
+#[derive(Default)]
+pub(crate) struct Listed {
+    /// All that clusters and their machines are decided by.
+    pub clusters: SetOnce<()>,
+    /// All that machine pools are decided by.
+    pub pools: SetOnce<()>,
+}
+
 /// Queues of objects for which Secrets are made.
 pub(crate) struct Secrets {
     pub machines: Arc<Work>,
@@ -96,6 +107,7 @@ pub struct Manager {
     pub(crate) clock: Clock,
     pub(crate) recorder: Events,
     pub(crate) stores: Stores,
+    pub(crate) listed: Listed,
     pub(crate) reads: Reads,
     pub(crate) written: Written,
     pub(crate) skus: SkuCache,
@@ -122,6 +134,26 @@ impl Manager {
     ) -> Result<Arc<Object<S, T>>, Outcome> {
         let object = store.get(key).ok_or(Outcome::Gone)?;
         if self.settings.takes(object.metadata.labels.as_ref()) { Ok(object) } else { Err(Outcome::Idle) }
+    }
+
+    /// A kind has been listed as a whole for the first time: where it was the last that is waited for, work begins.
+    pub(crate) fn note_listed(&self) {
+        let stores = &self.stores;
+        let clusters = stores.identities.is_complete()
+            && stores.clusters.is_complete()
+            && stores.machines.is_complete()
+            && stores.azure_clusters.is_complete()
+            && stores.azure_machines.is_complete();
+        let pools = stores.machine_pools.is_complete()
+            && stores.azure_machine_pools.is_complete()
+            && stores.azure_machine_pool_machines.is_complete();
+        // It is no error that it was said before.
+        if clusters {
+            let _ = self.listed.clusters.set(());
+        }
+        if clusters && pools {
+            let _ = self.listed.pools.set(());
+        }
     }
 
     /// The time, as conditions write it.

@@ -106,17 +106,6 @@ impl Manager {
         self.pools.wake(pool.clone());
     }
 
-    /// A kind has been shown as a whole for the first time: where it was the last that pools wait for, all of them are woken.
-    pub(crate) fn wake_known_pools(&self) {
-        if !self.knows_pools() {
-            return;
-        }
-        self.stores.azure_machine_pools.all().iter().for_each(|pool| self.pools.wake(key_of(&**pool)));
-        for machine in self.stores.azure_machine_pool_machines.all() {
-            self.pool_machines.wake(key_of(&*machine));
-        }
-    }
-
     /// Wakes the pools of a Cluster, and their machines.
     pub(crate) fn wake_pools_of(&self, cluster: &Key) {
         let belongs = |key: &Key, name: Option<&str>| {

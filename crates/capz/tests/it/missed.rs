@@ -84,3 +84,27 @@ async fn a_missing_owner_is_told() {
     let told = |world: &World| world.events("AzureMachine", "worker").contains(&"OwnerNotFound".to_owned());
     world.until("told", told).await;
 }
+
+/// Whatever is listed last after a restart, nothing that was there before is told to be missing, nor taken away.
+#[tokio::test(start_paused = true)]
+async fn what_is_not_listed_yet_is_not_absent() {
+    let mut world = cluster().await;
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world.until("the machine", |world| is_ready(world, "AzureMachine", "worker")).await;
+    let documents = world.azure.documents();
+    for late in ["azureclusteridentities", "clusters", "machines", "azureclusters", "azuremachines"] {
+        world.kill().await;
+        let before = [("AzureCluster", "my-cluster"), ("AzureMachine", "worker")]
+            .map(|(kind, name)| world.get(kind, name).unwrap()["status"]["conditions"].clone());
+        let events = world.events("AzureCluster", "my-cluster");
+        let fault = Fault::new(FaultAction::delay(Duration::from_secs(30))).verb("list").resource(late);
+        world.kubernetes.inject(fault);
+        world.start();
+        tokio::time::sleep(Duration::from_secs(90)).await;
+        let after = [("AzureCluster", "my-cluster"), ("AzureMachine", "worker")]
+            .map(|(kind, name)| world.get(kind, name).unwrap()["status"]["conditions"].clone());
+        assert_eq!(after, before, "{late}");
+        assert_eq!(world.events("AzureCluster", "my-cluster"), events, "{late}");
+        assert_eq!(world.azure.documents(), documents, "{late}");
+    }
+}

@@ -277,3 +277,33 @@ async fn a_failed_set_stays_and_its_failed_instance_goes() {
     settles(&world, &core, 2).await;
     assert_eq!(unique(&world), before);
 }
+
+/// The object of an instance is let go only when it is deleted, and when there is no pool of its any more: one that is not
+/// watched is none that is gone.
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_was_not_shown_is_not_gone() {
+    let mut world = World::new();
+    world.settings.watch_filter = Some("mine".to_owned());
+    ask(&world, 1, json!({}));
+    let finalizer = "azuremachinepoolmachine.infrastructure.cluster.x-k8s.io";
+    world.create(json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": INSTANCE,
+        "metadata": { "name": "my-pool-0", "namespace": "default", "finalizers": [finalizer],
+            "labels": { "cluster.x-k8s.io/cluster-name": "my-cluster", "cluster.x-k8s.io/watch-filter": "mine" },
+            "ownerReferences": [{ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": POOL, "name": "my-pool",
+                "uid": world.get(POOL, "my-pool").unwrap()["metadata"]["uid"] }] },
+        "spec": { "providerID": format!("azure://{}/virtualMachines/0", set(&world)) },
+    }));
+    let is_held = |world: &World| {
+        let object = world.get(INSTANCE, "my-pool-0");
+        object.is_some_and(|it| it["metadata"]["finalizers"] == json!([finalizer]))
+    };
+    world.start();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(is_held(&world), "nobody deletes it");
+    world.delete(INSTANCE, "my-pool-0");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(is_held(&world), "its pool exists");
+    world.delete(POOL, "my-pool");
+    world.until("gone", |world| world.get(INSTANCE, "my-pool-0").is_none()).await;
+}
