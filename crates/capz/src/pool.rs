@@ -10,7 +10,9 @@ use capz_api::azure_machine_pool::{AzureMachinePoolSpec, AzureMachinePoolStatus}
 use capz_api::machine::Image;
 use capz_planner::condition::{self, Severity, fails};
 use capz_planner::kind::Kind;
-use capz_planner::pool::{EXTENSIONS, Instance, Making, Owner, PoolScope, TAGS, complete, ends, goals};
+use capz_planner::pool::{
+    Claim, EXTENSIONS, Instance, Making, Owner, PoolScope, TAGS, complete, ends, goals, rival,
+};
 use capz_planner::sku::{Skus, VIRTUAL_MACHINES};
 use capz_planner::terminal::Reason;
 use capz_planner::{Goal, GoalError, Observed, Plan, Scope, Seen, State, Upkeep, service};
@@ -137,6 +139,13 @@ impl PoolWork<'_> {
         let has_network = self.family.has_network();
         let secret = self.family.owner.spec.template.spec.bootstrap.data_secret_name.clone();
         let Some(secret) = secret.filter(|_| has_network) else { return Ok(Outcome::Idle) };
+        if let Some(rival) = self.rival() {
+            let name = &self.key.name;
+            let words = format!(
+                "the AzureMachinePools {rival} and {name} would have one scale set, for its name is made of the last five letters where there is Windows: it belongs to {rival}. Give {name} another name, with other last letters"
+            );
+            return self.failed(&Failure::Refused(words), None).await;
+        }
         let surroundings = match self.surroundings().await {
             Ok(surroundings) => surroundings,
             Err(failure) => return self.failed(&failure, None).await,
@@ -152,6 +161,17 @@ impl PoolWork<'_> {
             _ => None,
         };
         self.failed(&failure, again).await
+    }
+
+    /// Another pool of the cluster to which the scale set belongs.
+    fn rival(&self) -> Option<String> {
+        let cluster = self.family.cluster.metadata.name.as_deref();
+        let pools = self.manager.stores.azure_machine_pools.all();
+        let ours = pools.iter().filter(|pool| {
+            pool.metadata.namespace.as_deref() == Some(&self.key.namespace)
+                && core::cluster_name(&pool.metadata) == cluster
+        });
+        rival(claim(&self.edited.object), ours.map(|pool| claim(pool))).map(str::to_owned)
     }
 
     pub async fn save(&mut self) -> Result<(), PatchError> {
@@ -379,8 +399,10 @@ impl PoolWork<'_> {
         let gone = async {
             let surroundings = self.surroundings().await?;
             let scope = self.context(&surroundings);
-            // The group goes as a whole, and the scale set with it.
-            if self.manager.goes_with_its_group(&surroundings, scope.cluster()).await? {
+            // The scale set is another pool's, or the group goes as a whole, and the scale set with it.
+            if self.rival().is_some()
+                || self.manager.goes_with_its_group(&surroundings, scope.cluster()).await?
+            {
                 return Ok(());
             }
             drop(scope);
@@ -398,6 +420,17 @@ impl PoolWork<'_> {
         self.manager.instances.forget(self.key);
         self.manager.wake_cluster_that_waits_for(&self.edited.object.metadata);
         Ok(Outcome::Gone)
+    }
+}
+
+/// What a pool claims.
+fn claim(pool: &AzureMachinePool) -> Claim<'_> {
+    let disk = pool.spec.template.as_ref().and_then(|template| template.os_disk.as_ref());
+    Claim {
+        name: pool.metadata.name.as_deref().unwrap_or_default(),
+        os_type: disk.and_then(|disk| disk.os_type.as_deref()),
+        made: pool.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty()),
+        created: pool.metadata.creation_timestamp.as_ref().map_or(0, |created| created.0.as_second()),
     }
 }
 

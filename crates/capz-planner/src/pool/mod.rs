@@ -13,6 +13,7 @@ mod node;
 mod numbers;
 mod pending;
 mod resize;
+mod rival;
 mod scale_set;
 mod selection;
 mod status;
@@ -33,6 +34,7 @@ pub use node::Node;
 pub use numbers::{DeletePolicy, delete_policy, max_surge, max_unavailable};
 pub use pending::{Pending, pending};
 pub use resize::{Numbers, Resize, resize};
+pub use rival::{Claim, rival};
 pub use scale_set::{HASH_TAG, bootstrap_hash};
 pub use selection::{PoolMachine, Wanted, select};
 pub use status::{Standing, standing};
@@ -86,12 +88,7 @@ pub struct PoolScope<'a> {
 impl<'a> PoolScope<'a> {
     /// The name of the scale set, shortened for Windows.
     pub fn scale_set_name(&self) -> String {
-        match self.name.get(self.name.len().saturating_sub(5)..) {
-            Some(end) if self.os_type() == Some(WINDOWS) && self.name.len() > WINDOWS_NAME => {
-                format!("win-{end}")
-            }
-            _ => self.name.to_owned(),
-        }
+        scale_set_name(self.name, self.os_type())
     }
 
     /// The scale set.
@@ -165,6 +162,14 @@ impl<'a> PoolScope<'a> {
 
     fn os_type(&self) -> Option<&'a str> {
         self.template()?.os_disk.as_ref()?.os_type.as_deref()
+    }
+}
+
+/// The name of the scale set of a pool with this name, shortened for Windows.
+fn scale_set_name(pool: &str, os_type: Option<&str>) -> String {
+    match pool.get(pool.len().saturating_sub(5)..) {
+        Some(end) if os_type == Some(WINDOWS) && pool.len() > WINDOWS_NAME => format!("win-{end}"),
+        _ => pool.to_owned(),
     }
 }
 

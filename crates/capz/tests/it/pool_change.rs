@@ -8,7 +8,7 @@ use azure_simulator::{Fault, FaultAction, LatencyProfile};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::pool_world::{Core, INSTANCE, INSTANCES, POOL, ask, change, is_settled, version};
+use crate::pool_world::{Core, INSTANCE, INSTANCES, POOL, ask, ask_for, change, is_settled, version};
 use crate::world::World;
 
 const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
@@ -306,4 +306,43 @@ async fn a_pool_that_was_not_shown_is_not_gone() {
     assert!(is_held(&world), "its pool exists");
     world.delete(POOL, "my-pool");
     world.until("gone", |world| world.get(INSTANCE, "my-pool-0").is_none()).await;
+}
+
+/// Names of scale sets with Windows are short: a pool whose set is that of another pool is told so, and neither changes that
+/// set nor takes it along.
+#[tokio::test(start_paused = true)]
+async fn two_pools_have_no_set_in_common() {
+    let mut world = World::new();
+    let core = Core::new(1, 0);
+    let windows = json!({ "template": { "vmSize": "Standard_D2s_v3", "osDisk": { "osType": "Windows", "diskSizeGB": 128 } } });
+    world.cluster("my-cluster", json!({}));
+    ask_for(&world, "windows-pool", 1, windows.clone());
+    world.start();
+    let set = world.group("my-cluster").resource("Microsoft.Compute", "virtualMachineScaleSets", "win--pool");
+    world
+        .until("the first pool", |world| {
+            core.borrow_mut().look(world);
+            world.get(POOL, "windows-pool").unwrap()["status"]["ready"] == true
+        })
+        .await;
+    idle(&world, &core, 30).await;
+    let before = world.azure.document(&set).unwrap();
+
+    ask_for(&world, "gpu-win-pool", 3, windows);
+    let words = |world: &World| {
+        let object = world.get(POOL, "gpu-win-pool").unwrap();
+        object["status"]["conditions"].to_string()
+    };
+    world
+        .until("told", |world| {
+            core.borrow_mut().look(world);
+            words(world).contains("windows-pool and gpu-win-pool would have one scale set")
+        })
+        .await;
+    idle(&world, &core, 700).await;
+    assert_eq!(world.azure.document(&set).unwrap(), before);
+    assert_eq!(world.kubernetes.list(INSTANCE).len(), 1);
+    world.delete(POOL, "gpu-win-pool");
+    world.until("gone", |world| world.get(POOL, "gpu-win-pool").is_none()).await;
+    assert_eq!(world.azure.document(&set).unwrap(), before);
 }

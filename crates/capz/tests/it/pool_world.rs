@@ -187,19 +187,25 @@ fn adopt(world: &World, object: &Value, name: &str) {
 /// A cluster with a network, its MachinePool and AzureMachinePool, as they are after admission and the core's first look.
 pub fn ask(world: &World, replicas: u64, spec: Value) {
     world.cluster("my-cluster", json!({}));
-    world.put_secret("my-pool-data", &[("value", "#cloud-config")]);
+    ask_for(world, "my-pool", replicas, spec);
+}
+
+/// A MachinePool and AzureMachinePool of this name in the same cluster.
+pub fn ask_for(world: &World, name: &str, replicas: u64, spec: Value) {
+    let data = format!("{name}-data");
+    world.put_secret(&data, &[("value", "#cloud-config")]);
     let pool = world.create(json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool",
-        "metadata": { "name": "my-pool", "namespace": NAMESPACE },
+        "metadata": { "name": name, "namespace": NAMESPACE },
         "spec": { "clusterName": "my-cluster", "replicas": replicas, "template": { "spec": {
-            "clusterName": "my-cluster", "version": "v1.33.0", "bootstrap": { "dataSecretName": "my-pool-data" },
-            "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": POOL, "name": "my-pool" } } } },
+            "clusterName": "my-cluster", "version": "v1.33.0", "bootstrap": { "dataSecretName": data },
+            "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": POOL, "name": name } } } },
     }));
     let mut object = json!({
         "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": POOL,
-        "metadata": { "name": "my-pool", "namespace": NAMESPACE,
+        "metadata": { "name": name, "namespace": NAMESPACE,
             "labels": { "cluster.x-k8s.io/cluster-name": "my-cluster" },
-            "ownerReferences": [{ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool", "name": "my-pool",
+            "ownerReferences": [{ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool", "name": name,
                 "uid": pool["metadata"]["uid"] }] },
         "spec": { "location": "eastus", "template": {
             "vmSize": "Standard_D2s_v3", "osDisk": { "osType": "Linux", "diskSizeGB": 30 } } },
