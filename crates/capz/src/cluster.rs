@@ -360,7 +360,6 @@ impl ClusterWork<'_> {
             surroundings: self.surroundings,
             key: self.key,
             gates: self.gates(),
-            generation: self.edited.object.metadata.generation,
             deleting: matches!(wish, Wish::Ended { .. }),
             edited: &mut self.edited,
             zones,
@@ -514,7 +513,6 @@ struct ClusterSubject<'a> {
     surroundings: &'a Surroundings,
     key: &'a Key,
     gates: capz_api::Gates,
-    generation: Option<i64>,
     deleting: bool,
     edited: &'a mut EditedCluster,
     zones: Vec<String>,
@@ -557,7 +555,7 @@ impl Subject for ClusterSubject<'_> {
 
     fn has_changed(&self) -> bool {
         let Some(newest) = self.manager.stores.azure_clusters.get(self.key) else { return true };
-        newest.metadata.generation > self.generation.max(self.edited.object.metadata.generation)
+        self.edited.is_outdated(&newest.metadata)
             || newest.metadata.deletion_timestamp.is_some() != self.deleting
             || self.surroundings.is_paused(self.manager, newest.metadata.annotations.as_ref())
     }

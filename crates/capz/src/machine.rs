@@ -257,8 +257,7 @@ impl MachineWork<'_> {
             annotations: self.edited.object.metadata.annotations.clone().unwrap_or_default(),
             earlier: self.earlier(),
         };
-        let generation = self.edited.object.metadata.generation;
-        let mut subject = MachineSubject { context, material, generation, edited: &mut self.edited };
+        let mut subject = MachineSubject { context, material, edited: &mut self.edited };
         reach.run(&mut subject, &kept).await.map(|(observed, _)| observed)
     }
 
@@ -410,7 +409,6 @@ impl MachineContext<'_> {
 struct MachineSubject<'a> {
     context: MachineContext<'a>,
     material: Option<&'a Material>,
-    generation: Option<i64>,
     edited: &'a mut EditedMachine,
 }
 
@@ -444,7 +442,7 @@ impl Subject for MachineSubject<'_> {
         let manager = self.context.manager;
         let Some(newest) = manager.stores.azure_machines.get(self.context.key) else { return true };
         let annotations = newest.metadata.annotations.as_ref();
-        newest.metadata.generation > self.generation.max(self.edited.object.metadata.generation)
+        self.edited.is_outdated(&newest.metadata)
             || newest.metadata.deletion_timestamp.is_some() != self.material.is_none()
             || self.context.surroundings.is_paused(manager, annotations)
     }

@@ -1,5 +1,6 @@
 //! Writing objects: only what changed, as JSON merge patches, so that members of others and of other versions stay.
 
+use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde::Serialize;
@@ -69,6 +70,8 @@ pub struct Edited<S: Clone, T: Clone> {
     before: String,
     /// What it shall be.
     pub object: Object<S, T>,
+    /// The generation of the specification that is worked on.
+    generation: Option<i64>,
 }
 
 impl<S, T> Edited<S, T>
@@ -84,7 +87,14 @@ where
         let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
         let api = Api::namespaced_with(client.clone(), namespace, &crate::kinds::resource(kind));
         let name = object.metadata.name.clone().unwrap_or_default();
-        Ok(Self { api, name, before: serde_json::to_string(object)?, object: object.clone() })
+        let generation = object.metadata.generation;
+        Ok(Self { api, name, before: serde_json::to_string(object)?, object: object.clone(), generation })
+    }
+
+    /// Whether somebody else has changed the specification since the work began, as its newest version shows or the answer to
+    /// one of our own writes: what was made is not what it says now.
+    pub fn is_outdated(&self, newest: &ObjectMeta) -> bool {
+        newest.generation.max(self.object.metadata.generation) > self.generation
     }
 
     /// Whether it waits for this finalizer's work before it goes.
@@ -127,12 +137,17 @@ where
         let status_before = take(&mut before, "status");
         let mut written = false;
         if let Some(mut patch) = difference(&before, &after) {
+            let is_newest = self.object.metadata.generation == self.generation;
+            let own_spec = is_newest && patch.get("spec").is_some();
             if patch.get("spec").is_some() || patch["metadata"].get("finalizers").is_some() {
                 let version = self.object.metadata.resource_version.clone();
                 patch["metadata"]["resourceVersion"] = json!(version);
             }
             let answer = self.api.patch(&self.name, &params(), &Patch::Merge(&patch)).await?;
             self.take(answer)?;
+            if own_spec {
+                self.generation = self.object.metadata.generation;
+            }
             written = true;
         }
         if let Some(patch) = difference(&status_before, &status_after) {

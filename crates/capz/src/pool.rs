@@ -330,7 +330,6 @@ impl PoolWork<'_> {
             checked: look.filter(|_| is_new).and_then(|look| look.scale_set["etag"].as_str()),
             is_unchecked: false,
             written: false,
-            generation: self.edited.object.metadata.generation,
             edited: &mut self.edited,
         };
         let reached = reach.run_from(seen, &mut subject, &kept).await;
@@ -499,7 +498,6 @@ struct PoolSubject<'a> {
     is_unchecked: bool,
     /// Whether anything was written, or was on its way already.
     written: bool,
-    generation: Option<i64>,
     edited: &'a mut EditedPool,
 }
 
@@ -550,7 +548,7 @@ impl Subject for PoolSubject<'_> {
         let Some(newest) = stores.azure_machine_pools.get(self.context.key) else { return true };
         let annotations = newest.metadata.annotations.as_ref();
         let owner = stores.machine_pools.get(&key_of(self.context.owner));
-        newest.metadata.generation > self.generation.max(self.edited.object.metadata.generation)
+        self.edited.is_outdated(&newest.metadata)
             || newest.metadata.deletion_timestamp.is_some() != self.material.is_none()
             || (self.material.is_some() && owner.is_none_or(|owner| owner.spec != self.context.owner.spec))
             || self.context.surroundings.is_paused(manager, annotations)

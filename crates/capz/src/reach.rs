@@ -249,6 +249,8 @@ impl Reach<'_> {
             };
             match ended {
                 Some(ended) => self.take(work, ended),
+                // What was told last may have been answered with another declaration than the one that is reached.
+                None if subject.has_changed() => return Err(Failure::Changed),
                 None => return Ok(last.take().unwrap_or_default()),
             }
         }

@@ -108,3 +108,32 @@ async fn what_is_not_listed_yet_is_not_absent() {
         assert_eq!(world.azure.documents(), documents, "{late}");
     }
 }
+
+/// A declaration that changes just before any of the manager's writes: what was made of the older one is taken away again, and
+/// not forgotten because the newer one does not name it.
+#[tokio::test(start_paused = true)]
+async fn what_a_newer_declaration_does_not_name_is_not_forgotten() {
+    let tags = |tags: serde_json::Value| json!({ "additionalTags": tags });
+    let made = async |fault: Option<Fault>| {
+        let mut world = World::new();
+        world.cluster("my-cluster", tags(json!({ "a": "b" })));
+        fault.into_iter().for_each(|fault| world.kubernetes.inject(fault));
+        world.start();
+        world.until("ready", |world| is_ready(world, "AzureCluster", "my-cluster")).await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        world
+    };
+    let undisturbed = made(None).await;
+    for resource in ["azureclusters", "azureclusters/status"] {
+        let writes = undisturbed.kubernetes.requests("patch", resource);
+        assert!(writes > 1, "{writes}");
+        for skip in 0..writes {
+            let patch = json!({ "spec": tags(json!(null)) });
+            let fault = Fault::new(FaultAction::Interfere { patch }).verb("patch").resource(resource);
+            let mut world = made(Some(Fault { skip, ..fault })).await;
+            let group = world.azure.document(&world.group("my-cluster")).unwrap();
+            assert!(group["tags"]["a"].is_null(), "before write {skip} of {resource}: {}", group["tags"]);
+            world.kill().await;
+        }
+    }
+}
