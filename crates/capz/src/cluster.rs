@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use crate::azure::{Access, Material};
 use crate::core::{self, Cluster};
 use crate::family::About;
-use crate::identity::{self, IdentityError};
+use crate::identity::IdentityError;
 use crate::kinds::{API_VERSION, AzureCluster};
 use crate::patch::{Edited, PatchError};
 use crate::reach::{Failure, Reach, Subject};
@@ -31,6 +31,8 @@ use crate::work::Outcome;
 const KIND: &str = "AzureCluster";
 /// The finalizer by which an AzureCluster waits for its resources to go.
 const FINALIZER: &str = "azurecluster.infrastructure.cluster.x-k8s.io";
+/// The annotation of an AzureCluster, with its UID, of which nothing is left in Azure.
+const ENDED: &str = "sigs.k8s.io/cluster-api-provider-azure-deleted";
 const NETWORK_READY: &str = "NetworkInfrastructureReady";
 
 type EditedCluster = Edited<AzureClusterSpec, AzureClusterStatus>;
@@ -189,6 +191,13 @@ impl Manager {
             };
         }
         let deleting = object.metadata.deletion_timestamp.is_some();
+        let ended = annotations.and_then(|annotations| annotations.get(ENDED));
+        if deleting && ended.is_some() && ended == object.metadata.uid.as_ref() {
+            return match self.let_cluster_go(edited).await {
+                Ok(outcome) => outcome,
+                Err(error) => self.lost(key, &error),
+            };
+        }
         let surroundings = match self.surroundings_if_allowed(&object, cluster).await {
             Ok(surroundings) => surroundings,
             Err(error) => return self.without_access(edited, &error).await,
@@ -206,6 +215,9 @@ impl Manager {
         cluster: Arc<Cluster>,
     ) -> Result<Surroundings, IdentityError> {
         self.check_allowed(object).await?;
+        if object.metadata.deletion_timestamp.is_none() {
+            self.check_can_hold(object)?;
+        }
         self.surroundings(object, cluster).await
     }
 
@@ -228,6 +240,18 @@ impl Manager {
             Ok(()) => Outcome::Retry,
             Err(error) => self.lost(&key, &error),
         }
+    }
+
+    /// Lets a cluster go of which nothing is left in Azure. That is written down first: its identity may go as soon as it is let
+    /// go, and without it nobody could look again.
+    async fn let_cluster_go(&self, mut edited: EditedCluster) -> Result<Outcome, PatchError> {
+        let uid = edited.object.metadata.uid.clone().unwrap_or_default();
+        edited.object.metadata.annotations.get_or_insert_default().insert(ENDED.to_owned(), uid);
+        self.save(&mut edited).await?;
+        self.hold_identity(&edited.object, false).await?;
+        edited.let_go(FINALIZER);
+        self.save(&mut edited).await?;
+        Ok(Outcome::Gone)
     }
 
     /// Writes what changed of a cluster, and keeps what the API server made of it.
@@ -310,7 +334,7 @@ impl ClusterWork<'_> {
     }
 
     async fn reconcile(mut self) -> Result<Outcome, PatchError> {
-        self.hold_identity(true).await?;
+        self.manager.hold_identity(&self.edited.object, true).await?;
         self.edited.hold(FINALIZER);
         let cluster = self.surroundings.cluster.metadata.name.clone().unwrap_or_default();
         let port = self.surroundings.cluster.spec.cluster_network.api_server_port.unwrap_or(6443);
@@ -476,35 +500,9 @@ impl ClusterWork<'_> {
         let memory = self.memory().with(&self.new_memory());
         let cluster_is_deleted = self.surroundings.cluster.metadata.deletion_timestamp.is_some();
         match self.reach(Wish::Ended { memory, cluster_is_deleted }).await {
-            Ok(_) => {
-                self.hold_identity(false).await?;
-                self.edited.let_go(FINALIZER);
-                self.manager.save(&mut self.edited).await?;
-                Ok(Outcome::Gone)
-            }
+            Ok(_) => self.manager.let_cluster_go(self.edited).await,
             Err(failure) => self.failed(&failure, true).await,
         }
-    }
-
-    /// Holds on to the identity while there is something to do with it, and lets it go afterwards.
-    async fn hold_identity(&self, hold: bool) -> Result<(), PatchError> {
-        let _one_at_a_time = self.manager.identity_writes.lock().await;
-        let Ok(identity) = self.manager.identity_of(&self.edited.object) else { return Ok(()) };
-        let finalizer = identity::finalizer(self.key);
-        let older = identity::older_finalizer(self.key);
-        let has = |wanted: &str| identity.metadata.finalizers.iter().flatten().any(|known| known == wanted);
-        if has(&finalizer) == hold && !has(&older) {
-            return Ok(());
-        }
-        let mut edited = Edited::of(&self.manager.client, "AzureClusterIdentity", &identity)?;
-        let finalizers = edited.object.metadata.finalizers.get_or_insert_default();
-        finalizers.retain(|known| *known != finalizer && *known != older);
-        if hold {
-            finalizers.push(finalizer);
-        }
-        edited.save().await?;
-        self.manager.stores.identities.put(edited.object);
-        Ok(())
     }
 }
 

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha224};
 
 use crate::azure::{Access, AccessError, Material, has_client_secret, kind_of};
 use crate::kinds::{AzureCluster, AzureClusterIdentity};
+use crate::patch::{Edited, PatchError};
 use crate::shared::Manager;
 use crate::store::{Key, key_of};
 
@@ -42,6 +43,11 @@ pub enum IdentityError {
         /// The answer.
         source: Box<kube::Error>,
     },
+    /// It goes, and the API server lets nobody hold on to it any more.
+    #[error(
+        "AzureClusterIdentity {0} is being deleted, and no cluster can begin to use it: name another one in spec.identityRef, or create it again once it is gone"
+    )]
+    Leaving(Key),
     /// What the cluster has in Azure is not where it is looked for.
     #[error("{0}")]
     Elsewhere(String),
@@ -57,7 +63,11 @@ impl IdentityError {
             Self::Kubernetes { source, .. } => {
                 !matches!(source.as_ref(), kube::Error::Api(status) if status.is_not_found())
             }
-            Self::Missing(_) | Self::NotAllowed { .. } | Self::Elsewhere(_) | Self::Access(_) => false,
+            Self::Missing(_)
+            | Self::NotAllowed { .. }
+            | Self::Leaving(_)
+            | Self::Elsewhere(_)
+            | Self::Access(_) => false,
         }
     }
 }
@@ -136,6 +146,42 @@ impl Manager {
         self.stores.identities.get(&key).ok_or_else(|| {
             IdentityError::Missing(format!("there is no AzureClusterIdentity {key}: create it"))
         })
+    }
+
+    /// Whether a cluster holds on to its identity, or can begin to.
+    pub(crate) fn check_can_hold(&self, cluster: &AzureCluster) -> Result<(), IdentityError> {
+        let identity = self.identity_of(cluster)?;
+        let metadata = &identity.metadata;
+        let own = key_of(cluster);
+        let names = [finalizer(&own), older_finalizer(&own)];
+        let is_held = metadata.finalizers.iter().flatten().any(|known| names.contains(known));
+        if metadata.deletion_timestamp.is_some() && !is_held {
+            return Err(IdentityError::Leaving(key_of(&*identity)));
+        }
+        Ok(())
+    }
+
+    /// Holds a cluster on to its identity while there is something to do with it, and lets it go afterwards.
+    pub(crate) async fn hold_identity(&self, cluster: &AzureCluster, hold: bool) -> Result<(), PatchError> {
+        let _one_at_a_time = self.identity_writes.lock().await;
+        let Ok(identity) = self.identity_of(cluster) else { return Ok(()) };
+        let own = key_of(cluster);
+        let (finalizer, older) = (finalizer(&own), older_finalizer(&own));
+        let has = |wanted: &str| identity.metadata.finalizers.iter().flatten().any(|known| known == wanted);
+        let is_settled = has(&finalizer) == hold && !has(&older);
+        // The API server takes no new finalizer where an object goes: the older one holds it as well.
+        if is_settled || (hold && identity.metadata.deletion_timestamp.is_some()) {
+            return Ok(());
+        }
+        let mut edited = Edited::of(&self.client, "AzureClusterIdentity", &identity)?;
+        let finalizers = edited.object.metadata.finalizers.get_or_insert_default();
+        finalizers.retain(|known| *known != finalizer && *known != older);
+        if hold {
+            finalizers.push(finalizer);
+        }
+        edited.save().await?;
+        self.stores.identities.put(edited.object);
+        Ok(())
     }
 
     /// Whether the cluster's namespace may use its identity.

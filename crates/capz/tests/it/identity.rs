@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arm::{Clock, Transport};
+use azure_simulator::LatencyProfile;
 use azure_simulator::entra::{Application, Entra, EntraOptions, FederatedCredential, RegisteredCertificate};
 use azure_simulator::imds::{MachineIdentities, ManagedIdentity};
 use base64::Engine;
@@ -511,4 +512,65 @@ async fn thirty_clusters_at_once_hold_on_to_one_identity() {
     assert!(gone < Duration::from_secs(300), "one cluster waited for others: {gone:?}");
     assert_eq!(world.get("AzureClusterIdentity", "identity"), None, "nobody holds it any more");
     assert_eq!(world.azure.documents(), Vec::<Value>::new());
+}
+
+/// A cluster cannot begin with an identity that goes: that is told, and the cluster is made once there is one again.
+#[tokio::test(start_paused = true)]
+async fn an_identity_that_goes_takes_nobody_new() {
+    let mut world = World::new();
+    let identity = world.get("AzureClusterIdentity", "identity").unwrap();
+    let held = |finalizers: Value| json!({ "metadata": { "finalizers": finalizers } });
+    world.merge("AzureClusterIdentity", "identity", held(json!(["somebody.else/holds"])));
+    world.delete("AzureClusterIdentity", "identity");
+    world.cluster("my-cluster", json!({}));
+    world.start();
+    let condition =
+        |world: &World| world.condition("AzureCluster", "my-cluster", "NetworkInfrastructureReady");
+    let told = Some(("False".to_owned(), "CreateClusterScopeFailed".to_owned()));
+    world.until("told", |world| condition(world) == told).await;
+    let object = world.get("AzureCluster", "my-cluster").unwrap();
+    assert!(object["status"]["conditions"].to_string().contains("is being deleted"), "{object}");
+    world
+        .until("an event", |world| {
+            world.events("AzureCluster", "my-cluster").contains(&"CreateClusterScopeFailed".to_owned())
+        })
+        .await;
+
+    world.merge("AzureClusterIdentity", "identity", held(Value::Null));
+    world.until("gone", |world| world.get("AzureClusterIdentity", "identity").is_none()).await;
+    world.create(json!({ "apiVersion": identity["apiVersion"], "kind": "AzureClusterIdentity",
+        "metadata": { "name": "identity", "namespace": NAMESPACE }, "spec": identity["spec"] }));
+    let waited =
+        world.until("made", |world| condition(world) == Some(("True".to_owned(), String::new()))).await;
+    assert!(waited < Duration::from_secs(60), "{waited:?}");
+}
+
+/// A cluster that has nothing in Azure any more goes, although its identity went before the last of its writes was taken.
+#[tokio::test(start_paused = true)]
+async fn a_cluster_goes_although_its_identity_went_before() {
+    let group = "Microsoft.Resources/resourceGroups";
+    for skip in [0, 1] {
+        let latency = LatencyProfile::instant().with("DELETE", group, Duration::from_secs(60));
+        let mut world = World::with(latency, 1);
+        world.cluster("my-cluster", json!({}));
+        world.start();
+        world
+            .until("ready", |world| {
+                world.get("AzureCluster", "my-cluster").unwrap()["status"]["ready"] == true
+            })
+            .await;
+        let held = json!({ "metadata": { "finalizers": ["cluster.cluster.x-k8s.io"] } });
+        world.merge("Cluster", "my-cluster", held);
+        for (kind, name) in
+            [("Cluster", "my-cluster"), ("AzureCluster", "my-cluster"), ("AzureClusterIdentity", "identity")]
+        {
+            world.delete(kind, name);
+        }
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        assert!(world.get("AzureClusterIdentity", "identity").is_some());
+        world.kubernetes.inject(Fault { skip, ..Fault::status(503).verb("patch").resource("azureclusters") });
+        world.until("gone", |world| world.get("AzureCluster", "my-cluster").is_none()).await;
+        assert!(world.azure.document(&world.group("my-cluster")).is_none());
+        world.until("let go", |world| world.get("AzureClusterIdentity", "identity").is_none()).await;
+    }
 }
