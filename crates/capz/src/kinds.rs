@@ -26,6 +26,8 @@ pub type AzureMachinePoolMachine = Object<AzureMachinePoolMachineSpec, AzureMach
 /// Credentials.
 pub type AzureClusterIdentity = Object<AzureClusterIdentitySpec, AzureClusterIdentityStatus>;
 
+/// The kind of the objects that stand for instances of scale sets.
+pub const POOL_MACHINE: &str = "AzureMachinePoolMachine";
 /// The group of all kinds here.
 pub const GROUP: &str = "infrastructure.cluster.x-k8s.io";
 /// Their version.

@@ -14,6 +14,7 @@ mod azure;
 mod azure_json;
 mod bootstrap;
 mod cluster;
+mod concerns;
 mod controller;
 pub mod core;
 mod family;

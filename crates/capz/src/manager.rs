@@ -18,6 +18,7 @@ use tracing::Instrument as _;
 
 use crate::Settings;
 use crate::azure::Azure;
+use crate::concerns;
 use crate::controller;
 use crate::core;
 use crate::instances::Instances;
@@ -194,22 +195,36 @@ impl Manager {
                 kinds::resource("AzureClusterIdentity"),
                 stop,
                 &self.stores.identities,
+                concerns::same_identity,
                 |manager, it: &AzureClusterIdentity| {
                     manager.identities_changed.notify_one();
                     manager.wake_users_of(&key_of(it));
                 }
             ),
             self.watch_identity_secrets(stop),
-            self.follow(core_of("Cluster"), stop, &self.stores.clusters, |manager, it: &core::Cluster| {
-                manager.wake_all_of(&key_of(it));
-            }),
-            self.follow(core_of("Machine"), stop, &self.stores.machines, |manager, it: &core::Machine| {
-                manager.wake_infrastructure_of(it);
-            }),
+            self.follow(
+                core_of("Cluster"),
+                stop,
+                &self.stores.clusters,
+                concerns::same_cluster,
+                |manager, it: &core::Cluster| {
+                    manager.wake_all_of(&key_of(it));
+                }
+            ),
+            self.follow(
+                core_of("Machine"),
+                stop,
+                &self.stores.machines,
+                concerns::same_machine,
+                |manager, it: &core::Machine| {
+                    manager.wake_infrastructure_of(it);
+                }
+            ),
             self.follow(
                 kinds::resource("AzureCluster"),
                 stop,
                 &self.stores.azure_clusters,
+                concerns::same_but_status,
                 |manager, it: &AzureCluster| {
                     manager.clusters.wake(key_of(it));
                     manager.wake_dependants_of(it);
@@ -219,6 +234,7 @@ impl Manager {
                 kinds::resource("AzureMachine"),
                 stop,
                 &self.stores.azure_machines,
+                concerns::same_but_status,
                 |manager, it: &AzureMachine| {
                     manager.wake_cluster_that_waits_for(&it.metadata);
                     manager.machines.wake(key_of(it));
@@ -229,6 +245,7 @@ impl Manager {
                 kinds::resource("AzureMachineTemplate"),
                 stop,
                 &self.stores.azure_machine_templates,
+                concerns::same_but_status,
                 |manager, it: &AzureMachineTemplate| {
                     manager.templates.wake(key_of(it));
                     manager.secrets.templates.wake(key_of(it));
@@ -249,6 +266,7 @@ impl Manager {
                 core::resource(&self.core_version, "MachinePool"),
                 stop,
                 &self.stores.machine_pools,
+                concerns::same_but_status,
                 |manager, it: &core::MachinePool| {
                     let pool = &it.spec.template.spec.infrastructure_ref.name;
                     manager.pools.wake(key_of(it).beside(pool));
@@ -258,6 +276,7 @@ impl Manager {
                 kinds::resource("AzureMachinePool"),
                 stop,
                 &self.stores.azure_machine_pools,
+                concerns::same_but_status,
                 |manager, it: &AzureMachinePool| {
                     manager.wake_cluster_that_waits_for(&it.metadata);
                     manager.pools.wake(key_of(it));
@@ -268,6 +287,7 @@ impl Manager {
                 kinds::resource("AzureMachinePoolMachine"),
                 stop,
                 &self.stores.azure_machine_pool_machines,
+                concerns::same_but_status,
                 |manager, it: &AzureMachinePoolMachine| {
                     manager.pool_machines.wake(key_of(it));
                     manager.wake_pool_of(it);
@@ -276,13 +296,13 @@ impl Manager {
         );
     }
 
-    /// Follows one kind: keeps what is shown, and wakes whoever it concerns. What only its status says concerns nobody
-    /// here, but for the core's kinds; nor does who holds on to an identity.
+    /// Follows one kind: keeps what is shown, and wakes whoever it concerns, unless it is the `same` as before to all of them.
     async fn follow<S, T>(
         self: &Arc<Self>,
         resource: ApiResource,
         stop: &CancellationToken,
         store: &Store<S, T>,
+        same: impl Fn(&Object<S, T>, &Object<S, T>) -> bool,
         wake: impl Fn(&Self, &Object<S, T>),
     ) where
         S: Clone + std::fmt::Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static,
@@ -296,11 +316,6 @@ impl Manager {
             + Sync
             + 'static,
     {
-        let says_the_same: fn(&Object<S, T>, &Object<S, T>) -> bool = match resource.kind.as_str() {
-            "AzureClusterIdentity" => |before, after| before.spec == after.spec,
-            _ if resource.group == kinds::GROUP => differs_in_status_alone,
-            _ => |_, _| false,
-        };
         let api: Api<Object<S, T>> = match &self.settings.namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             None => Api::all_with(self.client.clone(), &resource),
@@ -324,7 +339,7 @@ impl Manager {
                     shown.insert(key_of(&object));
                 }
                 let before = store.put(object.clone());
-                if !before.is_some_and(|before| says_the_same(&before, &object)) {
+                if before.is_none_or(|before| !same(&before, &object)) {
                     wake(self, &object);
                 }
             }
@@ -373,23 +388,4 @@ async fn bounded(
             Outcome::Retry
         }
     }
-}
-
-fn differs_in_status_alone<S: Clone + PartialEq, T: Clone>(
-    before: &Object<S, T>,
-    after: &Object<S, T>,
-) -> bool {
-    let plain = |object: &Object<S, T>| {
-        let metadata = &object.metadata;
-        (
-            metadata.uid.clone(),
-            metadata.generation,
-            metadata.labels.clone(),
-            metadata.annotations.clone(),
-            metadata.finalizers.clone(),
-            metadata.owner_references.clone(),
-            metadata.deletion_timestamp.is_some(),
-        )
-    };
-    before.spec == after.spec && plain(before) == plain(after)
 }

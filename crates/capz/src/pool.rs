@@ -38,7 +38,7 @@ pub(crate) const KIND: &str = "AzureMachinePool";
 /// The finalizer by which an AzureMachinePool waits for its scale set and its machines to go.
 const FINALIZER: &str = "machinepool.cluster.x-k8s.io";
 /// The kind of the objects that stand for instances.
-pub(crate) const MACHINE_KIND: &str = "AzureMachinePoolMachine";
+pub(crate) const MACHINE_KIND: &str = crate::kinds::POOL_MACHINE;
 
 /// The condition of the scale set's machines.
 const RUNNING: &str = "ScaleSetRunning";

@@ -91,7 +91,8 @@ impl Manager {
             // Whoever counts machines next must see that this one goes.
             Ok(answer) => match answer.left() {
                 Some(machine) => {
-                    self.stores.machines.put(machine);
+                    self.stores.machines.put(machine.clone());
+                    self.wake_infrastructure_of(&machine);
                 }
                 None => self.stores.machines.remove(&key),
             },
@@ -112,7 +113,9 @@ impl Manager {
         let api: Api<MachinePool> = Api::namespaced_with(self.client.clone(), &key.namespace, &resource);
         let patch = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
         let newest = api.patch(&key.name, &PatchParams::default(), &patch).await?;
+        let pool = key.beside(&newest.spec.template.spec.infrastructure_ref.name);
         self.stores.machine_pools.put(newest);
+        self.pools.wake(pool);
         Ok(())
     }
 }

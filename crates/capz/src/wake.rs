@@ -3,12 +3,9 @@
 use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::core;
-use crate::kinds::{self, AzureCluster, AzureMachine, AzureMachinePoolMachine};
+use crate::kinds::{self, AzureCluster, AzureMachine, AzureMachinePoolMachine, POOL_MACHINE};
 use crate::shared::Manager;
 use crate::store::{Key, key_of};
-
-/// The kind of the objects that stand for instances of scale sets.
-const POOL_MACHINE: &str = "AzureMachinePoolMachine";
 
 impl Manager {
     /// Wakes the clusters that use an identity, and what belongs to them: all of it may have waited for the identity.

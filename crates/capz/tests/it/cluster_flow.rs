@@ -262,3 +262,31 @@ async fn looks_are_apart_unless_they_failed() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert!(world.requests_after(failed).0 > 0);
 }
+
+/// What Cluster and Machines say of themselves changes all the time, and asks nothing of Azure.
+#[tokio::test(start_paused = true)]
+async fn what_nobody_reads_of_a_status_wakes_nobody() {
+    let mut world = World::new();
+    world.cluster("my-cluster", json!({}));
+    world.start();
+    world.until("ready", is_ready).await;
+    world.provisioned("my-cluster");
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world
+        .until("a machine", |world| world.get("AzureMachine", "worker").unwrap()["status"]["ready"] == true)
+        .await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let sequence = world.sequence();
+    let looks = |kind: &str| world.kubernetes.requests("get", kind);
+    let secrets = looks("secrets");
+    for round in 0..5 {
+        let said = json!([{ "type": "Available", "status": "False", "reason": format!("Round{round}") }]);
+        let status = json!({ "status": { "phase": "Provisioned", "conditions": said } });
+        for (kind, name) in [("Cluster", "my-cluster"), ("Machine", "worker")] {
+            world.kubernetes.merge_status(kind, NAMESPACE, name, &status).unwrap();
+        }
+        tokio::time::sleep(Duration::from_secs(20)).await;
+    }
+    assert_eq!(world.requests_after(sequence), (0, 0));
+    assert_eq!(looks("secrets"), secrets);
+}

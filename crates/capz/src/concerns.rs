@@ -1,0 +1,114 @@
+//! What of an object concerns others: a change of the rest wakes nobody.
+//!
+//! | of | is read by | what |
+//! |---|---|---|
+//! | AzureClusterIdentity | all clusters that use it | specification, whether it goes |
+//! | Cluster | everything that belongs to it | specification, whether it has infrastructure, whether it goes |
+//! | Machine | its AzureMachine | specification, labels, annotations, whether it goes |
+//! | Machine | its AzureMachinePoolMachine | the same, and its status: its node, and how far it is drained |
+//! | MachinePool | its AzureMachinePool | specification, annotations, whether it goes |
+//! | kinds of ours | themselves, and what is made from them | all but their status, which is written here |
+
+use crate::core::{Cluster, ClusterStatus, Machine};
+use crate::kinds::{AzureClusterIdentity, Object, POOL_MACHINE};
+
+/// Whether nothing changed but the status.
+pub(crate) fn same_but_status<S: Clone + PartialEq, T: Clone>(
+    before: &Object<S, T>,
+    after: &Object<S, T>,
+) -> bool {
+    let (one, other) = (&before.metadata, &after.metadata);
+    before.spec == after.spec
+        && same_life(before, after)
+        && one.generation == other.generation
+        && one.labels == other.labels
+        && one.annotations == other.annotations
+        && one.finalizers == other.finalizers
+        && one.owner_references == other.owner_references
+}
+
+/// Whether an identity is the same to the clusters that use it. Who else holds on to it is no matter of theirs.
+pub(crate) fn same_identity(before: &AzureClusterIdentity, after: &AzureClusterIdentity) -> bool {
+    before.spec == after.spec && same_life(before, after)
+}
+
+/// Whether a Cluster is the same to all that belongs to it.
+pub(crate) fn same_cluster(before: &Cluster, after: &Cluster) -> bool {
+    let has_network =
+        |cluster: &Cluster| cluster.status.as_ref().is_some_and(ClusterStatus::has_infrastructure);
+    before.spec == after.spec && same_life(before, after) && has_network(before) == has_network(after)
+}
+
+/// Whether a Machine is the same to its infrastructure.
+pub(crate) fn same_machine(before: &Machine, after: &Machine) -> bool {
+    let reads_status = after.spec.infrastructure_ref.kind == POOL_MACHINE;
+    same_but_status(before, after) && !(reads_status && before.status != after.status)
+}
+
+/// Whether it is the same object, and goes or does not go as before.
+fn same_life<S: Clone, T: Clone>(before: &Object<S, T>, after: &Object<S, T>) -> bool {
+    let (one, other) = (&before.metadata, &after.metadata);
+    one.uid == other.uid && one.deletion_timestamp.is_some() == other.deletion_timestamp.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read<T: DeserializeOwned>(kind: &str, change: &Value) -> T {
+        let mut object = json!({ "apiVersion": "g/v", "kind": kind,
+            "metadata": { "name": "n", "uid": "u", "annotations": {} }, "spec": {}, "status": {} });
+        for (member, more) in change.as_object().unwrap() {
+            object[member].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        }
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn what_nobody_reads_concerns_nobody() {
+        let goes = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
+        let noted = json!({ "metadata": { "annotations": { "a": "b" } } });
+        let ready =
+            json!({ "status": { "conditions": [{ "type": "NodeReady", "status": "True", "reason": "r" }] } });
+        let none = json!({});
+        for (change, same) in [
+            (json!({ "spec": { "paused": true } }), false),
+            (json!({ "status": { "infrastructureReady": true } }), false),
+            (json!({ "status": { "initialization": { "infrastructureProvisioned": true } } }), false),
+            (json!({ "status": { "phase": "Provisioned", "conditions": [] } }), true),
+            (goes.clone(), false),
+            (noted.clone(), true),
+        ] {
+            assert_eq!(same_cluster(&read("Cluster", &none), &read("Cluster", &change)), same, "{change}");
+        }
+        let pool = json!({ "spec": { "infrastructureRef": { "kind": POOL_MACHINE } } });
+        for (base, change, same) in [
+            (&none, &ready, true),
+            (&pool, &ready, false),
+            (&none, &noted, false),
+            (&none, &goes, false),
+            (&none, &none, true),
+        ] {
+            let mut after = change.clone();
+            after["spec"] = base["spec"].clone();
+            if after["spec"].is_null() {
+                after["spec"] = json!({});
+            }
+            assert_eq!(
+                same_machine(&read("Machine", base), &read("Machine", &after)),
+                same,
+                "{base} {change}"
+            );
+        }
+        let finalizers = json!({ "metadata": { "finalizers": ["a"] } });
+        for (change, same) in
+            [(finalizers, true), (goes, false), (json!({ "spec": { "tenantID": "t" } }), false)]
+        {
+            let kind = "AzureClusterIdentity";
+            assert_eq!(same_identity(&read(kind, &none), &read(kind, &change)), same, "{change}");
+        }
+    }
+}
