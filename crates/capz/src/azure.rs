@@ -1,6 +1,5 @@
 //! Azure with the rights of identities: one client for each credential, all with one budget.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 
 use crate::Settings;
+use crate::recent::Recent;
 
 /// What a Secret with credentials holds: texts and bytes that must never be printed.
 #[derive(Default, Clone)]
@@ -80,7 +80,7 @@ pub struct Azure {
     clock: Clock,
     observer: Option<Arc<dyn CallObserver>>,
     settings: Settings,
-    clients: Mutex<HashMap<u64, Access>>,
+    clients: Mutex<Recent<u64, Access>>,
 }
 
 /// A client, and whose it is.

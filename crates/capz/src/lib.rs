@@ -33,6 +33,7 @@ mod pool_machine;
 mod pool_objects;
 mod reach;
 mod reads;
+mod recent;
 mod repeats;
 mod settings;
 mod shared;
