@@ -17,9 +17,9 @@ use capz_planner::{Goal, Observed, Plan, Scope, State};
 use controllers::Reference;
 use tokio::time::Instant;
 
+use crate::about::About;
 use crate::azure::{Access, Material};
 use crate::core::{self, Cluster};
-use crate::family::About;
 use crate::identity::IdentityError;
 use crate::kinds::{API_VERSION, AzureCluster};
 use crate::patch::{Edited, PatchError};

@@ -4,50 +4,19 @@ use std::sync::Arc;
 
 use capz_planner::elsewhere;
 use controllers::Reference;
-use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use crate::about::About;
 use crate::cluster::Surroundings;
 use crate::core::{self, Cluster};
-use crate::kinds::{API_VERSION, AzureCluster, Object};
+use crate::kinds::{API_VERSION, AzureCluster};
 use crate::reach::Failure;
 use crate::shared::Manager;
-use crate::store::{Key, Store};
 
 /// Whose infrastructure it is, and the cluster that it belongs to.
 pub(crate) struct Family<O> {
     pub owner: Arc<O>,
     pub cluster: Arc<Cluster>,
     pub azure_cluster: Arc<AzureCluster>,
-}
-
-/// An object that needs others.
-#[derive(Clone, Copy)]
-pub(crate) struct About<'a> {
-    pub kind: &'static str,
-    pub key: &'a Key,
-    pub metadata: &'a ObjectMeta,
-}
-
-impl About<'_> {
-    /// The object of this name beside it, if it has been shown. Without it nothing can be deleted in Azure: an object that is
-    /// to go says so, once it is known that there is none.
-    pub fn needs<S: Clone, T: Clone>(
-        self,
-        manager: &Manager,
-        kind: &str,
-        store: &Store<S, T>,
-        name: &str,
-    ) -> Option<Arc<Object<S, T>>> {
-        let found = store.get(&self.key.beside(name));
-        if found.is_none() && store.is_complete() && self.metadata.deletion_timestamp.is_some() {
-            let about = Reference::of(API_VERSION, self.kind, self.metadata);
-            let words = format!(
-                "it waits for the {kind} {name}, which does not exist: create it again, or delete by hand what is left in Azure, and then the finalizer"
-            );
-            manager.recorder.warning(about, "OwnerNotFound", words);
-        }
-        found
-    }
 }
 
 impl<O> Family<O> {

@@ -9,6 +9,7 @@
 //! What a cluster or machine wants of Azure, and what that means for its conditions, is decided in `capz-planner`. Here are the
 //! loops around it: [`run`] starts them.
 
+mod about;
 mod aso_secret;
 mod azure;
 mod azure_json;

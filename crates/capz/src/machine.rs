@@ -18,10 +18,11 @@ use cloud_config::Secret;
 use controllers::Reference;
 use tokio::time::Instant;
 
+use crate::about::About;
 use crate::bootstrap::password;
 use crate::cluster::Surroundings;
 use crate::core::{self, Machine};
-use crate::family::{About, Family};
+use crate::family::Family;
 use crate::kinds::{API_VERSION, AzureCluster, AzureMachine};
 use crate::patch::{Edited, PatchError};
 use crate::reach::{DELETION_FAILED, Failure, Subject};

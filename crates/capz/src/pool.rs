@@ -21,10 +21,11 @@ use controllers::Reference;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::about::About;
 use crate::bootstrap::password;
 use crate::cluster::Surroundings;
 use crate::core::{self, MachinePool};
-use crate::family::{About, Family};
+use crate::family::Family;
 use crate::instances::{Look, Turn};
 use crate::kinds::{API_VERSION, AzureCluster, AzureMachinePool};
 use crate::patch::{Edited, PatchError};
