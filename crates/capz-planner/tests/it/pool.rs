@@ -566,3 +566,29 @@ fn instances_are_objects_with_the_ids_of_nodes() {
     assert!(azure.settle("my-cluster", &pool::ends(&pool.scope())).is_reached());
     assert!(!azure.documents.contains_key(&pool.scope().scale_set()));
 }
+
+/// The extension that watches a machine join its cluster says how far it is; the others say nothing of it.
+#[test]
+fn an_instance_tells_of_its_bootstrapping() {
+    let ours = "CAPZ.Linux.Bootstrapping";
+    for (extension, state, expected, settled) in [
+        (ours, "Creating", json!(["False", "BootstrapInProgress", "Info"]), false),
+        (ours, "Failed", json!(["False", "BootstrapFailed", "Info"]), true),
+        (ours, "Succeeded", json!(["True", null, null]), true),
+        ("Monitoring", "Creating", json!([null, null, null]), true),
+    ] {
+        let document = json!({
+            "id": "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/mp/virtualMachines/0",
+            "properties": { "provisioningState": "Succeeded" },
+            "resources": [{ "name": extension, "properties": { "provisioningState": state } }],
+        });
+        let instance = Instance::read(&document, false).unwrap();
+        let told = json!(instance.bootstrap_condition());
+        assert_eq!(
+            json!([told["status"], told["reason"], told["severity"]]),
+            expected,
+            "{extension} {state}"
+        );
+        assert_eq!(instance.is_settled(), settled, "{extension} {state}");
+    }
+}
