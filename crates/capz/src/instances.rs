@@ -57,6 +57,11 @@ impl Look {
         self.instances.get(*self.places.get(&provider_id.to_lowercase())?)
     }
 
+    /// Whether Azure is deleting the scale set.
+    pub fn is_of_a_leaving_set(&self) -> bool {
+        self.scale_set["properties"]["provisioningState"] == "Deleting"
+    }
+
     fn shows_the_same(&self, other: &Self) -> bool {
         self.scale_set == other.scale_set && self.instances == other.instances
     }

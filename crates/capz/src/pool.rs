@@ -197,6 +197,14 @@ impl PoolWork<'_> {
             Some(look) => Some(look),
             None => self.look(surroundings).await?,
         };
+        if look.as_ref().is_some_and(|look| look.is_of_a_leaving_set()) {
+            // It is made anew once it has gone, which may take long.
+            let status = self.edited.object.status.as_ref();
+            let ready = status.and_then(|status| status.replicas?.try_into().ok()).unwrap_or_default();
+            self.stand("Deleting", ready, ready);
+            let saved = self.save().await;
+            saved.map_err(|error| Failure::of_write(&error, self.manager.settings.timeouts.requeue))?;
+        }
         let (observed, written) = loop {
             match self.reach(surroundings, Some(&material), look.as_deref(), is_new).await? {
                 Reached::Done { observed, written } => break (observed, written),

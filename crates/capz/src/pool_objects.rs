@@ -222,7 +222,7 @@ impl PoolWork<'_> {
     }
 
     /// Says how the pool stands.
-    fn stand(&mut self, state: &str, desired: u32, ready: u32) {
+    pub fn stand(&mut self, state: &str, desired: u32, ready: u32) {
         let standing = standing(state, desired, ready);
         let status = self.edited.object.status.get_or_insert_default();
         let before = status.provisioning_state.replace(standing.provisioning_state.clone());

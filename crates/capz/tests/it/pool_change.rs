@@ -4,8 +4,10 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
+use arm::{ApiVersion, Class, Client, Cloud, Credential, Transport};
 use azure_simulator::{Fault, FaultAction, LatencyProfile};
 use azure_types::ResourceId;
+use cloud_config::CloudEndpoints;
 use serde_json::{Value, json};
 
 use crate::pool_world::{Core, INSTANCE, INSTANCES, POOL, ask, ask_for, change, is_settled, version};
@@ -246,6 +248,45 @@ async fn a_pool_goes_after_its_set_and_its_machines() {
         })
         .await;
     assert!(told.get(), "the deletion never stood in the status");
+}
+
+/// Whoever else deletes the scale set is told of while Azure is at work on it, and gets another one.
+#[tokio::test(start_paused = true)]
+async fn a_set_that_somebody_else_deletes_is_told_of() {
+    let (world, core) = running(1, json!({})).await;
+    idle(&world, &core, 120).await;
+    let unique = |world: &World| Some(world.azure.document(&set(world))?["properties"]["uniqueId"].clone());
+    let before = unique(&world);
+    let slow = LatencyProfile::instant().with(
+        "DELETE",
+        "Microsoft.Compute/virtualMachineScaleSets",
+        Duration::from_secs(200),
+    );
+    world.azure.set_latency(slow);
+    let (endpoints, _) = CloudEndpoints::named("AzurePublicCloud");
+    let transport = Transport::in_process(world.azure.router());
+    let cloud = Cloud::built_in(&endpoints).unwrap();
+    let client = Client::builder(cloud, transport, Credential::fixed("token")).build();
+    client.delete_with(&set(&world), ApiVersion::new("2024-03-01"), &[], None, Class::Delete).await.unwrap();
+    world.merge(POOL, "my-pool", json!({ "metadata": { "annotations": { "look": "again" } } }));
+    world
+        .until("told", |world| {
+            core.borrow_mut().look(world);
+            world.events(POOL, "my-pool").contains(&"UnexpectedVMDeletion".to_owned())
+        })
+        .await;
+    let pool = world.get(POOL, "my-pool").unwrap();
+    assert_eq!(pool["status"]["provisioningState"], "Deleting");
+    assert_eq!(
+        world.condition(POOL, "my-pool", "ScaleSetRunning"),
+        Some(("False".into(), "ScaleSetDeleting".into()))
+    );
+    world
+        .until("another one", |world| {
+            core.borrow_mut().look(world);
+            unique(world).is_some_and(|now| Some(now) != before) && is_settled(world, 1)
+        })
+        .await;
 }
 
 /// A scale set that has failed stays; the instance that failed is told of and replaced.
