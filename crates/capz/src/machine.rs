@@ -13,7 +13,7 @@ use capz_planner::machine::{
 };
 use capz_planner::sku::{Sku, Skus, VIRTUAL_MACHINES};
 use capz_planner::terminal::{Reason, Terminal};
-use capz_planner::{Goal, Observed, Plan};
+use capz_planner::{Goal, Observed, Plan, Seen};
 use cloud_config::Secret;
 use controllers::Reference;
 use tokio::time::Instant;
@@ -258,8 +258,18 @@ impl MachineWork<'_> {
             annotations: self.edited.object.metadata.annotations.clone().unwrap_or_default(),
             earlier: self.earlier(),
         };
-        let mut subject = MachineSubject { context, material, edited: &mut self.edited };
-        reach.run(&mut subject, &kept).await.map(|(observed, _)| observed)
+        let mut subject = MachineSubject { context, material, edited: &mut self.edited, seen: false };
+        let (observed, _) = reach.run(&mut subject, &kept).await?;
+        let vm = subject.context.scope(&subject.edited.object.spec).vm();
+        // What no list has shown may be there all the same, and would run on for ever.
+        if material.is_none()
+            && !subject.seen
+            && !reads::is_absent(&surroundings.access.client, vm.as_str()).await
+        {
+            let words = format!("lists lack {vm}, which Azure does not say is gone");
+            return Err(Failure::Later { after: self.manager.settings.timeouts.requeue, words });
+        }
+        Ok(observed)
     }
 
     /// The machine is as declared.
@@ -411,11 +421,14 @@ struct MachineSubject<'a> {
     context: MachineContext<'a>,
     material: Option<&'a Material>,
     edited: &'a mut EditedMachine,
+    /// Whether a virtual machine of its name was there at any time.
+    seen: bool,
 }
 
 impl Subject for MachineSubject<'_> {
     fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
         let scope = self.context.scope(&self.edited.object.spec);
+        self.seen |= matches!(observed.see(&scope.vm()), Seen::Present(_));
         let Some(material) = self.material else { return Ok(ends(&scope, observed)) };
         let making = Making {
             bootstrap: &material.bootstrap,

@@ -291,3 +291,23 @@ async fn an_availability_set_goes_with_the_last_of_its_machines() {
     world.until("gone", |world| names.iter().all(|name| world.get(MACHINE, name).is_none())).await;
     assert!(world.azure.document(&set).is_none());
 }
+
+/// A machine that lists lack when it is deleted goes all the same, and not only its object.
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_lists_lack_is_deleted_all_the_same() {
+    let world = cluster(LatencyProfile::instant()).await;
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world.until("ready", |world| is_ready(world, "worker")).await;
+    let lost =
+        FaultAction::Fail { status: 404, code: "ResourceGroupNotFound".into(), message: String::new() };
+    for kind in ["Microsoft.Compute/virtualMachines", "Microsoft.Network/networkInterfaces"] {
+        let list = Fault::new(lost.clone()).on_method("GET").on_type(kind).on_resource("");
+        world.azure.inject(list.times(1));
+    }
+    world.delete(MACHINE, "worker");
+    world.until("gone", |world| world.get(MACHINE, "worker").is_none()).await;
+    assert!(world.azure.document(&vm(&world, "worker")).is_none());
+    let interface =
+        world.group("my-cluster").resource("Microsoft.Network", "networkInterfaces", "worker-nic");
+    assert!(world.azure.document(&interface).is_none());
+}
