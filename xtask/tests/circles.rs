@@ -1,12 +1,21 @@
-//! The files of the simulated Azure do not import each other in a circle, so that each can be read after those that it
-//! names.
+//! The files of the simulated Azure and of the manager of clusters do not import each other in a circle, so that each can be
+//! read after those that it names. The other crates of the product are not free of circles yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The crates whose files are looked at.
-const CRATES: [&str; 6] =
-    ["azure-engine", "azure-packets", "azure-entra", "azure-imds", "azure-providers", "azure"];
+const CRATES: [&str; 9] = [
+    "simulators/azure-engine",
+    "simulators/azure-packets",
+    "simulators/azure-entra",
+    "simulators/azure-imds",
+    "simulators/azure-providers",
+    "simulators/azure",
+    "crates/capz",
+    "crates/capz-controller-manager",
+    "crates/cloud-node-manager",
+];
 
 /// A module that is a file, by its path from the root of the crate.
 type Module = Vec<String>;
@@ -206,11 +215,11 @@ fn in_circles(graph: &BTreeMap<&Module, BTreeSet<Module>>) -> Vec<String> {
 }
 
 #[test]
-fn the_files_of_the_simulated_azure_make_no_circle() {
-    let simulators = Path::new(env!("CARGO_MANIFEST_DIR")).join("../simulators");
+fn files_make_no_circle() {
+    let house = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut all = Vec::new();
     for name in CRATES {
-        let files = Files::read(&simulators.join(name).join("src")).unwrap();
+        let files = Files::read(&house.join(name).join("src")).unwrap();
         assert!(files.0.len() > 5, "{name} has hardly any files: correct this test");
         all.extend(in_circles(&files.graph()).into_iter().map(|line| format!("{name}: {line}")));
     }
