@@ -262,12 +262,15 @@ fn tell(
     status.latest_model_applied = Some(seen.has_latest_model(&look.scale_set));
     status.instance_name = Some(seen.computer_name.clone()).filter(|name| !name.is_empty());
     status.ready = Some(node.object_is_ready(&seen.state));
-    status.node_ref = node.name.map(|name| ObjectReference {
-        api_version: Some("v1".to_owned()),
-        kind: Some("Node".to_owned()),
-        name: Some(name.to_owned()),
-        ..ObjectReference::default()
-    });
+    // A reference to the same Node stays as it is: the established provider wrote its UID, too.
+    if status.node_ref.as_ref().and_then(|known| known.name.as_deref()) != node.name {
+        status.node_ref = node.name.map(|name| ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Node".to_owned()),
+            name: Some(name.to_owned()),
+            ..ObjectReference::default()
+        });
+    }
     if version.is_some() {
         status.version = version;
     }

@@ -11,7 +11,7 @@ use cloud_config::CloudEndpoints;
 use serde_json::{Value, json};
 
 use crate::pool_world::{Core, INSTANCE, INSTANCES, POOL, ask, ask_for, change, is_settled, version};
-use crate::world::World;
+use crate::world::{NAMESPACE, World};
 
 const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 
@@ -248,6 +248,24 @@ async fn a_pool_goes_after_its_set_and_its_machines() {
         })
         .await;
     assert!(told.get(), "the deletion never stood in the status");
+}
+
+/// What the established provider wrote of the node is kept, with the UID.
+#[tokio::test(start_paused = true)]
+async fn a_reference_to_the_same_node_stays() {
+    let (world, core) = running(1, json!({})).await;
+    let name = world.kubernetes.list(INSTANCE)[0].name().to_owned();
+    let told = json!({ "status": { "ready": false, "nodeRef": { "uid": "of-the-node" } } });
+    world.kubernetes.merge_status(INSTANCE, NAMESPACE, &name, &told).unwrap();
+    world.merge(INSTANCE, &name, json!({ "metadata": { "annotations": { "look": "again" } } }));
+    world
+        .until("ready again", |world| {
+            core.borrow_mut().look(world);
+            world.get(INSTANCE, &name).unwrap()["status"]["ready"] == true
+        })
+        .await;
+    let node = world.get(INSTANCE, &name).unwrap()["status"]["nodeRef"].clone();
+    assert!(node["name"].is_string() && node["uid"] == "of-the-node", "{node}");
 }
 
 /// Whoever else deletes the scale set is told of while Azure is at work on it, and gets another one.
