@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::world::{NAMESPACE, World};
+use crate::world::World;
 
 fn is_ready(world: &World) -> bool {
     world.get("AzureCluster", "my-cluster").is_some_and(|it| it["status"]["ready"] == true)
@@ -70,17 +70,8 @@ async fn a_deleted_cluster_leaves_nothing_behind() {
     world.until("ready", is_ready).await;
     let identity = world.get("AzureClusterIdentity", "identity").unwrap();
     assert_eq!(identity["metadata"]["finalizers"].as_array().map(Vec::len), Some(1));
-    world
-        .kubernetes
-        .merge(
-            "Cluster",
-            NAMESPACE,
-            "my-cluster",
-            &json!({ "metadata": { "finalizers": ["cluster.cluster.x-k8s.io"] } }),
-        )
-        .unwrap();
-    world.kubernetes.delete("Cluster", NAMESPACE, "my-cluster").unwrap();
-    world.kubernetes.delete("AzureCluster", NAMESPACE, "my-cluster").unwrap();
+    world.delete_cluster("my-cluster");
+    world.delete("AzureCluster", "my-cluster");
     world.until("gone", |world| world.get("AzureCluster", "my-cluster").is_none()).await;
     assert_eq!(world.azure.documents(), before);
     let identity = world.get("AzureClusterIdentity", "identity").unwrap();

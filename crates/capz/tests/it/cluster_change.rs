@@ -6,7 +6,7 @@ use azure_simulator::{Actor, ActorAction, Fault, FaultAction};
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
-use crate::world::{NAMESPACE, SUBSCRIPTION, World};
+use crate::world::{SUBSCRIPTION, World};
 
 pub const CLUSTER: &str = "AzureCluster";
 pub const OWNER: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_my-cluster";
@@ -33,9 +33,7 @@ pub fn change(world: &World, spec: Value) {
 
 /// Deletes the Cluster, and its AzureCluster with it.
 pub fn begin_end(world: &World) {
-    let finalizers = json!({ "metadata": { "finalizers": ["cluster.cluster.x-k8s.io"] } });
-    world.kubernetes.merge("Cluster", NAMESPACE, "my-cluster", &finalizers).unwrap();
-    world.delete("Cluster", "my-cluster");
+    world.delete_cluster("my-cluster");
     world.delete(CLUSTER, "my-cluster");
 }
 
@@ -240,16 +238,12 @@ async fn machines_go_with_their_group() {
     let mut world = World::new();
     let before = world.azure.documents();
     world.cluster("my-cluster", json!({}));
-    world.start();
-    world.until("ready", is_ready).await;
-    world.provisioned("my-cluster");
+    world.start_with_network().await;
     world.machine("my-cluster", "worker", json!({}), json!({}));
     world
         .until("a machine", |world| world.get("AzureMachine", "worker").unwrap()["status"]["ready"] == true)
         .await;
-    let finalizers = json!({ "metadata": { "finalizers": ["cluster.cluster.x-k8s.io"] } });
-    world.kubernetes.merge("Cluster", NAMESPACE, "my-cluster", &finalizers).unwrap();
-    world.delete("Cluster", "my-cluster");
+    world.delete_cluster("my-cluster");
     let sequence = world.sequence();
     world.delete("AzureMachine", "worker");
     let waited = world.until("the machine goes", |world| world.get("AzureMachine", "worker").is_none()).await;

@@ -192,17 +192,22 @@ async fn what_is_declared_no_longer_is_gone_with_the_cluster_at_the_latest() {
     assert_eq!(ids(&world.azure.documents()), before);
 }
 
-/// The same where the cluster is deleted before anybody has looked at what was taken out of its specification.
-#[tokio::test(start_paused = true)]
-async fn what_was_taken_out_just_before_the_end_goes_too() {
-    let mut world = World::new();
-    let before = grown(&mut world).await;
+/// The cluster is deleted before a manager has looked at what was taken out of its specification.
+async fn shrunk_at_the_end(mut world: World, before: &[String]) {
     world.kill().await;
     shrink(&world);
     begin_end(&world);
     world.start();
     world.until("gone", |world| world.get(CLUSTER, "my-cluster").is_none()).await;
     assert_eq!(ids(&world.azure.documents()), before);
+}
+
+/// The same where the cluster is deleted before anybody has looked at what was taken out of its specification.
+#[tokio::test(start_paused = true)]
+async fn what_was_taken_out_just_before_the_end_goes_too() {
+    let mut world = World::new();
+    let before = grown(&mut world).await;
+    shrunk_at_the_end(world, &before).await;
 }
 
 /// A peering that is declared no longer has another half in a network of others, which stays when the cluster's group goes.
@@ -214,12 +219,7 @@ async fn the_other_half_of_a_peering_goes_though_the_group_is_ours() {
     world.cluster("my-cluster", network_spec(&[], to_hub()));
     world.start();
     world.until("ready", is_ready).await;
-    world.kill().await;
-    shrink(&world);
-    begin_end(&world);
-    world.start();
-    world.until("gone", |world| world.get(CLUSTER, "my-cluster").is_none()).await;
-    assert_eq!(ids(&world.azure.documents()), before);
+    shrunk_at_the_end(world, &before).await;
 }
 
 /// Somebody else's interface in a subnet of the cluster: Azure's words are told, and it ends once that has gone.

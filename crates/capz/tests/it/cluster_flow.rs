@@ -66,9 +66,7 @@ async fn what_somebody_else_manages_is_left_alone() {
 async fn a_paused_cluster_may_be_moved() {
     let mut world = World::new();
     world.cluster("my-cluster", json!({}));
-    world.start();
-    world.until("ready", is_ready).await;
-    world.provisioned("my-cluster");
+    world.start_with_network().await;
     world.machine("my-cluster", "worker", json!({}), json!({}));
     world
         .until("a machine", |world| world.get("AzureMachine", "worker").unwrap()["status"]["ready"] == true)
@@ -268,9 +266,7 @@ async fn looks_are_apart_unless_they_failed() {
 async fn what_nobody_reads_of_a_status_wakes_nobody() {
     let mut world = World::new();
     world.cluster("my-cluster", json!({}));
-    world.start();
-    world.until("ready", is_ready).await;
-    world.provisioned("my-cluster");
+    world.start_with_network().await;
     world.machine("my-cluster", "worker", json!({}), json!({}));
     world
         .until("a machine", |world| world.get("AzureMachine", "worker").unwrap()["status"]["ready"] == true)

@@ -559,13 +559,9 @@ async fn a_cluster_goes_although_its_identity_went_before() {
                 world.get("AzureCluster", "my-cluster").unwrap()["status"]["ready"] == true
             })
             .await;
-        let held = json!({ "metadata": { "finalizers": ["cluster.cluster.x-k8s.io"] } });
-        world.merge("Cluster", "my-cluster", held);
-        for (kind, name) in
-            [("Cluster", "my-cluster"), ("AzureCluster", "my-cluster"), ("AzureClusterIdentity", "identity")]
-        {
-            world.delete(kind, name);
-        }
+        world.delete_cluster("my-cluster");
+        world.delete("AzureCluster", "my-cluster");
+        world.delete("AzureClusterIdentity", "identity");
         tokio::time::sleep(Duration::from_secs(30)).await;
         assert!(world.get("AzureClusterIdentity", "identity").is_some());
         world.kubernetes.inject(Fault { skip, ..Fault::status(503).verb("patch").resource("azureclusters") });

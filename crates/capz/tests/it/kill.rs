@@ -41,21 +41,15 @@ fn is_there(world: &World, machine: &str) -> bool {
     world.get("AzureMachine", machine).is_some()
 }
 
-fn is_ready(world: &World, kind: &str, name: &str) -> bool {
-    world.get(kind, name).is_some_and(|it| it["status"]["ready"] == true)
-}
-
 fn is_up(world: &World) -> bool {
-    if is_ready(world, "AzureCluster", CLUSTER) && world.get("Cluster", CLUSTER).unwrap()["status"].is_null()
-    {
+    if world.is_ready("AzureCluster", CLUSTER) && world.get("Cluster", CLUSTER).unwrap()["status"].is_null() {
         world.provisioned(CLUSTER);
     }
-    is_ready(world, "AzureMachine", "cp-0") && is_ready(world, "AzureMachine", "worker")
+    world.is_ready("AzureMachine", "cp-0") && world.is_ready("AzureMachine", "worker")
 }
 
 fn is_scaled(world: &World) -> bool {
-    !is_there(world, "worker")
-        && ["worker-2", "worker-3"].iter().all(|it| is_ready(world, "AzureMachine", it))
+    !is_there(world, "worker") && ["worker-2", "worker-3"].iter().all(|it| world.is_ready("AzureMachine", it))
 }
 
 /// What a user sees go, in the order in which the core lets it go.
@@ -136,10 +130,7 @@ fn begin(world: &World, task: Task, found: Found) {
             world.machine(CLUSTER, "worker-3", json!({}), json!({ "allocatePublicIP": true }));
         }
         Task::Delete => {
-            // The core keeps it until everything of it is gone.
-            let finalizers = json!({ "metadata": { "finalizers": ["cluster.cluster.x-k8s.io"] } });
-            world.merge("Cluster", CLUSTER, finalizers);
-            world.delete("Cluster", CLUSTER);
+            world.delete_cluster(CLUSTER);
             world.delete("AzureMachine", "cp-0");
             world.delete("AzureMachine", "worker");
         }

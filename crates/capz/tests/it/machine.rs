@@ -11,15 +11,11 @@ fn vm(world: &World, name: &str) -> ResourceId {
     world.group("my-cluster").resource("Microsoft.Compute", "virtualMachines", name)
 }
 
-fn is_ready(world: &World, kind: &str, name: &str) -> bool {
-    world.get(kind, name).is_some_and(|it| it["status"]["ready"] == true)
-}
-
 async fn cluster() -> World {
     let mut world = World::new();
     world.cluster("my-cluster", json!({}));
     world.start();
-    world.until("the cluster is ready", |world| is_ready(world, "AzureCluster", "my-cluster")).await;
+    world.until("the cluster is ready", |world| world.is_ready("AzureCluster", "my-cluster")).await;
     world
 }
 
@@ -31,7 +27,7 @@ async fn a_cluster_that_is_deleted_first_waits_for_its_machines() {
     let world = cluster().await;
     world.provisioned("my-cluster");
     world.machine("my-cluster", "worker", json!({}), json!({ "additionalTags": { "a": "b" } }));
-    world.until("ready", |world| is_ready(world, "AzureMachine", "worker")).await;
+    world.until("ready", |world| world.is_ready("AzureMachine", "worker")).await;
     let all = world.azure.documents().len();
     world.delete("AzureCluster", "my-cluster");
     world
@@ -66,7 +62,7 @@ async fn machines_are_made_once_their_network_and_data_are_there() {
     assert_eq!(world.requests_after(calls), (0, 0));
     world.provisioned("my-cluster");
     for name in ["cp-0", "cp-1", "worker"] {
-        world.until(name, |world| is_ready(world, "AzureMachine", name)).await;
+        world.until(name, |world| world.is_ready("AzureMachine", name)).await;
         let object = world.get("AzureMachine", name).unwrap();
         let id = format!(
             "azure:///subscriptions/{}/resourceGroups/my-cluster/providers/Microsoft.Compute/virtualMachines/{name}",
@@ -111,7 +107,7 @@ async fn a_machine_waits_for_its_bootstrap_data() {
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert_eq!(world.requests_after(calls), (0, 0));
     world.merge("Machine", "worker", bootstrap(json!("worker-data")));
-    world.until("ready", |world| is_ready(world, "AzureMachine", "worker")).await;
+    world.until("ready", |world| world.is_ready("AzureMachine", "worker")).await;
 }
 
 /// CAPZ-120: a deleted machine takes with it what was made for it, and nothing else. CAPZ-115: one that is gone is not made
@@ -128,7 +124,7 @@ async fn machines_end_with_all_that_was_made_for_them() {
         json!({ "allocatePublicIP": true,
         "dataDisks": [{ "nameSuffix": "etcd", "diskSizeGB": 64 }] }),
     );
-    world.until("ready", |world| is_ready(world, "AzureMachine", "cp-0")).await;
+    world.until("ready", |world| world.is_ready("AzureMachine", "cp-0")).await;
     assert!(world.azure.document(&vm(&world, "cp-0")).is_some());
     world.delete("AzureMachine", "cp-0");
     world.until("gone", |world| world.get("AzureMachine", "cp-0").is_none()).await;
@@ -138,7 +134,7 @@ async fn machines_end_with_all_that_was_made_for_them() {
     assert_eq!(names(&world.azure.documents()), names(&before));
 
     world.machine("my-cluster", "lost", json!({}), json!({}));
-    world.until("ready", |world| is_ready(world, "AzureMachine", "lost")).await;
+    world.until("ready", |world| world.is_ready("AzureMachine", "lost")).await;
     world.azure.delete(&vm(&world, "lost")).unwrap();
     world
         .until("told", |world| {

@@ -21,13 +21,7 @@ fn is_ready(world: &World, name: &str) -> bool {
 async fn cluster(latency: LatencyProfile) -> World {
     let mut world = World::with(latency, 1);
     world.cluster("my-cluster", json!({}));
-    world.start();
-    world
-        .until("the cluster", |world| {
-            world.get("AzureCluster", "my-cluster").unwrap()["status"]["ready"] == true
-        })
-        .await;
-    world.provisioned("my-cluster");
+    world.start_with_network().await;
     world
 }
 
@@ -269,13 +263,7 @@ async fn an_availability_set_goes_with_the_last_of_its_machines() {
         );
     });
     world.cluster("my-cluster", json!({}));
-    world.start();
-    world
-        .until("the cluster", |world| {
-            world.get("AzureCluster", "my-cluster").unwrap()["status"]["ready"] == true
-        })
-        .await;
-    world.provisioned("my-cluster");
+    world.start_with_network().await;
     let names = ["one", "two"];
     for name in names {
         let labels = json!({ "cluster.x-k8s.io/deployment-name": "md-0" });

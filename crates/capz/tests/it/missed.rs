@@ -7,16 +7,10 @@ use serde_json::json;
 
 use crate::world::World;
 
-fn is_ready(world: &World, kind: &str, name: &str) -> bool {
-    world.get(kind, name).is_some_and(|it| it["status"]["ready"] == true)
-}
-
 async fn cluster() -> World {
     let mut world = World::new();
     world.cluster("my-cluster", json!({}));
-    world.start();
-    world.until("the cluster", |world| is_ready(world, "AzureCluster", "my-cluster")).await;
-    world.provisioned("my-cluster");
+    world.start_with_network().await;
     world
 }
 
@@ -25,7 +19,7 @@ async fn cluster() -> World {
 async fn the_last_machine_goes_unseen() {
     let world = cluster().await;
     world.machine("my-cluster", "worker", json!({}), json!({}));
-    world.until("the machine", |world| is_ready(world, "AzureMachine", "worker")).await;
+    world.until("the machine", |world| world.is_ready("AzureMachine", "worker")).await;
     let held =
         json!({ "metadata": { "annotations": { "cluster.x-k8s.io/paused": "" }, "finalizers": null } });
     world.merge("AzureMachine", "worker", held);
@@ -56,7 +50,7 @@ async fn the_last_machine_goes_unseen() {
 async fn a_machine_is_shown_before_its_cluster() {
     let mut world = cluster().await;
     world.machine("my-cluster", "worker", json!({}), json!({}));
-    world.until("the machine", |world| is_ready(world, "AzureMachine", "worker")).await;
+    world.until("the machine", |world| world.is_ready("AzureMachine", "worker")).await;
     let managed = json!({ "metadata": { "annotations": { "cluster.x-k8s.io/managed-by": "foo" } } });
     world.merge("AzureCluster", "my-cluster", managed);
     world.kill().await;
@@ -76,7 +70,7 @@ async fn a_machine_is_shown_before_its_cluster() {
 async fn a_missing_owner_is_told() {
     let world = cluster().await;
     world.machine("my-cluster", "worker", json!({}), json!({}));
-    world.until("the machine", |world| is_ready(world, "AzureMachine", "worker")).await;
+    world.until("the machine", |world| world.is_ready("AzureMachine", "worker")).await;
     world.delete("Machine", "worker");
     if world.get("AzureMachine", "worker").unwrap()["metadata"]["deletionTimestamp"].is_null() {
         world.delete("AzureMachine", "worker");
@@ -90,7 +84,7 @@ async fn a_missing_owner_is_told() {
 async fn what_is_not_listed_yet_is_not_absent() {
     let mut world = cluster().await;
     world.machine("my-cluster", "worker", json!({}), json!({}));
-    world.until("the machine", |world| is_ready(world, "AzureMachine", "worker")).await;
+    world.until("the machine", |world| world.is_ready("AzureMachine", "worker")).await;
     let documents = world.azure.documents();
     for late in ["azureclusteridentities", "clusters", "machines", "azureclusters", "azuremachines"] {
         world.kill().await;
@@ -119,7 +113,7 @@ async fn what_a_newer_declaration_does_not_name_is_not_forgotten() {
         world.cluster("my-cluster", tags(json!({ "a": "b" })));
         fault.into_iter().for_each(|fault| world.kubernetes.inject(fault));
         world.start();
-        world.until("ready", |world| is_ready(world, "AzureCluster", "my-cluster")).await;
+        world.until("ready", |world| world.is_ready("AzureCluster", "my-cluster")).await;
         tokio::time::sleep(Duration::from_secs(60)).await;
         world
     };

@@ -10,10 +10,6 @@ use crate::world::{SUBSCRIPTION, World};
 
 const OTHER: &str = "00000000-0000-0000-0000-000000000999";
 
-fn is_ready(world: &World, kind: &str, name: &str) -> bool {
-    world.get(kind, name).is_some_and(|it| it["status"]["ready"] == true)
-}
-
 /// The words of the condition that sums up the others.
 fn words(world: &World, kind: &str, name: &str) -> String {
     let object = world.get(kind, name).unwrap();
@@ -24,9 +20,7 @@ fn words(world: &World, kind: &str, name: &str) -> String {
 
 /// Everything of the cluster is deleted, as its owner does it.
 fn delete_all(world: &World) {
-    let held = json!({ "metadata": { "finalizers": ["cluster.cluster.x-k8s.io"] } });
-    world.merge("Cluster", "my-cluster", held);
-    world.delete("Cluster", "my-cluster");
+    world.delete_cluster("my-cluster");
     world.delete("AzureCluster", "my-cluster");
 }
 
@@ -43,11 +37,9 @@ async fn another_subscription_is_refused() {
     let mut world = World::new();
     let nothing = world.azure.documents();
     world.cluster("my-cluster", json!({}));
-    world.start();
-    world.until("the cluster", |world| is_ready(world, "AzureCluster", "my-cluster")).await;
-    world.provisioned("my-cluster");
+    world.start_with_network().await;
     world.machine("my-cluster", "worker", json!({}), json!({}));
-    world.until("the machine", |world| is_ready(world, "AzureMachine", "worker")).await;
+    world.until("the machine", |world| world.is_ready("AzureMachine", "worker")).await;
     let before = world.azure.documents();
 
     // Objects that another program left have no annotation of ours.

@@ -324,6 +324,24 @@ impl World {
         self.kubernetes.merge_status("Cluster", NAMESPACE, cluster, &status).unwrap();
     }
 
+    /// Whether an object says that it is ready.
+    pub fn is_ready(&self, kind: &str, name: &str) -> bool {
+        self.get(kind, name).is_some_and(|it| it["status"]["ready"] == true)
+    }
+
+    /// Starts a manager, and waits until the network of `my-cluster` is there; the core has seen it.
+    pub async fn start_with_network(&mut self) {
+        self.start();
+        self.until("the cluster", |world| world.is_ready("AzureCluster", "my-cluster")).await;
+        self.provisioned("my-cluster");
+    }
+
+    /// Deletes a Cluster, as a user does. The core keeps it until everything of it is gone.
+    pub fn delete_cluster(&self, name: &str) {
+        self.merge("Cluster", name, json!({ "metadata": { "finalizers": ["cluster.cluster.x-k8s.io"] } }));
+        self.delete("Cluster", name);
+    }
+
     /// Deletes an object, as a user does.
     pub fn delete(&self, kind: &str, name: &str) {
         self.kubernetes.delete(kind, NAMESPACE, name).unwrap();
