@@ -7,8 +7,17 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 /// Crates that have no runtime, no clock and no I/O.
-const PURE: [&str; 8] =
-    ["azure-types", "capz-api", "capz-planner", "cloud", "cloud-config", "k8s", "machine", "planner"];
+const PURE: [&str; 9] = [
+    "azure-types",
+    "capz-api",
+    "capz-planner",
+    "cloud",
+    "cloud-config",
+    "k8s",
+    "machine",
+    "ownership",
+    "planner",
+];
 /// The simulators and what tests are made of.
 const WITNESSES: [&str; 12] = [
     "azure-engine",
