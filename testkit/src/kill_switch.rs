@@ -15,24 +15,33 @@ use http_body_util::Full;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
+use crate::tap::{self, Tap};
+
 /// Counts the calls of one start of the controllers, and may cut its way to Azure.
 #[derive(Debug, Clone)]
 pub struct KillSwitch {
     calls: Arc<AtomicUsize>,
     last: Option<usize>,
     tripped: CancellationToken,
+    tap: Option<Arc<dyn Tap>>,
 }
 
 impl KillSwitch {
     /// Counts only.
     pub fn never() -> Self {
-        Self { calls: Arc::default(), last: None, tripped: CancellationToken::new() }
+        Self { calls: Arc::default(), last: None, tripped: CancellationToken::new(), tap: None }
     }
 
     /// The call with this number (from 0) is carried out, but its answer never arrives; neither does any
     /// call after it.
     pub fn after_call(number: usize) -> Self {
         Self { last: Some(number), ..Self::never() }
+    }
+
+    /// The same with a tap.
+    #[must_use]
+    pub(crate) fn with_tap(self, tap: Option<Arc<dyn Tap>>) -> Self {
+        Self { tap, ..self }
     }
 
     /// How many calls there were.
@@ -74,7 +83,10 @@ impl tower::Service<http::Request<Full<Bytes>>> for Wire {
             if switch.last.is_some_and(|last| number > last) {
                 std::future::pending::<()>().await;
             }
-            let answer = router.oneshot(request).await;
+            let answer = match &switch.tap {
+                Some(tap) => tap::call(tap.as_ref(), router, request).await,
+                None => router.oneshot(request).await,
+            };
             if switch.last == Some(number) {
                 switch.tripped.cancel();
                 std::future::pending::<()>().await;

@@ -9,6 +9,7 @@
 //! * [`run`] runs a test with the seeds that the environment names ([`seed`]).
 //! * [`service`] builds Services.
 //! * [`KillSwitch`] is the way to Azure, which counts calls and may break after any of them.
+//! * [`Tap`] sees each call of the controllers before Azure does, and may answer in its place.
 //! * [`World::run_node_manager`] runs the node manager of one machine.
 //! * [`make_basic`] makes a cluster of old out of one of today.
 //! * [`AzureState`] is Azure's state without what differs between two ways to the same end.
@@ -30,6 +31,7 @@ mod preview;
 mod replica;
 pub mod seed;
 mod service;
+mod tap;
 mod world;
 mod world_builder;
 
@@ -39,7 +41,9 @@ pub use check::Finding;
 pub use kill_switch::KillSwitch;
 pub use seed::run;
 pub use service::{ServiceBuilder, service};
-pub use simulated_cluster::{NodePool, Orchestration, StandaloneMachine};
+pub use simulated_cluster::{ExtraSubnet, NodePool, Orchestration, Shape, StandaloneMachine};
+pub use stand_ins::Pace;
+pub use tap::{Call, Reply, Tap};
 pub use world::World;
 pub use world_builder::WorldBuilder;
 

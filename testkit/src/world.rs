@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use arm::{Cloud, Credential};
@@ -20,10 +21,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::check::foreign::ForeignParts;
 use crate::replica::Link;
+use crate::tap::Tap;
 use crate::{Finding, KillSwitch, ServiceBuilder, WorldBuilder, seed};
 
-/// The name of the cluster, and so of its load balancer.
-const CLUSTER: &str = "kubernetes";
+/// The usual name of the cluster, and so of its load balancer.
+pub(crate) const CLUSTER: &str = "kubernetes";
 
 /// How long nothing must have happened for the world to be at rest: longer than the longest back-off of
 /// Services, 300 s.
@@ -59,6 +61,10 @@ pub struct World {
     pub(crate) replicas: Option<usize>,
     /// Leaders that were cut off.
     pub(crate) retired: Vec<Running>,
+    /// The cluster's name.
+    pub(crate) name: String,
+    /// What sees the controllers' calls to Azure.
+    pub(crate) tap: Option<Arc<dyn Tap>>,
 }
 
 /// One start of the controllers.
@@ -106,7 +112,7 @@ impl World {
     pub fn start_with(&mut self, switch: &KillSwitch) {
         assert!(self.running.is_none(), "the controllers are running");
         let stop = CancellationToken::new();
-        let provider = self.provider_at(&self.azure, switch);
+        let provider = self.provider_at(&self.azure, &switch.clone().with_tap(self.tap.clone()));
         let clock = self.clock();
         let options = controllers::Options { clock, ..self.options.clone() };
         let state = provider.state().clone();
@@ -160,7 +166,7 @@ impl World {
     pub fn cluster(&self) -> Cluster {
         let config = cloud_config::CloudConfig::parse(&self.azure_json().to_string());
         let region_zones = self.azure.options().zones.clone();
-        Cluster { config: config.expect("azure.json is sound"), name: CLUSTER.to_owned(), region_zones }
+        Cluster { config: config.expect("azure.json is sound"), name: self.name.clone(), region_zones }
     }
 
     /// Whether the controllers write routes.
@@ -423,7 +429,7 @@ impl World {
 
     /// The id of the cluster's public load balancer.
     pub fn load_balancer(&self) -> ResourceId {
-        self.network("loadBalancers", CLUSTER)
+        self.network("loadBalancers", &self.name)
     }
 
     /// The id of the nodes' subnet.
@@ -433,12 +439,12 @@ impl World {
 
     /// The id of the cluster's internal load balancer.
     pub fn internal_load_balancer(&self) -> ResourceId {
-        self.network("loadBalancers", &format!("{CLUSTER}-internal"))
+        self.network("loadBalancers", &format!("{}-internal", self.name))
     }
 
     /// The id of the security group that guards the nodes' subnet.
     pub fn security_group(&self) -> ResourceId {
-        self.network("networkSecurityGroups", &self.shape.security_group)
+        self.shape.security_group()
     }
 
     /// The id of the first scale set.

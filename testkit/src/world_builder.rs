@@ -1,16 +1,21 @@
 //! How a world is set up.
 
+use std::sync::Arc;
+
 use arm::Credential;
 use azure_simulator::{Azure, Budgets, LatencyProfile};
 use cloud::MaskSizes;
 use kube::Client;
 use kubernetes_simulator::Kubernetes;
 use serde_json::{Value, json};
-use simulated_cluster::{ExtraSubnet, NodePool, Shape, StandaloneMachine, spawn_stand_ins};
+use simulated_cluster::{
+    ExtraSubnet, NodePool, Shape, StandaloneMachine, spawn_stand_ins, spawn_stand_ins_of,
+};
 use stand_ins::Pace;
 use tokio_util::sync::CancellationToken;
 
 use crate::check::foreign::ForeignParts;
+use crate::tap::Tap;
 use crate::{World, seed};
 
 /// A world in the making. It begins with three machines in one uniform scale set, IPv4 alone, and an Azure
@@ -26,6 +31,10 @@ pub struct WorldBuilder {
     options: controllers::Options,
     credential: Credential,
     replicas: bool,
+    name: String,
+    azure: Option<Azure>,
+    tap: Option<Arc<dyn Tap>>,
+    pace: Pace,
 }
 
 impl Default for WorldBuilder {
@@ -39,6 +48,10 @@ impl Default for WorldBuilder {
             options: controllers::Options::default(),
             credential: Credential::fixed("token"),
             replicas: false,
+            name: crate::world::CLUSTER.to_owned(),
+            azure: None,
+            tap: None,
+            pace: Pace::default(),
         }
     }
 }
@@ -153,28 +166,91 @@ impl WorldBuilder {
         self
     }
 
+    /// The cluster's name, and so that of its load balancers; `kubernetes` without.
+    #[must_use]
+    pub fn name(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
+    /// What the cluster stands on in Azure.
+    #[must_use]
+    pub fn shape(mut self, shape: Shape) -> Self {
+        self.shape = shape;
+        self
+    }
+
+    /// Changes what the cluster stands on in Azure.
+    #[must_use]
+    pub fn change_shape(mut self, change: impl FnOnce(&mut Shape)) -> Self {
+        change(&mut self.shape);
+        self
+    }
+
+    /// In this Azure, beside the clusters that are there: nodes are the machines of this shape alone. Its latency and its
+    /// budgets stay. Clusters with the same seed would give their Services the same UIDs.
+    #[must_use]
+    pub fn in_azure(mut self, azure: &Azure) -> Self {
+        self.azure = Some(azure.clone());
+        self
+    }
+
+    /// A tap in the controllers' way to Azure.
+    #[must_use]
+    pub fn tap(mut self, tap: Arc<dyn Tap>) -> Self {
+        self.tap = Some(tap);
+        self
+    }
+
+    /// How fast kubelets speak.
+    #[must_use]
+    pub fn pace(mut self, pace: Pace) -> Self {
+        self.pace = pace;
+        self
+    }
+
     /// Lays everything out and starts the stand-ins, but no controllers.
     pub fn build(self) -> World {
-        let Self { shape, latency, budgets, seed, config, options, credential, replicas } = self;
+        let Self {
+            shape,
+            latency,
+            budgets,
+            seed,
+            config,
+            options,
+            credential,
+            replicas,
+            name,
+            azure,
+            tap,
+            pace,
+        } = self;
         let kubernetes = Kubernetes::new(kubernetes_simulator::Options {
             seed,
             dual_stack: shape.dual_stack,
             ..Default::default()
         });
-        let azure = Azure::new(azure_simulator::Options {
-            seed,
-            subscription: shape.subscription.clone(),
-            tenant: shape.tenant.clone(),
-            region: shape.region.clone(),
-            latency,
-            budgets,
-            start: kubernetes.now(),
-            ..Default::default()
+        let neighbours = azure.is_some();
+        let azure = azure.unwrap_or_else(|| {
+            Azure::new(azure_simulator::Options {
+                seed,
+                subscription: shape.subscription.clone(),
+                tenant: shape.tenant.clone(),
+                region: shape.region.clone(),
+                latency,
+                budgets,
+                start: kubernetes.now(),
+                ..Default::default()
+            })
         });
         shape.lay_out(&azure).expect("the cluster's parts are sound");
         let client = Client::new(kubernetes.router(), "default");
         let stop = CancellationToken::new();
-        let answers = spawn_stand_ins(&azure, &client, Pace::default(), &stop);
+        let answers = if neighbours {
+            spawn_stand_ins_of(Arc::new(shape.clone()), &azure, &client, pace, &stop)
+        } else {
+            spawn_stand_ins(&azure, &client, pace, &stop)
+        };
         let parse = |range: &&str| range.parse().expect("it is a range");
         let ranges = shape.route_table.as_ref().map(|_| controllers::RangeOptions {
             cluster: shape.pod_ranges().iter().map(parse).collect(),
@@ -197,6 +273,8 @@ impl WorldBuilder {
             foreign: ForeignParts::default(),
             replicas: replicas.then_some(0),
             retired: Vec::new(),
+            name,
+            tap,
         }
     }
 

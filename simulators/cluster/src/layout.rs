@@ -1,6 +1,7 @@
 //! The cluster's parts in Azure, laid out before the first Service.
 
 use azure_simulator::{Azure, Refusal};
+use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::shape::{NodePool, Orchestration, Shape, StandaloneMachine};
@@ -21,29 +22,34 @@ pub(crate) const SAYS_PROVIDER_ID: &str = "says-provider-id";
 const NETWORK_API_VERSION: &str = "2020-11-01";
 
 impl Shape {
-    /// Builds all of it, at once.
+    /// Builds all of it, at once. What another cluster has built and this one shares stays as it is.
     ///
     /// # Errors
     /// What Azure would refuse: impossible names, for example.
     pub fn lay_out(&self, azure: &Azure) -> Result<(), Refusal> {
-        let (group, location) = (self.group(), &self.region);
-        azure.put(&group, json!({"location": location}))?;
-        let guard = group.resource("Microsoft.Network", "networkSecurityGroups", &self.security_group);
-        azure.put(&guard, json!({"location": location, "properties": {"securityRules": []}}))?;
+        let (guard, location) = (self.security_group(), &self.region);
+        let put_missing = |id: &ResourceId, document: Value| match azure.document(id) {
+            Some(_) => Ok(()),
+            None => azure.put(id, document).map(drop),
+        };
+        for group in [self.group(), self.group_of_network()] {
+            put_missing(&group, json!({"location": location}))?;
+        }
+        put_missing(&guard, json!({"location": location, "properties": {"securityRules": []}}))?;
         let subnet = |name: &str, prefixes: Value| {
             json!({"name": name, "properties": {
                 "addressPrefixes": prefixes, "networkSecurityGroup": {"id": guard}}})
         };
         let mut nodes = subnet(&self.subnet, json!(self.node_ranges()));
         if let Some(table) = self.route_table() {
-            azure.put(&table, json!({"location": location, "properties": {"routes": []}}))?;
+            put_missing(&table, json!({"location": location, "properties": {"routes": []}}))?;
             nodes["properties"]["routeTable"] = json!({"id": table});
         }
         let mut subnets = vec![nodes];
         subnets.extend(self.more_subnets.iter().map(|more| subnet(&more.name, json!(more.prefixes))));
         let properties =
             json!({"addressSpace": {"addressPrefixes": self.network_ranges()}, "subnets": subnets});
-        azure.put(&self.network(), json!({"location": location, "properties": properties}))?;
+        put_missing(&self.network(), json!({"location": location, "properties": properties}))?;
         for pool in &self.pools {
             azure.put(&self.scale_set(&pool.name), self.scale_set_document(pool))?;
         }

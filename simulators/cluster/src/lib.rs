@@ -1,7 +1,8 @@
 //! Both simulators joined into one cluster: machines become nodes, nodes answer probes.
 //!
 //! * [`Shape`] is what exists in Azure before the first Service, and the azure.json that tells of it.
-//! * [`spawn_stand_ins`] starts the kubelets and controllers that a cluster has beside its API server.
+//! * [`spawn_stand_ins`] starts the kubelets and controllers that a cluster has beside its API server;
+//!   [`spawn_stand_ins_of`] does so for one cluster of several in an Azure.
 //! * [`HostedCluster`] is all of it on sockets, over TLS, with files to point programs at.
 //! * [`HostedAzure`] is Azure alone, the same way, and [`HostedKubernetes`] is Kubernetes alone.
 //! * [`HostedManagement`] is a management cluster with Cluster API's core, and an Azure for the clusters that it makes.
@@ -35,7 +36,7 @@ mod upstream;
 mod webhook_server;
 mod workload;
 
-pub use self::stand_ins::spawn_stand_ins;
+pub use self::stand_ins::{spawn_stand_ins, spawn_stand_ins_of};
 pub use cluster_api::play_cluster_api;
 pub use cluster_identities::SERVICE_ACCOUNT;
 pub use files::HostError;

@@ -1,6 +1,7 @@
 //! The machines of a simulated Azure, as stand-in kubelets ask for them.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use azure_simulator::Azure;
 use serde_json::Value;
@@ -10,32 +11,52 @@ use tokio::sync::watch;
 use crate::instance::{INSTANCES, host_name};
 use crate::layout::{CONTROL_PLANE, KUBELET_TAG, ROLE_TAG, SAYS_PROVIDER_ID};
 use crate::managed_clusters;
+use crate::shape::Shape;
 
 /// The full type of virtual machines of their own, and of flexible scale sets.
 const VIRTUAL_MACHINES: &str = "Microsoft.Compute/virtualMachines";
 
-/// All machines.
+/// The machines of an Azure, or those of one cluster among others.
 #[derive(Debug, Clone)]
-pub struct AzureMachines(pub Azure);
+pub struct AzureMachines {
+    azure: Azure,
+    of: Option<Arc<Shape>>,
+}
 
 impl Machines for AzureMachines {
     fn machines(&self) -> Vec<Machine> {
-        let documents = [INSTANCES, VIRTUAL_MACHINES].map(|kind| self.0.documents_of_type(kind));
-        documents.iter().flatten().filter_map(|document| self.machine(document)).collect()
+        let documents = [INSTANCES, VIRTUAL_MACHINES].map(|kind| self.azure.documents_of_type(kind));
+        let mine = documents.iter().flatten().filter(|document| self.has(document));
+        mine.filter_map(|document| self.machine(document)).collect()
     }
 
     fn changed(&self) -> watch::Receiver<u64> {
-        self.0.subscribe()
+        self.azure.subscribe()
     }
 }
 
 impl AzureMachines {
+    /// All machines.
+    pub fn all(azure: Azure) -> Self {
+        Self { azure, of: None }
+    }
+
+    /// The machines of one cluster.
+    pub fn of(azure: Azure, shape: Arc<Shape>) -> Self {
+        Self { azure, of: Some(shape) }
+    }
+
+    /// Whether a machine is one of these.
+    pub(crate) fn has(&self, machine: &Value) -> bool {
+        self.of.as_ref().is_none_or(|shape| shape.has_machine(machine))
+    }
+
     /// The machine behind a document; none while it has no address. A kubelet reports the first address of
     /// each family that its first interface has, IPv4 first.
     pub(crate) fn machine(&self, instance: &Value) -> Option<Machine> {
         let name = host_name(instance)?;
         let interface = instance.pointer("/properties/networkProfile/networkInterfaces/0/id")?.as_str()?;
-        let interface = self.0.document(&interface.parse().ok()?)?;
+        let interface = self.azure.document(&interface.parse().ok()?)?;
         let configurations = interface.pointer("/properties/ipConfigurations")?.as_array()?;
         let addresses: Vec<IpAddr> = configurations
             .iter()
@@ -52,7 +73,7 @@ impl AzureMachines {
             machine.provider_id = format!("azure://{}", instance["id"].as_str()?);
         }
         machine.running = is_running(instance);
-        managed_clusters::complete(&self.0, instance, &mut machine);
+        managed_clusters::complete(&self.azure, instance, &mut machine);
         Some(machine)
     }
 }

@@ -26,6 +26,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::instance::host_name;
+use crate::machines::AzureMachines;
 use crate::service_views::service_view;
 
 /// Objects by namespace and name.
@@ -35,6 +36,7 @@ type Objects = Arc<RwLock<BTreeMap<(String, String), Value>>>;
 #[derive(Clone)]
 pub struct NodeAnswers {
     azure: Azure,
+    machines: Arc<AzureMachines>,
     services: Objects,
     slices: Objects,
     revision: Arc<watch::Sender<u64>>,
@@ -49,8 +51,19 @@ impl fmt::Debug for NodeAnswers {
 impl NodeAnswers {
     /// Follows the cluster's objects until `stop`.
     pub fn follow(azure: Azure, client: &Client, stop: &CancellationToken) -> Self {
+        Self::follow_machines(Arc::new(AzureMachines::all(azure.clone())), azure, client, stop)
+    }
+
+    /// The same for these machines alone: others answer nothing.
+    pub(crate) fn follow_machines(
+        machines: Arc<AzureMachines>,
+        azure: Azure,
+        client: &Client,
+        stop: &CancellationToken,
+    ) -> Self {
         let revision = Arc::new(watch::Sender::new(0));
-        let this = Self { azure, services: Objects::default(), slices: Objects::default(), revision };
+        let (services, slices) = (Objects::default(), Objects::default());
+        let this = Self { azure, machines, services, slices, revision };
         let services: Api<Service> = Api::all(client.clone());
         tokio::spawn(keep(services, this.services.clone(), this.revision.clone(), stop.clone()));
         let slices: Api<EndpointSlice> = Api::all(client.clone());
@@ -71,7 +84,8 @@ impl NodeAnswers {
 
 impl ProbeAnswers for NodeAnswers {
     fn answers(&self, instance: &ResourceId, _: IpAddr, _: &str, port: u16, path: Option<&str>) -> bool {
-        let Some(node) = self.azure.document(instance).as_ref().and_then(host_name) else { return false };
+        let machine = self.azure.document(instance).filter(|machine| self.machines.has(machine));
+        let Some(node) = machine.as_ref().and_then(host_name) else { return false };
         node_answers(self.services.read().values(), self.slices.read().values(), &node, port, path)
     }
 }

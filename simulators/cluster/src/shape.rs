@@ -150,6 +150,9 @@ pub struct Shape {
     pub region: String,
     /// The resource group of everything.
     pub resource_group: String,
+    /// The resource group of the network, its security group and its route table, if it is another one: what several
+    /// clusters share.
+    pub network_group: Option<String>,
     /// The virtual network, [`Self::NETWORK_V4`] and, with two families, [`Self::NETWORK_V6`].
     pub virtual_network: String,
     /// The nodes' subnet, [`Self::NODES_V4`] and, with two families, [`Self::NODES_V6`].
@@ -182,6 +185,7 @@ impl Default for Shape {
             tenant: "7e4a4700-0000-4000-8000-000000000002".to_owned(),
             region: "westeurope".to_owned(),
             resource_group: "cluster".to_owned(),
+            network_group: None,
             virtual_network: "network".to_owned(),
             subnet: "nodes".to_owned(),
             more_subnets: Vec::new(),
@@ -239,9 +243,31 @@ impl Shape {
         group.map_or_else(|| self.group(), |group| ResourceId::group(&self.subscription, group))
     }
 
+    /// The id of the resource group of the network and of what guards it.
+    pub fn group_of_network(&self) -> ResourceId {
+        let group = self.network_group.as_ref();
+        group.map_or_else(|| self.group(), |group| ResourceId::group(&self.subscription, group))
+    }
+
+    /// Whether a machine belongs to one of the scale sets, or is one of the machines beside them.
+    pub fn has_machine(&self, machine: &Value) -> bool {
+        let id = machine["id"].as_str().and_then(|id| ResourceId::parse(id).ok());
+        let set = machine.pointer("/properties/virtualMachineScaleSet/id").and_then(Value::as_str);
+        let set = set.and_then(|set| ResourceId::parse(set).ok()).or_else(|| id.clone());
+        self.pools
+            .iter()
+            .any(|pool| set.as_ref().is_some_and(|set| set.is_within(&self.scale_set(&pool.name))))
+            || self.machines.iter().any(|one| id.as_ref().is_some_and(|id| id.is_within(&self.machine(one))))
+    }
+
+    /// The id of the security group.
+    pub fn security_group(&self) -> ResourceId {
+        self.group_of_network().resource("Microsoft.Network", "networkSecurityGroups", &self.security_group)
+    }
+
     /// The id of the virtual network.
     pub fn network(&self) -> ResourceId {
-        self.group().resource("Microsoft.Network", "virtualNetworks", &self.virtual_network)
+        self.group_of_network().resource("Microsoft.Network", "virtualNetworks", &self.virtual_network)
     }
 
     /// The ranges of the network.
@@ -262,7 +288,7 @@ impl Shape {
     /// The id of the route table.
     pub fn route_table(&self) -> Option<ResourceId> {
         let name = self.route_table.as_ref()?;
-        Some(self.group().resource("Microsoft.Network", "routeTables", name))
+        Some(self.group_of_network().resource("Microsoft.Network", "routeTables", name))
     }
 
     fn of_families<T>(&self, v4: T, v6: T) -> Vec<T> {
@@ -289,6 +315,11 @@ impl Shape {
         });
         if let Some(name) = &self.route_table {
             document["routeTableName"] = name.as_str().into();
+        }
+        if let Some(group) = &self.network_group {
+            for key in ["vnetResourceGroup", "securityGroupResourceGroup", "routeTableResourceGroup"] {
+                document[key] = group.as_str().into();
+            }
         }
         if let Some(members) = document.as_object_mut() {
             members.extend(self.settings.clone());

@@ -11,18 +11,40 @@ use tokio_util::sync::CancellationToken;
 use crate::machines::AzureMachines;
 use crate::managed_clusters::forget_lost_nodes;
 use crate::node_answers::NodeAnswers;
+use crate::shape::Shape;
 
 /// Runs a kubelet for each machine of `azure`, the controllers of workloads and their pods, one ready pod on each node for every
 /// Service that selects none of these, and the node monitor, all against the API behind `client`, until `stop`.
 /// Returns what the nodes answer to probes.
 pub fn spawn_stand_ins(azure: &Azure, client: &Client, pace: Pace, stop: &CancellationToken) -> NodeAnswers {
+    spawn(AzureMachines::all(azure.clone()), azure, client, pace, stop)
+}
+
+/// The same for one cluster among others: kubelets run on the machines of its shape, and no others.
+pub fn spawn_stand_ins_of(
+    shape: Arc<Shape>,
+    azure: &Azure,
+    client: &Client,
+    pace: Pace,
+    stop: &CancellationToken,
+) -> NodeAnswers {
+    spawn(AzureMachines::of(azure.clone(), shape), azure, client, pace, stop)
+}
+
+fn spawn(
+    machines: AzureMachines,
+    azure: &Azure,
+    client: &Client,
+    pace: Pace,
+    stop: &CancellationToken,
+) -> NodeAnswers {
     let clock = azure.clock();
-    let machines = Arc::new(AzureMachines(azure.clone()));
+    let machines = Arc::new(machines);
     // Dropping the handles does not end them; the token does.
-    let _kubelets = Kubelets::spawn_at(pace, client.clone(), machines, clock.clone(), stop.clone());
+    let _kubelets = Kubelets::spawn_at(pace, client.clone(), machines.clone(), clock.clone(), stop.clone());
     let _monitor = NodeMonitor::spawn_at(pace, client.clone(), clock.clone(), stop.clone());
     let _controllers = Controllers::spawn(client.clone(), clock, stop.clone());
     let _slices = EndpointSlices::spawn_evenly(client.clone(), 1, stop.clone());
     let _lost = tokio::spawn(forget_lost_nodes(azure.clone(), client.clone(), stop.clone()));
-    NodeAnswers::follow(azure.clone(), client, stop)
+    NodeAnswers::follow_machines(machines, azure.clone(), client, stop)
 }

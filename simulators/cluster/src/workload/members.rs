@@ -171,7 +171,7 @@ fn node(
     registration: &Registration,
     provider: CloudProvider,
 ) -> Option<Machine> {
-    let mut machine = AzureMachines(azure.clone()).machine(document)?;
+    let mut machine = AzureMachines::all(azure.clone()).machine(document)?;
     machine.name.clone_from(&registration.node);
     machine.labels.extend(registration.labels.clone());
     machine.taints.extend(registration.taints.clone());
