@@ -14,17 +14,24 @@
 pub mod clients;
 pub mod corpus;
 pub mod covering;
+pub mod edits;
 pub mod expectation;
 pub mod features;
 pub mod history;
 pub mod judge;
+pub mod ledger;
 pub mod machines;
+pub mod neighbours;
 pub mod pairs;
 pub mod preview;
+pub mod property;
+pub mod refusals;
 pub mod rule;
 pub mod shrink;
+mod single;
 pub mod stage;
 pub mod trial;
+pub mod wish;
 
 use std::cell::Cell;
 use std::future::Future;

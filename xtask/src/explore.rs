@@ -1,8 +1,13 @@
-//! Generated histories by the thousand, each decided by a seed: of Services, or of machines and their nodes.
+//! Generated histories by the thousand, each decided by a seed: of Services, of machines and their nodes, or trials of a
+//! property over worlds.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use anyhow::bail;
+use explorer::edits::Edits;
+use explorer::neighbours::Neighbours;
+use explorer::property::{self, Trial};
+use explorer::refusals::Refusals;
 use explorer::{history, machines};
 
 use crate::print;
@@ -34,6 +39,12 @@ enum Subject {
     Services,
     /// Machines that stop, go and come again, and their nodes.
     Machines,
+    /// Two or three clusters in one Azure, and a third party.
+    Neighbours,
+    /// Anything of ours is edited or removed by a third party.
+    Edits,
+    /// Good Services beside those that Azure refuses.
+    Refusals,
 }
 
 impl Subject {
@@ -45,6 +56,9 @@ impl Subject {
                     one.explore().map_err(anyhow::Error::msg)?;
                 }
             }
+            Self::Neighbours => try_kept::<Neighbours>()?,
+            Self::Edits => try_kept::<Edits>()?,
+            Self::Refusals => try_kept::<Refusals>()?,
             Self::Machines => {
                 for (name, life) in machines::kept().map_err(anyhow::Error::msg)? {
                     let complaints = life.complaints();
@@ -62,8 +76,19 @@ impl Subject {
         match self {
             Self::Services => history::explore(seed).map_err(|failure| failure.to_string()),
             Self::Machines => machines::explore(seed).map_err(|failure| failure.to_string()),
+            Self::Neighbours => property::explore::<Neighbours>(seed).map_err(|failure| failure.to_string()),
+            Self::Edits => property::explore::<Edits>(seed).map_err(|failure| failure.to_string()),
+            Self::Refusals => property::explore::<Refusals>(seed).map_err(|failure| failure.to_string()),
         }
     }
+}
+
+/// Trials of a property that failed once.
+fn try_kept<T: Trial>() -> anyhow::Result<()> {
+    for one in property::kept::<T>().map_err(anyhow::Error::msg)? {
+        one.explore().map_err(anyhow::Error::msg)?;
+    }
+    Ok(())
 }
 
 /// Explores, one history on each core at a time: those first that ended badly once.

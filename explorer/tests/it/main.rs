@@ -5,3 +5,4 @@ mod corpus;
 mod histories;
 mod machines;
 mod pairs;
+mod properties;

@@ -1,0 +1,197 @@
+//! Two or three clusters in one Azure, each with its own Kubernetes and controllers. They share what people share (group,
+//! network, subnet, security group, host names, names of Services, at times their own name), and a third party edits. Services
+//! come, change and go, nodes do, controllers are killed, clusters are torn down. Whatever happens:
+//!
+//! * no cluster's controllers change or remove what another cluster's or a third party wrote ([`crate::ledger`]), and they
+//!   take no machine of another cluster into their pools;
+//! * a Service that is not touched stays reachable, at the nodes of its own cluster;
+//! * every Service has an address in the end, or an event says why not; what asks for nothing that another may have gets it;
+//! * controllers that start anew write nothing;
+//! * after a cluster is torn down nothing is left that its controllers wrote.
+//!
+//! A run is decided by its seed; `tests/corpus/neighbours` has those that failed once.
+
+use rand::rngs::SmallRng;
+use rand::{Rng as _, SeedableRng as _};
+use serde::{Deserialize, Serialize};
+
+use crate::property::{Known, Trial};
+use crate::shrink;
+use crate::wish::{self, SERVICES, WISHES, Wish};
+
+mod play;
+pub(crate) mod sharing;
+pub(crate) mod traffic;
+
+use play::Play;
+pub use sharing::Sharing;
+
+/// Clusters that share an Azure, and what happens to them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Neighbours {
+    /// What everything random is drawn from.
+    pub seed: u64,
+    /// How many clusters.
+    pub clusters: usize,
+    /// What they share.
+    pub sharing: Sharing,
+    /// Whether Azure takes its time.
+    #[serde(default)]
+    pub slow: bool,
+    /// What happens.
+    pub acts: Vec<Act>,
+}
+
+/// Something that happens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Act {
+    /// A Service comes, or changes.
+    Apply {
+        /// Whose.
+        cluster: usize,
+        /// Which.
+        service: usize,
+        /// What it asks for.
+        wishes: Vec<Wish>,
+    },
+    /// A Service goes.
+    Delete {
+        /// Whose.
+        cluster: usize,
+        /// Which.
+        service: usize,
+    },
+    /// A scale set gets more machines or fewer.
+    Scale {
+        /// Whose.
+        cluster: usize,
+        /// How many it has then.
+        nodes: u64,
+    },
+    /// Controllers are killed and start anew.
+    Kill {
+        /// Whose.
+        cluster: usize,
+    },
+    /// All Services of a cluster are deleted.
+    TearDown {
+        /// Whose.
+        cluster: usize,
+    },
+    /// A third party adds something of its own.
+    Foreign {
+        /// What.
+        what: Foreign,
+        /// What its name ends with; also chooses where.
+        number: u64,
+    },
+    /// Time passes.
+    Wait {
+        /// How much.
+        seconds: u64,
+    },
+    /// Nothing happens until all have come to rest.
+    Rest,
+}
+
+/// What a third party adds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Foreign {
+    /// A rule of a security group.
+    Rule,
+    /// A rule whose name begins like those of the controllers.
+    LikeOurs,
+    /// A tag of a load balancer, a public IP or a security group.
+    Tag,
+    /// A pool of a load balancer.
+    Pool,
+}
+
+const FOREIGN: [Foreign; 4] = [Foreign::Rule, Foreign::LikeOurs, Foreign::Tag, Foreign::Pool];
+
+impl Trial for Neighbours {
+    const NAME: &'static str = "neighbours";
+
+    const KNOWN: &'static [Known] = &[
+        Known {
+            id: "S8",
+            says: &["networkSecurityGroups", "removed /properties/securityRules/k8s-azure-lb_"],
+        },
+        Known { id: "S9", says: &["added", "BackendAddressPools", "though the machines of"] },
+    ];
+
+    fn of(seed: u64) -> Self {
+        let mut random = SmallRng::seed_from_u64(seed);
+        let clusters = if random.random_bool(0.2) { 3 } else { 2 };
+        let sharing = Sharing::draw(&mut random);
+        let mut acts = Vec::new();
+        for _ in 0..random.random_range(3..=9) {
+            let cluster = random.random_range(0..clusters);
+            let service = random.random_range(0..SERVICES.len());
+            acts.push(match random.random_range(0..100) {
+                0..52 => {
+                    let drawn: Vec<Wish> = (0..random.random_range(0..=2))
+                        .map(|_| WISHES[random.random_range(0..WISHES.len())])
+                        .collect();
+                    Act::Apply { cluster, service, wishes: wish::consistent(&drawn) }
+                }
+                52..64 => Act::Delete { cluster, service },
+                64..70 => Act::Scale { cluster, nodes: random.random_range(1..=2) },
+                70..76 => Act::Kill { cluster },
+                76..80 => Act::TearDown { cluster },
+                80..90 => Act::Foreign {
+                    what: FOREIGN[random.random_range(0..FOREIGN.len())],
+                    number: random.random_range(0..50),
+                },
+                90..94 => Act::Wait { seconds: [1, 3, 20][random.random_range(0..3)] },
+                _ => Act::Rest,
+            });
+        }
+        Self { seed, clusters, sharing, slow: random.random_bool(0.2), acts }
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    async fn run(&self) -> Vec<String> {
+        let mut play = Play::begin(self).await;
+        for act in &self.acts {
+            play.act(act).await;
+        }
+        play.end().await
+    }
+
+    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
+        let mut least = self.clone();
+        let acts = shrink::fewest(&least.acts, |acts| fails(&Self { acts: acts.to_vec(), ..least.clone() }));
+        least.acts = acts;
+        for place in 0..least.acts.len() {
+            let Act::Apply { cluster, service, wishes } = least.acts[place].clone() else { continue };
+            let with = |wishes: &[Wish]| {
+                let mut trial = least.clone();
+                trial.acts[place] = Act::Apply { cluster, service, wishes: wishes.to_vec() };
+                trial
+            };
+            let fewest = shrink::fewest(&wishes, |fewer| fails(&with(fewer)));
+            least = with(&fewest);
+        }
+        let simpler = least.sharing.simpler().into_iter().map(|sharing| Self { sharing, ..least.clone() });
+        let fewer = [Self { clusters: 2, ..least.clone() }, Self { slow: false, ..least.clone() }];
+        for trial in simpler.chain(fewer).collect::<Vec<_>>() {
+            let merged = Self {
+                sharing: least.sharing.or_simpler(&trial.sharing),
+                clusters: trial.clusters.min(least.clusters),
+                slow: trial.slow && least.slow,
+                ..least.clone()
+            };
+            if merged != least && fails(&merged) {
+                least = merged;
+            }
+        }
+        least
+    }
+}

@@ -1,0 +1,318 @@
+//! A run under way: carries out its acts, and looks at what they do to others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use azure_simulator::Azure;
+use azure_simulator::packet::Network;
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+use testkit::World;
+use testkit::types::{LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS};
+use tokio::time::{Instant, sleep};
+
+use super::sharing::{self, Sharing};
+use super::{Act, Foreign, Neighbours, traffic};
+use crate::ledger::{Hand, Ledger, Pen};
+use crate::single::{UNHURRIED, latest_is_refusal};
+use crate::wish::{self, SERVICES, Wish};
+
+/// How long nothing must have happened for all to be at rest.
+const QUIET: Duration = Duration::from_secs(8);
+
+/// How long nothing must have happened in the end: what was refused is tried again by then.
+const LONG_QUIET: Duration = Duration::from_secs(120);
+
+/// What has not come to rest after this long is judged as it is.
+const MAX_UNREST: Duration = Duration::from_secs(3_000);
+
+/// A Service of a cluster.
+type Key = (usize, &'static str);
+
+/// A run under way.
+pub(super) struct Play {
+    azure: Azure,
+    sharing: Sharing,
+    seed: u64,
+    worlds: Vec<World>,
+    ledger: Arc<Ledger>,
+    /// What Services ask for.
+    wishes: BTreeMap<Key, Vec<Wish>>,
+    /// Services that were reached, and were not touched since.
+    steady: BTreeSet<Key>,
+    complaints: Vec<String>,
+}
+
+impl Play {
+    pub(super) async fn begin(trial: &Neighbours) -> Self {
+        let Neighbours { seed, clusters, sharing, slow, .. } = trial;
+        let azure = Sharing::azure(*seed, *slow);
+        let shapes: Vec<_> = (0..*clusters).map(|cluster| sharing.shape(cluster, *clusters)).collect();
+        for shape in &shapes {
+            shape.lay_out(&azure).expect("the clusters' parts are sound");
+            sharing::guard(&azure, shape);
+        }
+        let ledger = Ledger::open(&azure, shapes.clone());
+        let config = if sharing.by_address {
+            json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"})
+        } else {
+            json!({})
+        };
+        let worlds: Vec<World> = shapes
+            .into_iter()
+            .enumerate()
+            .map(|(cluster, shape)| {
+                World::builder()
+                    .in_azure(&azure)
+                    .seed(seed.wrapping_mul(7).wrapping_add(cluster as u64 + 1))
+                    .name(&sharing.name_of(cluster))
+                    .shape(shape)
+                    .config(&config)
+                    .pace(UNHURRIED)
+                    .tap(Arc::new(Pen::of(&ledger, cluster)))
+                    .build()
+            })
+            .collect();
+        let mut this = Self {
+            azure,
+            sharing: *sharing,
+            seed: *seed,
+            worlds,
+            ledger,
+            wishes: BTreeMap::new(),
+            steady: BTreeSet::new(),
+            complaints: Vec::new(),
+        };
+        for world in &mut this.worlds {
+            world.start();
+        }
+        this.rest(QUIET).await;
+        this
+    }
+
+    pub(super) async fn act(&mut self, act: &Act) {
+        match act {
+            Act::Apply { cluster, service, wishes } => self.apply(*cluster, SERVICES[*service], wishes),
+            Act::Delete { cluster, service } => self.delete(*cluster, SERVICES[*service]),
+            Act::Scale { cluster, nodes } => {
+                let cluster = cluster % self.worlds.len();
+                self.steady.retain(|(other, _)| *other != cluster);
+                // Azure may refuse it while an operation runs.
+                let _refused = self.azure.scale(&self.worlds[cluster].scale_set(), *nodes);
+            }
+            Act::Kill { cluster } => {
+                let cluster = cluster % self.worlds.len();
+                self.worlds[cluster].restart().await;
+            }
+            Act::TearDown { cluster } => self.tear_down(*cluster),
+            Act::Foreign { what, number } => self.edit(*what, *number),
+            Act::Wait { seconds } => sleep(Duration::from_secs(*seconds)).await,
+            Act::Rest => {
+                self.rest(QUIET).await;
+                self.look(true);
+            }
+        }
+        // The act has begun to work.
+        sleep(Duration::from_millis(500)).await;
+        self.look(false);
+    }
+
+    fn apply(&mut self, cluster: usize, key: &'static str, wishes: &[Wish]) {
+        let cluster = cluster % self.worlds.len();
+        let world = &self.worlds[cluster];
+        let static_address = self.sharing.static_address(cluster);
+        let manifest = wish::manifest(key, wishes, &world.shape.subscription, &static_address);
+        let there = world.service(key);
+        let (namespace, name) = key.split_once('/').expect("a Service is called namespace/name");
+        if !there["metadata"]["deletionTimestamp"].is_null() {
+            return;
+        }
+        if there.is_null() {
+            if world.kubernetes.get("Namespace", "", namespace).is_none() {
+                let namespace =
+                    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+                world.kubernetes.create(namespace).expect("the namespace can be made");
+            }
+            world.kubernetes.create(manifest).expect("the manifest is sound");
+        } else {
+            let mut annotations = manifest["metadata"]["annotations"].clone();
+            for (key, _) in there["metadata"]["annotations"].as_object().into_iter().flatten() {
+                if annotations[key].is_null() {
+                    annotations[key] = Value::Null;
+                }
+            }
+            let patch = json!({"metadata": {"annotations": annotations}, "spec": manifest["spec"]});
+            world.kubernetes.merge("Service", namespace, name, &patch).expect("the change is sound");
+        }
+        self.steady.remove(&(cluster, key));
+        self.wishes.insert((cluster, key), wishes.to_vec());
+    }
+
+    fn delete(&mut self, cluster: usize, key: &'static str) {
+        let cluster = cluster % self.worlds.len();
+        if self.wishes.remove(&(cluster, key)).is_some() {
+            self.steady.remove(&(cluster, key));
+            self.worlds[cluster].delete(key);
+        }
+    }
+
+    fn tear_down(&mut self, cluster: usize) {
+        for key in SERVICES {
+            self.delete(cluster, key);
+        }
+    }
+
+    /// Adds something as a third party.
+    fn edit(&mut self, what: Foreign, number: u64) {
+        let kinds: &[&str] = match what {
+            Foreign::Rule | Foreign::LikeOurs => &[SECURITY_GROUPS],
+            Foreign::Tag => &[LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS],
+            Foreign::Pool => &[LOAD_BALANCERS],
+        };
+        let documents = kinds.iter().flat_map(|kind| self.azure.documents_of_type(kind));
+        let ids = documents.filter_map(|document| document["id"].as_str()?.parse::<ResourceId>().ok());
+        let mut ids: Vec<ResourceId> = ids.collect();
+        if ids.is_empty() {
+            return;
+        }
+        let id = ids.swap_remove(usize::try_from(number).unwrap_or_default() % ids.len());
+        let add = |document: &mut Value, kind: &str, part: Value| {
+            let parts = &mut document["properties"][kind];
+            if parts.is_null() {
+                *parts = json!([]);
+            }
+            let Some(parts) = parts.as_array_mut() else { return };
+            if !parts.iter().any(|there| there["name"] == part["name"]) {
+                parts.push(part);
+            }
+        };
+        let rule = |name: String, destination: &str| {
+            json!({"name": name, "properties": {
+                "priority": 3000 + number, "access": "Allow", "direction": "Inbound", "protocol": "Tcp",
+                "sourceAddressPrefix": "192.0.2.0/24", "sourcePortRange": "*",
+                "destinationAddressPrefix": destination, "destinationPortRange": "9999"}})
+        };
+        // Azure may refuse it while an operation runs.
+        let _taken = self.ledger.edit(&id, |document| match what {
+            Foreign::Rule => add(document, "securityRules", rule(format!("theirs-{number}"), "*")),
+            Foreign::LikeOurs => {
+                let name = format!("k8s-azure-lb_allow_IPv4_{number:032x}");
+                add(document, "securityRules", rule(name, "198.18.0.9"));
+            }
+            Foreign::Tag => document["tags"][format!("theirs-{number}")] = "1".into(),
+            Foreign::Pool => {
+                add(
+                    document,
+                    "backendAddressPools",
+                    json!({"name": format!("theirs-{number}"), "properties": {}}),
+                );
+            }
+        });
+    }
+
+    /// Notes which Services are not reached that were, and have not been touched. At rest all that have an address are.
+    fn look(&mut self, at_rest: bool) {
+        if self.wishes.is_empty() {
+            return;
+        }
+        let network = Network::read(&self.azure);
+        for ((cluster, key), wishes) in &self.wishes {
+            let is_steady = self.steady.contains(&(*cluster, *key));
+            if !at_rest && !is_steady {
+                continue;
+            }
+            let internal = wish::is_internal(wishes);
+            let is_refused = self.is_refused(*cluster, key);
+            let lost = traffic::lost(&network, &self.worlds, *cluster, key, wish::port(key), internal);
+            if lost.is_empty() && !self.worlds[*cluster].addresses(key).is_empty() && !is_refused {
+                self.steady.insert((*cluster, *key));
+            } else if is_steady || !is_refused {
+                self.steady.remove(&(*cluster, *key));
+                let when = if at_rest { "at rest" } else { "meanwhile" };
+                self.complaints.extend(lost.into_iter().map(|text| format!("{when}: {text}")));
+            }
+        }
+    }
+
+    /// Whether the latest event of a Service says that it cannot be served as it is.
+    fn is_refused(&self, cluster: usize, key: &str) -> bool {
+        latest_is_refusal(&self.worlds[cluster], key)
+    }
+
+    /// Ends the run: all come to rest, start anew, and are torn down one after the other.
+    pub(super) async fn end(mut self) -> Vec<String> {
+        self.rest(QUIET).await;
+        if self.wishes.keys().any(|(cluster, key)| self.worlds[*cluster].addresses(key).is_empty()) {
+            self.rest(LONG_QUIET).await;
+        }
+        self.look(true);
+        for ((cluster, key), wishes) in &self.wishes {
+            let world = &self.worlds[*cluster];
+            let is_contested = wishes.iter().any(|wish| wish.is_contested());
+            if world.addresses(key).is_empty() && !(is_contested && self.is_refused(*cluster, key)) {
+                let events = world.events(key);
+                self.complaints
+                    .push(format!("cluster {cluster}'s {key} {wishes:?} is not served: {events:#?}"));
+            }
+        }
+        let count = self.worlds.len();
+        let first = usize::try_from(self.seed).unwrap_or_default() % count;
+        let before = self.ledger.writes(Hand::Cluster(first));
+        self.worlds[first].restart().await;
+        self.rest(QUIET).await;
+        if self.ledger.writes(Hand::Cluster(first)) != before {
+            self.complaints.push(format!("cluster {first} writes when its controllers start anew"));
+        }
+        for cluster in (first..count).chain(0..first) {
+            self.tear_down(cluster);
+            self.rest(QUIET).await;
+            self.gone(cluster);
+            self.look(true);
+        }
+        self.complaints.extend(self.ledger.breaches());
+        self.complaints
+    }
+
+    /// Notes what is left of a cluster that was torn down.
+    fn gone(&mut self, cluster: usize) {
+        for key in SERVICES {
+            if !self.worlds[cluster].service(key).is_null() {
+                let events = self.worlds[cluster].events(key);
+                self.complaints.push(format!("cluster {cluster}'s {key} does not go: {events:#?}"));
+            }
+        }
+        let used = self.ledger.by(Hand::Others).into_iter().map(|(id, ..)| id);
+        let used: BTreeSet<String> = used.filter(|id| id.contains("/loadbalancers/")).collect();
+        for (id, path, leaf) in self.ledger.by(Hand::Cluster(cluster)) {
+            // A load balancer stays for what others have put into it, and with it the members of its pools.
+            let is_used = used.iter().any(|used| id == *used || path.contains(&used.replace('/', "|")));
+            if !is_used {
+                let value = leaf.value;
+                self.complaints.push(format!("when cluster {cluster} is gone: {id} keeps {path} ({value})"));
+            }
+        }
+    }
+
+    /// Waits on virtual time until nothing has happened for so long.
+    async fn rest(&self, quiet: Duration) {
+        let begin = Instant::now();
+        let mut quiet_since = begin;
+        let mut seen = self.signs();
+        while begin.elapsed() < MAX_UNREST && quiet_since.elapsed() < quiet {
+            sleep(Duration::from_secs(2)).await;
+            let now = self.signs();
+            if now != seen || self.azure.running_operations() > 0 {
+                (seen, quiet_since) = (now, Instant::now());
+            }
+        }
+    }
+
+    fn signs(&self) -> (u64, u64, Vec<u64>, usize) {
+        let counts = self.azure.journal_after(u64::MAX).counts;
+        let kubernetes = self.worlds.iter().map(|world| &world.kubernetes);
+        let services = kubernetes.clone().flat_map(|one| one.list("Service"));
+        let nodes = kubernetes.map(|one| one.list("Node").len()).sum();
+        (counts.writes, counts.deletes, services.map(|service| service.version()).collect(), nodes)
+    }
+}

@@ -1,0 +1,178 @@
+//! A run of refusals: the good Services alone, then beside the bad ones.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use testkit::types::{LOAD_BALANCERS, SECURITY_GROUPS};
+use tokio::time::{Instant, sleep};
+
+use super::refuser::{Culprit, Refuser};
+use super::{Bad, Mistake, Refusal, Refusals};
+use crate::ledger::Hand;
+use crate::rule;
+use crate::single::{Single, keyed};
+use crate::wish::SERVICES;
+
+/// Names of bad Services.
+const BAD: [&str; 2] = ["default/bad", "shop/bad"];
+
+/// How long the good ones may take at all.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// How long a batch waits for those that are on their way, and what else is no batch.
+const LINGER: Duration = Duration::from_secs(6);
+
+/// By then every bad one has an event: for some minutes a busy Azure is waited for without one.
+const MAX_SILENCE: Duration = Duration::from_secs(1_200);
+
+/// How exactly times are measured.
+const TICK: Duration = Duration::from_millis(250);
+
+/// How often something refused is written again in the ten minutes after the good ones are done, for each bad one: some
+/// attempts of the Service, each with what it takes to find it in a batch.
+const MAX_WRITES: u64 = 40;
+
+/// What the good ones took.
+struct Taken {
+    time: Option<Duration>,
+    writes: u64,
+    single: Single,
+}
+
+pub(super) async fn run(trial: &Refusals) -> Vec<String> {
+    let alone = take(trial, false).await;
+    let Some(time_alone) = alone.time else {
+        return vec![format!("the good ones are not served alone: {:?}", unserved(trial, &alone.single))];
+    };
+    let latency = alone.single.azure.latency();
+    let operation = |kind: &str| latency.of("PUT", kind, None, 0);
+    let batch = operation(LOAD_BALANCERS).max(operation(SECURITY_GROUPS));
+    let writes_alone = alone.writes;
+    drop(alone);
+    let beside = take(trial, true).await;
+    let mut complaints = Vec::new();
+    let services = trial.good.len() + trial.bad.len();
+    let fails_later = |bad: &&Bad| {
+        matches!(
+            bad,
+            Bad::Balancer { refusal: Refusal::Later, .. } | Bad::Guard { refusal: Refusal::Later, .. }
+        )
+    };
+    // Where Azure fails late, each step to the culprit takes a whole operation.
+    let steps = usize::try_from(services.next_power_of_two().ilog2()).unwrap_or_default() + 1;
+    let late = trial.bad.iter().filter(fails_later).count() * steps;
+    let may_take = time_alone + batch * u32::try_from(1 + late).unwrap_or(1) + LINGER;
+    match beside.time {
+        None => complaints.push(format!(
+            "the good ones are not served beside {:?}: {:?}",
+            trial.bad,
+            unserved(trial, &beside.single)
+        )),
+        Some(time) if time > may_take => {
+            complaints.push(format!(
+                "the good ones take {time:?}, alone {time_alone:?}; they may take {may_take:?} beside {:?}",
+                trial.bad
+            ));
+        }
+        Some(_) => {}
+    }
+    let steps = u64::try_from(steps * 2 + 3).unwrap_or_default();
+    let may_write = writes_alone + steps * trial.bad.len() as u64 * 2;
+    if beside.writes > may_write {
+        complaints.push(format!(
+            "{} writes until the good ones are done, alone {writes_alone}, beside {:?}",
+            beside.writes, trial.bad
+        ));
+    }
+    let single = &beside.single;
+    let writes = calls(single);
+    sleep(Duration::from_secs(600)).await;
+    let more = calls(single) - writes;
+    if more > MAX_WRITES * trial.bad.len() as u64 {
+        complaints.push(format!(
+            "{more} writes in the ten minutes after the good ones are done, beside {:?}",
+            trial.bad
+        ));
+    }
+    let is_told = |key: &&str| single.world().events(key).iter().any(|event| event.starts_with("Warning "));
+    if !BAD[..trial.bad.len()].iter().all(|key| is_told(&key)) {
+        sleep(MAX_SILENCE).await;
+    }
+    for (key, bad) in BAD.into_iter().zip(&trial.bad) {
+        let events = single.world().events(key);
+        if !is_told(&key) {
+            complaints.push(format!("no event says what is wrong with {key} ({bad:?}): {events:#?}"));
+        }
+    }
+    for (key, wishes) in keyed(&trial.good) {
+        let lost = single.unserved(key, wishes);
+        if beside.time.is_some() {
+            complaints.extend(lost.into_iter().map(|lost| format!("later, beside {:?}: {lost}", trial.bad)));
+        }
+    }
+    complaints
+}
+
+/// Writes so far, refused ones too.
+fn calls(single: &Single) -> u64 {
+    let counts = single.azure.journal_after(u64::MAX).counts;
+    counts.writes + counts.deletes
+}
+
+fn unserved(trial: &Refusals, single: &Single) -> Vec<String> {
+    keyed(&trial.good).flat_map(|(key, wishes)| single.unserved(key, wishes)).collect()
+}
+
+async fn take(trial: &Refusals, with_bad: bool) -> Taken {
+    let refuser = Arc::new(Refuser::default());
+    let mut single = Single::build(trial.seed, trial.slow, false, Some(refuser.clone()));
+    single.world_mut().start();
+    single.rest(Duration::from_secs(8)).await;
+    // A first Service stays, as in every cluster that is in use.
+    let keeper = "keepers/first";
+    single.create(keeper, &[], &[]);
+    while single.world().addresses(keeper).is_empty() {
+        sleep(Duration::from_secs(1)).await;
+    }
+    single.rest(Duration::from_secs(8)).await;
+    let begin = Instant::now();
+    let before = single.ledger.writes(Hand::Cluster(0));
+    if with_bad && trial.bad_first {
+        create_bad(trial, &single, &refuser);
+    }
+    for (key, wishes) in keyed(&trial.good) {
+        single.create(key, wishes, &[]);
+    }
+    if with_bad && !trial.bad_first {
+        create_bad(trial, &single, &refuser);
+    }
+    let has_address = |key: &&str| !single.world().addresses(key).is_empty();
+    let keys = &SERVICES[..trial.good.len()];
+    while !keys.iter().all(|key| has_address(&key)) && begin.elapsed() < PATIENCE {
+        sleep(TICK).await;
+    }
+    let is_done = keys.iter().all(|key| has_address(&key)) && unserved(trial, &single).is_empty();
+    let time = is_done.then(|| begin.elapsed());
+    let writes = single.ledger.writes(Hand::Cluster(0)) - before;
+    Taken { time, writes, single }
+}
+
+fn create_bad(trial: &Refusals, single: &Single, refuser: &Refuser) {
+    for (key, bad) in BAD.into_iter().zip(&trial.bad) {
+        let internal = ("azure-load-balancer-internal", "true");
+        let annotations: &[(&str, &str)] = match bad {
+            Bad::Mistake(Mistake::UnknownTag) => &[("azure-allowed-service-tags", "UnheardOf")],
+            Bad::Mistake(Mistake::MissingAddress) => &[("azure-pip-name", "nowhere")],
+            Bad::Mistake(Mistake::MissingSubnet) => {
+                &[internal, ("azure-load-balancer-internal-subnet", "nowhere")]
+            }
+            Bad::Mistake(Mistake::OutsideOfSubnet) => &[internal, ("azure-load-balancer-ipv4", "10.250.0.9")],
+            Bad::Mistake(Mistake::BadValue) => &[("azure-load-balancer-tcp-idle-timeout", "soon")],
+            Bad::Mistake(Mistake::BadLabel) => &[("azure-dns-label-name", "No_Label")],
+            _ => &[],
+        };
+        single.create(key, &[], annotations);
+        let base_name = rule::base_name(&single.world().service(key));
+        refuser.refuse(&single.azure, Culprit { bad: *bad, base_name });
+    }
+}

@@ -1,0 +1,135 @@
+//! One cluster in an Azure, past a ledger: where edits and refusals are tried.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use azure_simulator::Azure;
+use azure_simulator::packet::Network;
+use serde_json::{Value, json};
+use testkit::{Pace, Tap, World};
+use tokio::time::{Instant, sleep};
+
+use crate::ledger::{Ledger, Pen};
+use crate::neighbours::{Sharing, sharing, traffic};
+use crate::wish::{self, SERVICES, Wish};
+
+/// Kubelets that hardly speak: nothing here depends on it, and each word costs time.
+pub(crate) const UNHURRIED: Pace = Pace {
+    heartbeat: Duration::from_secs(600),
+    monitor_period: Duration::from_secs(300),
+    grace: Duration::from_secs(3_000),
+    startup_grace: Duration::from_secs(3_000),
+};
+
+/// A cluster in an Azure of its own.
+pub(crate) struct Single {
+    pub(crate) azure: Azure,
+    pub(crate) world: Vec<World>,
+    pub(crate) ledger: Arc<Ledger>,
+}
+
+impl Single {
+    /// Lays everything out; no controllers run yet. `prepare` changes the Azure before.
+    pub(crate) fn build(seed: u64, slow: bool, by_address: bool, tap: Option<Arc<dyn Tap>>) -> Self {
+        let sharing = Sharing::default();
+        let azure = Sharing::azure(seed, slow);
+        let shape = sharing.shape(0, 1);
+        shape.lay_out(&azure).expect("the cluster's parts are sound");
+        sharing::guard(&azure, &shape);
+        let ledger = Ledger::open(&azure, vec![shape.clone()]);
+        let mut pen = Pen::of(&ledger, 0);
+        if let Some(tap) = tap {
+            pen = pen.after(tap);
+        }
+        let kind = if by_address { "nodeIP" } else { "nodeIPConfiguration" };
+        let world = World::builder()
+            .in_azure(&azure)
+            .seed(seed)
+            .shape(shape)
+            .config(&json!({"loadBalancerBackendPoolConfigurationType": kind}))
+            .pace(UNHURRIED)
+            .tap(Arc::new(pen))
+            .build();
+        Self { azure, world: vec![world], ledger }
+    }
+
+    /// The world.
+    pub(crate) fn world(&self) -> &World {
+        &self.world[0]
+    }
+
+    /// The world, to start and to kill its controllers.
+    pub(crate) fn world_mut(&mut self) -> &mut World {
+        &mut self.world[0]
+    }
+
+    /// Creates a Service, and its namespace.
+    pub(crate) fn create(&self, key: &str, wishes: &[Wish], annotations: &[(&str, &str)]) {
+        let world = self.world();
+        let mut manifest =
+            wish::manifest(key, wishes, &world.shape.subscription, &Sharing::default().static_address(0));
+        for (key, value) in annotations {
+            manifest["metadata"]["annotations"][format!("service.beta.kubernetes.io/{key}")] =
+                (*value).into();
+        }
+        let (namespace, _) = key.split_once('/').expect("a Service is called namespace/name");
+        if world.kubernetes.get("Namespace", "", namespace).is_none() {
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+            world.kubernetes.create(namespace).expect("the namespace can be made");
+        }
+        world.kubernetes.create(manifest).expect("the manifest is sound");
+    }
+
+    /// Why a Service is not served; empty where it is.
+    pub(crate) fn unserved(&self, key: &str, wishes: &[Wish]) -> Vec<String> {
+        let world = self.world();
+        if world.addresses(key).is_empty() {
+            return vec![format!("{key} has no address: {:#?}", world.events(key))];
+        }
+        let network = Network::read(&self.azure);
+        traffic::lost(&network, &self.world, 0, key, wish::port(key), wish::is_internal(wishes))
+    }
+
+    /// Whether the latest word on a Service is that it cannot be served as it is.
+    pub(crate) fn is_refused(&self, key: &str) -> bool {
+        latest_is_refusal(self.world(), key)
+    }
+
+    /// Waits on virtual time until nothing has happened for so long.
+    pub(crate) async fn rest(&self, quiet: Duration) {
+        let signs = || {
+            let counts = self.azure.journal_after(u64::MAX).counts;
+            let services = self.world().kubernetes.list("Service");
+            let versions: Vec<u64> = services.iter().map(|service| service.version()).collect();
+            (counts.writes, counts.deletes, versions, self.world().kubernetes.list("Node").len())
+        };
+        let begin = Instant::now();
+        let mut quiet_since = begin;
+        let mut seen = signs();
+        while begin.elapsed() < Duration::from_secs(3_000) && quiet_since.elapsed() < quiet {
+            sleep(Duration::from_secs(2)).await;
+            let now = signs();
+            if now != seen || self.azure.running_operations() > 0 {
+                (seen, quiet_since) = (now, Instant::now());
+            }
+        }
+    }
+}
+
+/// Whether the latest word on a Service is that it cannot be served as it is.
+pub(crate) fn latest_is_refusal(world: &World, key: &str) -> bool {
+    let service = world.service(key);
+    let namespace = service["metadata"]["namespace"].as_str().unwrap_or_default();
+    let events = world.kubernetes.list_in("Event", namespace);
+    let of_it = events.iter().map(|event| event.value()).filter(|event| {
+        event["involvedObject"]["uid"] == service["metadata"]["uid"]
+            && (event["reason"] == "SyncLoadBalancerFailed" || event["reason"] == "EnsuredLoadBalancer")
+    });
+    let time = |event: &&Value| event["lastTimestamp"].as_str().unwrap_or_default().to_owned();
+    of_it.max_by_key(time).is_some_and(|event| event["reason"] == "SyncLoadBalancerFailed")
+}
+
+/// The first Services, each with what it asks for.
+pub(crate) fn keyed(services: &[Vec<Wish>]) -> impl Iterator<Item = (&'static str, &Vec<Wish>)> {
+    SERVICES.into_iter().zip(services)
+}

@@ -1,0 +1,158 @@
+//! Services of properties over small worlds: few, and of every kind that reaches for something which others may have.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The Services that a cluster may have. Every cluster has the same.
+pub const SERVICES: [&str; 3] = ["default/web", "default/api", "shop/web"];
+
+/// The resource group with what users keep for their Services.
+pub const KEPT_GROUP: &str = "kept";
+
+/// What a Service asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Wish {
+    /// An address in the virtual network.
+    Internal,
+    /// Clients of two networks alone.
+    Ranges,
+    /// Clients of one network alone, also from inside.
+    DenyOthers,
+    /// Clients that a service tag names.
+    ServiceTag,
+    /// Traffic stays on the node at which it arrives.
+    Local,
+    /// Nodes see their own address as destination.
+    NodeAddress,
+    /// Its public IP is in the group of all.
+    KeptGroup,
+    /// A public IP that a user keeps.
+    KeptAddress,
+    /// A public IP of a prefix that a user keeps.
+    Prefix,
+    /// A certain private address.
+    PrivateAddress,
+    /// A private link service.
+    Link,
+    /// A DNS label.
+    Label,
+}
+
+/// All of them.
+pub const WISHES: [Wish; 12] = [
+    Wish::Internal,
+    Wish::Ranges,
+    Wish::DenyOthers,
+    Wish::ServiceTag,
+    Wish::Local,
+    Wish::NodeAddress,
+    Wish::KeptGroup,
+    Wish::KeptAddress,
+    Wish::Prefix,
+    Wish::PrivateAddress,
+    Wish::Link,
+    Wish::Label,
+];
+
+/// The clients of [`Wish::Ranges`] and [`Wish::DenyOthers`].
+const RANGES: [&str; 2] = ["203.0.113.0/24", "10.240.0.0/14"];
+
+impl Wish {
+    /// Whether a public address is asked for.
+    fn is_outside(self) -> bool {
+        matches!(self, Self::KeptGroup | Self::KeptAddress | Self::Prefix | Self::Label)
+    }
+
+    fn is_inside(self) -> bool {
+        matches!(self, Self::Internal | Self::PrivateAddress | Self::Link)
+    }
+
+    /// Whether another may have what is asked for.
+    pub fn is_contested(self) -> bool {
+        matches!(self, Self::KeptAddress | Self::PrivateAddress | Self::Link | Self::Label | Self::Prefix)
+    }
+}
+
+/// Takes from `drawn` what goes together.
+pub fn consistent(drawn: &[Wish]) -> Vec<Wish> {
+    let mut wishes: Vec<Wish> = Vec::new();
+    for wish in drawn {
+        let place = [Wish::KeptGroup, Wish::KeptAddress, Wish::Prefix];
+        let clashes = |other: &Wish| {
+            (wish.is_outside() && other.is_inside())
+                || (wish.is_inside() && other.is_outside())
+                || (place.contains(wish) && place.contains(other))
+                || wish == other
+                // The service tag stands for the internet, from which nothing comes to a private address.
+                || (*wish == Wish::ServiceTag || *other == Wish::ServiceTag)
+                    && (wish.is_inside() || other.is_inside())
+                || [*wish, *other].iter().all(|one| {
+                    matches!(one, Wish::Ranges | Wish::DenyOthers | Wish::ServiceTag)
+                })
+        };
+        if !wishes.iter().any(clashes) {
+            wishes.push(*wish);
+        }
+    }
+    wishes.sort();
+    wishes
+}
+
+/// Whether its address is in the virtual network.
+pub fn is_internal(wishes: &[Wish]) -> bool {
+    wishes.iter().any(|wish| wish.is_inside())
+}
+
+/// The port of a Service.
+pub fn port(key: &str) -> u16 {
+    let at = SERVICES.iter().position(|known| *known == key).unwrap_or(SERVICES.len());
+    80 + u16::try_from(at).unwrap_or_default()
+}
+
+/// The manifest of a Service called `namespace/name`. `subnet` is the cluster's own.
+pub fn manifest(key: &str, wishes: &[Wish], subscription: &str, static_address: &str) -> Value {
+    let (namespace, name) = key.split_once('/').unwrap_or_default();
+    let mut annotations = serde_json::Map::new();
+    let mut annotate = |key: &str, value: &str| {
+        annotations.insert(format!("service.beta.kubernetes.io/{key}"), value.into());
+    };
+    let mut spec = json!({"type": "LoadBalancer", "selector": {"app": name},
+        "ports": [{"name": "first", "protocol": "TCP", "port": port(key)}],
+        "externalTrafficPolicy": "Cluster", "loadBalancerSourceRanges": []});
+    if is_internal(wishes) {
+        annotate("azure-load-balancer-internal", "true");
+    }
+    for wish in wishes {
+        match wish {
+            Wish::Internal => {}
+            Wish::Ranges => spec["loadBalancerSourceRanges"] = json!(RANGES),
+            Wish::DenyOthers => {
+                spec["loadBalancerSourceRanges"] = json!(RANGES);
+                annotate("azure-deny-all-except-load-balancer-source-ranges", "true");
+            }
+            Wish::ServiceTag => annotate("azure-allowed-service-tags", "Internet"),
+            Wish::Local => spec["externalTrafficPolicy"] = "Local".into(),
+            Wish::NodeAddress => annotate("azure-disable-load-balancer-floating-ip", "true"),
+            Wish::KeptGroup => annotate("azure-load-balancer-resource-group", KEPT_GROUP),
+            Wish::KeptAddress => {
+                annotate("azure-load-balancer-resource-group", KEPT_GROUP);
+                annotate("azure-pip-name", "address");
+            }
+            Wish::Prefix => {
+                let prefix = azure_types::ResourceId::group(subscription, KEPT_GROUP);
+                let prefix = prefix.resource("Microsoft.Network", "publicIPPrefixes", "prefix");
+                annotate("azure-pip-prefix-id", prefix.as_str());
+            }
+            Wish::PrivateAddress => annotate("azure-load-balancer-ipv4", static_address),
+            Wish::Link => {
+                annotate("azure-pls-create", "true");
+                annotate("azure-pls-name", "link");
+                annotate("azure-pls-ip-configuration-subnet", "links");
+            }
+            Wish::Label => annotate("azure-dns-label-name", &format!("label-{name}")),
+        }
+    }
+    json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"namespace": namespace, "name": name, "annotations": annotations}, "spec": spec})
+}

@@ -1,0 +1,87 @@
+//! A fixed share of the trials of each property over worlds, and before them those that failed once;
+//! `cargo xtask explore neighbours`, `edits` and `refusals` run as many as there is time for.
+
+use explorer::edits::Edits;
+use explorer::neighbours::Neighbours;
+use explorer::on_all_cores;
+use explorer::property::{Trial, explore, kept};
+use explorer::refusals::Refusals;
+
+/// How many trials of a property every run of the tests goes through.
+const TRIALS: u64 = 4;
+
+/// How many more `.ci/run` goes through, optimised.
+const MORE_TRIALS: u64 = 300;
+
+fn holds<T: Trial>(seed: u64) {
+    explore::<T>(seed).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// `CERULEAN_SEED=n` begins at another seed.
+fn holds_for_some<T: Trial>() {
+    let first = testkit::seed::current();
+    on_all_cores(first..first + TRIALS * testkit::seed::count(), holds::<T>);
+}
+
+fn holds_for_hundreds<T: Trial>() {
+    let first = testkit::seed::current() + TRIALS;
+    on_all_cores(first..first + MORE_TRIALS, holds::<T>);
+}
+
+fn holds_for_kept<T: Trial + Sync>() {
+    let all = kept::<T>().unwrap();
+    on_all_cores(0..all.len() as u64, |one| {
+        all[one as usize].explore().unwrap_or_else(|problem| panic!("{problem}"));
+    });
+}
+
+#[test]
+fn no_cluster_harms_another() {
+    holds_for_some::<Neighbours>();
+}
+
+#[test]
+#[ignore = "hundreds of trials take minutes without optimisation: .ci/run runs them"]
+fn no_cluster_harms_another_in_hundreds_of_trials() {
+    holds_for_hundreds::<Neighbours>();
+}
+
+/// `tests/corpus/neighbours`, known defects among them: the mark of one that is mended has to go.
+#[test]
+fn neighbours_that_failed_once_do_no_harm_or_are_known() {
+    holds_for_kept::<Neighbours>();
+}
+
+#[test]
+fn what_a_third_party_edits_is_repaired_or_told() {
+    holds_for_some::<Edits>();
+}
+
+#[test]
+#[ignore = "hundreds of trials take minutes without optimisation: .ci/run runs them"]
+fn what_a_third_party_edits_is_repaired_or_told_in_hundreds_of_trials() {
+    holds_for_hundreds::<Edits>();
+}
+
+/// `tests/corpus/edits`.
+#[test]
+fn edits_that_were_not_repaired_once_are_or_are_known() {
+    holds_for_kept::<Edits>();
+}
+
+#[test]
+fn good_services_do_not_wait_for_bad_ones() {
+    holds_for_some::<Refusals>();
+}
+
+#[test]
+#[ignore = "hundreds of trials take minutes without optimisation: .ci/run runs them"]
+fn good_services_do_not_wait_for_bad_ones_in_hundreds_of_trials() {
+    holds_for_hundreds::<Refusals>();
+}
+
+/// `tests/corpus/refusals`.
+#[test]
+fn good_services_that_waited_once_do_not_or_are_known() {
+    holds_for_kept::<Refusals>();
+}
