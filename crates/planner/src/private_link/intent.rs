@@ -81,8 +81,14 @@ fn words<'a>(annotations: Annotations<'a>, key: &str) -> impl Iterator<Item = &'
     annotations.get(key).unwrap_or_default().split_whitespace()
 }
 
-fn owned(items: impl Iterator<Item = impl Into<String>>) -> Vec<String> {
-    items.map(Into::into).collect()
+/// The names in a list that is separated by spaces. No subscription and no domain has a comma in its name: Azure would
+/// refuse `a,b` as one name.
+fn names(annotations: Annotations<'_>, key: &'static str) -> Result<Vec<String>, Refusal> {
+    let name = |item: &str| match item.contains([',', ';']) {
+        true => Err(PrivateLinkRefusal::ListInAnItem { key: full_key(key), item: item.to_owned() }.into()),
+        false => Ok(item.to_owned()),
+    };
+    words(annotations, key).map(name).collect()
 }
 
 impl PrivateLinkIntent {
@@ -111,8 +117,8 @@ impl PrivateLinkIntent {
         if addresses.len() > count {
             return Err(PrivateLinkRefusal::TooManyAddresses { count, addresses: addresses.len() }.into());
         }
-        let visibility: Vec<&str> = words(annotations, keys::PLS_VISIBILITY).collect();
-        let everybody = visibility.contains(&"*");
+        let visibility = names(annotations, keys::PLS_VISIBILITY)?;
+        let is_for_all = visibility.iter().any(|subscription| subscription == "*");
         let not_blank = |key| annotations.get(key).filter(|value| !value.trim().is_empty());
         let of_frontend = || not_blank(keys::INTERNAL_SUBNET).filter(|_| owner.flavor.is_internal());
         let subnet = not_blank(keys::PLS_SUBNET).or_else(of_frontend).unwrap_or(&cluster.config.subnet_name);
@@ -123,10 +129,10 @@ impl PrivateLinkIntent {
             subnet: subnet.to_owned(),
             count,
             addresses,
-            fqdns: owned(words(annotations, keys::PLS_FQDNS)),
+            fqdns: names(annotations, keys::PLS_FQDNS)?,
             proxy_protocol: annotations.trimmed_flag(keys::PLS_PROXY_PROTOCOL),
-            visibility: if everybody { vec!["*".to_owned()] } else { owned(visibility.into_iter()) },
-            auto_approval: owned(words(annotations, keys::PLS_AUTO_APPROVAL)),
+            visibility: if is_for_all { vec!["*".to_owned()] } else { visibility },
+            auto_approval: names(annotations, keys::PLS_AUTO_APPROVAL)?,
             own_setting: SETTINGS.iter().find(has_key).map(|key| full_key(key)),
         }))
     }

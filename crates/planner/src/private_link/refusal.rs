@@ -53,6 +53,14 @@ pub enum PrivateLinkRefusal {
         /// The item.
         value: String,
     },
+    /// Names are separated by spaces, and none has a comma in it.
+    #[error("annotation {key}: {item} is no single name; separate names by spaces, or remove the annotation")]
+    ListInAnItem {
+        /// The annotation.
+        key: String,
+        /// The item that is a list.
+        item: String,
+    },
     /// No more addresses are chosen than there are to be.
     #[error(
         "annotation {}: ipConfigCount({count}) must be no smaller than number of static IPs specified({addresses}); \
@@ -156,7 +164,8 @@ impl PrivateLinkRefusal {
             | Self::CountOutOfRange { .. }
             | Self::InvalidAddress { .. }
             | Self::AddressOfIpv6 { .. }
-            | Self::TooManyAddresses { .. } => true,
+            | Self::TooManyAddresses { .. }
+            | Self::ListInAnItem { .. } => true,
             Self::SubnetNotFound { .. }
             | Self::Unmanaged { .. }
             | Self::OwnedByOther { .. }

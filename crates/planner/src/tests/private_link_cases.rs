@@ -322,6 +322,20 @@ fn lb_319_one_star_stands_for_all_subscriptions() {
     assert_eq!(properties.auto_approval.unwrap().subscriptions.unwrap(), ["sub1", "sub2"]);
 }
 
+/// LB-319: a list inside one item is refused before Azure is asked, in each list of names.
+#[test]
+fn lb_319_a_list_of_names_is_separated_by_spaces() {
+    for key in ["azure-pls-visibility", "azure-pls-auto-approval", "azure-pls-fqdns"] {
+        for (value, item) in
+            [("sub1,sub2", "sub1,sub2"), ("sub1, sub2", "sub1,"), ("* sub1;sub2", "sub1;sub2")]
+        {
+            let full = crate::annotations::full_key(key);
+            let expected = PrivateLinkRefusal::ListInAnItem { key: full, item: item.to_owned() };
+            assert_eq!(linked().annotate(key, value).refusal(), expected.into(), "{key}={value}");
+        }
+    }
+}
+
 /// LB-320: in whatever order and spelling Azure shows it; what others put there stays.
 #[test]
 fn lb_320_nothing_is_written_without_a_difference_and_others_members_stay() {
