@@ -121,6 +121,19 @@ pub(crate) fn owned_among<'a>(
     owned
 }
 
+/// The load-balancing rules that refer to a frontend, by name.
+pub(crate) fn rules_at<'a>(
+    properties: &'a LoadBalancerProperties,
+    frontend: &'a ResourceId,
+) -> impl Iterator<Item = &'a str> {
+    let rules = properties.load_balancing_rules.iter().flatten();
+    let here = rules.filter(move |rule| {
+        let reference = rule.properties.as_ref().and_then(|p| p.frontend_ip_configuration.as_ref());
+        reference.and_then(|reference| reference.id.as_ref()) == Some(frontend)
+    });
+    here.map(|rule| rule.name.as_deref().unwrap_or_default())
+}
+
 /// What else than the Service's own rules refers to a frontend, in words; `None` where nothing does.
 pub(crate) fn foreign_reference(
     properties: &LoadBalancerProperties,
@@ -131,12 +144,8 @@ pub(crate) fn foreign_reference(
         reference.as_ref().and_then(|reference| reference.id.as_ref()) == Some(frontend)
     };
     let named = |kind: &str, name: &Option<String>| format!("{kind} {}", name.as_deref().unwrap_or_default());
-    let rules = properties.load_balancing_rules.iter().flatten();
-    for rule in rules {
-        let points = rule.properties.as_ref().is_some_and(|p| refers(&p.frontend_ip_configuration));
-        if points && !is_own_rule(rule.name.as_deref().unwrap_or_default()) {
-            return Some(named("load-balancing rule", &rule.name));
-        }
+    if let Some(rule) = rules_at(properties, frontend).find(|rule| !is_own_rule(rule)) {
+        return Some(format!("load-balancing rule {rule}"));
     }
     for rule in properties.outbound_rules.iter().flatten() {
         let frontends = rule.properties.iter().flat_map(|p| p.frontend_ip_configurations.iter().flatten());

@@ -78,6 +78,15 @@ impl Naming<'_> {
     }
 }
 
+/// The base name that the name of a frontend or a rule begins with, where it was made from the UID of a Service: `a` and
+/// the first 31 hexadecimal digits.
+pub(crate) fn base_of(name: &str) -> Option<&str> {
+    let base = name.split('-').next()?;
+    let digits = base.strip_prefix('a')?;
+    let of_uid = digits.len() == 31 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    of_uid.then_some(base)
+}
+
 /// Whether a frontend is named after the Service with this base name. Names compare by case here.
 ///
 /// What follows the base must be a dash: every name that any release ever made is of this form, and

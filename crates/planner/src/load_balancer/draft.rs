@@ -263,12 +263,16 @@ impl<'a> Draft<'a> {
         let reference = self.foreign_reference(&id, |rule| owner.owns_rule(rule));
         if let Some(reference) = &reference {
             let load_balancer = &self.balancer.name;
+            // A frontend that Services share stays for those that are left: nothing is wrong, and nothing is to be done.
+            let is_shared = frontend::rules_at(self.properties(), &id)
+                .any(|rule| !owner.owns_rule(rule) && crate::names::base_of(rule).is_some());
+            let by = if is_shared { "another Service uses it" } else { "it is in use" };
             self.notices.push(Notice {
                 service: owner.key.clone(),
-                warning: true,
+                warning: !is_shared,
                 reason: "DeletingFrontendIPConfiguration",
                 message: format!(
-                    "frontend {name} of load balancer {load_balancer} stays, because {reference} refers to it"
+                    "frontend {name} of load balancer {load_balancer} stays, because {by}: {reference} refers to it"
                 ),
             });
         } else {

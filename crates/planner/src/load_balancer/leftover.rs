@@ -7,6 +7,7 @@ use k8s::ObjectKey;
 
 use super::{Draft, KnownServices, LoadBalancerIntent, text};
 use crate::change::Change;
+use crate::names;
 
 /// The frontends that the rules of a batch's Services use, and one of those Services for each.
 pub(super) fn frontends_in_use<'a>(
@@ -26,15 +27,6 @@ pub(super) fn frontends_in_use<'a>(
         .collect()
 }
 
-/// The base name that a frontend's name begins with, where it was made from the UID of a Service: `a` and the
-/// first 31 hexadecimal digits.
-pub(super) fn base_of(name: &str) -> Option<&str> {
-    let base = name.split('-').next()?;
-    let digits = base.strip_prefix('a')?;
-    let of_uid = digits.len() == 31 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    of_uid.then_some(base)
-}
-
 impl Draft<'_> {
     /// Removes the frontends among `used` to which nothing refers any more and that are named after a Service
     /// that does not exist.
@@ -44,7 +36,7 @@ impl Draft<'_> {
         services: &KnownServices,
     ) {
         for (id, key) in used {
-            let gone = base_of(id.name()).is_some_and(|base| !services.contains(base));
+            let gone = names::base_of(id.name()).is_some_and(|base| !services.contains(base));
             if gone && self.foreign_reference(id, |_| false).is_none() {
                 let before = self.frontends().len();
                 self.frontends().retain(|frontend| !super::is_named(&frontend.name, id.name()));

@@ -274,6 +274,36 @@ fn lb_073_lb_074_lb_075_frontends_that_others_use_stay() {
     assert!(azure.observed.load_balancers.is_empty() && azure.observed.public_ips.is_empty());
 }
 
+/// LB-073: the first of the Services that share a frontend leaves: nothing is to be done about it, so the event is no warning.
+/// One that a rule of another hand needs, beside theirs or alone, is a matter of the owner's.
+#[test]
+fn lb_073_a_frontend_that_services_share_stays_without_a_warning() {
+    let uid = |number: u32| format!("{number:08}-0000-4000-8000-000000000000");
+    let named = |name: &str, number: u32| {
+        let service =
+            svc(name).tcp(80 + i32::try_from(number).unwrap()).annotate("azure-pip-name", "brought");
+        service.change(|service| service.metadata.uid = Some(uid(number)))
+    };
+    let (first, second) = (named("first", 1), named("second", 2));
+    let mut azure = Azure::new();
+    azure.observed.public_ips.push(Arc::new(public_ip(
+        &azure.cluster,
+        "brought",
+        Some("20.1.0.1"),
+        json!({}),
+    )));
+    azure.converge(&[first.clone().arc(), second.clone().arc()], &[]);
+    let said = |azure: &Azure| {
+        let planned = azure.plan(&[first.clone().deleting().arc(), second.clone().arc()], &[]);
+        let about =
+            planned.notices.iter().filter(|notice| notice.reason == "DeletingFrontendIPConfiguration");
+        about.map(|notice| (notice.warning, notice.message.clone())).collect::<Vec<_>>()
+    };
+    let shared = said(&azure);
+    assert_eq!(shared.len(), 1, "{shared:?}");
+    assert!(!shared[0].0 && shared[0].1.contains("another Service uses it"), "{shared:?}");
+}
+
 /// LB-076: documents that lack what they should have are no reason to take a frontend away that somebody uses, nor to
 /// fail.
 #[test]
