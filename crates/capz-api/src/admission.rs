@@ -89,7 +89,7 @@ pub struct Admitted {
 /// The object is refused.
 pub fn review(
     webhook: &Webhook,
-    mut new: Value,
+    new: Value,
     old: Option<&Value>,
     context: &Context,
     random: &mut dyn Random,
@@ -97,36 +97,13 @@ pub fn review(
     // Whoever changes an object has been told before.
     let warnings = if old.is_none() { deprecated::warnings(webhook, &new) } else { Vec::new() };
     let object = match webhook.task {
-        Task::Default => {
-            keep_key(webhook.kind, &mut new, old);
-            set_defaults(webhook.kind, new, context, random)?
-        }
+        Task::Default => complete(webhook.kind, new, old, context, random)?,
         Task::Validate => {
             validate(webhook.kind, &new, old, context)?;
             new
         }
     };
     Ok(Admitted { object, warnings })
-}
-
-/// Where the key stands that is drawn for a machine for which none is given: its parent, and its name.
-const KEYS: [(&str, &str); 3] = [
-    ("AzureMachine", "/spec"),
-    ("AzureMachineTemplate", "/spec/template/spec"),
-    ("AzureMachinePool", "/spec/template"),
-];
-const KEY: &str = "sshPublicKey";
-
-/// Who applies a file without a key again means the one that was drawn: another one would be a change that nobody made.
-fn keep_key(kind: &str, new: &mut Value, old: Option<&Value>) {
-    let Some((_, parent)) = KEYS.iter().find(|(of, _)| *of == kind) else { return };
-    let old = old.and_then(|old| old.pointer(parent)).and_then(|parent| parent[KEY].as_str());
-    let members = new.pointer_mut(parent).and_then(Value::as_object_mut);
-    let (Some(old), Some(members)) = (old, members) else { return };
-    let is_given = members.get(KEY).is_some_and(|key| !key.is_null() && key != "");
-    if !is_given {
-        members.insert(KEY.to_owned(), old.into());
-    }
 }
 
 /// What must be looked up before an object can be judged.
@@ -156,33 +133,53 @@ pub fn is_topology_dry_run(dry_run: bool, object: &Value) -> bool {
     dry_run && object["metadata"]["annotations"].get("topology.cluster.x-k8s.io/dry-run").is_some()
 }
 
-/// The object with everything that it did not say. The API server has filled in the schema's defaults before it asks a
-/// webhook; who calls without one calls [`fill_defaults`](crate::crd::fill_defaults) first.
+/// A new object with everything that it did not say: [`complete`] without an older one.
+///
+/// # Errors
+/// As for [`complete`].
+pub fn set_defaults(
+    kind: &str,
+    object: Value,
+    context: &Context,
+    random: &mut dyn Random,
+) -> Result<Value, Denied> {
+    complete(kind, object, None, context, random)
+}
+
+/// The object with everything that it did not say, where `old` is what it was. Applying a file twice is nothing: what
+/// admission or a controller has filled in stays where the file does not name it. The API server has filled in the schema's
+/// defaults before it asks a webhook; a caller without an API server calls [`fill_defaults`](crate::crd::fill_defaults)
+/// first.
 ///
 /// # Errors
 /// The object is of no kind of ours, cannot be read, or needs what could not be found out.
-pub fn set_defaults(
+pub fn complete(
     kind: &str,
     mut object: Value,
+    old: Option<&Value>,
     context: &Context,
     random: &mut dyn Random,
 ) -> Result<Value, Denied> {
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     match kind {
-        "AzureCluster" => change(&mut object, |spec| {
-            cluster::set_defaults(&name, spec, context.gates);
+        "AzureCluster" => change(&mut object, old, |spec, old| {
+            cluster::set_defaults(&name, spec, old, context.gates);
             Ok(())
         })?,
-        "AzureClusterTemplate" => change(&mut object, |spec| {
+        "AzureClusterTemplate" => change(&mut object, None, |spec, _| {
             cluster::set_template_defaults(spec);
             Ok(())
         })?,
-        "AzureMachine" => change(&mut object, |spec| machine::set_defaults(spec, context, random))?,
-        "AzureMachineTemplate" => change(&mut object, |spec| {
-            machine::set_template_defaults(spec, random);
+        "AzureMachine" => {
+            change(&mut object, old, |spec, old| machine::set_defaults(spec, old, context, random))?
+        }
+        "AzureMachineTemplate" => change(&mut object, old, |spec, old| {
+            machine::set_template_defaults(spec, old, random);
             Ok(())
         })?,
-        "AzureMachinePool" => change(&mut object, |spec| pool::set_defaults(spec, context, random))?,
+        "AzureMachinePool" => {
+            change(&mut object, old, |spec, old| pool::set_defaults(spec, old, context, random))?
+        }
         // No webhook completes these.
         "AzureClusterIdentity" | "AzureMachinePoolMachine" => return Ok(object),
         other => return Err(not_ours(other)),
@@ -201,10 +198,13 @@ fn not_ours(kind: &str) -> Denied {
 
 fn change<T: DeserializeOwned + Serialize>(
     object: &mut Value,
-    complete: impl FnOnce(&mut T) -> Result<(), FieldErrors>,
+    old: Option<&Value>,
+    complete: impl FnOnce(&mut T, Option<&T>) -> Result<(), FieldErrors>,
 ) -> Result<(), Denied> {
     let mut spec: T = spec_of(object)?;
-    complete(&mut spec).map_err(Denied::Invalid)?;
+    // An older object that cannot be read says nothing.
+    let old: Option<T> = old.and_then(|old| spec_of(old).ok());
+    complete(&mut spec, old.as_ref()).map_err(Denied::Invalid)?;
     object["spec"] = serde_json::to_value(&spec).map_err(|error| Denied::Unreadable(error.to_string()))?;
     Ok(())
 }

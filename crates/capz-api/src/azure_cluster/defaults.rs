@@ -1,5 +1,6 @@
 //! What an AzureCluster is that did not say all of it. Applied at every write, so that it must leave what it has made as it is.
 
+use super::kept;
 use super::subnet_defaults::{self, fill, is, is_ipv6};
 use super::{AzureBastion, AzureClusterSpec, NetworkSpec};
 use crate::context::Gates;
@@ -16,8 +17,8 @@ pub(crate) const IDLE_TIMEOUT_MINUTES: i32 = 4;
 /// An address in the control plane's usual range that Azure has not kept for itself.
 const INTERNAL_ADDRESS: &str = "10.0.0.100";
 
-/// Completes the AzureCluster called `name`.
-pub fn set_defaults(name: &str, spec: &mut AzureClusterSpec, gates: Gates) {
+/// Completes the AzureCluster called `name`, where `old` is what it was: what was filled in before stays as it is.
+pub fn set_defaults(name: &str, spec: &mut AzureClusterSpec, old: Option<&AzureClusterSpec>, gates: Gates) {
     fill(&mut spec.azure_environment, DEFAULT_ENVIRONMENT.to_owned());
     fill(&mut spec.resource_group, name.to_owned());
     let group = spec.resource_group.clone().unwrap_or_default();
@@ -27,7 +28,8 @@ pub fn set_defaults(name: &str, spec: &mut AzureClusterSpec, gates: Gates) {
     }
     let network = spec.network_spec.get_or_insert_default();
     set_network(network, name, &group);
-    subnet_defaults::set(network, name, control_plane_enabled);
+    let known = old.and_then(|old| old.network_spec.as_ref()?.subnets.as_deref()).unwrap_or_default();
+    subnet_defaults::set(network, known, name, control_plane_enabled);
     for rule in network.subnets.iter_mut().flatten().filter_map(|subnet| subnet.security_group.as_mut()) {
         for rule in rule.security_rules.iter_mut().flatten() {
             fill(&mut rule.direction, "Inbound".to_owned());
@@ -49,6 +51,9 @@ pub fn set_defaults(name: &str, spec: &mut AzureClusterSpec, gates: Gates) {
         let balancer_name = format!("{name}-outbound-lb");
         let pool = format!("{balancer_name}-outboundBackendPool");
         set_outbound(balancer, &balancer_name, &format!("pip-{name}-controlplane-outbound"), Some(pool));
+    }
+    if let Some(old) = old {
+        kept::keep(spec, old);
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod defaults;
 mod immutable;
+mod kept;
 mod subnet_defaults;
 mod template;
 mod validation;

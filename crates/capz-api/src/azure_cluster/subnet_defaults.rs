@@ -3,6 +3,7 @@
 use ipnet::IpNet;
 
 use super::NetworkSpec;
+use super::kept::keep_subnet;
 use crate::network::{NatGateway, PublicIp, RouteTable, SecurityGroup, Subnet, roles};
 
 /// The range of a subnet with the control plane in it.
@@ -21,8 +22,8 @@ struct Names {
     nat_gateway: Option<String>,
 }
 
-/// Completes the subnets of the cluster `name`.
-pub(super) fn set(network: &mut NetworkSpec, name: &str, control_plane_enabled: bool) {
+/// Completes the subnets of the cluster `name`. `known` are those that it had.
+pub(super) fn set(network: &mut NetworkSpec, known: &[Subnet], name: &str, control_plane_enabled: bool) {
     let subnets = network.subnets.get_or_insert_default();
     if let Some(subnet) = subnets.iter_mut().find(|subnet| is(subnet, roles::CLUSTER)) {
         let names = Names {
@@ -31,13 +32,13 @@ pub(super) fn set(network: &mut NetworkSpec, name: &str, control_plane_enabled: 
             route_table: Some(format!("{name}-routetable")),
             nat_gateway: Some(format!("{name}-natgw")),
         };
-        complete(subnet, names, CONTROL_PLANE_CIDR);
+        complete(subnet, known, names, CONTROL_PLANE_CIDR);
     }
     let has_cluster = subnets.iter().any(|subnet| is(subnet, roles::CLUSTER));
     if control_plane_enabled {
-        add_control_plane(subnets, name, has_cluster);
+        add_control_plane(subnets, known, name, has_cluster);
     }
-    add_nodes(subnets, name, has_cluster);
+    add_nodes(subnets, known, name, has_cluster);
     if control_plane_enabled {
         share_route_table(subnets);
     }
@@ -47,7 +48,7 @@ pub(super) fn set(network: &mut NetworkSpec, name: &str, control_plane_enabled: 
     }
 }
 
-fn add_control_plane(subnets: &mut Vec<Subnet>, name: &str, has_cluster: bool) {
+fn add_control_plane(subnets: &mut Vec<Subnet>, known: &[Subnet], name: &str, has_cluster: bool) {
     let found = subnets.iter().position(|subnet| is(subnet, roles::CONTROL_PLANE));
     if found.is_none() && has_cluster {
         return;
@@ -59,16 +60,16 @@ fn add_control_plane(subnets: &mut Vec<Subnet>, name: &str, has_cluster: bool) {
         nat_gateway: None,
     };
     match found.and_then(|index| subnets.get_mut(index)) {
-        Some(subnet) => complete(subnet, names, CONTROL_PLANE_CIDR),
+        Some(subnet) => complete(subnet, known, names, CONTROL_PLANE_CIDR),
         None => {
             let mut subnet = of_role(roles::CONTROL_PLANE);
-            complete(&mut subnet, names, CONTROL_PLANE_CIDR);
+            complete(&mut subnet, known, names, CONTROL_PLANE_CIDR);
             subnets.push(subnet);
         }
     }
 }
 
-fn add_nodes(subnets: &mut Vec<Subnet>, name: &str, has_cluster: bool) {
+fn add_nodes(subnets: &mut Vec<Subnet>, known: &[Subnet], name: &str, has_cluster: bool) {
     let names = |subnet: String, nat_gateway: String| Names {
         subnet,
         security_group: format!("{name}-node-nsg"),
@@ -79,12 +80,13 @@ fn add_nodes(subnets: &mut Vec<Subnet>, name: &str, has_cluster: bool) {
     for subnet in subnets.iter_mut().filter(|subnet| is(subnet, roles::NODE)) {
         number += 1;
         let names = names(format!("{name}-node-subnet-{number}"), format!("{name}-node-natgw-{number}"));
-        complete(subnet, names, &node_cidr(number));
+        complete(subnet, known, names, &node_cidr(number));
     }
     if number == 0 && !has_cluster {
         let mut subnet = of_role(roles::NODE);
         complete(
             &mut subnet,
+            known,
             names(format!("{name}-node-subnet"), format!("{name}-node-natgw")),
             &node_cidr(1),
         );
@@ -105,16 +107,26 @@ fn share_route_table(subnets: &mut [Subnet]) {
     }
 }
 
-fn complete(subnet: &mut Subnet, names: Names, cidr: &str) {
+/// Completes a subnet. What the cluster had of this name stays as it was: a subnet that gets its way out when it is made gets
+/// no other one later, unless the file asks for it.
+fn complete(subnet: &mut Subnet, known: &[Subnet], names: Names, cidr: &str) {
     fill(&mut subnet.name, names.subnet);
+    let known = known.iter().find(|known| known.name == subnet.name);
+    let asked_for = subnet.nat_gateway.is_some();
     if subnet.cidr_blocks.as_ref().is_none_or(Vec::is_empty) {
-        subnet.cidr_blocks = Some(vec![cidr.to_owned()]);
+        let range = || vec![cidr.to_owned()];
+        subnet.cidr_blocks = Some(known.and_then(|known| known.cidr_blocks.clone()).unwrap_or_else(range));
     }
     fill(&mut subnet.security_group.get_or_insert_with(SecurityGroup::default).name, names.security_group);
     if let Some(name) = names.route_table {
         fill(&mut subnet.route_table.get_or_insert_with(RouteTable::default).name, name);
     }
-    if let Some(name) = names.nat_gateway {
+    if let Some(known) = known {
+        keep_subnet(subnet, known);
+    }
+    if let Some(name) = names.nat_gateway
+        && (known.is_none() || asked_for)
+    {
         add_nat_gateway(subnet, name);
     }
 }

@@ -3,17 +3,27 @@
 use super::AzureMachineSpec;
 use crate::context::{Context, Random};
 use crate::field_error::FieldErrors;
-use crate::machine::{OsDisk, default_data_disks, default_diagnostics, default_interfaces, default_role};
+use crate::machine::{
+    OsDisk, default_data_disks, default_diagnostics, default_interfaces, default_role, keep_interfaces,
+    keep_role,
+};
 
-/// Completes a machine.
+/// Completes a machine, where `old` is what it was: what was filled in before stays as it is.
 ///
 /// # Errors
 /// The machine has an identity of its own, and its cluster's subscription could not be found out.
 pub fn set_defaults(
     spec: &mut AzureMachineSpec,
+    old: Option<&AzureMachineSpec>,
     context: &Context,
     random: &mut dyn Random,
 ) -> Result<(), FieldErrors> {
+    if let Some(old) = old {
+        keep(spec, old);
+        if spec.provider_id.as_deref().unwrap_or_default().is_empty() {
+            spec.provider_id.clone_from(&old.provider_id);
+        }
+    }
     set_common_defaults(spec, random);
     set_eviction_policy(spec);
     default_diagnostics(&mut spec.diagnostics);
@@ -24,6 +34,25 @@ pub fn set_defaults(
         context,
         random,
     )
+}
+
+/// Keeps what was filled in before, of a machine or a template of machines.
+pub(super) fn keep(spec: &mut AzureMachineSpec, old: &AzureMachineSpec) {
+    if spec.ssh_public_key.as_deref().unwrap_or_default().is_empty() {
+        spec.ssh_public_key.clone_from(&old.ssh_public_key);
+    }
+    keep_interfaces(
+        &mut spec.network_interfaces,
+        &mut spec.subnet_name,
+        &mut spec.accelerated_networking,
+        old.network_interfaces.as_deref().unwrap_or_default(),
+    );
+    keep_role(
+        spec.identity.as_deref(),
+        &mut spec.system_assigned_identity_role,
+        &mut spec.role_assignment_name,
+        old.system_assigned_identity_role.as_ref(),
+    );
 }
 
 /// What machines and templates of machines have in common.
@@ -43,4 +72,31 @@ fn set_eviction_policy(spec: &mut AzureMachineSpec) {
     {
         spot.eviction_policy = Some(if ephemeral { "Delete" } else { "Deallocate" }.to_owned());
     }
+}
+
+/// The older one of two, completed as the newer one was: objects that were stored before there was a default are compared
+/// alike. A template stays open in what depends on one machine alone.
+pub(super) fn completed_as(
+    new: &AzureMachineSpec,
+    old: &AzureMachineSpec,
+    is_machine: bool,
+) -> AzureMachineSpec {
+    /// The key of the newer one, for an older one without a key.
+    struct SameKey(String);
+    impl Random for SameKey {
+        fn guid(&mut self) -> String {
+            String::new()
+        }
+        fn ssh_public_key(&mut self) -> String {
+            self.0.clone()
+        }
+    }
+    let mut completed = old.clone();
+    if new != old {
+        set_common_defaults(&mut completed, &mut SameKey(new.ssh_public_key.clone().unwrap_or_default()));
+        if is_machine {
+            set_eviction_policy(&mut completed);
+        }
+    }
+    completed
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::AzureMachineSpec;
-use super::defaults::set_common_defaults;
+use super::defaults::{completed_as, keep, set_common_defaults};
 use super::validation::check;
 use crate::common::{Quantity, TemplateMetadata};
 use crate::context::{Context, Random};
@@ -56,9 +56,17 @@ object! {
     }
 }
 
-/// Completes a template. What depends on one machine alone, such as the name of its role assignment, stays open.
-pub fn set_template_defaults(spec: &mut AzureMachineTemplateSpec, random: &mut dyn Random) {
+/// Completes a template, where `old` is what it was. What depends on one machine alone, such as the name of its role
+/// assignment, stays open.
+pub fn set_template_defaults(
+    spec: &mut AzureMachineTemplateSpec,
+    old: Option<&AzureMachineTemplateSpec>,
+    random: &mut dyn Random,
+) {
     let machine = spec.template.get_or_insert_default().spec.get_or_insert_default();
+    if let Some(old) = old.and_then(machine_of) {
+        keep(machine, old);
+    }
     set_common_defaults(machine, random);
 }
 
@@ -73,7 +81,7 @@ pub fn validate_template(
     let default = AzureMachineSpec::default();
     let machine = machine_of(new).unwrap_or(&default);
     if let Some(old) = old {
-        let old = completed_as(machine, machine_of(old).unwrap_or(&default));
+        let old = completed_as(machine, machine_of(old).unwrap_or(&default), false);
         if !context.topology_dry_run && json!(old) != json!(machine) {
             errors.invalid(
                 &path,
@@ -112,23 +120,4 @@ pub fn validate_template(
 
 fn machine_of(spec: &AzureMachineTemplateSpec) -> Option<&AzureMachineSpec> {
     spec.template.as_ref()?.spec.as_ref()
-}
-
-/// The older one, completed as the newer one was.
-fn completed_as(new: &AzureMachineSpec, old: &AzureMachineSpec) -> AzureMachineSpec {
-    /// The key of the newer one, for an older one without a key.
-    struct SameKey(String);
-    impl Random for SameKey {
-        fn guid(&mut self) -> String {
-            String::new()
-        }
-        fn ssh_public_key(&mut self) -> String {
-            self.0.clone()
-        }
-    }
-    let mut completed = old.clone();
-    if new != old {
-        set_common_defaults(&mut completed, &mut SameKey(new.ssh_public_key.clone().unwrap_or_default()));
-    }
-    completed
 }

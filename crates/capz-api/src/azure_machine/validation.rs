@@ -2,6 +2,7 @@
 
 use azure_types::ResourceId;
 
+use super::defaults::completed_as;
 use super::{AzureMachineSpec, immutable};
 use crate::field_error::{FieldErrors, Path};
 use crate::machine::{
@@ -14,7 +15,7 @@ use crate::machine::{
 pub fn validate(new: &AzureMachineSpec, old: Option<&AzureMachineSpec>) -> FieldErrors {
     let mut errors = FieldErrors::default();
     match old {
-        Some(old) => immutable::check(new, old, &mut errors),
+        Some(old) => immutable::check(new, &completed_as(new, old, true), &mut errors),
         None => {
             check(new, &Path::new("spec"), &mut errors);
             check_role(

@@ -3,17 +3,21 @@
 use super::AzureMachinePoolSpec;
 use crate::context::{Context, Random};
 use crate::field_error::FieldErrors;
-use crate::machine::{default_diagnostics, default_interfaces, default_role};
+use crate::machine::{default_diagnostics, default_interfaces, default_role, keep_interfaces, keep_role};
 
-/// Completes a pool.
+/// Completes a pool, where `old` is what it was: what was filled in before stays as it is.
 ///
 /// # Errors
 /// The pool has an identity of its own, and its cluster's subscription could not be found out.
 pub fn set_defaults(
     spec: &mut AzureMachinePoolSpec,
+    old: Option<&AzureMachinePoolSpec>,
     context: &Context,
     random: &mut dyn Random,
 ) -> Result<(), FieldErrors> {
+    if let Some(old) = old {
+        keep(spec, old);
+    }
     let template = spec.template.get_or_insert_default();
     if template.ssh_public_key.as_deref().unwrap_or_default().is_empty() {
         template.ssh_public_key = Some(random.ssh_public_key());
@@ -39,4 +43,30 @@ pub fn set_defaults(
         context,
         random,
     )
+}
+
+/// Keeps what was filled in before.
+fn keep(spec: &mut AzureMachinePoolSpec, old: &AzureMachinePoolSpec) {
+    if spec.provider_id.as_deref().unwrap_or_default().is_empty() {
+        spec.provider_id.clone_from(&old.provider_id);
+    }
+    if spec.provider_id_list.is_none() {
+        spec.provider_id_list.clone_from(&old.provider_id_list);
+    }
+    keep_role(
+        spec.identity.as_deref(),
+        &mut spec.system_assigned_identity_role,
+        &mut spec.role_assignment_name,
+        old.system_assigned_identity_role.as_ref(),
+    );
+    let (Some(template), Some(old)) = (spec.template.as_mut(), old.template.as_ref()) else { return };
+    if template.ssh_public_key.as_deref().unwrap_or_default().is_empty() {
+        template.ssh_public_key.clone_from(&old.ssh_public_key);
+    }
+    keep_interfaces(
+        &mut template.network_interfaces,
+        &mut template.subnet_name,
+        &mut template.accelerated_networking,
+        old.network_interfaces.as_deref().unwrap_or_default(),
+    );
 }

@@ -95,6 +95,32 @@ pub(crate) fn default_role(
     }
 }
 
+/// What the role is where an object is applied again that had `known`: what was drawn or found out stays. A file that still
+/// names the role's name in the member that it was in formerly says again what it is called.
+pub(crate) fn keep_role(
+    kind: Option<&str>,
+    role: &mut Option<SystemAssignedRole>,
+    former_name: &mut Option<String>,
+    known: Option<&SystemAssignedRole>,
+) {
+    let Some(known) = known.filter(|_| kind == Some(kinds::SYSTEM_ASSIGNED)) else { return };
+    let role = role.get_or_insert_default();
+    let is_set = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
+    if is_set(former_name) && role.name == known.name {
+        role.name = former_name.take();
+    }
+    let named_elsewhere = is_set(former_name);
+    for (member, known) in [
+        (&mut role.name, known.name.as_ref().filter(|_| !named_elsewhere)),
+        (&mut role.scope, known.scope.as_ref()),
+        (&mut role.definition_id, known.definition_id.as_ref()),
+    ] {
+        if !is_set(member) {
+            *member = known.cloned();
+        }
+    }
+}
+
 /// Identities that exist by themselves are named where, and only where, the machine has such.
 pub(crate) fn check_user_assigned(
     kind: Option<&str>,

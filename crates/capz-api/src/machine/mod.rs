@@ -19,9 +19,9 @@ pub use security::{SecurityProfile, UefiSettings};
 
 pub(crate) use diagnostics::{check as check_diagnostics, set_default as default_diagnostics};
 pub(crate) use disk::{check_data_disks, check_os_disk, default_data_disks};
-pub(crate) use identity::{check_role, check_user_assigned, default_role};
+pub(crate) use identity::{check_role, check_user_assigned, default_role, keep_role};
 pub(crate) use image::check as check_image;
-pub(crate) use network_interface::{check as check_interfaces, check_subnet_name};
+pub(crate) use network_interface::{check as check_interfaces, check_subnet_name, keep as keep_interfaces};
 pub(crate) use security::check_confidential;
 pub(crate) use ssh_key::check as check_ssh_key;
 

@@ -45,6 +45,37 @@ pub fn set_default(
     }
 }
 
+/// What interfaces are where an object is applied again that had `known`.
+///
+/// Members that came before `networkInterfaces` were moved there when the object was made. A file that still names them says
+/// again what the interface is, which is no second interface. The subnet of an interface that the file leaves open was found
+/// out, and stays.
+pub(crate) fn keep(
+    interfaces: &mut Option<Vec<NetworkInterface>>,
+    subnet_name: &mut Option<String>,
+    accelerated_networking: &mut Option<bool>,
+    known: &[NetworkInterface],
+) {
+    if !known.is_empty() && interfaces.as_ref().is_none_or(Vec::is_empty) {
+        *interfaces = Some(known.to_vec());
+    }
+    for (interface, known) in interfaces.iter_mut().flatten().zip(known) {
+        if interface.subnet_name.as_deref().unwrap_or_default().is_empty() {
+            interface.subnet_name.clone_from(&known.subnet_name);
+        }
+    }
+    if let (Some([interface]), [known]) = (interfaces.as_deref_mut(), known)
+        && interface == known
+    {
+        if let Some(name) = subnet_name.take().filter(|name| !name.is_empty()) {
+            interface.subnet_name = Some(name);
+        }
+        if let Some(fast) = accelerated_networking.take() {
+            interface.accelerated_networking = Some(fast);
+        }
+    }
+}
+
 /// Interfaces are not named in both ways. `path` is that of the machine.
 pub(crate) fn check_subnet_name(
     interfaces: Option<&[NetworkInterface]>,

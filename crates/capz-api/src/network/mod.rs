@@ -12,7 +12,7 @@ pub use load_balancer::{
 };
 pub use private_endpoint::{PrivateEndpoint, PrivateLinkServiceConnection};
 pub use public_ip::{IpTag, PublicIp};
-pub use security_group::{SecurityGroup, SecurityGroupClass, SecurityRule};
+pub use security_group::{COMPLETED_RULES, SecurityGroup, SecurityGroupClass, SecurityRule};
 pub use subnet::{NatGateway, NatGatewayClass, RouteTable, ServiceEndpoint, Subnet, SubnetClass};
 pub use virtual_network::{Peering, PeeringProperties, VirtualNetwork, VirtualNetworkClass};
 

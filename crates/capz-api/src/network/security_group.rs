@@ -4,6 +4,10 @@ use crate::common::Tags;
 use crate::field_error::{FieldErrors, Path};
 use crate::object::object;
 
+/// The names of the rules that a control plane's security group has, unless another one is for the same port: SSH and the API
+/// server. The controller adds them.
+pub const COMPLETED_RULES: [&str; 2] = ["allow_ssh", "allow_apiserver"];
+
 object! {
     /// A network security group.
     SecurityGroup {

@@ -1,6 +1,7 @@
 //! Defaults and validation over whole objects, as a webhook gets them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod applied_again;
 mod azure_cluster_defaults;
 mod azure_cluster_validation;
 mod azure_machine;

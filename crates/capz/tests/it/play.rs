@@ -27,11 +27,17 @@ fn admit(world: &World) {
                 subscription: capz_api::Lookup::Found(SUBSCRIPTION.to_owned()),
                 ..Default::default()
             };
-            let done =
-                capz_api::admission::set_defaults(name, object, &context, &mut Fixed).and_then(|object| {
-                    capz_api::admission::validate(name, &object, request.old_object.as_ref(), &context)?;
-                    Ok(object)
-                });
+            let done = capz_api::admission::complete(
+                name,
+                object,
+                request.old_object.as_ref(),
+                &context,
+                &mut Fixed,
+            )
+            .and_then(|object| {
+                capz_api::admission::validate(name, &object, request.old_object.as_ref(), &context)?;
+                Ok(object)
+            });
             match done {
                 Ok(object) => Decision::replace(object),
                 Err(denied) => Decision::deny(denied.to_string()),

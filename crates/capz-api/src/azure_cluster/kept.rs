@@ -1,0 +1,125 @@
+//! What an AzureCluster keeps when it is applied again: members that admission or the controller has filled in, and that the
+//! file as it stands in git does not name. `kubectl apply` writes lists as a whole, so what was filled into a subnet or a
+//! frontend would be lost, and with it the cluster's way out. What the file names wins.
+
+use super::AzureClusterSpec;
+use super::subnet_defaults::fill;
+use crate::network::{
+    COMPLETED_RULES, FrontendIp, LoadBalancer, NatGateway, SecurityRule, Subnet, VirtualNetwork,
+};
+
+/// Keeps what `old` holds of an endpoint, of the network and of its load balancers.
+pub(super) fn keep(new: &mut AzureClusterSpec, old: &AzureClusterSpec) {
+    if let Some(known) = &old.control_plane_endpoint {
+        let endpoint = new.control_plane_endpoint.get_or_insert_default();
+        keep_text(&mut endpoint.host, known.host.as_ref());
+        if endpoint.port.unwrap_or_default() == 0 {
+            endpoint.port = known.port;
+        }
+    }
+    let (Some(network), Some(known)) = (new.network_spec.as_mut(), old.network_spec.as_ref()) else { return };
+    if let (Some(vnet), Some(known)) = (network.vnet.as_mut(), known.vnet.as_ref()) {
+        keep_network(vnet, known);
+    }
+    for subnet in network.subnets.iter_mut().flatten() {
+        let known = known.subnets.iter().flatten().find(|known| known.name == subnet.name);
+        keep_route_table(subnet, known);
+    }
+    for (balancer, known) in [
+        (&mut network.api_server_lb, &known.api_server_lb),
+        (&mut network.node_outbound_lb, &known.node_outbound_lb),
+        (&mut network.control_plane_outbound_lb, &known.control_plane_outbound_lb),
+    ] {
+        if let (Some(balancer), Some(known)) = (balancer, known)
+            && balancer.name == known.name
+        {
+            keep_balancer(balancer, known);
+        }
+    }
+}
+
+fn keep_network(vnet: &mut VirtualNetwork, known: &VirtualNetwork) {
+    if vnet.name == known.name && vnet.resource_group == known.resource_group {
+        keep_text(&mut vnet.id, known.id.as_ref());
+        if vnet.tags.is_none() {
+            vnet.tags.clone_from(&known.tags);
+        }
+    }
+}
+
+fn keep_route_table(subnet: &mut Subnet, known: Option<&Subnet>) {
+    if let (Some(table), Some(known)) =
+        (subnet.route_table.as_mut(), known.and_then(|known| known.route_table.as_ref()))
+        && table.name == known.name
+    {
+        keep_text(&mut table.id, known.id.as_ref());
+    }
+}
+
+fn keep_balancer(balancer: &mut LoadBalancer, known: &LoadBalancer) {
+    keep_text(&mut balancer.id, known.id.as_ref());
+    let frontends = |balancer: &LoadBalancer| balancer.frontend_ips.clone().unwrap_or_default();
+    let known = frontends(known);
+    for frontend in balancer.frontend_ips.iter_mut().flatten() {
+        let same = |known: &&FrontendIp| known.name == frontend.name;
+        let address = known.iter().find(same).and_then(|known| known.public_ip.as_ref());
+        if let (Some(ip), Some(known)) = (frontend.public_ip.as_mut(), address)
+            && ip.name == known.name
+        {
+            keep_text(&mut ip.dns_name, known.dns_name.as_ref());
+        }
+    }
+}
+
+/// Keeps what a subnet of the same name held: its id, its way out, and the rules that the controller has added.
+pub(super) fn keep_subnet(subnet: &mut Subnet, known: &Subnet) {
+    keep_text(&mut subnet.id, known.id.as_ref());
+    if let Some(known) = &known.nat_gateway {
+        keep_gateway(subnet.nat_gateway.get_or_insert_with(|| known.clone()), known);
+    }
+    let (Some(group), Some(known)) = (subnet.security_group.as_mut(), known.security_group.as_ref()) else {
+        return;
+    };
+    if group.name != known.name {
+        return;
+    }
+    keep_text(&mut group.id, known.id.as_ref());
+    if group.tags.is_none() {
+        group.tags.clone_from(&known.tags);
+    }
+    let kept: Vec<SecurityRule> = known
+        .security_rules
+        .iter()
+        .flatten()
+        .filter(|rule| rule.name.as_deref().is_some_and(|name| COMPLETED_RULES.contains(&name)))
+        .filter(|rule| {
+            let covers = |other: &SecurityRule| {
+                other.name == rule.name || other.destination_ports == rule.destination_ports
+            };
+            !group.security_rules.iter().flatten().any(covers)
+        })
+        .cloned()
+        .collect();
+    if !kept.is_empty() {
+        group.security_rules.get_or_insert_default().extend(kept);
+    }
+}
+
+fn keep_gateway(gateway: &mut NatGateway, known: &NatGateway) {
+    if gateway.name.as_deref().unwrap_or_default().is_empty() {
+        gateway.name.clone_from(&known.name);
+    }
+    if gateway.name == known.name {
+        keep_text(&mut gateway.id, known.id.as_ref());
+        if gateway.ip.is_none() {
+            gateway.ip.clone_from(&known.ip);
+        }
+    }
+}
+
+/// Keeps a text where none is given.
+fn keep_text(member: &mut Option<String>, known: Option<&String>) {
+    if let Some(known) = known {
+        fill(member, known.clone());
+    }
+}
