@@ -12,6 +12,7 @@ use k8s::{Node, ObjectKey, Service};
 use kube::runtime::watcher::Event;
 
 use crate::node_set::{NodeSetChanges, membership_changed};
+use crate::refusals::Refusals;
 use crate::routes;
 use crate::served::Served;
 use crate::service_change::{is_relevant, needs_update};
@@ -23,11 +24,18 @@ pub(crate) struct ServiceIndex {
     listed: HashSet<ObjectKey>,
     follows_labels: bool,
     served: Arc<Served>,
+    refusals: Arc<Refusals>,
 }
 
 impl ServiceIndex {
     pub fn new(state: ClusterState, served: Arc<Served>) -> Self {
-        Self { state, listed: HashSet::new(), follows_labels: false, served }
+        let (listed, refusals) = (HashSet::new(), Arc::default());
+        Self { state, listed, follows_labels: false, served, refusals }
+    }
+
+    /// Services that are among these need work when they are touched in any way.
+    pub fn with_refusals(self, refusals: Arc<Refusals>) -> Self {
+        Self { refusals, ..self }
     }
 
     /// Labels decide on which load balancer a Service is, if `follows`.
@@ -67,7 +75,10 @@ impl ServiceIndex {
                 let relabelled = self.follows_labels
                     && service.wants_load_balancer()
                     && old.metadata.labels != service.metadata.labels;
-                relabelled || needs_update(old, &service) || service.is_to_be_cleaned_up()
+                relabelled
+                    || needs_update(old, &service)
+                    || service.is_to_be_cleaned_up()
+                    || self.refusals.is_touched(&service)
             }
         };
         // A Service that stops to matter stays until the work that this causes is done (`forget`).

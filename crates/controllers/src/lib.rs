@@ -34,6 +34,7 @@ mod observer;
 mod out_of_service;
 mod preemption;
 pub mod queue;
+mod refusals;
 mod repeated_warning;
 mod resource_lease;
 mod routes;

@@ -272,6 +272,7 @@ pub async fn run(
     let queues = Queues {
         services: Queue::new("service", Backoff::SERVICES, Arc::clone(&options.observer)),
         served: Arc::default(),
+        refusals: Arc::default(),
         node_set: Queue::new("node", Backoff::SERVICES, Arc::clone(&options.observer)),
         node_set_changes: Arc::default(),
         nodes: controllers.cloud_node.then(|| queue("Nodes")),
@@ -327,6 +328,7 @@ pub async fn run(
             lease.clone(),
             &recorder,
             Arc::clone(&queues.served),
+            Arc::clone(&queues.refusals),
         ));
         let sync = NodeSync::new(
             Arc::clone(&load_balancers),

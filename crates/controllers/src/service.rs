@@ -4,23 +4,21 @@
 //! Hundreds of Services are worked on at a time. Each asks the cloud for itself; the cloud joins what
 //! waits into few writes.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::{ClusterState, LoadBalancers, LogicalTime, Notice, ServiceError, Stamped};
 use k8s::{ObjectKey, Service};
 use kube::Client;
-use parking_lot::Mutex;
 
 use crate::api::ApiError;
 use crate::events::{EventType, Recorder, Reference};
 use crate::index::forget_irrelevant;
 use crate::node_set::is_member;
 use crate::queue::{Backoff, Next};
+use crate::refusals::{Refusals, Standing};
 use crate::resource_lease::ResourceLease;
 use crate::served::Served;
-use crate::service_change::needs_update;
 use crate::{finalizer, status};
 
 /// Why a Service could not be synced.
@@ -85,8 +83,7 @@ pub(crate) struct ServiceController {
     recorder: Recorder,
     notices: Recorder,
     served: Arc<Served>,
-    /// Services that were refused for good, as they were then.
-    refused: Mutex<HashMap<ObjectKey, Arc<Service>>>,
+    refusals: Arc<Refusals>,
 }
 
 impl ServiceController {
@@ -98,6 +95,7 @@ impl ServiceController {
         lease: Option<ResourceLease>,
         recorder: &Recorder,
         served: Arc<Served>,
+        refusals: Arc<Refusals>,
     ) -> Self {
         Self {
             client,
@@ -107,7 +105,7 @@ impl ServiceController {
             recorder: recorder.speaking_for("service-controller"),
             notices: recorder.speaking_for("azure-cloud-provider"),
             served,
-            refused: Mutex::default(),
+            refusals,
         }
     }
 
@@ -127,10 +125,7 @@ impl ServiceController {
 
     /// The Services that have, or may have, a load balancer as they want it: not those that were refused.
     pub fn served(&self) -> Vec<Arc<Service>> {
-        let mut served = {
-            let refused = self.refused.lock();
-            self.served.those(|key| !refused.contains_key(key))
-        };
+        let mut served = self.served.those(|key| !self.refusals.contains(key));
         served.sort_unstable_by_key(|service| service.key());
         served
     }
@@ -141,7 +136,7 @@ impl ServiceController {
         let served = self.served.get(&key);
         let current = match (service, served) {
             (None, None) => {
-                self.refused.lock().remove(&key);
+                self.refusals.remove(&key);
                 return Next::Done;
             }
             (None, Some(served)) => return self.clean_up_after(&key, &served, LogicalTime::now()).await,
@@ -156,13 +151,21 @@ impl ServiceController {
         };
         let Stamped { object: current, stamp } = current;
         let unwanted = !current.is_to_be_served();
-        if !unwanted && self.is_refused(&key, &current) {
-            return Next::Done;
+        if !unwanted {
+            match self.refusals.judge(&current) {
+                Standing::Open => {}
+                Standing::Reported(next) => return Next::DoneFor(next),
+                Standing::Due(message, notices, next) => {
+                    self.recorder.warning(current.as_ref(), "SyncLoadBalancerFailed", message);
+                    self.tell(&current, &notices);
+                    return Next::DoneFor(next);
+                }
+            }
         }
         let outcome = if unwanted {
             self.clean_up(&key, &current, stamp).await
         } else {
-            self.refused.lock().remove(&key);
+            self.refusals.remove(&key);
             self.ensure(&key, &current, stamp).await
         };
         match outcome {
@@ -170,35 +173,24 @@ impl ServiceController {
             Err(failure) => {
                 let message = format!("Error syncing load balancer: {failure}");
                 tracing::warn!(service = %key, error = %failure, "failed to sync Service");
-                self.recorder.warning(current.as_ref(), "SyncLoadBalancerFailed", message);
+                self.recorder.warning(current.as_ref(), "SyncLoadBalancerFailed", message.clone());
                 self.tell(&current, failure.notices());
-                self.after_failure(&key, &current, &failure, unwanted)
+                if failure.is_refusal() && !unwanted {
+                    let next = self.refusals.insert(&current, message, failure.notices().to_vec());
+                    return Next::DoneFor(next);
+                }
+                Self::after_failure(&failure)
             }
         }
     }
 
-    fn after_failure(
-        &self,
-        key: &ObjectKey,
-        service: &Arc<Service>,
-        failure: &Failure,
-        cleanup: bool,
-    ) -> Next {
+    fn after_failure(failure: &Failure) -> Next {
         match (failure.is_refusal(), failure.wait()) {
             // A deletion has no input that its owner could correct: it is tried on, slowly.
-            (true, _) if cleanup => Next::After(Backoff::SERVICES.max),
-            (true, _) => {
-                self.refused.lock().insert(key.clone(), Arc::clone(service));
-                Next::Done
-            }
+            (true, _) => Next::After(Backoff::SERVICES.max),
             (false, Some(wait)) => Next::After(wait),
             (false, None) => Next::Retry,
         }
-    }
-
-    /// Whether a Service was refused as it is now. Only a change that matters makes it worth a try.
-    fn is_refused(&self, key: &ObjectKey, service: &Service) -> bool {
-        self.refused.lock().get(key).is_some_and(|refused| !needs_update(refused, service))
     }
 
     async fn ensure(
@@ -260,7 +252,7 @@ impl ServiceController {
                 tracing::warn!(service = %key, error = %failure, "failed to delete load balancer");
                 self.recorder.warning(served.as_ref(), "DeleteLoadBalancerFailed", message);
                 self.tell(served, failure.notices());
-                self.after_failure(key, served, &failure, true)
+                Self::after_failure(&failure)
             }
         }
     }
@@ -281,7 +273,7 @@ impl ServiceController {
 
     fn forget(&self, key: &ObjectKey) {
         self.served.remove(key);
-        self.refused.lock().remove(key);
+        self.refusals.remove(key);
     }
 
     /// Notices of the cloud become events on the Service that they are about.

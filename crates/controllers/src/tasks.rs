@@ -28,6 +28,7 @@ use crate::node_set::NodeSetChanges;
 use crate::node_sync::NodeSync;
 use crate::preemption::{self, Preemption};
 use crate::queue::{Backoff, Queue, propagate_panic};
+use crate::refusals::Refusals;
 use crate::routes::{RouteChanges, RouteController};
 use crate::run::Options;
 use crate::served::Served;
@@ -55,6 +56,7 @@ pub(crate) fn wait_for(synced: &watch::Sender<bool>) -> impl Future<Output = ()>
 pub(crate) struct Queues {
     pub services: Queue<ObjectKey>,
     pub served: Arc<Served>,
+    pub refusals: Arc<Refusals>,
     pub node_set: Queue<()>,
     pub node_set_changes: Arc<NodeSetChanges>,
     pub nodes: Option<Queue<String>>,
@@ -203,8 +205,9 @@ impl<'a> Tasks<'a> {
         labels: FollowedLabels,
         synced: watch::Sender<bool>,
     ) {
-        let mut index =
-            ServiceIndex::new(state.clone(), Arc::clone(&queues.served)).following_labels(labels.of_services);
+        let mut index = ServiceIndex::new(state.clone(), Arc::clone(&queues.served))
+            .with_refusals(Arc::clone(&queues.refusals))
+            .following_labels(labels.of_services);
         let state = state.clone();
         let queue = queues.services.clone();
         let on = move |event| index.on(event).into_iter().for_each(|key| queue.add(key));

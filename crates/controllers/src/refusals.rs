@@ -1,0 +1,130 @@
+//! Services that were refused for good, and when their owners were last reminded of it.
+//!
+//! A refusal holds until the Service changes, and costs the cloud nothing meanwhile. Events live an hour: the refusal is
+//! reported again about as often while it holds, and at once when anybody touches the Service in a way that does not matter to
+//! its load balancer.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloud::Notice;
+use k8s::{ObjectKey, Service};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::service_change::needs_update;
+
+/// The time between two reports of one refusal: as long as Kubernetes keeps an event (`--event-ttl` of the API server).
+const REPORT_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// What becomes of a Service that was refused.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Standing {
+    /// It was not refused as it is now: it is worth a try.
+    Open,
+    /// It stays refused, which was reported lately: the next report is due after this time.
+    Reported(Duration),
+    /// It stays refused, and that is to be reported now; the next report is due after this time.
+    Due(String, Vec<Notice>, Duration),
+}
+
+#[derive(Debug)]
+struct Refusal {
+    /// The Service as it was refused or last touched.
+    service: Arc<Service>,
+    message: String,
+    notices: Vec<Notice>,
+    reported: Instant,
+}
+
+/// Services that were refused for good.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals(Mutex<HashMap<ObjectKey, Refusal>>);
+
+/// Whether something was written that is not the controller's own (finalizers, status).
+fn is_touched(before: &Service, now: &Service) -> bool {
+    let (a, b) = (&before.metadata, &now.metadata);
+    a.resource_version != b.resource_version && a.finalizers == b.finalizers && before.status == now.status
+}
+
+impl Refusals {
+    /// A Service was refused, which is reported now. Gives when the next report is due.
+    pub fn insert(&self, service: &Arc<Service>, message: String, notices: Vec<Notice>) -> Duration {
+        let refusal = Refusal { service: Arc::clone(service), message, notices, reported: Instant::now() };
+        self.0.lock().insert(service.key(), refusal);
+        REPORT_INTERVAL
+    }
+
+    /// A Service is not refused any more.
+    pub fn remove(&self, key: &ObjectKey) {
+        self.0.lock().remove(key);
+    }
+
+    pub fn contains(&self, key: &ObjectKey) -> bool {
+        self.0.lock().contains_key(key)
+    }
+
+    /// Whether a refused Service was touched: its owner may be looking for an answer.
+    pub fn is_touched(&self, now: &Service) -> bool {
+        self.0.lock().get(&now.key()).is_some_and(|refusal| is_touched(&refusal.service, now))
+    }
+
+    /// What becomes of a Service as it is now.
+    pub fn judge(&self, service: &Arc<Service>) -> Standing {
+        let mut all = self.0.lock();
+        let Some(refusal) = all.get_mut(&service.key()) else { return Standing::Open };
+        if needs_update(&refusal.service, service) {
+            return Standing::Open;
+        }
+        let touched = is_touched(&refusal.service, service);
+        refusal.service = Arc::clone(service);
+        let age = refusal.reported.elapsed();
+        if !touched && age < REPORT_INTERVAL {
+            return Standing::Reported(REPORT_INTERVAL - age);
+        }
+        refusal.reported = Instant::now();
+        Standing::Due(refusal.message.clone(), refusal.notices.clone(), REPORT_INTERVAL)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn service(version: &str, finalizers: &[&str], port: u16) -> Arc<Service> {
+        let object = json!({
+            "metadata": {"namespace": "shop", "name": "web", "uid": "1", "resourceVersion": version,
+                         "finalizers": finalizers},
+            "spec": {"type": "LoadBalancer", "ports": [{"port": port}]},
+        });
+        Arc::new(serde_json::from_value(object).unwrap())
+    }
+
+    /// D4: a refusal is reported again each hour while it holds, and at once when the Service is touched.
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_is_reported_again_while_it_holds() {
+        let refusals = Refusals::default();
+        let asked = service("1", &[], 80);
+        assert_eq!(refusals.judge(&asked), Standing::Open);
+        refusals.insert(&asked, "no".into(), Vec::new());
+        assert_eq!(refusals.judge(&asked), Standing::Reported(REPORT_INTERVAL));
+        // What the controller itself writes is no touch.
+        let ours = service("2", &["ours"], 80);
+        assert!(!refusals.is_touched(&ours));
+        let mut reports = 0;
+        for _ in 0..24 * 4 {
+            tokio::time::advance(REPORT_INTERVAL / 4).await;
+            reports += usize::from(matches!(refusals.judge(&ours), Standing::Due(..)));
+        }
+        assert_eq!(reports, 24, "one an hour");
+        let touched = service("3", &["ours"], 80);
+        assert!(refusals.is_touched(&touched));
+        assert!(matches!(refusals.judge(&touched), Standing::Due(text, ..) if text == "no"));
+        assert!(matches!(refusals.judge(&touched), Standing::Reported(_)));
+        let changed = service("4", &["ours"], 81);
+        assert_eq!(refusals.judge(&changed), Standing::Open, "it is worth a try");
+    }
+}
