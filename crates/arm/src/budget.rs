@@ -146,6 +146,16 @@ impl Budgets {
         state.tokens.filter(|_| state.learned).map(|tokens| tokens.max(0.0) as u32)
     }
 
+    /// Whether a call of this class would be sent at once, as far as is known.
+    pub fn has_room(&self, subscription: &str, group: OperationGroup, class: Class) -> bool {
+        let known = self.gates.lock().get(&(subscription.to_ascii_lowercase(), group)).cloned();
+        known.is_none_or(|gate| {
+            let mut state = gate.state.lock();
+            state.refill(Instant::now());
+            state.closed.is_none() && state.has_tokens(class) && state.waiting.is_empty()
+        })
+    }
+
     pub(crate) fn gate(&self, subscription: &str, group: OperationGroup) -> Arc<Gate> {
         let key = (subscription.to_ascii_lowercase(), group);
         Arc::clone(self.gates.lock().entry(key).or_insert_with(|| Arc::new(Gate::new(group))))

@@ -1,6 +1,7 @@
 //! The network interfaces that are members of a backend pool.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -17,6 +18,8 @@ pub struct MemberInterfaces {
     /// The resource groups of interfaces that are resources of their own; those of a scale set's instances are parts of
     /// the set.
     groups: Vec<ResourceId>,
+    /// Of all ids, in whatever order and case they are listed.
+    print: u64,
 }
 
 impl MemberInterfaces {
@@ -30,6 +33,11 @@ impl MemberInterfaces {
         self.count == 0
     }
 
+    /// A fingerprint of who they are: another one where another configuration is a member, whatever the order.
+    pub fn fingerprint(&self) -> u64 {
+        self.print
+    }
+
     /// Whether some are of interfaces of this resource group that are resources of their own.
     pub fn has_some_of(&self, group: &ResourceId) -> bool {
         self.groups.contains(group)
@@ -37,6 +45,9 @@ impl MemberInterfaces {
 
     fn add(&mut self, configuration: &ResourceId) {
         self.count += 1;
+        let mut hasher = DefaultHasher::new();
+        configuration.to_lower().hash(&mut hasher);
+        self.print = self.print.wrapping_add(hasher.finish());
         if self.groups.iter().any(|group| is_own(configuration, group)) {
             return;
         }

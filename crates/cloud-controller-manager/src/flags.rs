@@ -67,6 +67,10 @@ pub struct Flags {
     /// How often the addresses of all nodes are compared with Azure.
     #[arg(long, default_value = "5m", value_parser = duration)]
     pub node_status_update_frequency: Duration,
+    /// How often all that Services have in Azure is looked at and repaired where nothing happens; 0 for never. What is read
+    /// for any other reason is repaired at once.
+    #[arg(long, default_value = "5m", value_parser = duration)]
+    pub azure_resync_period: Duration,
     /// Whether nodes get the ranges of their pods from this program, out of --cluster-cidr.
     #[arg(long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
     pub allocate_node_cidrs: bool,

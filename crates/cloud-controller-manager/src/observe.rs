@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use arm::{CallObserver, CallRecord};
+use clock::Clock;
+use cloud::Looked;
 use manager::Calls;
 use telemetry::metrics::{CloudMetrics, Metrics};
 
@@ -11,12 +13,13 @@ pub struct Meter {
     /// All that is served.
     pub metrics: Metrics,
     cloud: CloudMetrics,
+    clock: Clock,
 }
 
 impl Default for Meter {
     fn default() -> Self {
         let metrics = Metrics::default();
-        Self { cloud: CloudMetrics::of(&metrics), metrics }
+        Self { cloud: CloudMetrics::of(&metrics), metrics, clock: Clock::system() }
     }
 }
 
@@ -29,6 +32,11 @@ impl CallObserver for Meter {
 impl controllers::Observer for Meter {
     fn nodes_synced(&self, took: Duration, succeeded: bool) {
         self.cloud.reconcile("UpdateLoadBalancer", took, !succeeded);
+    }
+
+    fn looked_again(&self, took: Duration, looked: &Looked) {
+        let now = self.clock.now().as_millisecond() as f64 / 1000.0;
+        self.cloud.resynced(now, took, looked.failure.is_some(), &looked.differences);
     }
 
     fn draining_updated(&self, took: Duration, succeeded: bool) {

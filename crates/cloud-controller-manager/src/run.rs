@@ -241,6 +241,7 @@ fn options(
         route_reconciliation_period: flags.route_reconciliation_period,
         ranges: ranges.ipam.clone(),
         node_status_update_frequency: flags.node_status_update_frequency,
+        azure_resync_period: flags.azure_resync_period,
         node_selector: Some(flags.node_filter_requirements.clone()).filter(|selector| !selector.is_empty()),
         host: host.to_owned(),
         health: checks.clone(),

@@ -31,5 +31,5 @@ pub use logical_time::LogicalTime;
 pub use machine_events::{MachineEvent, MachineEventType, MachineEvents};
 pub use machines::{Instance, Machines, Presence};
 pub use node_ranges::{MaskSizes, NodeRanges};
-pub use outcome::{Ensured, Existence, Proof, ServiceError, UpdateError};
+pub use outcome::{Drifted, Ensured, Existence, Looked, Proof, ServiceError, UpdateError};
 pub use routes::{PodRange, Routes};

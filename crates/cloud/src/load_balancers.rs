@@ -1,13 +1,13 @@
 //! What the service controller asks of a cloud.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use k8s::{Notice, ObjectKey, Service};
 
-use crate::{Ensured, LogicalTime, ServiceError, UpdateError};
+use crate::{Drifted, Ensured, LogicalTime, Looked, ServiceError, UpdateError};
 
 /// Whose labels decide on which load balancer a Service is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,6 +63,17 @@ pub trait LoadBalancers: Send + Sync + 'static {
     ///
     /// If a machine or a load balancer could not be changed; the others are.
     async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), UpdateError>;
+
+    /// The Services of which parts were seen on a load balancer when these were last read or written.
+    fn seen_on_load_balancers(&self) -> BTreeSet<ObjectKey>;
+
+    /// Looks again at what all Services have, and repairs what differs from what they want. Writes nothing where
+    /// nothing differs.
+    async fn look_again(&self) -> Looked;
+
+    /// Waits until parts of Services were found to be other than they want them, and gives these Services. May be
+    /// dropped without losing any.
+    async fn drifted(&self) -> Vec<Drifted>;
 
     /// Whether what a Service has in the cloud names the Nodes' own addresses, so that it has to be ensured
     /// again if the Nodes change.

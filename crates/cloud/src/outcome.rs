@@ -91,3 +91,25 @@ impl From<ServiceError> for UpdateError {
         Self { error, services: None }
     }
 }
+
+/// A Service whose parts in the cloud were found to be other than it wants them, although it had what it wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drifted {
+    /// The Service.
+    pub service: ObjectKey,
+    /// What to tell its owner.
+    pub notices: Vec<Notice>,
+    /// Whether it has to be ensured again: not everything was repaired, or its addresses may be others now.
+    pub ensure: bool,
+}
+
+/// What came of another look at what all Services have in the cloud.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// How many differences were found since the look before, by the kind of resource.
+    pub differences: BTreeMap<&'static str, u64>,
+    /// When to look again before it is time, because something is left as it is until then.
+    pub next: Option<Duration>,
+    /// Why not everything could be looked at or repaired.
+    pub failure: Option<ServiceError>,
+}

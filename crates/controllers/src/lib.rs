@@ -37,6 +37,7 @@ pub mod queue;
 mod refusals;
 mod repeated_warning;
 mod resource_lease;
+mod resync;
 mod routes;
 mod run;
 mod served;

@@ -131,6 +131,7 @@ impl NodeSync {
         let mut told = self.told.lock();
         let before = told.take().filter(|(of, _)| of == version).map(|(_, told)| told).unwrap_or_default();
         let mut done = BTreeSet::new();
+        let seen = self.cloud.seen_on_load_balancers();
         for service in served {
             let key = service.key();
             let why = failure.and_then(|failure| match &failure.services {
@@ -143,6 +144,10 @@ impl NodeSync {
                     named(&self.state.nodes())
                 );
                 recorder.warning(service.as_ref(), "UpdateLoadBalancerFailed", message);
+                continue;
+            }
+            if !seen.contains(&key) {
+                // It has no load balancer to be told of: why not is said where that is found (D2).
                 continue;
             }
             let is_told = before.contains(&key);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cloud::Looked;
 use tokio::time::Instant;
 
 use crate::ipam::RangeTurnover;
@@ -26,6 +27,8 @@ pub trait Observer: Send + Sync + 'static {
     /// (`service_controller_nodesync_latency_seconds`, `service_controller_nodesync_error_total`,
     /// `service_controller_loadbalancer_sync_total`).
     fn nodes_synced(&self, _took: Duration, _succeeded: bool) {}
+    /// All that Services have in the cloud was looked at again (`provider_resync_*`).
+    fn looked_again(&self, _took: Duration, _looked: &Looked) {}
     /// Load balancers were told of nodes that drain, or that failed.
     fn draining_updated(&self, _took: Duration, _succeeded: bool) {}
     /// The pools of Services with policy `Local` were brought to their endpoints, or that failed

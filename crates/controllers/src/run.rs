@@ -25,6 +25,7 @@ use crate::out_of_service::OutOfService;
 use crate::preemption::Preemption;
 use crate::queue::{Backoff, Queue, propagate_panic};
 use crate::resource_lease::ResourceLease;
+use crate::resync::Resync;
 use crate::routes::RouteController;
 use crate::service::ServiceController;
 use crate::tasks::{MAX_PARALLEL_NODES, Queues, Tasks, wait_for};
@@ -90,6 +91,9 @@ pub struct Options {
     /// How long the node controller rests between looks at all addresses
     /// (`--node-status-update-frequency`).
     pub node_status_update_frequency: Duration,
+    /// How long Azure rests between looks at all that Services have there (`--azure-resync-period`); zero for no looks
+    /// but those for which something happens.
+    pub azure_resync_period: Duration,
     /// A label selector that nodes must fit (`--node-filter-requirements`); none for all.
     pub node_selector: Option<String>,
     /// Pause between the starts of controllers, with up to as much again at random
@@ -124,6 +128,7 @@ impl Default for Options {
             route_reconciliation_period: Duration::from_secs(10),
             ranges: None,
             node_status_update_frequency: Duration::from_secs(300),
+            azure_resync_period: Duration::from_secs(300),
             node_selector: None,
             start_interval: Duration::ZERO,
             service_parallelism: MAX_PARALLEL_SERVICES,
@@ -293,11 +298,12 @@ pub async fn run(
     let nodes_known_for_draining = wait_for(&nodes_synced);
     let nodes_known_for_routes = wait_for(&nodes_synced);
     let nodes_known_for_ipam = wait_for(&nodes_synced);
-    let all_known = {
+    let all_known = || {
         let (nodes, services) = (wait_for(&nodes_synced), wait_for(&services_synced));
         let (namespaces, endpoints) = (wait_for(&namespaces_synced), wait_for(&endpoints_synced));
         async move { _ = tokio::join!(nodes, services, namespaces, endpoints) }
     };
+    let (all_known, all_known_for_resync) = (all_known(), all_known());
     let watching = with_answer_timeout(&client);
     let client = with_few_connections(&client);
     tasks.watch_nodes(&watching, &cloud.state, &queues, labels, nodes_synced);
@@ -340,6 +346,17 @@ pub async fn run(
             Arc::clone(&options.observer),
         );
         tasks.start_services(&queues, controller, Arc::new(sync), all_known);
+        let resync = Resync::new(
+            Arc::clone(&load_balancers),
+            cloud.state.clone(),
+            lease.clone(),
+            recorder.speaking_for("azure-cloud-provider"),
+            Arc::clone(&options.observer),
+            queues.services.clone(),
+            options.azure_resync_period,
+        );
+        let until = tasks.stop.clone();
+        tasks.spawn(async move { _ = until.run_until_cancelled(resync.run(all_known_for_resync)).await });
         if let Some(interval) = local_pool_interval {
             let local_pools = LocalPools::new(
                 Arc::clone(&load_balancers),

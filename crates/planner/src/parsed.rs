@@ -1,8 +1,9 @@
 //! A Service as planning reads it: once for each version of its object.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use k8s::Service;
+use k8s::{ObjectKey, Service};
 
 use crate::access::Access;
 use crate::cluster::Cluster;
@@ -20,6 +21,48 @@ pub(crate) struct ParsedService {
     pub intent: Option<Result<Arc<ServiceIntent>, Refusal>>,
     /// What it needs of the security group, although it may be refused; absent where it wants no load balancer.
     pub needs: Option<Arc<Needs>>,
+}
+
+/// The Services of the cluster as planning reads them: each is read once for each version of its object.
+#[derive(Debug, Default)]
+pub struct ParsedServices(HashMap<ObjectKey, ParsedService>);
+
+impl ParsedServices {
+    /// All of these Services. Others are forgotten.
+    pub(crate) fn all(&mut self, cluster: &Cluster, services: &[Arc<Service>]) -> Vec<ParsedService> {
+        let mut known = std::mem::take(&mut self.0);
+        let mut all = Vec::with_capacity(services.len());
+        for service in services {
+            let key = service.key();
+            let same = known.remove(&key).filter(|parsed| Arc::ptr_eq(&parsed.service, service));
+            let parsed = same.unwrap_or_else(|| ParsedService::of(cluster, service));
+            all.push(parsed.clone());
+            self.0.insert(key, parsed);
+        }
+        all
+    }
+
+    /// What one Service wants.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be served.
+    pub fn intent(
+        &mut self,
+        cluster: &Cluster,
+        service: &Arc<Service>,
+    ) -> Result<Arc<ServiceIntent>, Refusal> {
+        let key = service.key();
+        if let Some(known) = self.0.get(&key).filter(|parsed| Arc::ptr_eq(&parsed.service, service))
+            && let Some(intent) = &known.intent
+        {
+            return intent.clone();
+        }
+        let parsed = ParsedService::of(cluster, service);
+        let intent = parsed.intent.clone();
+        self.0.insert(key, parsed);
+        intent.unwrap_or_else(|| ServiceIntent::from_service(cluster, service).map(Arc::new))
+    }
 }
 
 impl ParsedService {

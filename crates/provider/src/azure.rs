@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use arm::{Accepted, ApiVersion, Class, Client, Listing, Operation, OperationWatch};
+use arm::{Accepted, ApiVersion, Class, Client, Listing, Operation, OperationGroup, OperationWatch};
 use azure_types::ResourceId;
 use futures::future::join_all;
 use planner::{Action, Document, Purpose, Step, change};
@@ -98,6 +98,11 @@ pub(crate) struct Begun<T> {
 impl Azure {
     pub(crate) fn new(client: Client) -> Self {
         Self { client }
+    }
+
+    /// Whether a call of this class would be sent at once.
+    pub(crate) fn has_room(&self, subscription: &str, group: OperationGroup, class: Class) -> bool {
+        self.client.budgets().has_room(subscription, group, class)
     }
 
     /// Reads a whole list, and of each document what `keep` makes of it, page by page; `class` is that of the most urgent

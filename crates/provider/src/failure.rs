@@ -52,6 +52,11 @@ impl Failure {
         self.kind == Kind::NotFound
     }
 
+    /// Whether the same request may work later: nothing is wrong with what was asked.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self.kind, Kind::Aborted | Kind::Unavailable | Kind::Unknown)
+    }
+
     /// Whether Azure gave this code, itself or in a detail.
     pub(crate) fn has_code(&self, code: &str) -> bool {
         self.cause.as_ref().is_some_and(|cause| cause.has_code(code))

@@ -6,10 +6,12 @@
 //! once for all who ask.
 
 mod azure;
+mod drift;
 mod failure;
 mod fingerprint;
 mod interfaces;
 mod load_balancer;
+mod look;
 mod machines;
 mod mask_sizes;
 mod membership;

@@ -16,12 +16,13 @@ use planner::admin_state::{self, AdminState, EntryKey};
 use planner::backend_pool::{self, PoolMembership};
 use planner::load_balancer::{self as plans, Known, KnownServices, LoadBalancerIntent};
 use planner::local_pool::{self, LocalService};
-use planner::{Action, Balancer, Cluster, Family, Flavor, Purpose, Step};
+use planner::{Action, Balancer, Cluster, Family, Flavor, Purpose, ServiceRemoval, Step};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use crate::azure::Azure;
+use crate::drift::{self, Drift};
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
 use crate::membership::Membership;
@@ -29,7 +30,7 @@ use crate::observed::Observed;
 use crate::private_link::PrivateLinks;
 use crate::public_ip::PublicIps;
 use crate::sharing::NodeSharing;
-use crate::writer::{Planned, Resource, Written};
+use crate::writer::{Disturbance, Planned, Resource, Written};
 use crate::{ClusterState, Notice};
 
 /// The time between two looks at pools that Azure migrates, and how long they are looked at, as in the program
@@ -47,6 +48,8 @@ pub(crate) enum Owner {
     Draining,
     /// The endpoints of Services that have pools of their own.
     Endpoints,
+    /// The look at Azure that nothing but the time asks for.
+    Look,
     /// The cluster's nodes.
     Nodes,
     /// A Service.
@@ -58,6 +61,7 @@ impl fmt::Display for Owner {
         match self {
             Self::Draining => f.write_str("nodes that drain"),
             Self::Endpoints => f.write_str("the endpoints of Services"),
+            Self::Look => f.write_str("another look"),
             Self::Nodes => f.write_str("the cluster's nodes"),
             Self::Service(key) => key.fmt(f),
         }
@@ -103,6 +107,7 @@ pub(crate) struct SharedLoadBalancer {
     pub(crate) state: ClusterState,
     /// Which nodes each of several load balancers has.
     pub(crate) sharing: Arc<NodeSharing>,
+    pub(crate) drift: Arc<Drift>,
     /// The pools that interfaces left, so that addresses can be the members. What the document shows does not tell
     /// all: a scale set without instances may bring interfaces along later.
     pub(crate) emptied: Mutex<BTreeSet<ResourceId>>,
@@ -166,6 +171,13 @@ fn prepared<'a>(what: impl IntoIterator<Item = &'a ResourceId>) -> Written<Seen>
     let mut hasher = DefaultHasher::new();
     what.into_iter().for_each(|id| id.hash(&mut hasher));
     Written::Prepared { what: hasher.finish() }
+}
+
+/// Whether a Service is still the one that was served, and wants to be.
+pub(crate) fn is_wanted(state: &ClusterState, owner: &ServiceRemoval) -> bool {
+    state.service(&owner.key).is_some_and(|service| {
+        service.is_to_be_served() && planner::base_name(service.uid()) == owner.base_name
+    })
 }
 
 fn warning(service: &ObjectKey, reason: &'static str, failure: &Failure) -> Notice {
@@ -440,7 +452,7 @@ impl Resource for SharedLoadBalancer {
             share.and_then(|nodes| self.sharing.claim(&self.cluster, nodes, &self.balancer, observed));
         let was_up = self.was_up.lock();
         let interfaces = self.cached_interfaces();
-        let links = self.private_links.cached();
+        let links = self.private_links.keeping(&self.id());
         let local_services = local_services(&self.cluster, &self.state);
         let known = Known {
             services: known.as_ref(),
@@ -508,8 +520,8 @@ impl Resource for SharedLoadBalancer {
     }
 
     fn is_urgent(&self, owner: &Owner) -> bool {
-        // Whoever divides the nodes among several load balancers waits for each, and Services wait for him.
-        *owner == Owner::Draining || *owner == Owner::Nodes && self.cluster.has_several_load_balancers()
+        // Nodes join pools when this is answered, and where several load balancers share them, Services wait for that.
+        matches!(owner, Owner::Draining | Owner::Nodes)
     }
 
     fn is_repair(&self, work: &Work) -> bool {
@@ -519,7 +531,24 @@ impl Resource for SharedLoadBalancer {
     fn concerned(&self, work: &Work, _batch: &Batch) -> Vec<Owner> {
         let services = work.step.on_behalf_of.iter().cloned().map(Owner::Service);
         // Nodes and endpoints are concerned by whatever is written: pools are part of the document.
-        services.chain([Owner::Draining, Owner::Endpoints, Owner::Nodes]).collect()
+        services.chain([Owner::Draining, Owner::Endpoints, Owner::Look, Owner::Nodes]).collect()
+    }
+
+    fn stands(&self, wish: &Wish) -> bool {
+        matches!(wish, Wish::Service(LoadBalancerIntent::Present { .. }))
+    }
+
+    fn is_wanted(&self, _owner: &Owner, wish: &Wish) -> bool {
+        match wish {
+            Wish::Members => true,
+            Wish::Service(intent) => is_wanted(&self.state, intent.owner()),
+        }
+    }
+
+    fn disturbed(&self, owner: &Owner, _wish: &Wish, what: Disturbance) {
+        if let Owner::Service(key) = owner {
+            self.drift.disturbed(key, drift::Kind::LoadBalancer, &self.name(), &what);
+        }
     }
 
     fn complaint(&self, owner: &Owner, work: Option<&Work>, failure: &Failure) -> Option<Notice> {

@@ -5,13 +5,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use azure_types::{ResourceId, ScaleSet, VirtualMachine};
+use azure_types::{MemberInterfaces, ResourceId, ScaleSet, VirtualMachine};
 use cloud::LogicalTime;
 use futures::future::join_all;
 use k8s::{Node, ObjectKey};
 use parking_lot::Mutex;
 use planner::backend_pool::{self, PoolMembership};
 use planner::instance::{self, ProviderId};
+use planner::load_balancer::pool_in;
 use planner::unserved::{self, Unserved};
 use planner::{Cluster, Machines, interface, scale_set};
 use tokio_util::sync::CancellationToken;
@@ -39,6 +40,8 @@ pub(crate) struct Membership {
     interfaces: Mutex<HashMap<ResourceId, Writer<SharedInterfaces>>>,
     /// The nodes with which each pool was last filled.
     filled: Mutex<HashMap<ResourceId, Filled>>,
+    /// The members that pools showed when they were last compared, and the nodes of that moment.
+    compared: Mutex<HashMap<ResourceId, (u64, NodeIdentities)>>,
     /// Whose turn it is to fill which pools.
     turns: Mutex<HashMap<Vec<ResourceId>, Arc<Turn>>>,
     /// The eligible nodes of a version of the nodes.
@@ -86,6 +89,7 @@ impl Membership {
             scale_sets: Mutex::default(),
             interfaces: Mutex::default(),
             filled: Mutex::default(),
+            compared: Mutex::default(),
             turns: Mutex::default(),
             eligible: Mutex::default(),
         }
@@ -183,6 +187,51 @@ impl Membership {
             filled.insert(known.membership.pool.clone(), known);
         }
         Ok(())
+    }
+
+    /// Brings the eligible nodes into the pools again where load balancers show other members than when the pools were
+    /// last compared, or where scale sets do not know a pool any more. A load balancer names all members and a list all
+    /// scale sets; machines are only read if something has changed.
+    pub(crate) async fn look_again(&self, since: LogicalTime) -> Result<bool, Failure> {
+        let pools: Vec<PoolMembership> =
+            self.filled.lock().values().map(|known| known.membership.clone()).collect();
+        if pools.is_empty() || !self.state.nodes_synced() {
+            return Ok(false);
+        }
+        let shown = |membership: &PoolMembership| {
+            let document = self.observed.load_balancers().cached(membership.pool.parent()?.name())?;
+            let pool = pool_in(&document, membership.pool.name())?.properties.as_ref()?;
+            Some(pool.backend_ip_configurations.as_ref().map_or(0, MemberInterfaces::fingerprint))
+        };
+        let nodes = self.eligible_nodes();
+        let mut shown: HashMap<ResourceId, (u64, NodeIdentities)> =
+            pools.iter().filter_map(|one| Some((one.pool.clone(), (shown(one)?, nodes)))).collect();
+        // A pool that is not there is its load balancer's matter.
+        let pools: Vec<PoolMembership> =
+            pools.into_iter().filter(|one| shown.contains_key(&one.pool)).collect();
+        let sets = self.sets(since).await?;
+        let has_left = {
+            let all = self.state.nodes_and_departed();
+            let machines = self.observed.virtual_machines(&self.own_group()).all_cached();
+            let is_behind = |set: &Arc<ScaleSet>| {
+                has_node(set, &all)
+                    && scale_set::plan_model(&self.cluster, set, &machines, &pools, &all).is_some()
+            };
+            sets.iter().any(is_behind)
+        };
+        let (is_same, is_foreign) = {
+            let compared = self.compared.lock();
+            let other = |(pool, (members, of)): (&ResourceId, &(u64, NodeIdentities))| {
+                compared.get(pool).is_some_and(|(before, nodes)| before != members && nodes == of)
+            };
+            (*compared == shown, shown.iter().any(other))
+        };
+        if is_same && !has_left {
+            return Ok(false);
+        }
+        self.join(&pools, since).await?;
+        std::mem::swap(&mut *self.compared.lock(), &mut shown);
+        Ok(has_left || is_foreign)
     }
 
     /// Whether machines belong in a pool and cannot join yet.

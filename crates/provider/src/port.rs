@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cloud::{
-    Ensured, Existence, FollowedLabels, Instance, LoadBalancers, LogicalTime, Machines, MaskSizes,
-    NodeRanges, Notice, PodRange, Presence, Routes, ServiceError, UpdateError,
+    Drifted, Ensured, Existence, FollowedLabels, Instance, LoadBalancers, LogicalTime, Looked, Machines,
+    MaskSizes, NodeRanges, Notice, PodRange, Presence, Routes, ServiceError, UpdateError,
 };
 use k8s::{Node, ObjectKey, Service};
 
@@ -35,6 +35,18 @@ impl LoadBalancers for Provider {
 
     async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), UpdateError> {
         Self::update_nodes(self, newer_than).await
+    }
+
+    fn seen_on_load_balancers(&self) -> BTreeSet<ObjectKey> {
+        self.0.seen_on_load_balancers()
+    }
+
+    async fn look_again(&self) -> Looked {
+        self.0.look_again().await
+    }
+
+    async fn drifted(&self) -> Vec<Drifted> {
+        self.0.drift.next().await
     }
 
     fn follows_nodes(&self, service: &Service) -> bool {

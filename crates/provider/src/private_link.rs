@@ -126,11 +126,12 @@ impl PrivateLinks {
         Ok(groups)
     }
 
-    /// Those that are known, however old that knowledge is.
-    pub(crate) fn cached(&self) -> Vec<PrivateLinkService> {
+    /// Those of others that keep frontends of a load balancer, as far as they are known, however old that knowledge is.
+    pub(crate) fn keeping(&self, load_balancer: &ResourceId) -> Vec<PrivateLinkService> {
         let groups = self.observed.private_link_groups();
         let all = groups.iter().flat_map(|group| self.observed.private_links(group).all_cached());
-        all.map(|link| PrivateLinkService::clone(&link)).collect()
+        let keeping = all.filter(|link| private_link::keeps_frontend(&self.cluster, link, load_balancer));
+        keeping.map(|link| PrivateLinkService::clone(&link)).collect()
     }
 
     /// Reads again what keeps frontends of a load balancer: somebody else's private link services, which go without
@@ -140,10 +141,9 @@ impl PrivateLinks {
         load_balancer: &ResourceId,
         newer_than: LogicalTime,
     ) -> Result<(), Failure> {
-        let known = self.cached();
-        let keeping =
-            known.iter().filter(|link| private_link::keeps_frontend(&self.cluster, link, load_balancer));
-        let groups: BTreeSet<ResourceId> = keeping.filter_map(|link| link.id.as_ref()?.parent()).collect();
+        let keeping = self.keeping(load_balancer);
+        let groups: BTreeSet<ResourceId> =
+            keeping.iter().filter_map(|link| link.id.as_ref()?.parent()).collect();
         // What cannot be read any more is as it was.
         self.list(&groups, newer_than).await.map(drop)
     }

@@ -13,13 +13,19 @@ use ipnet::IpNet;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::admin_state;
+use planner::backend_pool::PoolMembership;
 use planner::load_balancer::{Places, pool_in, services_on};
 use planner::local_pool;
+use planner::placement::NodePlaces;
 use planner::sequence::Sequence;
-use planner::{Balancer, Cluster, ClusterPlan, Family, Flavor, ServiceIntent, ServiceRemoval, backend_pool};
+use planner::{
+    Balancer, Cluster, ClusterPlan, Family, Flavor, ParsedServices, ServiceIntent, ServiceRemoval,
+    backend_pool,
+};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::azure::Azure;
+use crate::drift::Drift;
 use crate::failure::{Failure, Kind};
 use crate::load_balancer::{Owner, SharedLoadBalancer, Wish};
 use crate::membership::{Membership, NODES_UNKNOWN};
@@ -82,6 +88,10 @@ pub(crate) struct Inner {
     pub(crate) private_links: Arc<PrivateLinks>,
     pub(crate) membership: Arc<Membership>,
     pub(crate) recently: Arc<RecentlyProgrammed>,
+    /// Services as planning reads them.
+    pub(crate) parsed: Arc<Mutex<ParsedServices>>,
+    /// What was found to differ from what Services want.
+    pub(crate) drift: Arc<Drift>,
     azure: Azure,
     pace: Pace,
     pub(crate) stop: CancellationToken,
@@ -123,6 +133,7 @@ impl Inner {
             membership: Arc::clone(&self.membership),
             state: self.state.clone(),
             sharing: Arc::clone(&self.sharing),
+            drift: Arc::clone(&self.drift),
             emptied: Mutex::default(),
             was_up: Mutex::default(),
         };
@@ -146,6 +157,8 @@ impl Inner {
                 observed: Arc::clone(&self.observed),
                 state: self.state.clone(),
                 recently: Arc::clone(&self.recently),
+                parsed: Arc::clone(&self.parsed),
+                drift: Arc::clone(&self.drift),
             };
             Writer::start(resource, self.pace, self.stop.clone())
         };
@@ -182,6 +195,24 @@ impl Inner {
         if last.is_some_and(|last| last >= event) { LogicalTime::now() } else { event }
     }
 
+    pub(crate) fn azure(&self) -> &Azure {
+        &self.azure
+    }
+
+    /// The writers of load balancers that were used so far.
+    pub(crate) fn load_balancer_writers(&self) -> Vec<(Balancer, Writer<SharedLoadBalancer>)> {
+        let writers = self.load_balancers.lock();
+        let mut all: Vec<_> =
+            writers.iter().map(|(balancer, writer)| (balancer.clone(), writer.clone())).collect();
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        all
+    }
+
+    /// The writer of the security group, if it was used so far.
+    pub(crate) fn security_group_writer(&self) -> Option<Writer<SharedSecurityGroup>> {
+        self.security_group.get().cloned()
+    }
+
     /// A Service is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
         self.answered.lock().remove(key);
@@ -207,7 +238,7 @@ impl Inner {
     /// a Service that is refused keeps its rules, and nobody looks at it when nodes change (LB-464).
     pub(crate) async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), Unfinished> {
         let filled = self.fill_pools(newer_than).await;
-        let closed = self.close_what_nobody_has(Owner::Nodes).await;
+        let closed = self.close_what_nobody_has(Owner::Nodes, newer_than).await;
         filled?;
         // The load balancers are as the nodes are: no Service has to be told.
         closed.map_err(|failure| Unfinished { failure, of: Some(BTreeMap::new()) })
@@ -222,29 +253,73 @@ impl Inner {
         let by_address = self.cluster.has_pools_of_addresses();
         let sets = self.nodes_of_sets(newer_than).await?;
         for balancer in self.balancers().await? {
-            // What nodes are in is their own matter; of the load balancer only the pools' names count, and a write
-            // is for the version that was seen.
-            let seen = self.observed.started;
-            let known = self.observed.load_balancers().get(&balancer.name, seen).await?;
-            if by_address && known.is_some() {
+            let known = self.observed.load_balancers().get(&balancer.name, newer_than).await?;
+            let serves = self.serves_any(&balancer);
+            if known.is_none() && !serves {
+                continue;
+            }
+            if by_address {
                 self.require_nodes()?;
-                let writer = self.load_balancer(&balancer);
-                writes.push(async move {
-                    let done = writer.submit(Owner::Nodes, Wish::Members, seen, None).await;
-                    (balancer, done.map(drop))
-                });
-            } else if let Some(document) = known {
-                let document = Some(&*document);
-                let sets = sets.as_ref();
-                let pools_of = |lb| backend_pool::pools_to_fill(&self.cluster, &balancer, sets, document, lb);
-                pools.extend(document.into_iter().flat_map(pools_of));
+            }
+            if !by_address && !serves {
+                // Nothing of it is known to be ours but the pools.
+                pools.extend(self.pools_to_fill(
+                    &balancer,
+                    sets.as_ref(),
+                    known.as_deref(),
+                    known.as_deref(),
+                ));
+                continue;
+            }
+            let writer = self.load_balancer(&balancer);
+            writes.push(async move {
+                let done = writer.submit(Owner::Nodes, Wish::Members, newer_than, None).await;
+                (balancer, known, done)
+            });
+        }
+        let mut failed = BTreeMap::new();
+        for (balancer, before, done) in join_all(writes).await {
+            match done {
+                Ok(done) => {
+                    let now = done.observed.load_balancer.as_deref();
+                    pools.extend(self.pools_to_fill(&balancer, sets.as_ref(), before.as_deref(), now));
+                }
+                Err(failure) => {
+                    // Nodes join what there is all the same.
+                    let now = before.as_deref();
+                    pools.extend(self.pools_to_fill(&balancer, sets.as_ref(), now, now));
+                    failed.insert(balancer, failure);
+                }
             }
         }
-        let failed = join_all(writes).await.into_iter();
-        let failed = failed.filter_map(|(balancer, done)| Some((balancer, done.err()?)));
-        Unfinished::of_each(failed.collect()).map_or(Ok(()), Err)?;
         self.membership.join(&pools, newer_than).await?;
+        Unfinished::of_each(failed).map_or(Ok(()), Err)?;
         Ok(self.mark_joined().await?)
+    }
+
+    fn pools_to_fill(
+        &self,
+        balancer: &Balancer,
+        sets: Option<&NodePlaces>,
+        before: Option<&LoadBalancer>,
+        now: Option<&LoadBalancer>,
+    ) -> Vec<PoolMembership> {
+        let pools = |now| backend_pool::pools_to_fill(&self.cluster, balancer, sets, before, now);
+        now.map(pools).unwrap_or_default()
+    }
+
+    /// Whether a load balancer serves any Service, as far as this process knows.
+    fn serves_any(&self, balancer: &Balancer) -> bool {
+        let writer = self.load_balancers.lock().get(balancer).cloned();
+        writer.is_some_and(|writer| !writer.standing().is_empty())
+    }
+
+    /// The Services of which parts were seen on a load balancer when these were last read or written.
+    pub(crate) fn seen_on_load_balancers(&self) -> BTreeSet<ObjectKey> {
+        let services = self.state.services();
+        let all = self.observed.load_balancers().all_cached();
+        let all = self.cluster.own_load_balancers(all, &services);
+        all.iter().flat_map(|(_, document)| services_on(document, &services)).collect()
     }
 
     /// What is told of load balancers that are not as the nodes are.
@@ -492,6 +567,8 @@ impl Provider {
             private_links,
             membership,
             recently: Arc::default(),
+            parsed: Arc::default(),
+            drift: Arc::default(),
             azure,
             pace,
             _guard: stop.clone().drop_guard(),

@@ -74,6 +74,13 @@ impl PublicIps {
         Self { azure, observed, permits, looks, busy, repeats }
     }
 
+    /// Whether a write is of no use for now: it was made before and did not last.
+    pub(crate) fn is_left(&self, step: &Step) -> bool {
+        let repeats = self.repeats.lock();
+        let verdict = repeats.get(&step.target).map(|one| one.judge(fingerprint::of([step]), Instant::now()));
+        step.action != Action::Create && matches!(verdict, Some(Verdict::Wait(_)))
+    }
+
     fn cache(&self, id: &ResourceId) -> Option<Arc<ResourceCache<PublicIpAddress>>> {
         id.parent().map(|group| self.observed.public_ips(&group))
     }

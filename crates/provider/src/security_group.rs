@@ -11,15 +11,16 @@ use cloud::LogicalTime;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::security_group::{self as plans, AccessIntent, ClusterUsage};
-use planner::{Cluster, Purpose, Step, public_ip};
+use planner::{Cluster, ParsedServices, Purpose, Step, public_ip};
 
 use crate::ClusterState;
 use crate::azure::Azure;
+use crate::drift::{self, Drift};
 use crate::failure::Failure;
 use crate::fingerprint;
-use crate::load_balancer::Owner;
+use crate::load_balancer::{Owner, is_wanted};
 use crate::observed::Observed;
-use crate::writer::{Planned, Resource, Written};
+use crate::writer::{Disturbance, Planned, Resource, Written};
 
 /// Where the status of Services does not say which addresses they have.
 #[derive(Debug, Default)]
@@ -102,6 +103,8 @@ pub(crate) struct SharedSecurityGroup {
     pub(crate) observed: Arc<Observed>,
     pub(crate) state: ClusterState,
     pub(crate) recently: Arc<RecentlyProgrammed>,
+    pub(crate) parsed: Arc<Mutex<ParsedServices>>,
+    pub(crate) drift: Arc<Drift>,
 }
 
 impl SharedSecurityGroup {
@@ -128,7 +131,8 @@ impl SharedSecurityGroup {
         let batch: BTreeSet<&ObjectKey> = batch.into_iter().collect();
         let is_elsewhere = |key: &ObjectKey| !batch.contains(key) && self.state.service(key).is_some();
         alive.extend(tagged.into_iter().filter(|(key, _)| is_elsewhere(key)));
-        ClusterUsage::of(&self.cluster, &services, &nodes, &alive, &load_balancers, known)
+        let parsed = &mut self.parsed.lock();
+        ClusterUsage::of_known(&self.cluster, parsed, &services, &nodes, &alive, &load_balancers, known)
     }
 
     /// What the Services of a batch want.
@@ -195,5 +199,26 @@ impl Resource for SharedSecurityGroup {
 
     fn concerned(&self, step: &Step, _batch: &[(Owner, AccessWish)]) -> Vec<Owner> {
         step.on_behalf_of.iter().cloned().map(Owner::Service).collect()
+    }
+
+    /// Where packets arrive at the nodes' own addresses, what a Service wants changes with the nodes: it is asked anew for
+    /// that, and compared by itself ([`crate::look`]).
+    fn stands(&self, wish: &AccessWish) -> bool {
+        matches!(wish, AccessWish::Service(AccessIntent::Present { service, .. }) if !service.arrives_at_nodes())
+    }
+
+    fn is_wanted(&self, _owner: &Owner, wish: &AccessWish) -> bool {
+        match wish {
+            AccessWish::Service(AccessIntent::Present { service, .. }) => {
+                is_wanted(&self.state, service.removal())
+            }
+            AccessWish::Closed | AccessWish::Service(AccessIntent::Absent { .. }) => false,
+        }
+    }
+
+    fn disturbed(&self, owner: &Owner, _wish: &AccessWish, what: Disturbance) {
+        if let Owner::Service(key) = owner {
+            self.drift.disturbed(key, drift::Kind::SecurityGroup, &self.name(), &what);
+        }
     }
 }

@@ -13,9 +13,7 @@ use planner::load_balancer::{LoadBalancerIntent, Places};
 use planner::placement::MachineSets;
 use planner::security_group::{self, AccessIntent};
 use planner::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
-use planner::{
-    Action, Balancer, Flavor, ListedLoadBalancer, ServiceIntent, ServiceRemoval, backend_pool, public_ip,
-};
+use planner::{Action, Balancer, Flavor, ListedLoadBalancer, ServiceRemoval, backend_pool, public_ip};
 
 use crate::failure::{Failure, Kind};
 use crate::load_balancer::{self, Owner, SharedLoadBalancer, Wish};
@@ -100,7 +98,8 @@ impl Inner {
         newer_than: LogicalTime,
     ) -> Result<Ensured, ServiceError> {
         let newer_than = self.required_freshness(&service.key(), newer_than);
-        let intent = match ServiceIntent::from_service(&self.cluster, service) {
+        let parsed = self.parsed.lock().intent(&self.cluster, service);
+        let intent = match parsed {
             Ok(intent) => intent,
             Err(refusal) => {
                 let addresses = self.recently.forget(&service.key());
@@ -112,7 +111,6 @@ impl Inner {
         };
         let security_group = Some(self.security_group()?.announce());
         let announced = Announced { load_balancers: self.announce(intent.flavor), security_group };
-        let intent = Arc::new(intent);
         let mut notices = Vec::new();
         let sequence = Sequence::ensure(Arc::clone(&intent));
         self.places.lock().revise(&intent, sequence.destination(&self.cluster).as_ref());
@@ -133,7 +131,8 @@ impl Inner {
     /// A Service that is refused keeps what it lives on. What it does not want any more is closed, and so is what was
     /// opened beside a load balancer that it then did not get (LB-454). Costs nothing if all is as it should be.
     async fn close_unused(&self, service: &Service) -> bool {
-        let closed = self.close_what_nobody_has(Owner::Service(service.key())).await;
+        let owner = Owner::Service(service.key());
+        let closed = self.close_what_nobody_has(owner, LogicalTime::BEGINNING).await;
         if let Err(failure) = &closed {
             let failure = failure.full_text();
             tracing::debug!(failure, service = %service.key(), "cannot close what nobody has any more");
@@ -141,12 +140,16 @@ impl Inner {
         closed.is_ok()
     }
 
-    /// Closes the security group at addresses that nobody in the cluster has any more. The version that is known will do:
-    /// a lost race is read again.
-    pub(crate) async fn close_what_nobody_has(&self, owner: Owner) -> Result<(), Failure> {
+    /// Closes the security group at addresses that nobody in the cluster has any more, judged by what was read after
+    /// `newer_than`.
+    pub(crate) async fn close_what_nobody_has(
+        &self,
+        owner: Owner,
+        newer_than: LogicalTime,
+    ) -> Result<(), Failure> {
         // Where no security group is configured, nothing is open in one.
         let Ok(writer) = self.security_group() else { return Ok(()) };
-        writer.submit(owner, AccessWish::Closed, LogicalTime::BEGINNING, None).await.map(drop)
+        writer.submit(owner, AccessWish::Closed, newer_than, None).await.map(drop)
     }
 
     /// Removes everything of a Service's.
@@ -504,6 +507,11 @@ impl Inner {
             self.require_endpoints()?;
         }
         let (owner, wish) = (Owner::Service(key.clone()), Wish::Service(intent));
+        if !families.is_empty() {
+            // It has its place here: nothing of it is kept up elsewhere.
+            let others = self.load_balancer_writers().into_iter().filter(|(other, _)| *other != balancer);
+            others.for_each(|(_, other)| other.withdraw(&owner));
+        }
         let done = writer.submit(owner, wish, newer_than, announcement).await?;
         let mut notices = done.notices;
         let exists = done.observed.load_balancer.is_some();

@@ -13,6 +13,8 @@
 //! * Whoever has what it wants is answered, although others of its batch need more writes.
 //! * An intent that Azure refuses fails with Azure's words, and alone: the others of its batch are written.
 //! * Of two intents of one owner only the later counts, and both are answered alike.
+//! * What an owner was given is planned into every later batch while it [stands](Resource::stands): what others changed
+//!   is repaired with the next write. A repair that fails holds up none of those who ask.
 //!
 //! # Assumes
 //!
@@ -23,6 +25,8 @@
 //!
 //! A [`Failure`] keeps its kind: `InvalidArgument` and `FailedPrecondition` are about this intent; every other is
 //! nobody's in particular, and is only given after the bounds below. After a stop everything is `Unavailable`.
+
+mod standing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -40,6 +44,8 @@ use tracing::{debug, info, warn};
 
 use crate::Notice;
 use crate::failure::{Failure, Kind};
+pub(crate) use standing::Disturbance;
+use standing::Standing;
 
 /// A resource that many objects share.
 #[async_trait]
@@ -92,6 +98,19 @@ pub(crate) trait Resource: Send + Sync + 'static {
     fn is_repair(&self, _work: &Self::Work) -> bool {
         false
     }
+
+    /// Whether an intent goes on to be wanted once it was carried out.
+    fn stands(&self, _intent: &Self::Intent) -> bool {
+        false
+    }
+
+    /// Whether an intent that stands is still wanted.
+    fn is_wanted(&self, _key: &Self::Key, _intent: &Self::Intent) -> bool {
+        true
+    }
+
+    /// Takes note of what happened to the part of an owner who did not ask.
+    fn disturbed(&self, _key: &Self::Key, _intent: &Self::Intent, _what: Disturbance) {}
 
     /// What to tell an owner besides the error; `work` is absent where reading failed.
     fn complaint(&self, _key: &Self::Key, _work: Option<&Self::Work>, _failure: &Failure) -> Option<Notice> {
@@ -169,7 +188,10 @@ type Answer<R> = Result<Acknowledged<R>, Failure>;
 struct Entry<R: Resource> {
     intent: R::Intent,
     newer_than: LogicalTime,
+    /// Empty where nobody asks, and what its owner was given before is only kept up.
     waiters: Vec<oneshot::Sender<Answer<R>>>,
+    /// Whether nobody asks.
+    stands: bool,
 }
 
 impl<R: Resource> Entry<R> {
@@ -177,6 +199,7 @@ impl<R: Resource> Entry<R> {
         self.intent = later.intent;
         self.newer_than = self.newer_than.max(later.newer_than);
         self.waiters.extend(later.waiters);
+        self.stands &= later.stands;
     }
 
     fn answer(self, answer: Answer<R>) {
@@ -199,6 +222,8 @@ struct Inner<R: Resource> {
     queue: Mutex<Queue<R>>,
     wake: Notify,
     repeats: Mutex<Repeats>,
+    /// What owners were given and still want.
+    standing: Standing<R::Key, R::Intent>,
     /// How long the latest write took.
     took: Mutex<Duration>,
 }
@@ -232,6 +257,7 @@ impl<R: Resource> Writer<R> {
             queue: Mutex::new(queue),
             wake: Notify::new(),
             repeats: Mutex::default(),
+            standing: Standing::default(),
             took: Mutex::default(),
         });
         let task = Arc::clone(&inner);
@@ -269,11 +295,29 @@ impl<R: Resource> Writer<R> {
             if queue.stopped {
                 return Err(stopping());
             }
-            put(&mut queue.waiting, key, Entry { intent, newer_than, waiters: vec![sender] });
+            if !self.0.resource.stands(&intent) {
+                self.0.standing.withdraw(&key);
+            }
+            put(&mut queue.waiting, key, Entry { intent, newer_than, waiters: vec![sender], stands: false });
         }
         drop(announcement);
         self.0.wake.notify_one();
         receiver.await.unwrap_or_else(|_closed| Err(stopping()))
+    }
+
+    /// What owners were given and still want.
+    pub(crate) fn standing(&self) -> Vec<(R::Key, R::Intent)> {
+        self.0.standing.wanted(|key, intent| self.0.resource.is_wanted(key, intent))
+    }
+
+    /// What an owner was given is not kept up any more.
+    pub(crate) fn withdraw(&self, key: &R::Key) {
+        self.0.standing.withdraw(key);
+    }
+
+    /// When a part that is left as it is for a while may be repaired again.
+    pub(crate) fn next_repair(&self) -> Option<Instant> {
+        self.0.standing.next()
     }
 }
 
@@ -323,22 +367,33 @@ impl<R: Resource> Group<R> {
         self.entries.remove(key)
     }
 
-    fn answer_others(&mut self, waiting: &BTreeSet<R::Key>, answer: impl Fn(&R::Key) -> Answer<R>) {
+    fn answer_others(
+        &mut self,
+        inner: &Inner<R>,
+        waiting: &BTreeSet<R::Key>,
+        answer: impl Fn(&R::Key) -> Answer<R>,
+    ) {
         let done = std::mem::take(&mut self.entries).into_iter();
         let (waiting, done) = done.partition(|(key, _)| waiting.contains(key));
         self.entries = waiting;
         let done: BTreeMap<_, _> = done;
         for (key, entry) in done {
             let answer = answer(&key);
-            entry.answer(answer);
+            inner.answer(key, entry, answer);
         }
     }
 
-    fn answer_all(self, answer: impl Fn(&R::Key) -> Answer<R>) {
+    fn answer_all(self, inner: &Inner<R>, answer: impl Fn(&R::Key) -> Answer<R>) {
         for (key, entry) in self.entries {
             let answer = answer(&key);
-            entry.answer(answer);
+            inner.answer(key, entry, answer);
         }
+    }
+
+    /// Those of these owners who do not ask.
+    fn standing(&self, keys: Vec<R::Key>) -> Vec<R::Key> {
+        let stands = |key: &R::Key| self.entries.get(key).is_some_and(|entry| entry.stands);
+        keys.into_iter().filter(stands).collect()
     }
 }
 
@@ -396,9 +451,76 @@ impl<R: Resource> Inner<R> {
         }
     }
 
+    /// Takes in what owners were given before and do not ask for now.
+    fn join_standing(&self, group: &mut Group<R>) {
+        if !group.open {
+            return;
+        }
+        group.entries.retain(|_, entry| !entry.stands);
+        let is_wanted = |key: &R::Key, intent: &R::Intent| self.resource.is_wanted(key, intent);
+        for (key, intent) in self.standing.to_repair(is_wanted, Instant::now()) {
+            let newer_than = LogicalTime::BEGINNING;
+            group.entries.entry(key).or_insert(Entry {
+                intent,
+                newer_than,
+                waiters: Vec::new(),
+                stands: true,
+            });
+        }
+    }
+
+    /// Answers who waits; what an owner was given is kept up from now on.
+    fn answer(&self, key: R::Key, entry: Entry<R>, answer: Answer<R>) {
+        if !entry.stands {
+            match &answer {
+                Ok(_) if self.resource.stands(&entry.intent) => self.standing.keep(key, entry.intent.clone()),
+                Ok(_) => self.standing.withdraw(&key),
+                // What it has stays as it is until it can be served.
+                Err(failure) if failure.kind == Kind::InvalidArgument => self.standing.withdraw(&key),
+                Err(_) => {}
+            }
+        }
+        entry.answer(answer);
+    }
+
+    /// Refuses an intent. Of an owner who did not ask, the part is left as it is for a while.
+    fn refuse(&self, key: R::Key, entry: Entry<R>, failure: Failure) {
+        if entry.stands {
+            self.standing.hold(&key, Instant::now());
+            self.resource.disturbed(&key, &entry.intent, Disturbance::Failed(failure.message));
+        } else {
+            self.answer(key, entry, Err(failure));
+        }
+    }
+
+    /// Parts a group after a failure of whatever kind: those who ask go by themselves, so that no repair of others can
+    /// hold them up, and then what is to be repaired.
+    fn part(&self, group: &mut Group<R>, work: &R::Work) -> Option<Vec<Group<R>>> {
+        let concerned = group.standing(self.resource.concerned(work, &group.batch()));
+        let mut repairs = BTreeMap::new();
+        for key in concerned {
+            if let Some(entry) = group.take(&key) {
+                repairs.insert(key, entry);
+            }
+        }
+        group.entries.retain(|_, entry| !entry.stands);
+        if group.entries.is_empty() {
+            // Nobody asks.
+            group.entries = repairs;
+            group.open = false;
+            return None;
+        }
+        if repairs.is_empty() {
+            return None;
+        }
+        let asking = std::mem::take(&mut group.entries);
+        Some(vec![Group::closed(repairs), Group::closed(asking)])
+    }
+
     /// Plans and writes a group once; gives what is left to do.
     async fn attempt(&self, mut group: Group<R>) -> Vec<Group<R>> {
         self.absorb(&mut group);
+        self.join_standing(&mut group);
         let observed = match self.resource.observe(group.newer_than).await {
             Ok(observed) => Arc::new(observed),
             Err(failure) => return self.retry_or_fail(group, None, failure).await,
@@ -411,7 +533,7 @@ impl<R: Resource> Inner<R> {
         for (key, refusal) in planned.refused {
             let told = notices.remove(&key).unwrap_or_default();
             if let Some(entry) = group.take(&key) {
-                entry.answer(Err(refusal.with_notices(told)));
+                self.refuse(key, entry, refusal.with_notices(told));
             }
         }
         if group.entries.is_empty() {
@@ -423,20 +545,21 @@ impl<R: Resource> Inner<R> {
         };
         let Some(work) = planned.work else {
             debug!(resource = %self.resource.name(), intents = group.entries.len(), "nothing to write");
-            group.answer_all(|key| acknowledged(key, &observed));
+            group.answer_all(self, |key| acknowledged(key, &observed));
             return Vec::new();
         };
         let fingerprint = self.resource.fingerprint(&work);
         let verdict = self.repeats.lock().judge(fingerprint, Instant::now());
         if let Verdict::Wait(wait) = verdict {
-            self.stop_repeating(group, &work, wait, |key| acknowledged(key, &observed));
-            return Vec::new();
+            return self.stop_repeating(group, &work, wait, |key| acknowledged(key, &observed));
         }
+        let repairs = group.standing(self.resource.concerned(&work, &group.batch()));
         let begun = Instant::now();
         match self.resource.write(&observed, &work).await {
             Ok(Written::Whole(after)) => {
                 *self.took.lock() = begun.elapsed();
                 self.repeats.lock().written(fingerprint, Instant::now());
+                self.note_repairs(&group, &repairs);
                 self.go_on(group, &observed, fingerprint, Arc::new(after), acknowledged)
             }
             Ok(Written::Prepared { what }) => {
@@ -450,6 +573,14 @@ impl<R: Resource> Inner<R> {
                 group.newer_than = LogicalTime::now();
                 vec![group]
             }
+            Err(failure)
+                if !failure.may_pass()
+                    && let Some(parts) = self.part(&mut group, &work) =>
+            {
+                info!(resource = %self.resource.name(), error = %failure.message,
+                    "failed to write, and others than those who ask may be the reason: they are written apart");
+                parts
+            }
             Err(failure) if matches!(failure.kind, Kind::InvalidArgument | Kind::FailedPrecondition) => {
                 if let Err(problem) = self.resource.restore(&observed).await {
                     warn!(resource = %self.resource.name(), error = %problem.message,
@@ -458,6 +589,16 @@ impl<R: Resource> Inner<R> {
                 self.bisect(group, &work, failure).await
             }
             Err(failure) => self.retry_or_fail(group, Some(&work), failure).await,
+        }
+    }
+
+    /// Takes note of what a write repaired for those who did not ask.
+    fn note_repairs(&self, group: &Group<R>, repairs: &[R::Key]) {
+        for key in repairs {
+            if let Some(entry) = group.entries.get(key) {
+                let what = self.standing.repaired(key, Instant::now());
+                self.resource.disturbed(key, &entry.intent, what);
+            }
         }
     }
 
@@ -475,7 +616,7 @@ impl<R: Resource> Inner<R> {
         let batch = group.batch();
         let planned = self.resource.plan(&after, &batch);
         let Some(rest) = planned.work else {
-            group.answer_all(|key| acknowledged(key, &after));
+            group.answer_all(self, |key| acknowledged(key, &after));
             return Vec::new();
         };
         let wanted_before = self.resource.plan(before, &batch).work;
@@ -486,45 +627,61 @@ impl<R: Resource> Inner<R> {
         let print = self.resource.fingerprint(&rest);
         if group.written.contains(&print) || group.written.len() >= MAX_WRITES {
             let wait = self.repeats.lock().stuck(print, Instant::now());
-            self.stop_repeating(group, &rest, wait, |key| acknowledged(key, &after));
-            return Vec::new();
+            return self.stop_repeating(group, &rest, wait, |key| acknowledged(key, &after));
         }
         let mut waiting: BTreeSet<R::Key> = self.resource.concerned(&rest, &batch).into_iter().collect();
         waiting.retain(|key| group.entries.contains_key(key));
         // What is nobody's in particular is everybody's: somebody has to see to it.
         if !waiting.is_empty() && !self.resource.is_repair(&rest) {
             waiting.extend(planned.refused.into_iter().map(|(key, _)| key));
-            group.answer_others(&waiting, |key| acknowledged(key, &after));
+            group.answer_others(self, &waiting, |key| acknowledged(key, &after));
         }
         (group.conflicts, group.busy) = (0, 0);
         group.newer_than = LogicalTime::BEGINNING;
         vec![group]
     }
 
-    /// The same difference was found again after it had been written: whoever is concerned by it is told and
-    /// backs off; the others have what they want.
+    /// The same difference was found again after it had been written: the owners that it concerns are warned and
+    /// back off; the others have what they want. Where it concerns owners who did not ask, those who ask are planned
+    /// again without them.
     fn stop_repeating(
         &self,
-        group: Group<R>,
+        mut group: Group<R>,
         work: &R::Work,
         wait: Duration,
         acknowledged: impl Fn(&R::Key) -> Answer<R>,
-    ) {
+    ) -> Vec<Group<R>> {
         let name = self.resource.name();
         let concerned = self.resource.concerned(work, &group.batch());
         warn!(resource = %name, wait_seconds = wait.as_secs(), owners = concerned.len(),
             "something undoes what is written; next try after a pause");
-        group.answer_all(|key| {
-            if !concerned.contains(key) {
-                return acknowledged(key);
-            }
+        let failure = || {
             let message = format!(
                 "{name} does not keep what is written to it: the same difference was found again right after a \
                  successful write. Look for another program (or a policy) that changes it; next try in {} s",
                 wait.as_secs()
             );
-            Err(Failure { after: Some(wait), ..Failure::new(Kind::FailedPrecondition, message) })
+            Failure { after: Some(wait), ..Failure::new(Kind::FailedPrecondition, message) }
+        };
+        let not_asking = group.standing(concerned.clone());
+        if !not_asking.is_empty() {
+            for key in not_asking {
+                if let Some(entry) = group.take(&key) {
+                    self.standing.hold(&key, Instant::now());
+                    self.resource.disturbed(&key, &entry.intent, Disturbance::Repeated(wait));
+                }
+            }
+            group.entries.retain(|_, entry| !entry.stands);
+            return if group.entries.is_empty() { Vec::new() } else { vec![group] };
+        }
+        group.answer_all(self, |key| {
+            if !concerned.contains(key) {
+                return acknowledged(key);
+            }
+            self.standing.hold(key, Instant::now());
+            Err(failure())
         });
+        Vec::new()
     }
 
     /// A failure that has nothing to do with one owner: waits and tries again, or gives up for now.
@@ -562,10 +719,15 @@ impl<R: Resource> Inner<R> {
                 Kind::Aborted => Failure { kind: Kind::Unavailable, ..failure },
                 _ => failure,
             };
-            group.answer_all(|key| {
-                let complaint = self.resource.complaint(key, work, &error);
-                Err(error.clone().while_doing(&name).with_notices(complaint))
-            });
+            let concerned = work.map(|work| self.resource.concerned(work, &group.batch()));
+            for (key, entry) in group.entries {
+                let complaint = self.resource.complaint(&key, work, &error);
+                let told = error.clone().while_doing(&name).with_notices(complaint);
+                // A part that nobody asks for is only in trouble if it was to be written.
+                if !entry.stands || concerned.as_ref().is_some_and(|concerned| concerned.contains(&key)) {
+                    self.refuse(key, entry, told);
+                }
+            }
             return Vec::new();
         };
         info!(resource = %name, error = %failure.message, wait_ms = wait.as_millis(),
@@ -582,7 +744,7 @@ impl<R: Resource> Inner<R> {
         let name = self.resource.name();
         let refuse = |key: &R::Key, entry: Entry<R>| {
             warn!(resource = %name, owner = %key, error = %failure.message, "Azure refused a change");
-            entry.answer(Err(failure.clone().while_doing(&name)));
+            self.refuse(key.clone(), entry, failure.clone().while_doing(&name));
         };
         if group.entries.len() == 1 && !self.resource.is_repair(work) {
             for (key, entry) in group.entries {

@@ -6,6 +6,7 @@ mod checker;
 mod crowd;
 mod deployments;
 mod docs;
+mod drift;
 mod kill;
 mod local_services;
 mod nodes;

@@ -39,6 +39,8 @@ fn defaults_are_those_of_the_program_that_this_one_replaces() {
     assert_eq!(flags.leader_elect_lease_duration, Duration::from_secs(15));
     assert_eq!(flags.leader_elect_resource_name, "cloud-controller-manager");
     assert_eq!(flags.node_status_update_frequency, Duration::from_secs(300));
+    assert_eq!(flags.azure_resync_period, Duration::from_secs(300), "one of our own");
+    assert_eq!(good(&["--azure-resync-period=0"]).flags.azure_resync_period, Duration::ZERO);
     assert!(flags.leader_elect && !flags.allocate_node_cidrs);
 }
 

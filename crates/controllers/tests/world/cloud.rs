@@ -1,14 +1,14 @@
 //! A cloud that remembers what it was asked and answers as it is told.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use cloud::{
-    ClusterState, Ensured, Existence, Instance, LoadBalancers, LogicalTime, Machines, Notice, Presence,
-    ServiceError, UpdateError,
+    ClusterState, Drifted, Ensured, Existence, Instance, LoadBalancers, LogicalTime, Looked, Machines,
+    Notice, Presence, ServiceError, UpdateError,
 };
 use k8s::{Node, NodeAddress, ObjectKey, Service};
 use kubernetes_simulator::Kubernetes;
@@ -24,6 +24,8 @@ pub enum Call {
     Delete(String, String),
     /// The node names of that moment.
     UpdateNodes(Vec<String>),
+    /// Another look that nothing but the time asks for.
+    Look,
     Presence(String),
     Describe(String),
     /// The names of the nodes that drain at that moment.
@@ -48,6 +50,10 @@ struct Inner {
     notices: BTreeMap<String, Vec<Notice>>,
     delete_failures: VecDeque<ServiceError>,
     update_failures: VecDeque<UpdateError>,
+    /// What the next look gives.
+    looked: Looked,
+    /// What is found next to have changed.
+    drifted: Vec<Drifted>,
     /// Whether load balancers are told of nodes that drain.
     drains: bool,
     draining_failures: VecDeque<ServiceError>,
@@ -316,6 +322,28 @@ impl LoadBalancers for TestCloud {
         }
         inner.load_balancers.remove(service.uid());
         Ok(vec![])
+    }
+
+    fn seen_on_load_balancers(&self) -> BTreeSet<ObjectKey> {
+        let inner = self.inner.lock();
+        let services = self.state.services();
+        let there = services.iter().filter(|service| inner.load_balancers.contains_key(service.uid()));
+        there.map(|service| service.key()).collect()
+    }
+
+    async fn look_again(&self) -> Looked {
+        self.called(Call::Look);
+        std::mem::take(&mut self.inner.lock().looked)
+    }
+
+    async fn drifted(&self) -> Vec<Drifted> {
+        loop {
+            let drifted = std::mem::take(&mut self.inner.lock().drifted);
+            if !drifted.is_empty() {
+                return drifted;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
     }
 
     async fn update_nodes(&self, _newer_than: LogicalTime) -> Result<(), UpdateError> {

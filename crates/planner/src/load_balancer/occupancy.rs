@@ -12,7 +12,7 @@ use crate::intent::ServiceIntent;
 use crate::refusal::Refusal;
 
 /// The places of all load balancers.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Places(HashMap<Balancer, Occupancy>);
 
 impl Places {
@@ -52,7 +52,7 @@ impl Places {
 
 /// The places of one load balancer. Hundreds of Services may be on their way to it at once; each asks here
 /// before its public IP is written, so that nobody pays for an address that no frontend can use.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Occupancy {
     /// The version of the document that was counted.
     version: Option<String>,
@@ -64,7 +64,7 @@ pub struct Occupancy {
     promised: BTreeMap<ObjectKey, Need>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Need {
     base_name: String,
     frontends: usize,

@@ -14,7 +14,7 @@ use crate::cluster::{Balancer, Cluster, Family, Flavor};
 use crate::intent::ServiceRemoval;
 use crate::listed::ListedLoadBalancer;
 use crate::names;
-use crate::parsed::ParsedService;
+use crate::parsed::{ParsedService, ParsedServices};
 
 /// What one Service needs of the security group, as far as its object tells without validation.
 #[derive(Debug, Clone)]
@@ -118,8 +118,21 @@ impl ClusterUsage {
         load_balancers: &[(Balancer, ListedLoadBalancer)],
         is_complete: bool,
     ) -> Self {
-        let parsed: Vec<ParsedService> =
-            services.iter().map(|service| ParsedService::of(cluster, service)).collect();
+        let mut known = ParsedServices::default();
+        Self::of_known(cluster, &mut known, services, nodes, recently_programmed, load_balancers, is_complete)
+    }
+
+    /// The same for Services that were read before.
+    pub fn of_known(
+        cluster: &Cluster,
+        known: &mut ParsedServices,
+        services: &[Arc<Service>],
+        nodes: &[Arc<Node>],
+        recently_programmed: &[(ObjectKey, IpAddr)],
+        load_balancers: &[(Balancer, ListedLoadBalancer)],
+        is_complete: bool,
+    ) -> Self {
+        let parsed = known.all(cluster, services);
         Self::of_parsed(&parsed, nodes, recently_programmed, load_balancers, is_complete)
     }
 

@@ -38,6 +38,12 @@ struct Manners {
     obstacles: Vec<u64>,
     /// Items that somebody has instead of all others after each write, in turns.
     turns: Vec<&'static str>,
+    /// An item whose writes fail in this way.
+    bad_kind: Option<(Kind, &'static str)>,
+    /// Whether what was carried out goes on to be wanted.
+    stands: bool,
+    /// What happened to owners who did not ask.
+    disturbed: Vec<(String, Disturbance)>,
     latency: Duration,
     attempts: usize,
     reads: usize,
@@ -59,10 +65,35 @@ impl Shelf {
             nodes: Vec::new(),
             obstacles: Vec::new(),
             turns: Vec::new(),
+            bad_kind: None,
+            stands: false,
+            disturbed: Vec::new(),
             latency: Duration::from_secs(1),
             attempts: 0,
             reads: 0,
         })))
+    }
+
+    /// One on which what was carried out goes on to be wanted.
+    fn standing() -> Self {
+        let shelf = Self::new();
+        shelf.0.lock().stands = true;
+        shelf
+    }
+
+    /// Somebody else takes everything away.
+    fn clear(&self) {
+        let mut shelf = self.0.lock();
+        shelf.document.items.clear();
+        shelf.document.etag += 1;
+    }
+
+    fn keys(&self) -> Vec<String> {
+        self.items().into_keys().collect()
+    }
+
+    fn take_disturbed(&self) -> Vec<(String, Disturbance)> {
+        std::mem::take(&mut self.0.lock().disturbed)
     }
 
     fn bad(names: &[&str]) -> Self {
@@ -147,6 +178,9 @@ impl Resource for Shelf {
             };
             return Err(Failure::new(Kind::InvalidArgument, message));
         }
+        if let Some((kind, bad)) = shelf.bad_kind.filter(|(_, bad)| items.contains_key(*bad)) {
+            return Err(Failure::new(kind, format!("{bad} is refused")));
+        }
         shelf.document.etag += 1;
         if !shelf.forgetful {
             shelf.document.items = items.clone();
@@ -162,6 +196,14 @@ impl Resource for Shelf {
             shelf.nodes.pop();
         }
         Ok(Written::Whole(shelf.document.clone()))
+    }
+
+    fn stands(&self, intent: &Option<u32>) -> bool {
+        intent.is_some() && self.0.lock().stands
+    }
+
+    fn disturbed(&self, key: &String, _intent: &Option<u32>, what: Disturbance) {
+        self.0.lock().disturbed.push((key.clone(), what));
     }
 
     fn concerned(&self, work: &Items, batch: &[(String, Option<u32>)]) -> Vec<String> {
@@ -565,4 +607,76 @@ async fn a_write_that_was_made_ends_a_row_of_lost_races() {
     let (answer, ()) = tokio::join!(submit(&writer, "nodes", 0), more);
     answer.unwrap();
     assert_eq!(shelf.attempts(), 12 + 4);
+}
+
+/// D1: whatever was taken away behind our back comes back with the next write, whoever asks for it.
+#[tokio::test(start_paused = true)]
+async fn what_others_took_away_comes_back_with_the_next_write() {
+    let shelf = Shelf::standing();
+    let writer = start(&shelf);
+    submit(&writer, "a", 1).await.unwrap();
+    submit(&writer, "b", 1).await.unwrap();
+    shelf.clear();
+    submit(&writer, "c", 1).await.unwrap();
+    assert_eq!(shelf.keys(), ["a", "b", "c"]);
+    assert_eq!(shelf.attempts(), 3);
+    let repaired = |key: &str| (key.to_owned(), Disturbance::Repaired);
+    assert_eq!(shelf.take_disturbed(), [repaired("a"), repaired("b")]);
+    // Who leaves is wanted no more.
+    writer.submit("b".to_owned(), None, LogicalTime::BEGINNING, None).await.map(drop).unwrap();
+    shelf.clear();
+    submit(&writer, "d", 1).await.unwrap();
+    assert_eq!(shelf.keys(), ["a", "c", "d"]);
+}
+
+/// D1: what cannot be repaired holds up nobody who asks.
+#[tokio::test(start_paused = true)]
+async fn a_repair_that_is_refused_holds_up_nobody() {
+    for kind in [Kind::InvalidArgument, Kind::PermissionDenied, Kind::NotFound] {
+        let shelf = Shelf::standing();
+        let writer = start(&shelf);
+        submit(&writer, "a", 1).await.unwrap();
+        submit(&writer, "b", 1).await.unwrap();
+        shelf.clear();
+        if kind == Kind::InvalidArgument {
+            shelf.0.lock().bad.insert("a".to_owned());
+        } else {
+            shelf.0.lock().bad_kind = Some((kind, "a"));
+        }
+        submit(&writer, "c", 1).await.unwrap();
+        assert!(shelf.keys().contains(&"c".to_owned()), "{kind:?}: {:?}", shelf.keys());
+        sleep(Duration::from_secs(10)).await;
+        let disturbed = shelf.take_disturbed();
+        let failed = disturbed.iter().any(|(key, what)| key == "a" && matches!(what, Disturbance::Failed(_)));
+        assert!(failed, "{kind:?}: {disturbed:?}");
+        let before = shelf.attempts();
+        submit(&writer, "d", 1).await.unwrap();
+        assert!(shelf.attempts() <= before + 1 + 2, "{kind:?}: what failed is left alone for a while");
+        assert_eq!(shelf.keys().iter().filter(|key| *key == "a").count(), 0);
+    }
+}
+
+/// Rule 6: who undoes one part again and again is reported, and that part is left alone; others go on.
+#[tokio::test(start_paused = true)]
+async fn a_fight_about_one_part_is_reported_and_holds_up_nobody() {
+    let shelf = Shelf::standing();
+    let writer = start(&shelf);
+    submit(&writer, "a", 1).await.unwrap();
+    let mut writes = Vec::new();
+    let mut warned = 0;
+    for minute in 0..600 {
+        {
+            let mut shelf = shelf.0.lock();
+            if shelf.document.items.remove("a").is_some() {
+                shelf.document.etag += 1;
+                writes.push(minute);
+            }
+        }
+        sleep(Duration::from_secs(60)).await;
+        submit(&writer, &format!("b{minute}"), 1).await.unwrap();
+        let disturbed = shelf.take_disturbed();
+        warned += disturbed.iter().filter(|(_, what)| matches!(what, Disturbance::Repeated(_))).count();
+    }
+    assert!(writes.len() <= 20, "{writes:?}");
+    assert!(warned >= 5, "{warned}");
 }

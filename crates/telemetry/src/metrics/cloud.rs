@@ -1,5 +1,6 @@
 //! What controllers of a cloud do: load balancers of Services, routes, ranges of pods.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -19,6 +20,9 @@ const TRIES_BUCKETS: [f64; 5] = [1.0, 5.0, 25.0, 125.0, 625.0];
 /// One of the cluster's ranges, under a name that no member of a struct can have.
 type Range = [(&'static str, String); 1];
 
+/// What a difference was found in.
+type Kind = [(&'static str, String); 1];
+
 fn range(cluster: &str) -> Range {
     [("clusterCIDR", cluster.to_owned())]
 }
@@ -29,6 +33,10 @@ pub struct CloudMetrics {
     reconcile_duration: Family<Named, Histogram, fn() -> Histogram>,
     reconcile_errors: Family<Named, Counter>,
     route_syncs: Counter,
+    resync_last: Gauge<f64, AtomicU64>,
+    resync_duration: Histogram,
+    resync_failures: Counter,
+    resync_differences: Family<Kind, Counter>,
     ranges_allocated: Family<Range, Counter>,
     ranges_released: Family<Range, Counter>,
     ranges_used: Family<Range, Gauge<f64, AtomicU64>>,
@@ -42,6 +50,10 @@ impl CloudMetrics {
             reconcile_duration: histograms(|| Histogram::new(RECONCILE_BUCKETS)),
             reconcile_errors: Family::default(),
             route_syncs: Counter::default(),
+            resync_last: Gauge::default(),
+            resync_duration: Histogram::new(RECONCILE_BUCKETS),
+            resync_failures: Counter::default(),
+            resync_differences: Family::default(),
             ranges_allocated: Family::default(),
             ranges_released: Family::default(),
             ranges_used: Family::default(),
@@ -61,6 +73,26 @@ impl CloudMetrics {
             "route_controller_route_sync",
             "How often the routes to the pods of all nodes were looked at",
             &this.route_syncs,
+        );
+        metrics.register(
+            "provider_resync_last_timestamp_seconds",
+            "When all that Services have in Azure was last looked at again, in seconds since 1970",
+            &this.resync_last,
+        );
+        metrics.register(
+            "provider_resync_duration_seconds",
+            "Duration of such looks, with the repairs of what differed",
+            &this.resync_duration,
+        );
+        metrics.register(
+            "provider_resync_failures",
+            "Such looks at which something could not be read or repaired",
+            &this.resync_failures,
+        );
+        metrics.register(
+            "provider_resync_differences",
+            "What was found to differ from what Services want and had, by kind",
+            &this.resync_differences,
         );
         metrics.register(
             "node_ipam_controller_cidrset_cidrs_allocations",
@@ -99,6 +131,25 @@ impl CloudMetrics {
         self.route_syncs.inc();
     }
 
+    /// Takes over another look at all that Services have in Azure: how long it took, whether something failed, and how
+    /// many differences there were of each kind. `now` is in seconds since 1970.
+    pub fn resynced(
+        &self,
+        now: f64,
+        duration: Duration,
+        failed: bool,
+        differences: &BTreeMap<&'static str, u64>,
+    ) {
+        self.resync_last.set(now);
+        self.resync_duration.observe(duration.as_secs_f64());
+        if failed {
+            self.resync_failures.inc();
+        }
+        for (kind, count) in differences {
+            self.resync_differences.get_or_create(&[("kind", (*kind).to_owned())]).inc_by(*count);
+        }
+    }
+
     /// Takes over what has become of one of the cluster's ranges: how many parts were given and given back, how many held
     /// ones each search met, and which share of its addresses is held now.
     pub fn ranges(&self, cluster: &str, allocated: u64, released: u64, met: &[u64], used: f64) {
@@ -121,11 +172,17 @@ mod tests {
         let metrics = CloudMetrics::of(&all);
         metrics.reconcile("EnsureLoadBalancer", Duration::from_secs(4), true);
         metrics.routes_synced();
+        let differences = BTreeMap::from([("public_ip", 2)]);
+        metrics.resynced(1_800_000_000.0, Duration::from_secs(2), true, &differences);
         metrics.ranges("10.244.0.0/16", 3, 1, &[0, 7], 0.25);
         let text = all.encode();
         for line in [
             "provider_reconcile_errors_counter_total{name=\"EnsureLoadBalancer\"} 1",
             "route_controller_route_sync_total 1",
+            "provider_resync_last_timestamp_seconds 1800000000",
+            "provider_resync_duration_seconds_count 1",
+            "provider_resync_failures_total 1",
+            "provider_resync_differences_total{kind=\"public_ip\"} 2",
             "node_ipam_controller_cidrset_cidrs_allocations_total{clusterCIDR=\"10.244.0.0/16\"} 3",
             "node_ipam_controller_cidrset_cidrs_releases_total{clusterCIDR=\"10.244.0.0/16\"} 1",
             "node_ipam_controller_cidrset_usage_cidrs{clusterCIDR=\"10.244.0.0/16\"} 0.25",

@@ -1,0 +1,91 @@
+//! Azure is looked at again by itself, also where nothing happens: what somebody else changed is repaired within the
+//! period, and its Services hear of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloud::{ClusterState, Drifted, LoadBalancers};
+use k8s::ObjectKey;
+use tokio::time::{Instant, sleep};
+
+use crate::events::{EventType, Recorder};
+use crate::observer::Observer;
+use crate::queue::Queue;
+use crate::resource_lease::ResourceLease;
+
+/// Looks at the cloud again and again.
+pub(crate) struct Resync {
+    cloud: Arc<dyn LoadBalancers>,
+    state: ClusterState,
+    lease: Option<ResourceLease>,
+    recorder: Recorder,
+    observer: Arc<dyn Observer>,
+    /// The queue of Services.
+    queue: Queue<ObjectKey>,
+    /// The time between two looks; zero for none.
+    period: Duration,
+}
+
+impl Resync {
+    pub fn new(
+        cloud: Arc<dyn LoadBalancers>,
+        state: ClusterState,
+        lease: Option<ResourceLease>,
+        recorder: Recorder,
+        observer: Arc<dyn Observer>,
+        queue: Queue<ObjectKey>,
+        period: Duration,
+    ) -> Self {
+        Self { cloud, state, lease, recorder, observer, queue, period }
+    }
+
+    /// Works until dropped.
+    pub async fn run(&self, all_known: impl Future<Output = ()>) {
+        all_known.await;
+        tokio::join!(self.look(), self.follow());
+    }
+
+    async fn look(&self) {
+        if self.period.is_zero() {
+            return;
+        }
+        let mut pause = self.period;
+        loop {
+            sleep(pause).await;
+            let guard = match &self.lease {
+                Some(lease) => match lease.hold("look at Azure again").await {
+                    Ok(guard) => Some(guard),
+                    Err(error) => {
+                        tracing::warn!(%error, "Azure is not looked at again for now");
+                        continue;
+                    }
+                },
+                None => None,
+            };
+            let begin = Instant::now();
+            let looked = self.cloud.look_again().await;
+            drop(guard);
+            self.observer.looked_again(begin.elapsed(), &looked);
+            pause = looked.next.map_or(self.period, |next| next.min(self.period)).max(MIN_PAUSE);
+        }
+    }
+
+    /// Services whose parts were changed hear of it, and are ensured where more has to be done than was.
+    async fn follow(&self) {
+        loop {
+            for Drifted { service: key, notices, ensure } in self.cloud.drifted().await {
+                let Some(service) = self.state.service(&key) else { continue };
+                for notice in notices {
+                    let event_type = if notice.warning { EventType::Warning } else { EventType::Normal };
+                    self.recorder.record(service.object.as_ref(), event_type, notice.reason, notice.message);
+                }
+                if ensure {
+                    self.queue.add(key);
+                }
+            }
+        }
+    }
+}
+
+/// The shortest pause between two looks.
+const MIN_PAUSE: Duration = Duration::from_secs(1);

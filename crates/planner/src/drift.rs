@@ -1,0 +1,166 @@
+//! What a Service that has what it wants lacks now, although nobody asks: everything but what the writers of shared
+//! documents compare by themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use azure_types::{PrivateLinkService, PublicIpAddress, ResourceId, Subnet};
+use k8s::{Node, ObjectKey};
+
+use crate::cluster::{Balancer, Cluster};
+use crate::intent::ServiceIntent;
+use crate::listed::ListedLoadBalancer;
+use crate::load_balancer::{LoadBalancerIntent, Places};
+use crate::placement::{Labels, MachineSets};
+use crate::plan::Step;
+use crate::public_ip::Owners;
+use crate::security_group::AccessIntent;
+use crate::sequence::{Intent, Seen, Sequence, Stop, Task};
+
+/// Far more tasks than any sequence has.
+const MAX_TASKS: usize = 32;
+
+/// What was read, of all Services.
+#[derive(Debug)]
+pub struct Look<'a> {
+    /// The cluster's load balancers that exist.
+    pub load_balancers: Vec<(Balancer, ListedLoadBalancer)>,
+    /// All nodes of the cluster.
+    pub nodes: &'a [Arc<Node>],
+    /// Private link services of the groups in which Services ask for any.
+    pub private_links: &'a [PrivateLinkService],
+    /// The subnets that Services name.
+    pub subnets: &'a BTreeMap<ResourceId, Arc<Subnet>>,
+    /// The labels of namespaces, as far as they are known.
+    pub namespaces: &'a BTreeMap<String, Arc<Labels>>,
+    /// The sets of machines that are virtual machines of their own, where load balancers are of SKU Basic.
+    pub machine_sets: Option<&'a MachineSets>,
+    public_ips: BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>>,
+}
+
+/// What differs from what a Service wants.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Difference {
+    /// Public IPs: what would be written.
+    PublicIps(Vec<Step>),
+    /// A public IP that it names is not there, or not for it.
+    Refused,
+    /// Its private link service: what would be written.
+    PrivateLink(Vec<Step>),
+    /// It has parts on a load balancer where it has no place.
+    Misplaced,
+    /// The addresses in its status.
+    Status,
+}
+
+/// What became of one Service.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// What differs.
+    pub difference: Option<Difference>,
+    /// What it wants of the security group, where packets arrive at the nodes' own addresses.
+    pub access: Option<AccessIntent>,
+}
+
+impl<'a> Look<'a> {
+    /// A look at these Services.
+    pub fn new<'s>(
+        load_balancers: impl IntoIterator<Item = (Balancer, ListedLoadBalancer)>,
+        services: impl Iterator<Item = &'s ServiceIntent>,
+        public_ips: &[Arc<PublicIpAddress>],
+        nodes: &'a [Arc<Node>],
+        private_links: &'a [PrivateLinkService],
+        subnets: &'a BTreeMap<ResourceId, Arc<Subnet>>,
+        namespaces: &'a BTreeMap<String, Arc<Labels>>,
+        machine_sets: Option<&'a MachineSets>,
+    ) -> Self {
+        let owners = Owners::new(services.map(|service| &**service.removal()));
+        let mut of_services: BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>> = BTreeMap::new();
+        for public_ip in public_ips {
+            for key in owners.concerned(public_ip) {
+                of_services.entry(key).or_default().push(Arc::clone(public_ip));
+            }
+        }
+        // Each Service asks several times whether a load balancer holds anything of it.
+        let load_balancers =
+            load_balancers.into_iter().map(|(balancer, document)| (balancer, document.indexed())).collect();
+        Self {
+            load_balancers,
+            nodes,
+            private_links,
+            subnets,
+            namespaces,
+            machine_sets,
+            public_ips: of_services,
+        }
+    }
+
+    /// Compares one Service. `published` are the addresses in its status.
+    pub fn compare(
+        &self,
+        cluster: &Cluster,
+        intent: &Arc<ServiceIntent>,
+        published: &BTreeSet<IpAddr>,
+        places: &mut Places,
+    ) -> Found {
+        let mut sequence = Sequence::ensure(Arc::clone(intent));
+        sequence.see_frontends(cluster, &self.load_balancers);
+        let none = Vec::new();
+        let subnet = || self.subnets.get(&cluster.subnet_id(intent.subnet_name(cluster)));
+        let link = intent.private_link.as_ref();
+        let seen = Seen {
+            public_ips: self.public_ips.get(&intent.key).unwrap_or(&none),
+            load_balancers: &self.load_balancers,
+            subnet: if intent.flavor.is_internal() { subnet() } else { None },
+            nodes: self.nodes,
+            private_links: link.map(|_| self.private_links),
+            private_link_subnet: link.and_then(|link| self.subnets.get(&cluster.subnet_id(&link.subnet))),
+            namespace: self.namespaces.get(&*intent.key.namespace).map(|labels| &**labels),
+            machine_sets: self.machine_sets,
+        };
+        let mut found = Found::default();
+        for _ in 0..MAX_TASKS {
+            match sequence.next(cluster, &seen, places) {
+                Ok(Task::Submit(intents)) => {
+                    for one in intents {
+                        match one {
+                            Intent::LoadBalancer(_, LoadBalancerIntent::Present { .. }) => {}
+                            Intent::LoadBalancer(..) => found.difference = Some(Difference::Misplaced),
+                            Intent::SecurityGroup(access) if intent.arrives_at_nodes() => {
+                                found.access = Some(access);
+                            }
+                            Intent::SecurityGroup(_) => {}
+                        }
+                    }
+                    if found.difference.is_some() {
+                        return found;
+                    }
+                    sequence.submitted();
+                }
+                Ok(Task::WritePublicIps(steps) | Task::ReleasePublicIps(steps)) => {
+                    found.difference = Some(Difference::PublicIps(steps));
+                    return found;
+                }
+                Ok(Task::WritePrivateLink(steps)) => {
+                    found.difference = Some(Difference::PrivateLink(steps));
+                    return found;
+                }
+                Ok(Task::Finish(addresses)) => {
+                    // One without any is still on its way.
+                    let addresses: BTreeSet<IpAddr> = addresses.into_iter().collect();
+                    let differs = !published.is_empty() && addresses != *published;
+                    found.difference = differs.then_some(Difference::Status);
+                    return found;
+                }
+                Err(Stop::Refused(_)) => {
+                    found.difference = Some(Difference::Refused);
+                    return found;
+                }
+                // Somebody's operation runs, or its load balancer is not as it should be, which that one's writer sees.
+                Ok(Task::AwaitPublicIps(_)) | Err(Stop::NotYet(_)) => return found,
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,266 @@
+//! Another look at what all Services have in Azure, when nothing but the time asks for it.
+//!
+//! One list a kind answers for all. What differs in shared documents their writers repair, because whatever was carried out
+//! stands and is planned into each write. What is a Service's alone is compared here by the same sequence that made
+//! it; a Service that lacks something is ensured again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arm::{Class, OperationGroup};
+use azure_types::{PublicIpAddress, ResourceId};
+use cloud::{LogicalTime, Looked};
+use futures::future::join_all;
+use k8s::ObjectKey;
+use planner::drift::{Difference, Look};
+use planner::load_balancer::LoadBalancerIntent;
+use planner::security_group::{self, AccessIntent};
+use planner::{Action, Balancer, ServiceIntent, Step};
+use tokio::time::Instant;
+
+use crate::drift::Kind;
+use crate::failure::Failure;
+use crate::load_balancer::{Owner, Wish};
+use crate::provider::Inner;
+use crate::security_group::AccessWish;
+
+/// How long a look is put off where Azure's budget is low: it refills in ten seconds.
+const PUT_OFF: Duration = Duration::from_secs(30);
+
+/// A Service that has its place on a load balancer.
+struct Served {
+    balancer: Balancer,
+    intent: Arc<ServiceIntent>,
+}
+
+/// What was read of Services' own resources.
+struct Read {
+    public_ips: Vec<Arc<PublicIpAddress>>,
+    /// Groups that could not be read: nothing is concluded about who may have something there.
+    unread: BTreeSet<ResourceId>,
+}
+
+impl Inner {
+    /// Looks at everything that Services have, and repairs what differs from what they want.
+    pub(crate) async fn look_again(&self) -> Looked {
+        let subscription = self.cluster.config.network_subscription_id();
+        if !self.azure().has_room(subscription, OperationGroup::Reads, Class::Refresh) {
+            // Whoever waits for Azure goes first.
+            return Looked { next: Some(PUT_OFF), ..Looked::default() };
+        }
+        let failures = self.look_at_all(LogicalTime::now()).await;
+        for failure in &failures {
+            tracing::warn!(error = %failure.message, "not all that Services have could be looked at again");
+        }
+        Looked {
+            differences: self.drift.take_counts(),
+            next: self.next_repair().map(|at| at.saturating_duration_since(Instant::now())),
+            failure: failures.into_iter().next().map(Into::into),
+        }
+    }
+
+    /// When something that is left as it is for a while may be repaired again.
+    fn next_repair(&self) -> Option<Instant> {
+        let balancers = self.load_balancer_writers().into_iter();
+        let balancers = balancers.filter_map(|(_, writer)| writer.next_repair());
+        let group = self.security_group_writer().and_then(|writer| writer.next_repair());
+        balancers.chain(group).min()
+    }
+
+    /// The Services that have what they want, as far as load balancers are concerned.
+    fn served(&self) -> Vec<Served> {
+        let mut all = Vec::new();
+        for (balancer, writer) in self.load_balancer_writers() {
+            for (_, wish) in writer.standing() {
+                if let Wish::Service(LoadBalancerIntent::Present { service, .. }) = wish {
+                    all.push(Served { balancer: balancer.clone(), intent: service });
+                }
+            }
+        }
+        all
+    }
+
+    async fn look_at_all(&self, since: LogicalTime) -> Vec<Failure> {
+        let served = self.served();
+        if served.is_empty() {
+            return Vec::new();
+        }
+        if let Err(failure) = self.observed.load_balancers().list(since).await {
+            return vec![failure];
+        }
+        let mut failures = Vec::new();
+        let (read, unread) = self.read_public_ips_of(&served, since).await;
+        failures.extend(unread);
+        let access = match self.compare(&served, &read, since).await {
+            Ok(access) => access,
+            Err(failure) => {
+                failures.push(failure);
+                Vec::new()
+            }
+        };
+        failures.extend(self.compare_shared(since).await);
+        failures.extend(self.compare_access(&access, since).await.err());
+        match self.membership.look_again(since).await {
+            Ok(true) => self.drift.count(Kind::PoolMembership),
+            Ok(false) => {}
+            Err(failure) => failures.push(failure),
+        }
+        failures
+    }
+
+    /// The public IPs of all groups in which Services may have any.
+    async fn read_public_ips_of(&self, served: &[Served], since: LogicalTime) -> (Read, Vec<Failure>) {
+        let mut groups: BTreeSet<ResourceId> = BTreeSet::new();
+        for Served { intent, .. } in served {
+            groups.extend(intent.removal().public_ip_groups.iter().cloned());
+        }
+        let lists = groups.iter().map(async |group| self.observed.public_ips(group).list(since).await);
+        let mut read = Read { public_ips: Vec::new(), unread: BTreeSet::new() };
+        let mut failures = Vec::new();
+        for (group, list) in groups.iter().zip(join_all(lists).await) {
+            match list {
+                Ok(list) => read.public_ips.extend(list),
+                Err(failure) => {
+                    read.unread.insert(group.clone());
+                    failures.push(failure);
+                }
+            }
+        }
+        (read, failures)
+    }
+
+    /// Compares what is a Service's alone. Gives what Services want of the security group whose packets arrive at nodes.
+    async fn compare(
+        &self,
+        served: &[Served],
+        read: &Read,
+        since: LogicalTime,
+    ) -> Result<Vec<AccessIntent>, Failure> {
+        let all = self.observed.load_balancers().all_cached();
+        let load_balancers = self.cluster.own_load_balancers(all, &self.state.services());
+        let (mut subnets, mut link_groups) = (BTreeSet::new(), BTreeSet::new());
+        for Served { intent, .. } in served {
+            if intent.flavor.is_internal() {
+                subnets.insert(self.cluster.subnet_id(intent.subnet_name(&self.cluster)));
+            }
+            if let Some(link) = &intent.private_link {
+                subnets.insert(self.cluster.subnet_id(&link.subnet));
+                link_groups.insert(self.cluster.network_group(&link.group));
+            }
+        }
+        let mut known_subnets = BTreeMap::new();
+        for id in subnets {
+            // Of a subnet no more matters than that it is there and its ranges.
+            if let Some(subnet) = self.observed.subnet(&id, self.observed.started).await? {
+                known_subnets.insert(id, subnet);
+            }
+        }
+        let mut private_links = Vec::new();
+        for group in &link_groups {
+            let found = self.observed.private_links(group).list(since).await?;
+            private_links.extend(found.iter().map(|link| (**link).clone()));
+        }
+        let machine_sets = match self.cluster.config.uses_basic_load_balancer() {
+            true => Some(self.machine_sets(self.observed.started).await),
+            false => None,
+        };
+        let namespaces: BTreeMap<_, _> = self
+            .state
+            .namespaces()
+            .into_iter()
+            .filter_map(|name| Some((name.clone(), self.state.namespace_labels(&name)?)))
+            .collect();
+        let nodes = self.state.nodes();
+        let mut places = self.places.lock().clone();
+        let look = Look::new(
+            load_balancers,
+            served.iter().map(|one| &*one.intent),
+            &read.public_ips,
+            &nodes,
+            &private_links,
+            &known_subnets,
+            &namespaces,
+            machine_sets.as_ref(),
+        );
+        let mut access = Vec::new();
+        for Served { balancer, intent } in served {
+            if !intent.removal().public_ip_groups.is_disjoint(&read.unread) {
+                continue;
+            }
+            let Some(published) = self.published(&intent.key) else { continue };
+            let found = look.compare(&self.cluster, intent, &published, &mut places);
+            access.extend(found.access);
+            let Some(difference) = found.difference else { continue };
+            self.note(balancer, &intent.key, difference);
+        }
+        Ok(access)
+    }
+
+    fn note(&self, balancer: &Balancer, key: &ObjectKey, difference: Difference) {
+        let is_gone = match &difference {
+            Difference::PublicIps(steps) => steps.iter().any(|step| step.action == Action::Create),
+            Difference::Refused => true,
+            Difference::PrivateLink(_) | Difference::Misplaced | Difference::Status => false,
+        };
+        if is_gone {
+            // Its part of the load balancer would refer to what is not there.
+            self.load_balancer(balancer).withdraw(&Owner::Service(key.clone()));
+        }
+        let is_fight = |steps: &[Step]| steps.iter().all(|step| self.public_ips.is_left(step));
+        let kind = match difference {
+            Difference::PublicIps(steps) if is_fight(&steps) => return,
+            Difference::PublicIps(_) | Difference::Refused => Kind::PublicIp,
+            Difference::PrivateLink(_) => Kind::PrivateLink,
+            Difference::Misplaced => Kind::LoadBalancer,
+            Difference::Status => Kind::Status,
+        };
+        self.drift.differs(key, kind);
+    }
+
+    /// The addresses in a Service's status; absent where it is not to be served any more.
+    fn published(&self, key: &ObjectKey) -> Option<BTreeSet<IpAddr>> {
+        let service = self.state.service(key).filter(|service| service.is_to_be_served())?;
+        let ingress = service.status.load_balancer.ingress.iter();
+        Some(ingress.filter_map(|entry| entry.ip.parse().ok()).collect())
+    }
+
+    /// Lets the writers of shared documents compare what stands there.
+    async fn compare_shared(&self, since: LogicalTime) -> Vec<Failure> {
+        let writers = self.load_balancer_writers().into_iter();
+        let writers: Vec<_> = writers.filter(|(_, writer)| !writer.standing().is_empty()).collect();
+        let balancing = writers
+            .iter()
+            .map(async |(_, writer)| writer.submit(Owner::Look, Wish::Members, since, None).await.map(drop));
+        let access = async {
+            match self.security_group_writer() {
+                Some(writer) => writer.submit(Owner::Look, AccessWish::Closed, since, None).await.map(drop),
+                None => Ok(()),
+            }
+        };
+        let (balanced, opened) = futures::join!(join_all(balancing), access);
+        let mut failures: Vec<Failure> =
+            balanced.into_iter().chain([opened]).filter_map(Result::err).collect();
+        if self.cluster.has_several_load_balancers()
+            && let Err(unfinished) = self.share_all_nodes(since).await
+        {
+            failures.push(unfinished.failure);
+        }
+        failures
+    }
+
+    /// Compares the security group for Services whose packets arrive at the nodes' own addresses.
+    async fn compare_access(&self, wanted: &[AccessIntent], since: LogicalTime) -> Result<(), Failure> {
+        let Some(writer) = self.security_group_writer().filter(|_| !wanted.is_empty()) else { return Ok(()) };
+        let group = writer.resource().observed_group(since).await?;
+        let usage = writer.resource().usage(wanted.iter().map(AccessIntent::key));
+        let planned = security_group::plan(&self.cluster, &group, wanted, &usage);
+        for key in planned.step.into_iter().flat_map(|step| step.on_behalf_of) {
+            if wanted.iter().any(|intent| *intent.key() == key) {
+                self.drift.differs(&key, Kind::SecurityGroup);
+            }
+        }
+        Ok(())
+    }
+}
