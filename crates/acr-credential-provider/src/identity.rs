@@ -27,7 +27,7 @@ pub enum Identity {
     },
     /// The managed identity of the machine.
     Managed,
-    /// An application whose password the registry takes as it is.
+    /// An application whose password the registry takes as it is; for a mirrored image it is exchanged.
     Password {
         /// The client.
         client: String,
@@ -118,9 +118,12 @@ impl Identity {
                 own.use_federated_workload_identity_extension = false;
                 Credential::from_config(&own, cloud, transport, Clock::system())?
             }
-            Self::Application | Self::Password { .. } => {
-                Credential::from_config(config, cloud, transport, Clock::system())?
+            Self::Password { .. } => {
+                let mut own = config.clone();
+                own.use_federated_workload_identity_extension = false;
+                Credential::from_config(&own, cloud, transport, Clock::system())?
             }
+            Self::Application => Credential::from_config(config, cloud, transport, Clock::system())?,
         };
         Ok(credential.token(SCOPE, timeout).await?)
     }

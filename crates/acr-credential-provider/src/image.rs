@@ -25,6 +25,15 @@ impl Mirrors {
         (Self(mirrors), ignored)
     }
 
+    /// Whether images of one registry get credentials of several: then what is given for one image is not for the others.
+    pub fn divide(&self, image: &str) -> bool {
+        let host = registry(image);
+        self.0.iter().any(|(source, _)| {
+            let is_part = source.trim_end_matches('/').contains('/');
+            is_part && registry(source) == host
+        })
+    }
+
     /// The source and its target, if an image is of a mirrored registry: the longest source wins.
     fn of(&self, image: &str) -> Option<&(String, String)> {
         let is_of = |source: &str| {
@@ -97,12 +106,36 @@ pub fn patterns(domain: &str) -> Vec<String> {
     patterns
 }
 
-/// Whether the kubelet finds a login server by one of these patterns.
-pub fn is_covered(server: &str, patterns: &[String]) -> bool {
-    patterns.iter().any(|pattern| {
-        let name = pattern.strip_prefix("*.").and_then(|domain| below(server, domain));
-        name.is_some_and(is_label)
-    })
+/// The part of an image before the first slash: its registry, with the port if the image names one.
+pub fn registry(image: &str) -> &str {
+    image.split('/').next().unwrap_or_default()
+}
+
+/// Whether the kubelet takes credentials under this key for an image: the labels of the hosts are compared one by one,
+/// where `*` in a label of the key stands for any text, ports must be equal, and the path of the key must begin that of the
+/// image.
+pub fn fits(key: &str, image: &str) -> bool {
+    let parts = |text: &str| {
+        let (server, path) = text.split_at(text.find('/').unwrap_or(text.len()));
+        let (host, port) = server.split_once(':').unwrap_or((server, ""));
+        (host.to_owned(), port.to_owned(), path.to_owned())
+    };
+    let ((key_host, key_port, key_path), (host, port, path)) = (parts(key), parts(image));
+    let key_path = key_path.strip_suffix('/').unwrap_or(&key_path);
+    let (key_labels, labels) = (key_host.split('.'), host.split('.'));
+    key_port == port
+        && path.starts_with(key_path)
+        && key_labels.clone().count() == labels.clone().count()
+        && key_labels.zip(labels).all(|(pattern, label)| label_fits(pattern, label))
+}
+
+fn label_fits(pattern: &str, label: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == label,
+        Some((start, rest)) => label.strip_prefix(start).is_some_and(|tail| {
+            (0..=tail.len()).any(|at| tail.get(at..).is_some_and(|end| label_fits(rest, end)))
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -216,7 +249,20 @@ mod tests {
             ("foo.westeurope.geo.azurecr.io", false),
             ("foo.azurecr.my.cloud", false),
         ] {
-            assert_eq!(is_covered(server, &public), covered, "{server}");
+            assert_eq!(public.iter().any(|pattern| fits(pattern, server)), covered, "{server}");
+        }
+        for (key, image, expected) in [
+            ("ghcr.io", "ghcr.io/team/app", true),
+            ("ghcr.io", "ghcr.io:443/team/app", false),
+            ("ghcr.io:443", "ghcr.io:443/team/app", true),
+            ("ghcr.io/team", "ghcr.io/team/app", true),
+            ("ghcr.io/team/", "ghcr.io/team/app", true),
+            ("ghcr.io/team", "ghcr.io/other", false),
+            ("*.azurecr.*", "foo.azurecr.cn/a", true),
+            ("a*.azurecr.io", "abc.azurecr.io/a", true),
+            ("a*.azurecr.io", "bc.azurecr.io/a", false),
+        ] {
+            assert_eq!(fits(key, image), expected, "{key} {image}");
         }
     }
 }

@@ -94,18 +94,20 @@ pub async fn answer(
         log(2, format_args!("image {} is not from ACR: no credentials", request.image));
         return Ok(Response::default());
     };
-    let mut response = Response { cache_hours: CACHE_HOURS, ..Response::default() };
+    let per_image = mirrors.divide(&request.image);
+    let mut response = Response { cache_hours: CACHE_HOURS, per_image, ..Response::default() };
     response.auth.insert(ANONYMOUS.to_owned(), Credentials::anonymous());
     let name = identity.describe(&config);
     log(2, format_args!("image {}: {name} signs in to {server}", request.image));
-    if let Identity::Password { client, secret } = identity {
-        let credentials = Credentials { username: client, password: secret };
-        let mut patterns = image::patterns(domain);
-        if !image::is_covered(&server, &patterns) {
-            patterns.push(server);
+    match identity {
+        // Only the target may see the password: for a mirrored image it is exchanged, because the runtime sends what it
+        // gets to the source as well.
+        Identity::Password { client, secret } if client.is_empty() || origin.mirrored_from.is_none() => {
+            let credentials = Credentials { username: client, password: secret };
+            response.give(image::patterns(domain), &request.image, &credentials);
+            return Ok(response);
         }
-        response.auth.extend(patterns.into_iter().map(|pattern| (pattern, credentials.clone())));
-        return Ok(response);
+        _ => {}
     }
 
     let transport = match transport {
@@ -124,8 +126,8 @@ pub async fn answer(
     log(4, format_args!("{server} asks for tokens of {} for {}", challenge.realm, challenge.service));
     let credentials = by(deadline, &server, sign_in.exchange(&challenge, &token, &name)).await?;
     log(4, format_args!("{server} gave a token of its own"));
-    response.auth.extend(origin.mirrored_from.map(|source| (source, credentials.clone())));
-    response.auth.insert(server, credentials);
+    let keys = origin.mirrored_from.into_iter().chain([server]);
+    response.give(keys, &request.image, &credentials);
     Ok(response)
 }
 

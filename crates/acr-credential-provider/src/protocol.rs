@@ -8,6 +8,8 @@ use cloud_config::Secret;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::image;
+
 const API_VERSION: &str = "credentialprovider.kubelet.k8s.io/v1";
 const REQUEST: &str = "CredentialProviderRequest";
 const RESPONSE: &str = "CredentialProviderResponse";
@@ -112,19 +114,31 @@ impl Credentials {
 /// What the kubelet is told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Response {
-    /// For how long it may keep this, by registry; in whole hours. 0 means that it asks again.
+    /// For how long it may keep this; in whole hours. 0 means that it asks again.
     pub cache_hours: u32,
+    /// Whether it may keep this for this image alone, and not for all images of the registry.
+    pub per_image: bool,
     /// Credentials by registry, or by pattern of registries.
     pub auth: BTreeMap<String, Credentials>,
 }
 
 impl Response {
+    /// Gives credentials under these keys, and under the image's registry where none of them fits the image: the kubelet
+    /// passes over keys that do not fit what it asked for, and pulls anonymously.
+    pub fn give(&mut self, keys: impl IntoIterator<Item = String>, image: &str, credentials: &Credentials) {
+        let mut keys: Vec<String> = keys.into_iter().collect();
+        if !keys.iter().any(|key| image::fits(key, image)) {
+            keys.push(image::registry(image).to_owned());
+        }
+        self.auth.extend(keys.into_iter().map(|key| (key, credentials.clone())));
+    }
+
     /// The response as a line of JSON. It holds the passwords: it is for standard output alone.
     pub fn to_json(&self) -> String {
         let written = Written {
             kind: RESPONSE,
             api_version: API_VERSION,
-            cache_key_type: "Registry",
+            cache_key_type: if self.per_image { "Image" } else { "Registry" },
             cache_duration: match self.cache_hours {
                 0 => "0s".to_owned(),
                 hours => format!("{hours}h0m0s"),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use acr_credential_provider::command_line::CommandLine;
 use acr_credential_provider::identity_binding::Flags;
-use acr_credential_provider::{CALL_TIMEOUT, Surroundings, answer};
+use acr_credential_provider::{CALL_TIMEOUT, Surroundings, answer, image};
 use arm::{ProxySettings, Transport, TransportOptions};
 use azure_simulator::entra::{Application, FederatedCredential, RegisteredCertificate};
 use azure_simulator::imds::ManagedIdentity;
@@ -267,9 +267,51 @@ async fn a_mirrored_image_gets_the_targets_credentials_under_both_names() {
         assert_eq!(entries["abc.azurecr.io"], entries["mcr.microsoft.com"]);
         assert_eq!(world.pull("abc.azurecr.io/team/app:v1", &entries["mcr.microsoft.com"]).await, 200);
     }
-    // A password is not for whoever is behind another name.
-    let entries = world.run(&password(), &mirror, &request(image)).await.entries();
-    assert!(!entries.contains_key("mcr.microsoft.com"), "{:?}", entries.keys());
+}
+
+/// NODE-128: the kubelet passes over keys that do not fit the image that it asked for, and pulls anonymously. The password
+/// of the application is exchanged: the runtime would send it to the source as well.
+#[tokio::test]
+async fn an_answer_fits_the_mirrored_image_that_was_asked_for() {
+    let world = World::start().await;
+    let federated = json!({
+        "tenantId": TENANT, "aadClientId": "app-client", "aadClientSecret": SECRET,
+        "useFederatedWorkloadIdentityExtension": true, "aadFederatedTokenFile": "/absent",
+    });
+    let sources = [
+        ("ghcr.io:foo.azurecr.io", "ghcr.io/team/app", "ghcr.io"),
+        ("ghcr.io:foo.azurecr.io", "ghcr.io/team/app:v1", "ghcr.io"),
+        ("ghcr.io/team:foo.azurecr.io/team", "ghcr.io/team/app", "ghcr.io/team"),
+        ("ghcr.io/:foo.azurecr.io/", "ghcr.io/team/app", "ghcr.io/"),
+        ("docker.io:foo.azurecr.io", "docker.io/team/app@sha256:00", "docker.io"),
+        // The kubelet compares ports as well.
+        ("ghcr.io:foo.azurecr.io", "ghcr.io:443/team/app", "ghcr.io:443"),
+    ];
+    for config in [password(), federated, managed(MANAGED_CLIENT)] {
+        for (mirror, image, key) in sources {
+            let mirror = format!("--registry-mirror={mirror}");
+            let outcome = world.run(&config, &[&mirror], &request(image)).await;
+            let response: Value = serde_json::from_str(&outcome.stdout).expect(&outcome.stderr);
+            let entries: BTreeMap<String, Value> = serde_json::from_value(response["auth"].clone()).unwrap();
+            let fitting = entries.iter().filter(|(key, _)| image::fits(key, image));
+            let fitting: Vec<&str> = fitting.map(|(key, _)| key.as_str()).collect();
+            assert_eq!(fitting, [key], "{mirror} {image}");
+            assert!(!outcome.stdout.contains(SECRET), "{mirror} {image}: the source would see the password");
+            assert_eq!(world.pull(IMAGE, &entries[key]).await, 200, "{mirror} {image}");
+        }
+    }
+    // What a part of a registry gets is not for its other parts: the kubelet keeps it for the image alone.
+    let parts =
+        "--registry-mirror=ghcr.io/team:foo.azurecr.io,ghcr.io/oss:abc.azurecr.io,quay.io:foo.azurecr.io";
+    for (image, kept) in [("ghcr.io/team/app", "Image"), ("quay.io/team/app", "Registry")] {
+        let outcome = world.run(&managed(MANAGED_CLIENT), &[parts], &request(image)).await;
+        let response: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        assert_eq!(response["cacheKeyType"], kept, "{image}");
+    }
+    // Where there is no password the source keeps its anonymous pulls.
+    let anonymous =
+        world.run(&json!({}), &["--registry-mirror=ghcr.io:foo.azurecr.io"], &request("ghcr.io/a")).await;
+    assert!(anonymous.entries().values().all(|entry| entry["username"] == ""));
 }
 
 /// NODE-124
