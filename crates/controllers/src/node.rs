@@ -1,7 +1,7 @@
 //! The cloud-node controller: describes new nodes and lets them take work, keeps labels in step, and
 //! follows changes of addresses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use futures::stream::FuturesUnordered;
 use k8s::{Node, NodeAddress, Time, names};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -29,8 +30,9 @@ use clock::Clock;
 const MAX_ATTEMPTS: u32 = 20;
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How old the list may be by which a new node is initialised. Its machine was made minutes ago, and nodes that
-/// join one after the other share lists, of which Azure allows ten a minute for a scale set.
+/// How old the list may be that shows the machine of a new node: a machine takes longer to start, so that no list of this
+/// age shows one that had its name before, and nodes that join one after the other share lists, of which Azure allows ten a
+/// minute for a scale set. A list that does not show it counts only if it was read after the node came.
 const MAX_ANSWER_AGE: Duration = Duration::from_secs(10);
 
 /// The age up to which nobody is told that a node is not initialised: a machine that was just made takes some seconds to
@@ -178,6 +180,8 @@ pub(crate) struct NodeController {
     pub clock: Clock,
     pub policy: Policy,
     warnings: RepeatedWarnings,
+    /// When each node that is not initialised was first worked on, by its name and uid.
+    came: Mutex<HashMap<String, (String, LogicalTime)>>,
 }
 
 impl NodeController {
@@ -192,22 +196,25 @@ impl NodeController {
         clock: Clock,
         policy: Policy,
     ) -> Self {
-        let (api, warnings) = (Api::all(client), RepeatedWarnings::default());
-        Self { api, machines, state, freshness, recorder, observer, clock, policy, warnings }
+        let (api, warnings, came) = (Api::all(client), RepeatedWarnings::default(), Mutex::default());
+        Self { api, machines, state, freshness, recorder, observer, clock, policy, warnings, came }
     }
 
     /// Works on one node.
     pub async fn reconcile(&self, name: &str) -> Next {
         let Some(node) = self.state.node(name) else {
-            self.warnings.forget(name);
+            self.forget(name);
             return Next::Done;
         };
         match self.sync(&node).await {
             Ok(()) => {
-                self.warnings.forget(name);
+                self.forget(name);
                 Next::Done
             }
-            Err(Error::Api(error)) if error.is_not_found() => Next::Done,
+            Err(Error::Api(error)) if error.is_not_found() => {
+                self.forget(name);
+                Next::Done
+            }
             Err(error) => {
                 if self.warnings.is_due(name, &error.to_string()) {
                     tracing::warn!(node = name, %error, "failed to initialize node");
@@ -218,6 +225,35 @@ impl NodeController {
                 Next::Retry
             }
         }
+    }
+
+    fn forget(&self, name: &str) {
+        self.warnings.forget(name);
+        self.came.lock().remove(name);
+    }
+
+    /// When this node was first worked on, if that is not now.
+    fn came(&self, node: &Node) -> Option<LogicalTime> {
+        let uid = node.metadata.uid.clone().unwrap_or_default();
+        let mut all = self.came.lock();
+        let known = all.get(node.name()).filter(|(known, _)| *known == uid).map(|(_, came)| *came);
+        if known.is_none() {
+            all.insert(node.name().to_owned(), (uid, LogicalTime::now()));
+        }
+        known
+    }
+
+    /// The machine of a new node. What was read for others before it came may show the machine, but cannot tell that there
+    /// is none.
+    async fn describe_new(&self, node: &Node) -> Existence<Instance> {
+        let shared = self.freshness.within(MAX_ANSWER_AGE);
+        if self.came(node).is_none()
+            && let Existence::Present(instance) = self.machines.describe(node, shared).await
+        {
+            return Existence::Present(instance);
+        }
+        let came = self.came(node).unwrap_or(LogicalTime::BEGINNING);
+        self.machines.describe(node, came.max(shared)).await
     }
 
     /// Tells of a node that takes no pods because of what the cloud or its kubelet says. It is tried again and again; as
@@ -243,7 +279,7 @@ impl NodeController {
             return self.fix_labels(node).await;
         }
         let named = || node.name().to_owned();
-        let instance = match self.machines.describe(node, self.freshness.within(MAX_ANSWER_AGE)).await {
+        let instance = match self.describe_new(node).await {
             Existence::Present(instance) => instance,
             Existence::Absent(proof) => return Err(Error::InstanceAbsent { node: named(), proof }),
             Existence::Unknown(reason) => return Err(Error::InstanceUnknown { node: named(), reason }),

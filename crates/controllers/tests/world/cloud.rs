@@ -69,6 +69,8 @@ struct Inner {
     presences: BTreeMap<String, Existence<Presence>>,
     /// When all machines were listed last, as a cloud does that answers many questions from one list.
     listed: Option<LogicalTime>,
+    /// What that list shows of them.
+    shown: BTreeMap<String, Existence<Instance>>,
     lists: Vec<Duration>,
     write_takes: Duration,
     running: usize,
@@ -243,6 +245,7 @@ impl TestCloud {
         let mut inner = self.inner.lock();
         if inner.listed.is_none_or(|listed| listed <= newer_than) {
             inner.listed = Some(LogicalTime::now());
+            inner.shown = inner.instances.clone();
             inner.lists.push(self.start.elapsed());
         }
     }
@@ -435,6 +438,6 @@ impl Machines for TestCloud {
         self.called(Call::Describe(node.name().to_owned()));
         self.list(newer_than);
         let unknown = || Existence::Unknown("nobody told the test's cloud".into());
-        self.inner.lock().instances.get(node.name()).cloned().unwrap_or_else(unknown)
+        self.inner.lock().shown.get(node.name()).cloned().unwrap_or_else(unknown)
     }
 }

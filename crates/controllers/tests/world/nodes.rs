@@ -175,6 +175,38 @@ async fn a_node_that_cannot_be_initialised_costs_few_lists() {
     assert!((2..=7).contains(&lists), "{lists} lists in a minute");
 }
 
+/// NODE-280: what was read before a node came does not tell that its machine is not there; what was read for others shows it
+/// all the same, so that nodes that come together share lists.
+#[tokio::test(start_paused = true)]
+async fn a_new_node_is_initialised_at_the_first_look_after_it_came() {
+    let mut world = World::new();
+    world.start(World::nodes()).await;
+    let mut lists = world.cloud.lists().len();
+    let come = |world: &World, names: &[String]| {
+        for name in names {
+            world.cloud.set_instance(name, Present(machine(name, "0", &["10.0.0.5"])));
+            world.node(name, new_node());
+        }
+    };
+    // Each comes a second after the list that was read for the one before.
+    for number in 10..14 {
+        let name = format!("n{number}");
+        come(&world, std::slice::from_ref(&name));
+        seconds(1).await;
+        assert_eq!(world.taints(&name), ["example.com/mine=x:NoSchedule"], "{name}");
+        let now = world.cloud.lists().len();
+        assert!(now - lists <= 2, "{} lists for one node", now - lists);
+        lists = now;
+    }
+    // Hundreds come at once.
+    let names: Vec<String> = (1000..1200).map(|number| format!("n{number}")).collect();
+    come(&world, &names);
+    seconds(2).await;
+    assert!(names.iter().all(|name| world.taints(name) == ["example.com/mine=x:NoSchedule"]));
+    let now = world.cloud.lists().len();
+    assert!(now - lists <= 2, "{} lists for {} nodes", now - lists, names.len());
+}
+
 /// NODE-200. A node that is new is waited for in silence; one that stays as it is gets one event, which is counted.
 #[tokio::test(start_paused = true)]
 async fn node_200_a_node_that_stays_uninitialised_gets_one_event_that_names_the_cause() {
