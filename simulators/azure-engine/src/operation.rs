@@ -33,6 +33,9 @@ pub enum Completion {
     Report(Value),
 }
 
+/// The hidden member of a record that says why its last operation failed: code and message.
+pub const FAILURE: &str = "failure";
+
 /// Where an operation is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Status {

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::execution::{Execution, Started};
-use super::operation::{Completion, Operation, Status};
+use super::operation::{Completion, FAILURE, Operation, Status};
 use super::protocol::KeyForm;
 use super::provider::{AzureState, Record, ResourceType};
 use super::store::State;
@@ -120,6 +120,10 @@ impl AzureState {
             Status::Canceled(_) => State::Canceled,
             _ => State::Failed,
         };
+        let why = match &operation.status {
+            Status::Failed(why) => Some(json!({ "code": why.code, "message": why.message })),
+            _ => None,
+        };
         let (subject, completion) = (operation.subject.clone(), operation.completion.clone());
         self.revision += 1;
         let Some(resource_type) = self.store.get(&subject).map(|record| record.resource_type) else { return };
@@ -132,6 +136,10 @@ impl AzureState {
                     |record: &Record| record.state == State::Deleting && completion != Completion::Delete;
                 if let Some(record) = self.store.get_mut(&subject).filter(|record| !going(record)) {
                     record.state = ended;
+                    match why {
+                        Some(why) => record.hidden.insert(FAILURE.into(), why),
+                        None => record.hidden.remove(FAILURE),
+                    };
                     if resource_type.protocol().counts_ends {
                         record.version += 1;
                     }

@@ -11,6 +11,7 @@ use crate::compute::scale_set::instance_address::set_of;
 use crate::compute::scale_set::members;
 use crate::compute::tables::type_names::INSTANCE_TYPE;
 use azure_engine::document::{Object, at, items};
+use azure_engine::operation::FAILURE;
 use azure_engine::provider::{AzureState, Expand, Record};
 use azure_engine::store::State;
 
@@ -61,7 +62,13 @@ pub(crate) fn of(azure: &AzureState, record: &Record) -> Value {
 
 fn of_machine(azure: &AzureState, record: &Record) -> Value {
     let created = record.created.to_string();
-    let mut statuses = vec![status(provisioning(record.state), &created)];
+    let mut made = status(provisioning(record.state), &created);
+    if let Some(why) = record.hidden.get(FAILURE).filter(|_| record.state == State::Failed) {
+        made["code"] =
+            json!(format!("ProvisioningState/failed/{}", why["code"].as_str().unwrap_or_default()));
+        made["message"] = why["message"].clone();
+    }
+    let mut statuses = vec![made];
     let power = power(record);
     if let Some(power) = power {
         let code = format!("PowerState/{power}");
