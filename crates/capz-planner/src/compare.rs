@@ -184,11 +184,13 @@ impl Merger<'_> {
 
     fn withdraw(&mut self, gone: &Withdrawn, document: &mut Value) {
         match gone {
-            Withdrawn::Tag(key) => {
+            Withdrawn::Tag { key, value } => {
                 let Some(tags) = document.get_mut("tags").and_then(Value::as_object_mut) else { return };
-                let Some(known) = tags.keys().find(|known| known.eq_ignore_ascii_case(key)).cloned() else {
-                    return;
+                // One with another value is another program's by now.
+                let is_ours = |(known, held): &(&String, &Value)| {
+                    known.eq_ignore_ascii_case(key) && held.as_str() == Some(value)
                 };
+                let Some(known) = tags.iter().find(is_ours).map(|(known, _)| known.clone()) else { return };
                 let from = tags.remove(&known);
                 self.change(&["tags"], &format!("tags.{known}"), from, None);
             }

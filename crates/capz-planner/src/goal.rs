@@ -1,6 +1,7 @@
 //! Goals: what is wanted of one resource.
 
 use azure_types::ResourceId;
+use capz_api::Tags;
 use serde_json::Value;
 
 use crate::kind::Kind;
@@ -14,6 +15,9 @@ pub enum Ownership {
     Tagged,
     /// It carries the cluster's tag; and while it is missing it is made only if that other one is not somebody else's.
     TaggedWith(ResourceId),
+    /// It carries the cluster's tag; and while it is missing it is made only for a subnet, of these, that is not somebody
+    /// else's, or that is still to be made.
+    TaggedFor(Vec<ResourceId>),
     /// It has no tags: it is ours if that other one is, in which it lies. In somebody else's it is made where it is missing,
     /// and theirs from then on.
     Inside(ResourceId),
@@ -28,7 +32,8 @@ pub enum Ownership {
 pub enum Upkeep {
     /// Whenever it is looked at: what differs is written.
     Always,
-    /// When it is made. Afterwards it is left as it is, unless Azure failed to make it: then it is made again.
+    /// When it is made. Afterwards its tags are kept up, and all else is left as it is, unless Azure failed to make it: then it
+    /// is made again.
     Once,
     /// When it is made. Where Azure fails to make it, that stays so and is told.
     SingleTry,
@@ -47,8 +52,13 @@ pub enum Withdrawn {
         /// The item.
         name: String,
     },
-    /// A tag.
-    Tag(String),
+    /// A tag, which goes while it is as it was applied.
+    Tag {
+        /// Its key.
+        key: String,
+        /// Its value.
+        value: String,
+    },
 }
 
 /// Why it cannot be said what an object wants.
@@ -143,6 +153,15 @@ impl Goal {
     /// The same, but it is to go, as all of an object goes in the end. What its document speaks of stays until it is gone.
     pub fn ended(self) -> Self {
         Self { wanted: false, ..self }
+    }
+
+    /// Takes these tags away, which were applied before, where they are wanted no longer. A resource without tags has none.
+    pub fn without_tags(&mut self, applied: &Tags) {
+        let Some(wanted) = self.document["tags"].as_object() else { return };
+        let is_wanted = |key: &str| wanted.keys().any(|known| known.eq_ignore_ascii_case(key));
+        let gone = applied.iter().filter(|(key, _)| !is_wanted(key));
+        self.withdrawn
+            .extend(gone.map(|(key, value)| Withdrawn::Tag { key: key.clone(), value: value.clone() }));
     }
 
     /// The same, without what was applied before.

@@ -2,6 +2,7 @@
 //! people call them, and what of their documents is not compared as it stands.
 
 use azure_types::ResourceId;
+use serde_json::Value;
 
 /// How resources of a kind are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,12 +38,16 @@ pub struct Kind {
     pub noun: &'static str,
     /// How it is read.
     pub read_by: ReadBy,
+    /// What is asked for beside the documents, as query options.
+    pub query: &'static [(&'static str, &'static str)],
     /// Whether a write may be made conditional on the version that was seen.
     pub conditional: bool,
     /// Members that are not simply compared.
     pub rules: &'static [(&'static str, Rule)],
     /// Members in which Azure shows who speaks of the resource: no references of its own.
     pub back: &'static [&'static str],
+    /// A member, by its path, and the value of it that shows that the resource is of no more use: it is deleted and made anew.
+    pub beyond_repair: Option<(&'static str, &'static str)>,
     /// Members that nobody may see in a plan.
     pub secret: &'static [&'static str],
 }
@@ -56,9 +61,11 @@ const PLAIN: Kind = Kind {
     api_version: NETWORK,
     noun: "",
     read_by: ReadBy::GroupList,
+    query: &[],
     conditional: false,
     rules: &[],
     back: &[],
+    beyond_repair: None,
     secret: &[],
 };
 
@@ -86,8 +93,7 @@ pub static KINDS: [Kind; 23] = [
         resource_type: "Microsoft.Network/virtualNetworks",
         noun: "virtual network",
         conditional: true,
-        // Tags are written once: whoever takes ours away has taken the network over.
-        rules: &[("tags", Rule::AtCreation), ("location", Rule::AtCreation)],
+        rules: &[("location", Rule::AtCreation)],
         ..PLAIN
     },
     Kind {
@@ -107,13 +113,15 @@ pub static KINDS: [Kind; 23] = [
         resource_type: "Microsoft.Network/virtualNetworks/virtualNetworkPeerings",
         noun: "peering",
         read_by: ReadBy::Parent("virtualNetworkPeerings"),
+        // Its other half is gone: neither half can be written any more.
+        beyond_repair: Some(("/properties/peeringState", "Disconnected")),
         ..PLAIN
     },
     Kind {
         resource_type: "Microsoft.Network/networkSecurityGroups",
         noun: "security group",
         conditional: true,
-        rules: &[("location", Rule::AtCreation), ("tags", Rule::AtCreation)],
+        rules: &[("location", Rule::AtCreation)],
         back: &["properties/subnets", "properties/networkInterfaces"],
         ..PLAIN
     },
@@ -142,7 +150,6 @@ pub static KINDS: [Kind; 23] = [
         conditional: true,
         rules: &[
             ("location", Rule::AtCreation),
-            ("tags", Rule::AtCreation),
             ("properties/frontendIPConfigurations", Rule::AddOnly),
             ("properties/backendAddressPools", Rule::AddOnly),
             ("properties/outboundRules", Rule::AddOnly),
@@ -220,6 +227,8 @@ pub static KINDS: [Kind; 23] = [
         resource_type: "Microsoft.Compute/virtualMachines",
         api_version: COMPUTE,
         noun: "virtual machine",
+        // Its power state, and why it has failed.
+        query: &[("$expand", "instanceView")],
         conditional: true,
         secret: &MACHINE_SECRETS,
         ..PLAIN
@@ -285,12 +294,24 @@ static UNKNOWN: Kind = Kind { noun: "resource", read_by: ReadBy::Id, ..PLAIN };
 impl Kind {
     /// The kind of the resource with this id.
     pub fn of(id: &ResourceId) -> &'static Self {
-        let resource_type = id.resource_type();
+        Self::named(&id.resource_type())
+    }
+
+    /// The kind of this type.
+    pub fn named(resource_type: &str) -> &'static Self {
         KINDS
             .iter()
             .chain([&DISK])
-            .find(|kind| kind.resource_type.eq_ignore_ascii_case(&resource_type))
+            .find(|kind| kind.resource_type.eq_ignore_ascii_case(resource_type))
             .unwrap_or(&UNKNOWN)
+    }
+
+    /// What shows that a resource that is there is of no more use.
+    pub(crate) fn shows_no_use<'a>(&self, held: &'a Value) -> Option<(&'static str, &'a Value)> {
+        let (path, value) = self.beyond_repair?;
+        let found = held.pointer(path)?;
+        let name = path.rsplit('/').next().unwrap_or(path);
+        found.as_str().is_some_and(|found| found.eq_ignore_ascii_case(value)).then_some((name, found))
     }
 
     /// The members of its properties in which other resources stand.

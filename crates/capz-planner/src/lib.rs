@@ -28,6 +28,7 @@ pub mod elsewhere;
 mod extension;
 pub mod goal;
 pub mod image;
+pub mod instance_view;
 pub mod kind;
 pub mod kubernetes_version;
 pub mod machine;

@@ -90,11 +90,12 @@ impl Observed {
     ) -> BTreeMap<Reading, BTreeSet<ResourceId>> {
         let mut missing: BTreeMap<Reading, BTreeSet<ResourceId>> = BTreeMap::new();
         for goal in goals {
-            let other = match &goal.ownership {
-                Ownership::TaggedWith(other) | Ownership::Inside(other) => Some(other),
-                _ => None,
+            let others = match &goal.ownership {
+                Ownership::TaggedWith(other) | Ownership::Inside(other) => std::slice::from_ref(other),
+                Ownership::TaggedFor(users) => users.as_slice(),
+                _ => &[],
             };
-            for id in std::iter::once(&goal.id).chain(other) {
+            for id in std::iter::once(&goal.id).chain(others) {
                 let id = told_by(id);
                 if self.see(&id) == Seen::Unknown {
                     missing.entry(reading(&id)).or_default().insert(id);

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::compare::{self, Change};
 use crate::goal::{Goal, Ownership, Upkeep};
+use crate::instance_view::cause;
 use crate::kind::{Kind, ReadBy};
 use crate::observed::{Observed, Seen};
 use crate::references::{ids_in, own_ids_in};
@@ -196,6 +197,7 @@ impl<'a> Judge<'a> {
         let mut states: Vec<State> = (0..self.goals.len()).map(|index| self.alone(index)).collect();
         // What a goal needs, or what still needs one that is to go, comes first.
         let there: Vec<bool> = states.iter().map(State::is_there).collect();
+        let renewed = self.renewed(&states);
         let mut busy: Vec<ResourceId> = self.facts.running.keys().filter_map(shared_document).collect();
         for (index, state) in states.iter_mut().enumerate() {
             let State::Now(step) = &*state else { continue };
@@ -213,6 +215,14 @@ impl<'a> Judge<'a> {
                     .map(|user| self.goals[user].id.clone())
                     .collect()
             };
+            // The half of a peering that is of no more use goes before the other half is made.
+            if step.action == Action::Create
+                && let Some(parent) = step.target.parent()
+            {
+                let others =
+                    renewed.iter().filter(|(id, refers_to)| *id != goal.id && refers_to.contains(&parent));
+                first.extend(others.map(|(id, _)| id.clone()));
+            }
             // Resources that share a document are written one after the other.
             if first.is_empty()
                 && let Some(document) = shared_document(&step.target)
@@ -228,6 +238,17 @@ impl<'a> Judge<'a> {
             }
         }
         states
+    }
+
+    /// What is wanted, and goes all the same to be made anew, and what it refers to.
+    fn renewed(&self, states: &[State]) -> Vec<(ResourceId, Vec<ResourceId>)> {
+        let goes = |state: &State| match state {
+            State::Now(step) => step.action == Action::Delete,
+            State::Running(action) => *action == Action::Delete,
+            _ => false,
+        };
+        let going = self.goals.iter().zip(states).filter(|(goal, state)| goal.wanted && goes(state));
+        going.map(|(goal, _)| (goal.id.clone(), ids_in(&goal.document).into_iter().collect())).collect()
     }
 
     /// Goals whose resources still speak of this one, or lie in it.
@@ -265,7 +286,7 @@ impl<'a> Judge<'a> {
             (Seen::Absent, Whose::Unknown, true) => State::Unknown,
             (Seen::Absent, Whose::Theirs, true) => match goal.ownership {
                 Ownership::Foreign => State::Missing,
-                Ownership::TaggedWith(_) => State::Foreign,
+                Ownership::TaggedWith(_) | Ownership::TaggedFor(_) => State::Foreign,
                 _ => self.create(goal),
             },
             (Seen::Absent, Whose::Ours, true) => self.create(goal),
@@ -286,8 +307,21 @@ impl<'a> Judge<'a> {
             Ownership::Foreign => Whose::Theirs,
             Ownership::Tagged => self.by_tag(&goal.id).unwrap_or(Whose::Ours),
             Ownership::TaggedWith(other) => self.by_tag(&goal.id).unwrap_or_else(|| self.whose_is(other)),
+            Ownership::TaggedFor(users) => self.by_tag(&goal.id).unwrap_or_else(|| self.is_for(users)),
             Ownership::Inside(other) => self.whose_is(other),
         }
+    }
+
+    /// Whose the subnets are that a resource would serve. One that is still to be made will use it.
+    fn is_for(&self, users: &[ResourceId]) -> Whose {
+        let whose = |user: &ResourceId| match (self.facts.observed.see(user), user.parent()) {
+            (Seen::Absent, _) => Whose::Ours,
+            (Seen::Unknown, _) | (_, None) => Whose::Unknown,
+            (Seen::Present(_), Some(network)) => self.whose_is(&network),
+        };
+        let all: Vec<Whose> = users.iter().map(whose).collect();
+        let first = [Whose::Ours, Whose::Unknown].into_iter().find(|whose| all.contains(whose));
+        first.unwrap_or(Whose::Theirs)
     }
 
     /// Whose a resource with tags is; `None` where there is none. What is made now is ours.
@@ -321,10 +355,16 @@ impl<'a> Judge<'a> {
     fn update(&self, goal: &Goal, held: &Value) -> State {
         let kind = Kind::of(&goal.id);
         let failed = failure(held);
+        if let Some((member, value)) = kind.shows_no_use(held) {
+            let State::Now(step) = self.delete(goal, held) else { return State::Reached };
+            let change = Change { at: member.into(), from: Some(value.clone()), to: None, secret: false };
+            return State::Now(Step { changes: vec![change], ..step });
+        }
         match (goal.upkeep, failed) {
-            (Upkeep::Once | Upkeep::SingleTry, None) => return State::Reached,
+            (Upkeep::SingleTry, None) => return State::Reached,
+            (Upkeep::Once, None) => return self.update_members(goal, &["tags"], held),
             (Upkeep::SingleTry, Some(state)) => {
-                return State::Refused(Action::Create, format!("its provisioning state is {state}"));
+                return State::Refused(Action::Create, cause(held, state));
             }
             (Upkeep::Members(members), _) => return self.update_members(goal, members, held),
             (Upkeep::Once | Upkeep::Always, _) => {}
@@ -442,6 +482,11 @@ fn provisioning_state(document: &Value) -> Option<&str> {
 fn failure(document: &Value) -> Option<&str> {
     let is_one = |state: &&str| ["Failed", "Canceled"].iter().any(|word| word.eq_ignore_ascii_case(state));
     provisioning_state(document).filter(is_one)
+}
+
+/// Why Azure did not come to an end with a resource; nothing where it did, or is still at work.
+pub(crate) fn failure_cause(document: &Value) -> Option<String> {
+    failure(document).map(|state| cause(document, state))
 }
 
 /// What Azure is doing to a resource, as its document says.

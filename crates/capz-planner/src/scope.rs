@@ -2,7 +2,7 @@
 
 use azure_types::ResourceId;
 use capz_api::azure_cluster::AzureClusterSpec;
-use capz_api::network::{LoadBalancer, Subnet, roles};
+use capz_api::network::{LoadBalancer, NatGateway, Subnet, roles};
 use capz_api::{Gates, Tags};
 use serde_json::{Value, json};
 
@@ -97,6 +97,24 @@ impl<'a> Scope<'a> {
     pub fn subnets(&self) -> &'a [Subnet] {
         let network = self.spec.network_spec.as_ref();
         network.and_then(|network| network.subnets.as_deref()).unwrap_or_default()
+    }
+
+    /// The NAT gateway by which the machines of a subnet go out; none where it would be made for a subnet of somebody else's
+    /// network, which goes out as its owner has arranged.
+    pub fn way_out(&self, subnet: &str) -> Option<&'a NatGateway> {
+        let subnet = self.subnets().iter().find(|known| known.name.as_deref() == Some(subnet))?;
+        let gateway = subnet.nat_gateway.as_ref()?;
+        let named = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
+        // Azure's answer is written down: whose the network is, and which gateway the subnet has.
+        (named(&gateway.name) && (named(&gateway.id) || !self.is_network_foreign())).then_some(gateway)
+    }
+
+    /// Whether the network was seen, and is somebody else's.
+    fn is_network_foreign(&self) -> bool {
+        let vnet = self.spec.network_spec.as_ref().and_then(|network| network.vnet.as_ref());
+        vnet.is_some_and(|vnet| {
+            vnet.id.is_some() && !tags::are_ours(&json!({ "tags": vnet.tags }), self.cluster)
+        })
     }
 
     /// Subnets in which machines of this role may be: those of the role, else those for all roles.

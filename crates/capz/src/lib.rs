@@ -38,6 +38,7 @@ mod recent;
 mod repeats;
 mod settings;
 mod shared;
+mod shelf;
 mod skus;
 mod spans;
 mod store;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use capz_api::Future;
 use capz_api::azure_machine::{AzureMachineSpec, AzureMachineStatus};
@@ -9,7 +10,7 @@ use capz_api::machine::Image;
 use capz_planner::condition::{self, Severity, fails};
 use capz_planner::machine::{
     CONTROL_PLANE_LABEL, GoalError, MADE_ANNOTATION, MachineScope, Making, Owner, TAGS, complete, conditions,
-    ends, found, goals, remembered_tags,
+    ends, found, goals, remembered_tags, stopped,
 };
 use capz_planner::sku::{Sku, Skus, VIRTUAL_MACHINES};
 use capz_planner::terminal::{Reason, Terminal};
@@ -35,6 +36,8 @@ const KIND: &str = "AzureMachine";
 /// The finalizer by which an AzureMachine waits for its machine to go.
 const FINALIZER: &str = "azuremachine.infrastructure.cluster.x-k8s.io";
 const RUNNING: &str = "VMRunning";
+/// When a machine that does not run is looked at again: whether it was started no watch shows.
+const STOPPED: Duration = Duration::from_secs(60);
 
 type EditedMachine = Edited<AzureMachineSpec, AzureMachineStatus>;
 
@@ -258,7 +261,8 @@ impl MachineWork<'_> {
             annotations: self.edited.object.metadata.annotations.clone().unwrap_or_default(),
             earlier: self.earlier(),
         };
-        let mut subject = MachineSubject { context, material, edited: &mut self.edited, seen: false };
+        let mut subject =
+            MachineSubject { context, material, edited: &mut self.edited, seen: false, stopped: None };
         let (observed, _) = reach.run(&mut subject, &kept).await?;
         let vm = subject.context.scope(&subject.edited.object.spec).vm();
         // What no list has shown may be there all the same, and would run on for ever.
@@ -282,6 +286,7 @@ impl MachineWork<'_> {
         let context = self.context(&surroundings, &zones);
         let scope = context.scope(&self.edited.object.spec);
         let (known, tags) = (found(&scope, observed), remembered_tags(&scope));
+        let vm = scope.vm().to_string();
         drop(context);
         // Azure calls it neither made nor failed, and is not at work on it: who knows for how long.
         let Some(known) = known else { return Ok(Outcome::Retry) };
@@ -303,13 +308,19 @@ impl MachineWork<'_> {
         annotations.insert(TAGS.to_owned(), tags);
         annotations.insert(MADE_ANNOTATION.0.to_owned(), MADE_ANNOTATION.1.to_owned());
         let status = self.edited.object.status.get_or_insert_default();
-        status.vm_state = Some(known.vm_state);
-        status.ready = Some(true);
+        let ran = status.ready == Some(true);
+        status.vm_state = Some(known.stopped.map_or(known.vm_state, str::to_owned));
+        status.ready = Some(known.stopped.is_none());
         if known.addresses.is_some() {
             status.addresses = known.addresses;
         }
+        if let Some(state) = known.stopped.filter(|_| ran) {
+            let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
+            let told = stopped(state, &vm);
+            self.manager.recorder.warning(about, "VMStopped", told.message.unwrap_or_default());
+        }
         self.manager.save_machine(&mut self.edited).await?;
-        Ok(Outcome::Rest)
+        Ok(if known.stopped.is_some() { Outcome::After(STOPPED) } else { Outcome::Rest })
     }
 
     async fn failed(mut self, failure: &Failure) -> Result<Outcome, PatchError> {
@@ -423,12 +434,16 @@ struct MachineSubject<'a> {
     edited: &'a mut EditedMachine,
     /// Whether a virtual machine of its name was there at any time.
     seen: bool,
+    /// What is said of it where it is there and does not run.
+    stopped: Option<capz_api::Condition>,
 }
 
 impl Subject for MachineSubject<'_> {
     fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
         let scope = self.context.scope(&self.edited.object.spec);
         self.seen |= matches!(observed.see(&scope.vm()), Seen::Present(_));
+        let state = found(&scope, observed).and_then(|found| found.stopped);
+        self.stopped = state.map(|state| stopped(state, scope.vm().as_str()));
         let Some(material) = self.material else { return Ok(ends(&scope, observed)) };
         let making = Making {
             bootstrap: &material.bootstrap,
@@ -445,7 +460,15 @@ impl Subject for MachineSubject<'_> {
 
     async fn tell(&mut self, plan: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
         let manager = self.context.manager;
-        set(self.edited, manager.now(), conditions(plan));
+        let mut told = conditions(plan);
+        // A machine that does not run may be as declared in all else.
+        if let Some(stopped) = self.stopped.clone().filter(|_| self.material.is_some())
+            && let Some(running) = told.iter_mut().find(|it| it.condition == stopped.condition)
+            && running.status.as_deref() == Some("True")
+        {
+            *running = stopped;
+        }
+        set(self.edited, manager.now(), told);
         let status = self.edited.object.status.get_or_insert_default();
         status.long_running_operation_states = (!operations.is_empty()).then_some(operations);
         let saved = manager.save_machine(self.edited).await;

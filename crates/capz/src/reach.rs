@@ -554,6 +554,7 @@ fn why(state: &State) -> String {
             format!("it waits for {}", names.join(", "))
         }
         State::Unknown => "it is not known what Azure holds".to_owned(),
+        State::Refused(_, words) => words.clone(),
         _ => "it is not as declared".to_owned(),
     }
 }

@@ -1,5 +1,5 @@
-//! Lists that many loops share. A loop asks for what is no older than the event that woke it; those who ask while a list is
-//! on its way wait, and the next one answers all of them.
+//! Lists that many loops share. A loop asks for what is no older than the event that woke it; loops that ask while a list is
+//! on its way wait, and the next one answers all of them, well or with its failure.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,8 +10,10 @@ use azure_types::ResourceId;
 use capz_planner::Reading;
 use capz_planner::kind::Kind;
 use parking_lot::Mutex;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
+
+use crate::shelf::Shelf;
 
 /// How long a list is kept for whoever does not need a newer one.
 const KEPT: Duration = Duration::from_secs(60);
@@ -34,9 +36,9 @@ pub async fn get(
     api_version: &'static str,
     class: Class,
 ) -> Result<Option<Value>, Error> {
-    match client.get_optional(id, ApiVersion::new(api_version), class).await {
+    match client.get_with(id, ApiVersion::new(api_version), Kind::of(id).query, class).await {
         Err(error) if says_absent(&error) => Ok(None),
-        answer => answer,
+        answer => answer.map(Some),
     }
 }
 
@@ -54,9 +56,16 @@ pub async fn is_absent(client: &Client, provider_id: &str) -> bool {
 pub struct Listed(Vec<(Option<ResourceId>, Box<str>)>);
 
 impl Listed {
-    fn of(documents: &[Value]) -> Self {
-        let id = |document: &Value| ResourceId::parse(document["id"].as_str()?).ok();
-        Self(documents.iter().map(|document| (id(document), document.to_string().into())).collect())
+    fn of(documents: Vec<Value>) -> Self {
+        let kept = |mut document: Value| {
+            // Of how a machine looks from outside, its states alone are of use.
+            if let Some(view) = document.pointer_mut("/properties/instanceView") {
+                *view = json!({ "statuses": view["statuses"].take() });
+            }
+            let id = document["id"].as_str().and_then(|id| ResourceId::parse(id).ok());
+            (id, document.to_string().into())
+        };
+        Self(documents.into_iter().map(kept).collect())
     }
 
     /// These of the resources.
@@ -84,12 +93,10 @@ pub enum Answer {
     One(Option<Value>),
 }
 
-type Shelf = Arc<tokio::sync::Mutex<Option<(Instant, Arc<Listed>)>>>;
-
 /// Lists that many loops share.
 #[derive(Default)]
 pub struct Reads {
-    shelves: Mutex<HashMap<(Arc<str>, Reading), Shelf>>,
+    shelves: Mutex<HashMap<(Arc<str>, Reading), Arc<Shelf<Arc<Listed>>>>>,
 }
 
 impl Reads {
@@ -112,36 +119,37 @@ impl Reads {
         };
         let shelf = {
             let mut shelves = self.shelves.lock();
-            // Nobody waits for a shelf that only this map holds.
+            // A shelf that only this map holds is waited for by no loop.
+            let since = Instant::now().checked_sub(KEPT);
             shelves.retain(|_, shelf| {
-                Arc::strong_count(shelf) > 1
-                    || shelf
-                        .try_lock()
-                        .is_ok_and(|kept| kept.as_ref().is_some_and(|(began, _)| began.elapsed() < KEPT))
+                Arc::strong_count(shelf) > 1 || since.is_none_or(|since| shelf.is_used_since(since))
             });
             Arc::clone(shelves.entry((Arc::clone(tenant), reading.clone())).or_default())
         };
-        let mut kept = shelf.lock().await;
-        if let Some((began, documents)) = kept.as_ref()
-            // What began at that very moment may not tell of what was written in it.
-            && *began > not_before
-        {
-            return Ok(Answer::List(Arc::clone(documents)));
-        }
-        let began = Instant::now();
-        let (namespace, kind) = resource_type.split_once('/').unwrap_or(("", resource_type));
-        let listing = if group.namespace().is_none() {
-            Listing::of(group, namespace, kind)
-        } else {
-            Listing::children(group, kind.rsplit('/').next().unwrap_or(kind))
-        };
-        let listed = client.list(&listing, ApiVersion::new(api_version), &[], Class::Refresh).await;
-        let documents = match listed {
-            Ok(documents) => Arc::new(Listed::of(&documents)),
-            Err(error) if error.is_not_found() => Arc::default(),
-            Err(error) => return Err(error),
-        };
-        *kept = Some((began, Arc::clone(&documents)));
-        Ok(Answer::List(documents))
+        // What began at that very moment may not tell of what was written in it.
+        let serves = |began: Instant| began > not_before;
+        let listed = shelf.read(serves, list(client, group, resource_type, api_version)).await?;
+        Ok(Answer::List(listed))
+    }
+}
+
+/// All resources of a type in a group, or below a resource. A group that does not exist holds nothing.
+async fn list(
+    client: &Client,
+    group: &ResourceId,
+    resource_type: &str,
+    api_version: &'static str,
+) -> Result<Arc<Listed>, Error> {
+    let (namespace, kind) = resource_type.split_once('/').unwrap_or(("", resource_type));
+    let listing = if group.namespace().is_none() {
+        Listing::of(group, namespace, kind)
+    } else {
+        Listing::children(group, kind.rsplit('/').next().unwrap_or(kind))
+    };
+    let query = Kind::named(resource_type).query;
+    match client.list(&listing, ApiVersion::new(api_version), query, Class::Refresh).await {
+        Ok(documents) => Ok(Arc::new(Listed::of(documents))),
+        Err(error) if error.is_not_found() => Ok(Arc::default()),
+        Err(error) => Err(error),
     }
 }

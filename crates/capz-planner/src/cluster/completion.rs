@@ -1,14 +1,14 @@
 //! What a controller fills into an AzureCluster before its resources are made: it is not known at admission.
 
 use capz_api::azure_cluster::AzureClusterSpec;
-use capz_api::network::{SecurityRule, roles};
+use capz_api::network::{COMPLETED_RULES, SecurityRule, roles};
 
 use super::dns_name::api_server_name;
 use super::load_balancer::pool_name;
 
 /// The rules that a control plane's security group has unless somebody has one for the same port.
 const DEFAULT_RULES: [(&str, &str, i32); 2] =
-    [("allow_ssh", "Allow SSH", 2200), ("allow_apiserver", "Allow K8s API Server", 2201)];
+    [(COMPLETED_RULES[0], "Allow SSH", 2200), (COMPLETED_RULES[1], "Allow K8s API Server", 2201)];
 
 /// Fills in the name of the backend pool, the public name of the API server, and the default rules of the control plane's
 /// security group.

@@ -3,8 +3,7 @@
 use azure_types::ResourceId;
 use serde_json::json;
 
-use super::memory::Memory;
-use crate::goal::{Goal, Withdrawn};
+use crate::goal::Goal;
 use crate::scope::Scope;
 use crate::service;
 
@@ -14,19 +13,10 @@ pub(super) fn ids(scope: Scope<'_>) -> Vec<ResourceId> {
     if group == network { vec![group] } else { vec![group, network] }
 }
 
-pub(super) fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
-    ids(scope)
-        .into_iter()
-        .map(|id| {
-            let tags = scope.tags(Some("common"), Some(id.name()));
-            let withdrawn: Vec<Withdrawn> = memory
-                .group_tags
-                .keys()
-                .filter(|key| !tags.contains_key(*key))
-                .map(|key| Withdrawn::Tag(key.clone()))
-                .collect();
-            let document = json!({ "location": scope.location(), "tags": tags });
-            Goal::new(id, &service::GROUP, document).without(withdrawn)
-        })
-        .collect()
+pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
+    let goal = |id: ResourceId| {
+        let tags = scope.tags(Some("common"), Some(id.name()));
+        Goal::new(id, &service::GROUP, json!({ "location": scope.location(), "tags": tags }))
+    };
+    ids(scope).into_iter().map(goal).collect()
 }

@@ -13,8 +13,9 @@ use crate::service::{self, Service};
 
 /// Rules of security groups: `{"<group>": {"<rule>": "<description>"}}`.
 pub const SECURITY_RULES: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-security-rules";
-/// Additional tags of resource groups: `{"<key>": "<value>"}`.
-pub const GROUP_TAGS: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags-rg";
+/// Additional tags of all resources, under the name that the established provider has for those of resource groups:
+/// `{"<key>": "<value>"}`.
+pub const TAGS: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags-rg";
 /// Resources: `{"<service>": ["<id>"]}`.
 pub const RESOURCES: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-resources";
 
@@ -33,8 +34,8 @@ const AT_ONCE: [&Service; 5] = [
 pub struct Memory {
     /// Rules by security group, with their descriptions.
     pub rules: BTreeMap<String, BTreeMap<String, String>>,
-    /// Additional tags of resource groups.
-    pub group_tags: Tags,
+    /// Additional tags of all resources.
+    pub tags: Tags,
     /// Resources by the name of their service. Whether one of them is ours shows when it is looked at.
     pub resources: BTreeMap<String, BTreeSet<ResourceId>>,
 }
@@ -61,7 +62,7 @@ impl Memory {
         let resources = members(&read(RESOURCES));
         Self {
             rules: rules.into_iter().map(|(group, rules)| (group, texts(&rules))).collect(),
-            group_tags: texts(&read(GROUP_TAGS)),
+            tags: texts(&read(TAGS)),
             resources: resources.into_iter().map(|(service, listed)| (service, ids(&listed))).collect(),
         }
     }
@@ -89,7 +90,7 @@ impl Memory {
         for goal in declared {
             resources.entry(goal.service.name.to_owned()).or_default().insert(goal.id.clone());
         }
-        Self { rules, group_tags: scope.spec.additional_tags.clone().unwrap_or_default(), resources }
+        Self { rules, tags: scope.spec.additional_tags.clone().unwrap_or_default(), resources }
     }
 
     /// What is in this memory, or in that one.
@@ -99,7 +100,7 @@ impl Memory {
         for (group, rules) in &other.rules {
             all.rules.entry(group.clone()).or_default().extend(rules.clone());
         }
-        all.group_tags.extend(other.group_tags.clone());
+        all.tags.extend(other.tags.clone());
         for (service, ids) in &other.resources {
             all.resources.entry(service.clone()).or_default().extend(ids.iter().cloned());
         }
@@ -131,7 +132,7 @@ impl Memory {
         let ids = |ids: &BTreeSet<ResourceId>| ids.iter().map(|id| json!(id.as_str())).collect::<Value>();
         let resources: Value =
             self.resources.iter().map(|(service, listed)| (service.clone(), ids(listed))).collect();
-        [(SECURITY_RULES, json!(self.rules)), (GROUP_TAGS, json!(self.group_tags)), (RESOURCES, resources)]
+        [(SECURITY_RULES, json!(self.rules)), (TAGS, json!(self.tags)), (RESOURCES, resources)]
             .into_iter()
             .map(|(key, value)| (key.to_owned(), value.to_string()))
             .collect()

@@ -21,7 +21,7 @@ pub(crate) use dns_name::hash;
 pub use dns_name::{api_server_name, dns_suffix};
 pub use endpoint::{Endpoint, endpoint};
 pub use load_balancer::{control_plane_outbound_pool_name, internal_pool_name, pool_name};
-pub use memory::{GROUP_TAGS, Memory, RESOURCES, SECURITY_RULES};
+pub use memory::{Memory, RESOURCES, SECURITY_RULES, TAGS};
 pub(crate) use public_ip::goal_of as public_ip_goal;
 pub use read_back::read_back;
 
@@ -35,13 +35,14 @@ use crate::tags;
 /// What the cluster wants, and what of it goes at once that it wants no longer. `memory` is what was applied before.
 pub fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
     let mut goals = declared(scope, memory);
+    goals.iter_mut().for_each(|goal| goal.without_tags(&memory.tags));
     let gone = memory.gone(&goals, false);
     goals.extend(gone);
     goals
 }
 
 fn declared(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
-    let mut goals = group::goals(scope, memory);
+    let mut goals = group::goals(scope);
     goals.extend(network::goals(scope));
     goals.extend(security_group::goals(scope, memory));
     goals.extend(route_table::goals(scope));

@@ -3,7 +3,7 @@
 use capz_api::network::{NatGateway, Subnet, roles};
 use serde_json::json;
 
-use crate::goal::Goal;
+use crate::goal::{Goal, Ownership};
 use crate::scope::{Scope, reference};
 use crate::service;
 
@@ -12,6 +12,15 @@ pub(super) fn of(subnet: &Subnet) -> Option<&NatGateway> {
     let has_nodes = matches!(subnet.role.as_deref(), Some(roles::NODE | roles::CLUSTER));
     let named = |gateway: &&NatGateway| gateway.name.as_deref().is_some_and(|name| !name.is_empty());
     subnet.nat_gateway.as_ref().filter(named).filter(|_| has_nodes)
+}
+
+/// The subnets whose way out is this NAT gateway, which is made for one of them that is ours or to be made. What somebody else's
+/// subnet goes out by is not ours to say.
+pub(super) fn users(scope: Scope<'_>, is_it: impl Fn(&NatGateway) -> bool) -> Ownership {
+    let users = declared(scope).filter(|(_, gateway)| is_it(gateway));
+    Ownership::TaggedFor(
+        users.filter_map(|(subnet, _)| Some(scope.subnet(subnet.name.as_deref()?))).collect(),
+    )
 }
 
 /// Subnets and their NAT gateways.
@@ -38,7 +47,8 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
         if let Some(zones) = gateway.zones.as_deref().filter(|zones| !zones.is_empty()) {
             document["zones"] = json!(zones);
         }
-        goals.push(Goal::new(id, &service::NAT_GATEWAYS, document));
+        let users = users(scope, |other| other.name == gateway.name);
+        goals.push(Goal::new(id, &service::NAT_GATEWAYS, document).owned(users));
     }
     goals
 }

@@ -1,6 +1,6 @@
 //! Public IPs: of the API server, of what goes out, of NAT gateways and the bastion host.
 
-use capz_api::network::{LoadBalancer, PublicIp};
+use capz_api::network::{LoadBalancer, NatGateway, PublicIp};
 use serde_json::{Map, Value, json};
 
 use crate::goal::Goal;
@@ -26,7 +26,9 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
     }
     for (_, gateway) in super::nat_gateway::declared(scope) {
         if let Some(ip) = &gateway.ip {
-            add(goal(scope, ip, scope.zones, false));
+            let name = |gateway: &NatGateway| gateway.ip.as_ref().and_then(|ip| ip.name.clone());
+            let users = super::nat_gateway::users(scope, |other| name(other) == name(gateway));
+            add(goal(scope, ip, scope.zones, false).owned(users));
         }
     }
     if let Some(ip) = super::bastion::declared(scope).and_then(|bastion| bastion.public_ip.as_ref()) {

@@ -43,7 +43,8 @@ pub(super) fn goal(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Opti
     let document = json!({
         "location": scope.cluster.location(),
         "sku": { "name": ALIGNED },
-        "tags": scope.tags(Some("common"), id.name()),
+        // Machines with tags of their own share it.
+        "tags": scope.cluster.tags(Some("common"), Some(id.name())),
         "properties": { "platformFaultDomainCount": domains },
     });
     Ok(Some(Goal::new(id, &service::AVAILABILITY_SET, document).once()))

@@ -32,6 +32,16 @@ pub fn conditions(plan: &Plan) -> Vec<Condition> {
     conditions
 }
 
+/// What is said of a machine that is as declared, and does not run.
+pub fn stopped(state: &str, id: &str) -> Condition {
+    let words = format!(
+        "the virtual machine is {}, and not by Cluster API: start it (az vm start --ids {id}), or delete its Machine to have it \
+         replaced",
+        state.to_lowercase()
+    );
+    condition::fails("VMRunning", &format!("VM{state}"), condition::Severity::Warning, words)
+}
+
 /// Says what an extension that takes its time, or fails, most likely means.
 fn hint(condition: &mut Condition) {
     let hint = match condition.reason.as_deref() {

@@ -5,6 +5,7 @@ use capz_api::azure_machine::NodeAddress;
 use serde_json::Value;
 
 use super::MachineScope;
+use crate::instance_view;
 use crate::observed::{Observed, Seen};
 use crate::profile::{identity_id, provider_id};
 
@@ -17,6 +18,8 @@ pub struct Found {
     pub vm_state: String,
     /// Its addresses; `None` while an interface of it is unknown.
     pub addresses: Option<Vec<NodeAddress>>,
+    /// The state in which it does not run: stopped or deallocated, or on the way to it.
+    pub stopped: Option<&'static str>,
     /// A declared identity that it does not have.
     pub missing_identity: Option<String>,
 }
@@ -34,6 +37,7 @@ pub fn found(scope: &MachineScope<'_>, observed: &Observed) -> Option<Found> {
         provider_id: provider_id(held["id"].as_str().unwrap_or(vm.as_str())),
         vm_state: state.to_owned(),
         addresses: addresses(held, observed),
+        stopped: instance_view::stopped(held),
         missing_identity: missing_identity(scope, held),
     })
 }

@@ -20,9 +20,9 @@ use capz_api::network::{PublicIp, roles};
 
 pub use completion::complete;
 pub(crate) use completion::complete_first;
-pub use conditions::conditions;
+pub use conditions::{conditions, stopped};
 pub use found::{Found, found};
-pub(crate) use memory::tags_withdrawn;
+pub(crate) use memory::applied_tags;
 pub use memory::{TAGS, remembered_tags};
 
 use crate::cluster;
@@ -33,6 +33,7 @@ pub use crate::making::Making;
 use crate::goal::{Goal, Ownership, Upkeep};
 use crate::image::{self, ImageError};
 use crate::observed::{Observed, Seen};
+use crate::plan::failure_cause;
 use crate::profile;
 use crate::role_assignment;
 use crate::scope::Scope;
@@ -85,6 +86,11 @@ impl<'a> MachineScope<'a> {
     /// The virtual machine.
     pub fn vm(&self) -> ResourceId {
         self.compute("virtualMachines", &self.vm_name())
+    }
+
+    /// Whether it was made: its id is known.
+    fn is_made(&self) -> bool {
+        self.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty())
     }
 
     /// Whether it is a machine of the control plane.
@@ -170,6 +176,13 @@ pub fn goals(
         Seen::Present(held) if is_unknown_here(scope, held) => {
             return Err(tags::foreign("virtual machine", vm.name(), scope.cluster.cluster));
         }
+        Seen::Present(held) if !scope.is_made() => {
+            // It is not made again: its first cause is told for as long as it is there.
+            if let Some(cause) = failure_cause(held) {
+                let message = format!("virtual machine {} failed to create. err: {cause}", vm.name());
+                return Err(Terminal::create(message).into());
+            }
+        }
         Seen::Present(_) | Seen::Unknown => {}
     }
     let mut goals = Vec::new();
@@ -181,10 +194,12 @@ pub fn goals(
     goals.extend(inbound_nat_rule::goal(scope, observed)?);
     goals.extend(network_interface::goals(scope, making)?);
     goals.extend(availability_set::goal(scope, making)?);
-    goals.push(virtual_machine::goal(scope, making, observed)?);
+    goals.push(virtual_machine::goal(scope, making)?);
     let role = scope.spec.system_assigned_identity_role.as_ref();
     goals.extend(role_assignment::goal(&vm, scope.spec.identity.as_deref(), role, observed)?);
     goals.extend(extension_goals(scope, making));
+    let applied = applied_tags(scope.annotations.get(TAGS));
+    goals.iter_mut().for_each(|goal| goal.without_tags(&applied));
     Ok(goals)
 }
 

@@ -88,9 +88,7 @@ fn membership(scope: &MachineScope<'_>, subnet: &str) -> (Vec<ResourceId>, Optio
     let cluster = &scope.cluster;
     let pool = |balancer: Option<&str>, pool: &str| cluster.pool(balancer.unwrap_or_default(), pool);
     if !scope.is_control_plane() {
-        let subnet = cluster.subnets().iter().find(|known| known.name.as_deref() == Some(subnet));
-        let gateway = subnet.and_then(|subnet| subnet.nat_gateway.as_ref()?.name.as_deref());
-        let goes_out_itself = gateway.is_some_and(|name| !name.is_empty()) || scope.public_ip().is_some();
+        let goes_out_itself = cluster.way_out(subnet).is_some() || scope.public_ip().is_some();
         let outbound = cluster.node_outbound_balancer().filter(|_| !goes_out_itself);
         return (outbound.map(|it| pool(it.name.as_deref(), &pool_name(it))).into_iter().collect(), None);
     }

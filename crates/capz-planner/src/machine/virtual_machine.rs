@@ -4,10 +4,9 @@ use capz_api::machine::OsDisk;
 use capz_api::machine::SecurityProfile;
 use serde_json::{Map, Value, json};
 
-use super::{GoalError, MachineScope, Making, availability_set, memory, names};
+use super::{GoalError, MachineScope, Making, availability_set, names};
 use crate::document::without_nulls;
 use crate::goal::{Goal, Upkeep};
-use crate::observed::{Observed, Seen};
 use crate::profile::{self, PROVIDER_ID};
 use crate::scope::reference;
 use crate::terminal::Terminal;
@@ -18,21 +17,9 @@ pub(super) fn check(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<(),
     size_check::check_machine(scope.spec, making.size, scope.cluster.location(), scope.zone())
 }
 
-pub(super) fn goal(
-    scope: &MachineScope<'_>,
-    making: &Making<'_>,
-    observed: &Observed,
-) -> Result<Goal, GoalError> {
-    let id = scope.vm();
-    let held = match observed.see(&id) {
-        Seen::Present(held) => Some(held),
-        Seen::Absent | Seen::Unknown => None,
-    };
-    let withdrawn = held.map(|held| memory::withdrawn(scope, held)).unwrap_or_default();
-    let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
-    let upkeep = if made { Upkeep::Members(&["tags"]) } else { Upkeep::SingleTry };
-    let document = document(scope, making)?;
-    Ok(Goal::new(id, &service::VIRTUAL_MACHINE, document).held_to(upkeep).without(withdrawn))
+pub(super) fn goal(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Goal, GoalError> {
+    let upkeep = if scope.is_made() { Upkeep::Members(&["tags"]) } else { Upkeep::SingleTry };
+    Ok(Goal::new(scope.vm(), &service::VIRTUAL_MACHINE, document(scope, making)?).held_to(upkeep))
 }
 
 fn document(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Value, Terminal> {

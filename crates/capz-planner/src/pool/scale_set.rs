@@ -14,7 +14,7 @@ use crate::cluster::pool_name;
 use crate::document::without_nulls;
 use crate::extension::extensions;
 use crate::goal::{Goal, GoalError, Upkeep, Withdrawn};
-use crate::machine::tags_withdrawn;
+use crate::machine::applied_tags;
 use crate::observed::{Observed, Seen};
 use crate::scope::reference;
 use crate::sku::capability;
@@ -51,9 +51,12 @@ pub(super) fn goal(
     if !made && !tags::are_ours(held, scope.cluster.cluster) {
         return Err(tags::foreign("scale set", id.name(), scope.cluster.cluster));
     }
-    let mut withdrawn = tags_withdrawn(scope.annotations.get(TAGS).map(String::as_str), &wanted, held);
+    let mut withdrawn = Vec::new();
     let goal = |document: Value, upkeep: Upkeep, withdrawn: Vec<Withdrawn>| {
-        Goal::new(id.clone(), &service::SCALE_SET, document).held_to(upkeep).without(withdrawn)
+        let goal = Goal::new(id.clone(), &service::SCALE_SET, document).held_to(upkeep);
+        let mut goal = goal.without(withdrawn);
+        goal.without_tags(&applied_tags(scope.annotations.get(TAGS)));
+        goal
     };
     let held_hash = held["tags"][HASH_TAG].as_str();
     let Some(instances) = instances else {

@@ -31,7 +31,12 @@ fn what_is_wanted_must_be_contained_in_what_is_held() {
             .child("subnets", "s"),
     );
     for (kind, wanted, held, expected) in [
-        (balancer, json!({ "tags": { "a": "b" } }), json!({ "tags": { "a": "c" } }), vec![]),
+        (
+            balancer,
+            json!({ "tags": { "a": "b" } }),
+            json!({ "tags": { "a": "c" } }),
+            vec!["tags.a: c becomes b"],
+        ),
         (
             balancer,
             json!({ "properties": { "loadBalancingRules": [{ "name": "R", "properties": { "frontendPort": 1 } }] } }),

@@ -34,7 +34,9 @@ fn held(state: &str, team: &str) -> Value {
 /// Some members are kept up alone: what else was made once stays, and is not sent.
 #[test]
 fn members_are_kept_up_alone() {
-    let goal = || machine(Upkeep::Members(&["tags"])).without([Withdrawn::Tag("old".into())]);
+    let goal = || {
+        machine(Upkeep::Members(&["tags"])).without([Withdrawn::Tag { key: "old".into(), value: "y".into() }])
+    };
     let State::Now(step) = state_of(goal(), held("Succeeded", "b")) else { panic!("nothing to do") };
     assert!(step.partial);
     assert_eq!((step.action, step.if_match.as_deref()), (Action::Update, Some("7")));
@@ -42,6 +44,11 @@ fn members_are_kept_up_alone() {
     assert_eq!(step.document, json!({ "tags": { owner: "owned", "team": "a", "theirs": "x" } }));
     let words: Vec<String> = step.changes.iter().map(ToString::to_string).collect();
     assert_eq!(words, ["tags.team: b becomes a", "tags.old is wanted no longer: y"]);
+    // A tag that another hand has given another value is left alone.
+    let changed = || {
+        machine(Upkeep::Members(&["tags"])).without([Withdrawn::Tag { key: "old".into(), value: "x".into() }])
+    };
+    assert_eq!(state_of(changed(), held("Succeeded", "a")), State::Reached);
     // The values of tags have case.
     assert!(matches!(state_of(goal(), held("Succeeded", "A")), State::Now(_)));
 }
@@ -60,6 +67,8 @@ fn what_becomes_of_a_resource_is_told_by_its_upkeep() {
         (machine(Upkeep::SingleTry), "Updating", "a", "running"),
         (machine(Upkeep::SingleTry), "Failed", "a", "refused"),
         (machine(Upkeep::SingleTry), "Canceled", "a", "refused"),
+        (machine(Upkeep::Once), "Succeeded", "a", "reached"),
+        (machine(Upkeep::Once), "Succeeded", "b", "tags"),
         (machine(Upkeep::Once), "Failed", "a", "now"),
         (machine(Upkeep::Once), "Canceled", "a", "now"),
     ] {
@@ -68,6 +77,7 @@ fn what_becomes_of_a_resource_is_told_by_its_upkeep() {
             State::Running(_) => "running",
             State::Refused(Action::Create, _) => "refused",
             State::Now(step) if !step.partial => "now",
+            State::Now(step) if step.document.as_object().unwrap().keys().eq(["tags"]) => "tags",
             other => panic!("{other:?}"),
         };
         assert_eq!(name, expected, "{goal:?} {state} {team}");

@@ -6,6 +6,7 @@ mod cluster_change;
 mod cluster_end;
 mod cluster_flow;
 mod docs;
+mod drift;
 mod identity;
 mod kill;
 mod kill_upgrade;

@@ -1,0 +1,288 @@
+//! What drifts is repaired or told: tags that change later, machines that fail or are stopped, peerings whose other half is gone,
+//! and whatever another hand deletes at rest.
+
+use std::time::Duration;
+
+use azure_simulator::{Fault, FaultAction, PowerState};
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+use crate::cluster_change::{CLUSTER, change, is_ready, made, network};
+use crate::world::{SUBSCRIPTION, World};
+
+const MACHINE: &str = "AzureMachine";
+/// How often all objects are looked at where nothing happens, and a minute for the work.
+const LOOKED_AT: Duration = Duration::from_secs(660);
+
+fn vm(world: &World, name: &str) -> ResourceId {
+    world.group("my-cluster").resource("Microsoft.Compute", "virtualMachines", name)
+}
+
+fn message(world: &World, name: &str, condition: &str) -> String {
+    let status = world.get(MACHINE, name).unwrap()["status"].clone();
+    let all = status["conditions"].as_array().cloned().unwrap_or_default();
+    let found = all.iter().find(|it| it["type"] == condition);
+    found.and_then(|it| it["message"].as_str()).unwrap_or_default().to_owned()
+}
+
+/// A cluster with a worker and a machine of the control plane.
+async fn with_machines(spec: Value) -> World {
+    let mut world = World::new();
+    world.cluster("my-cluster", spec);
+    world.start_with_network().await;
+    let control_plane = json!({ "cluster.x-k8s.io/control-plane": "" });
+    world.machine("my-cluster", "cp-1", control_plane, json!({}));
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    for name in ["cp-1", "worker"] {
+        world.until(name, |world| world.is_ready(MACHINE, name)).await;
+    }
+    world
+}
+
+/// D7: tags that are declared later reach all that is ours, those that are declared no longer go everywhere, and what another hand
+/// has added or changed stays.
+#[tokio::test(start_paused = true)]
+async fn tags_that_change_later_reach_all_that_is_ours() {
+    let spec = json!({ "additionalTags": { "gone": "1", "kept": "1" }, "networkSpec": { "apiServerLB": { "type": "Internal" } } });
+    let world = with_machines(spec).await;
+    let tagged = |world: &World| -> Vec<(String, Value)> {
+        let documents = world.azure.documents();
+        let ours = documents.iter().filter(|it| it["tags"][crate::cluster_change::OWNER] == "owned");
+        ours.map(|it| (it["id"].as_str().unwrap().to_owned(), it["tags"].clone())).collect()
+    };
+    let before = tagged(&world);
+    let of =
+        |kind: &str| before.iter().filter(|(id, _)| id.to_lowercase().contains(&kind.to_lowercase())).count();
+    for kind in [
+        "virtualNetworks/",
+        "networkSecurityGroups/",
+        "routeTables/",
+        "publicIPAddresses/",
+        "natGateways/",
+        "loadBalancers/",
+        "networkInterfaces/",
+        "virtualMachines/",
+        "privateDnsZones/",
+        "virtualNetworkLinks/",
+    ] {
+        assert!(of(kind) > 0, "{kind}: {before:#?}");
+    }
+    for (id, tags) in &before {
+        assert_eq!((&tags["gone"], &tags["kept"]), (&json!("1"), &json!("1")), "{id}");
+        let id = ResourceId::parse(id).unwrap();
+        // One resource has a value that another hand has given it.
+        let theirs = if id.name() == "worker-nic" { json!("theirs") } else { json!("1") };
+        world
+            .azure
+            .edit(&id, |document| {
+                document["tags"]["policy"] = json!("p");
+                document["tags"]["gone"] = theirs.clone();
+            })
+            .unwrap();
+    }
+    change(&world, json!({ "additionalTags": { "gone": null, "new": "2" } }));
+    let reached = |world: &World| {
+        tagged(world).iter().all(|(id, tags)| {
+            let gone =
+                if id.ends_with("worker-nic") { tags["gone"] == "theirs" } else { tags["gone"].is_null() };
+            gone && tags["new"] == "2" && tags["kept"] == "1" && tags["policy"] == "p"
+        })
+    };
+    let took = world.until("the tags", reached).await;
+    assert!(took < Duration::from_secs(60), "{took:?}");
+    assert_eq!(tagged(&world).len(), before.len());
+    // Machines are not made anew for it, and nothing is written at rest.
+    let sequence = world.sequence();
+    tokio::time::sleep(LOOKED_AT).await;
+    assert_eq!(world.requests_after(sequence).1, 0);
+}
+
+/// D5: Azure's reason for a machine that it could not make stays, in the condition and where Cluster API's health checks and
+/// autoscalers look, also after a restart.
+#[tokio::test(start_paused = true)]
+async fn the_first_cause_of_a_failed_machine_stays() {
+    let mut world = World::new();
+    world.cluster("my-cluster", json!({}));
+    world.start_with_network().await;
+    let words = "We do not have sufficient capacity for the requested VM size in this region.";
+    let fails = FaultAction::FailOperation { code: "AllocationFailed".into(), message: words.into() };
+    world.azure.inject(Fault::new(fails).on_method("PUT").on_resource("worker").times(1));
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world.until("told", |world| message(world, "worker", "VMRunning").contains(words)).await;
+    for restart in [false, true] {
+        if restart {
+            world.kill().await;
+            world.start();
+        }
+        tokio::time::sleep(LOOKED_AT).await;
+        let status = world.get(MACHINE, "worker").unwrap()["status"].clone();
+        assert_eq!(status["failureReason"], "CreateError", "{status:#}");
+        for said in [
+            message(&world, "worker", "VMRunning"),
+            message(&world, "worker", "Ready"),
+            status["failureMessage"].as_str().unwrap().to_owned(),
+        ] {
+            assert!(said.contains("AllocationFailed") && said.contains(words), "{said}");
+        }
+        assert_eq!((&status["ready"], &status["vmState"]), (&json!(false), &json!("Failed")));
+    }
+    world.delete(MACHINE, "worker");
+    world.until("gone", |world| world.get(MACHINE, "worker").is_none()).await;
+    assert!(world.azure.document(&vm(&world, "worker")).is_none());
+}
+
+/// D5: a manager that is killed while the machine is being made finds the cause as well.
+#[tokio::test(start_paused = true)]
+async fn the_cause_is_found_by_a_manager_that_did_not_see_it() {
+    let mut world = World::with(
+        azure_simulator::LatencyProfile::instant().with(
+            "CREATE",
+            "Microsoft.Compute/virtualMachines",
+            Duration::from_secs(60),
+        ),
+        1,
+    );
+    world.cluster("my-cluster", json!({}));
+    world.start_with_network().await;
+    let fails = FaultAction::FailOperation {
+        code: "OverconstrainedZonalAllocationRequest".into(),
+        message: "no room".into(),
+    };
+    world.azure.inject(Fault::new(fails).on_method("PUT").on_resource("worker").times(1));
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world.until("begun", |world| world.azure.document(&vm(world, "worker")).is_some()).await;
+    world.kill().await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let status = json!({ "status": { "longRunningOperationStates": null } });
+    world.kubernetes.merge_status(MACHINE, "default", "worker", &status).unwrap();
+    world.start();
+    world
+        .until("told", |world| {
+            world.get(MACHINE, "worker").unwrap()["status"]["failureReason"] == "CreateError"
+        })
+        .await;
+    let said = message(&world, "worker", "VMRunning");
+    assert!(said.contains("OverconstrainedZonalAllocationRequest: no room"), "{said}");
+}
+
+/// D6: a machine that is stopped or deallocated is not ready, and says why; started again it is. No call a machine is made for it.
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_does_not_run_is_not_ready() {
+    let world = with_machines(json!({})).await;
+    for (power, state) in [(PowerState::Deallocated, "Deallocated"), (PowerState::Stopped, "Stopped")] {
+        world.azure.set_power_state(&vm(&world, "worker"), power).unwrap();
+        let told = world
+            .until("told", |world| {
+                world.condition(MACHINE, "worker", "VMRunning")
+                    == Some(("False".into(), format!("VM{state}")))
+            })
+            .await;
+        assert!(told < LOOKED_AT, "{told:?}");
+        let status = world.get(MACHINE, "worker").unwrap()["status"].clone();
+        assert_eq!((&status["ready"], &status["vmState"]), (&json!(false), &json!(state)));
+        let words = message(&world, "worker", "VMRunning");
+        assert!(words.contains("az vm start") && words.contains(&state.to_lowercase()), "{words}");
+        world
+            .until("an event", |world| world.events(MACHINE, "worker").contains(&"VMStopped".to_owned()))
+            .await;
+        assert!(world.is_ready(MACHINE, "cp-1"));
+        let sequence = world.sequence();
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        let journal = world.azure.journal_after(sequence);
+        assert!(journal.entries.iter().all(|entry| entry.method == "GET"));
+        world.azure.set_power_state(&vm(&world, "worker"), PowerState::Running).unwrap();
+        let again = world.until("ready again", |world| world.is_ready(MACHINE, "worker")).await;
+        assert!(again < Duration::from_secs(120), "{again:?}");
+        assert_eq!(world.get(MACHINE, "worker").unwrap()["status"]["vmState"], "Succeeded");
+        assert_eq!(world.condition(MACHINE, "worker", "VMRunning"), Some(("True".into(), String::new())));
+    }
+}
+
+/// D10: a half of a peering that lost the other one is made anew: Azure lets neither half be written before.
+#[tokio::test(start_paused = true)]
+async fn a_peering_that_lost_its_other_half_is_made_anew() {
+    let mut world = World::new();
+    let group = ResourceId::group(SUBSCRIPTION, "hub");
+    world.azure.put(&group, json!({ "location": "eastus" })).unwrap();
+    let hub = group.resource("Microsoft.Network", "virtualNetworks", "hub");
+    let space = json!({ "location": "eastus", "properties": { "addressSpace": { "addressPrefixes": ["172.16.0.0/16"] } } });
+    world.azure.put(&hub, space).unwrap();
+    world.cluster("my-cluster", json!({ "networkSpec": { "vnet": { "peerings": [{ "remoteVnetName": "hub", "resourceGroup": "hub" }] } } }));
+    world.start();
+    world.until("ready", is_ready).await;
+    let own = network(&world, "virtualNetworks", "my-cluster-vnet")
+        .child("virtualNetworkPeerings", "my-cluster-vnet-To-hub");
+    let theirs = hub.child("virtualNetworkPeerings", "hub-To-my-cluster-vnet");
+    let connected = |world: &World| {
+        [&own, &theirs].iter().all(|id| {
+            world.azure.document(id).is_some_and(|it| it["properties"]["peeringState"] == "Connected")
+        })
+    };
+    assert!(connected(&world));
+    for lost in [&own, &theirs] {
+        world.azure.delete(lost).unwrap();
+        assert!(!connected(&world));
+        let took = world.until("connected", connected).await;
+        assert!(took < LOOKED_AT, "{took:?}");
+    }
+    // The cluster's whole network went, and comes again: the half in the hub is left alone meanwhile.
+    assert!(!world.events(CLUSTER, "my-cluster").contains(&"ClusterReconcilerNormalFailed".to_owned()));
+}
+
+/// D8: in somebody else's network no way out is made for subnets that are there; machines go out by the load balancer that is
+/// asked for.
+#[tokio::test(start_paused = true)]
+async fn no_way_out_is_made_for_subnets_of_others() {
+    let mut world = World::new();
+    let group = ResourceId::group(SUBSCRIPTION, "corp");
+    world.azure.put(&group, json!({ "location": "eastus" })).unwrap();
+    let corp = group.resource("Microsoft.Network", "virtualNetworks", "corp");
+    let space = json!({ "location": "eastus", "properties": { "addressSpace": { "addressPrefixes": ["10.241.0.0/16"] },
+        "subnets": [{ "name": "cps", "properties": { "addressPrefix": "10.241.3.0/26" } },
+            { "name": "nodes", "properties": { "addressPrefix": "10.241.4.0/26" } }] } });
+    world.azure.put(&corp, space).unwrap();
+    let subnet =
+        |name: &str, role: &str, range: &str| json!({ "name": name, "role": role, "cidrBlocks": [range] });
+    world.cluster("my-cluster", json!({ "networkSpec": {
+        "vnet": { "name": "corp", "resourceGroup": "corp", "cidrBlocks": ["10.241.0.0/16"] },
+        "nodeOutboundLB": { "frontendIPsCount": 1 },
+        "subnets": [subnet("cps", "control-plane", "10.241.3.0/26"), subnet("nodes", "node", "10.241.4.0/26")],
+    } }));
+    world.start_with_network().await;
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world.until("worker", |world| world.is_ready(MACHINE, "worker")).await;
+    assert_eq!(world.azure.documents_of_type("Microsoft.Network/natGateways"), Vec::<Value>::new());
+    let addresses = world.azure.documents_of_type("Microsoft.Network/publicIPAddresses");
+    assert!(addresses.iter().all(|it| it["properties"]["ipConfiguration"].is_object()), "{addresses:#?}");
+    let nic = world.azure.document(&network(&world, "networkInterfaces", "worker-nic")).unwrap();
+    let pools = &nic["properties"]["ipConfigurations"][0]["properties"]["loadBalancerBackendAddressPools"];
+    assert!(pools[0]["id"].as_str().unwrap().ends_with("my-cluster-outboundBackendPool"), "{nic:#}");
+}
+
+/// D7, D10, and design rule 6: whatever is deleted at rest comes back within minutes by itself, or its owner is given the reason.
+#[tokio::test(start_paused = true)]
+async fn what_another_hand_deletes_at_rest_comes_back() {
+    let world = made(json!({ "networkSpec": { "apiServerLB": { "type": "Internal" } } })).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let sequence = world.sequence();
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    let (calls, writes) = world.requests_after(sequence);
+    assert_eq!(writes, 0);
+    assert!(calls <= 6 * 20, "{calls} reads in an hour");
+    let ids: Vec<ResourceId> = world
+        .azure
+        .documents()
+        .iter()
+        .map(|it| ResourceId::parse(it["id"].as_str().unwrap()).unwrap())
+        .filter(|id| id.namespace().is_some())
+        .collect();
+    assert!(ids.len() > 8, "{ids:?}");
+    for id in &ids {
+        // What others refer to cannot be deleted by any hand.
+        if world.azure.delete(id).is_err() {
+            continue;
+        }
+        let took = world.until(id.as_str(), |world| world.azure.document(id).is_some()).await;
+        assert!(took < LOOKED_AT, "{id}: {took:?}");
+    }
+}
