@@ -32,6 +32,8 @@ pub enum Reason {
     BasicLoadBalancer,
     /// Its machine serves another load balancer.
     OtherLoadBalancer(String),
+    /// Azure refuses the write by which its machine would join; in Azure's words.
+    Refused(String),
 }
 
 /// A node that is not in a pool in which it belongs.
@@ -48,7 +50,7 @@ pub struct Unserved {
 impl Reason {
     /// Whether it passes without a change of the machine: then it is worth looking again.
     pub fn may_pass(&self) -> bool {
-        self.is_ordinary() || matches!(self, Self::InterfaceFailed)
+        self.is_ordinary() || matches!(self, Self::InterfaceFailed | Self::Refused(_))
     }
 
     /// Whether it comes with every machine that starts or stops, so that nobody needs to be told.
@@ -77,6 +79,9 @@ impl fmt::Display for Reason {
                 "a basic load balancer reaches no machines outside of uniform scale sets: set loadBalancerSku to \
                  standard",
             ),
+            Self::Refused(words) => {
+                write!(f, "Azure does not let their machines join its backend pools: {words}")
+            }
             Self::OtherLoadBalancer(name) => {
                 write!(f, "their machines serve load balancer {name}: take them out of its backend pools")
             }

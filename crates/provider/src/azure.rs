@@ -15,6 +15,7 @@ use tracing::{info, warn};
 
 use crate::failure::{Failure, Kind};
 use crate::resource_cache::ResourceCache;
+use crate::scope;
 
 /// Codes of refusals that are about the caller or the place, never about one object of a batch.
 const ABOUT_US: &[&str] = &[
@@ -77,7 +78,8 @@ fn kind_of(error: &arm::Error) -> Kind {
 /// A call that failed, in the terms that writers decide by.
 pub(crate) fn failure(error: arm::Error) -> Failure {
     let (kind, message, after) = (kind_of(&error), error.to_string(), error.retry_after());
-    Failure { kind, message, after, cause: Some(Box::new(error)), notices: Vec::new() }
+    let scope = scope::of(&error, None);
+    Failure { kind, message, after, cause: Some(Box::new(error)), notices: Vec::new(), scope }
 }
 
 /// The client with the words of this crate. Cheap to clone.

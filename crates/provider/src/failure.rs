@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use azure_types::ResourceId;
 use planner::sequence::Stop;
 
+use crate::scope::{self, Scope};
 use crate::{Notice, ServiceError};
 
 /// What a failed call means for the one who made it. The names are gRPC's canonical ones.
@@ -20,8 +22,10 @@ pub(crate) enum Kind {
     /// Azure refuses what was asked, but not for good: something else has to happen first, such as somebody
     /// giving up a name, an address or a place.
     FailedPrecondition,
-    /// Azure refuses us, whatever is asked: permissions, policies, locks, registration.
+    /// Azure refuses the caller, or the place: permissions, policies, locks, registration.
     PermissionDenied,
+    /// An operation has been running for longer than it is waited for: it may end by itself.
+    Overdue,
     /// Nobody knows whether the request was carried out: no answer came, or an unreadable one.
     Unknown,
 }
@@ -39,12 +43,46 @@ pub(crate) struct Failure {
     pub(crate) cause: Option<Box<arm::Error>>,
     /// What to tell the Service's owner besides.
     pub(crate) notices: Vec<Notice>,
+    /// Whether it concerns one or all of the owners that share the resource.
+    pub(crate) scope: Scope,
 }
 
 impl Failure {
     /// A failure without a time to wait.
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), after: None, cause: None, notices: Vec::new() }
+        let scope = match kind {
+            Kind::InvalidArgument | Kind::FailedPrecondition => Scope::Unclear,
+            _ => Scope::All,
+        };
+        Self { kind, message: message.into(), after: None, cause: None, notices: Vec::new(), scope }
+    }
+
+    /// Whether it concerns all owners that share the resource, or passes by itself. Any other refusal may be about one owner:
+    /// the writer searches for that owner.
+    pub(crate) fn concerns_all(&self) -> bool {
+        let is_refusal = matches!(
+            self.kind,
+            Kind::InvalidArgument | Kind::FailedPrecondition | Kind::PermissionDenied | Kind::NotFound
+        );
+        !is_refusal || self.scope == Scope::All
+    }
+
+    /// The same failure, judged for the owners that share another resource than the one that the call was about.
+    pub(crate) fn seen_from(mut self, shared: &ResourceId) -> Self {
+        if let Some(cause) = &self.cause {
+            self.scope = scope::of(cause, Some(shared));
+        }
+        self
+    }
+
+    /// Whether it may concern all: then the search for one owner has a limit.
+    pub(crate) fn may_concern_all(&self) -> bool {
+        !matches!(self.kind, Kind::InvalidArgument | Kind::FailedPrecondition)
+    }
+
+    /// Whether it may be in the way of one owner alone, and for as long as that one asks.
+    pub(crate) fn may_be_a_conflict_of_one(&self) -> bool {
+        matches!(self.kind, Kind::Aborted | Kind::Unavailable) && self.scope == Scope::Unclear
     }
 
     /// Whether Azure said that the resource is not there.
@@ -79,7 +117,7 @@ impl Failure {
             Kind::InvalidArgument | Kind::FailedPrecondition => Kind::PermissionDenied,
             kind => kind,
         };
-        Self { kind, ..self }
+        Self { kind, scope: Scope::All, ..self }
     }
 
     /// Of this failure and one that came before it, the one to tell: a lost race is settled by reading again.
@@ -97,7 +135,7 @@ impl Failure {
 /// What the owner of a Service is told: terminal only where the Service itself was refused.
 impl From<Failure> for ServiceError {
     fn from(failure: Failure) -> Self {
-        let Failure { kind, message, after, cause, notices } = failure;
+        let Failure { kind, message, after, cause, notices, .. } = failure;
         match kind {
             // What the planner refuses says by itself what to change.
             Kind::InvalidArgument if cause.is_none() => Self::Refused { message: short(message), notices },

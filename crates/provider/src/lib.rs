@@ -23,6 +23,7 @@ mod public_ip;
 mod resource_cache;
 mod route_table;
 mod scale_set;
+mod scope;
 mod security_group;
 mod service;
 mod sharing;

@@ -204,7 +204,7 @@ impl SharedLoadBalancer {
             Ok(document) => document,
             Err(failure) => {
                 self.observed.load_balancers().invalidate();
-                return Err(self.after_use(self.after_refusal(failure).await));
+                return Err(self.after_use(failure));
             }
         };
         let changed = frontends(seen.load_balancer.as_deref()) != frontends(Some(&document));
@@ -244,21 +244,6 @@ impl SharedLoadBalancer {
                 was_up.insert(key);
             }
         }
-    }
-
-    /// A public IP that is not ready makes Azure refuse the whole load balancer: it is repaired or waited
-    /// for, and the load balancer written again.
-    async fn after_refusal(&self, failure: Failure) -> Failure {
-        if !failure.has_code("ReferencedResourceNotProvisioned") {
-            return failure;
-        }
-        for id in ids_in(&failure.full_text(), "publicIPAddresses") {
-            info!(public_ip = %id, "a public IP that the load balancer refers to is not ready");
-            if let Err(error) = self.public_ips.repair(&id).await {
-                return error.while_doing(&failure.message);
-            }
-        }
-        Failure { kind: Kind::Unavailable, ..failure }
     }
 
     /// Takes interfaces out of pools that are to hold addresses: each that left made a new version of the load balancer.
@@ -372,7 +357,8 @@ impl SharedLoadBalancer {
         let id = self.id();
         // Whatever becomes of the deletion: its pools are not what they were.
         self.membership.forget(&id);
-        self.public_ips.keep_addresses(&work.addresses_to_keep, &work.step.on_behalf_of).await?;
+        let kept = self.public_ips.keep_addresses(&work.addresses_to_keep, &work.step.on_behalf_of).await;
+        kept.map_err(|failure| failure.seen_from(&id))?;
         self.membership.leave(&work.empty_first).await?;
         if let Some(document) = seen.load_balancer.as_deref() {
             // Emptying pools takes its time, and a deletion has no If-Match: look once more.
@@ -483,7 +469,8 @@ impl Resource for SharedLoadBalancer {
     }
 
     async fn write(&self, seen: &Seen, work: &Work) -> Result<Written<Seen>, Failure> {
-        if let Some(prepared) = self.clear_private_links(seen, work).await? {
+        let cleared = self.clear_private_links(seen, work).await;
+        if let Some(prepared) = cleared.map_err(|failure| failure.seen_from(&self.id()))? {
             return Ok(prepared);
         }
         match work.step.action {
@@ -502,6 +489,20 @@ impl Resource for SharedLoadBalancer {
     fn blame(&self, message: &str, batch: &Batch) -> Vec<Owner> {
         let named = plans::services_named_in(message, &of_services(batch));
         named.into_iter().map(Owner::Service).collect()
+    }
+
+    /// A public IP that is not ready makes Azure refuse the whole load balancer: it is repaired.
+    async fn overcome(&self, failure: Failure) -> Failure {
+        if !failure.has_code("ReferencedResourceNotProvisioned") {
+            return failure;
+        }
+        for id in ids_in(&failure.full_text(), "publicIPAddresses") {
+            info!(public_ip = %id, "a public IP that the load balancer refers to is not ready");
+            if let Err(error) = self.public_ips.repair(&id).await {
+                return error.while_doing(&failure.message).seen_from(&self.id());
+            }
+        }
+        Failure { kind: Kind::Unavailable, ..failure }
     }
 
     async fn restore(&self, before: &Seen) -> Result<(), Failure> {

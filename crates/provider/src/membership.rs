@@ -1,7 +1,7 @@
 //! Who is in the pools: one writer per scale set, and one for the interfaces of each resource group; all pools of a
 //! moment together.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use planner::backend_pool::{self, PoolMembership};
 use planner::instance::{self, ProviderId};
 use planner::load_balancer::pool_in;
-use planner::unserved::{self, Unserved};
+use planner::unserved::{self, Reason, Unserved};
 use planner::{Cluster, Machines, interface, scale_set};
 use tokio_util::sync::CancellationToken;
 
@@ -287,9 +287,31 @@ impl Membership {
         }
         let mut groups = self.interface_groups();
         groups.retain(&which);
-        self.submit(sets.iter().filter_map(|set| set.id.clone()), &groups, pools, newer_than).await?;
+        let ids = sets.iter().filter_map(|set| set.id.clone());
+        let failed = self.submit(ids, &groups, pools, newer_than).await;
+        if let Some(failure) = failed.values().find(|failure| !is_of_machines(failure)) {
+            return Err(failure.clone());
+        }
         let machines = self.machines_of(sets, &groups, newer_than).await?;
-        Ok(unserved::find(&self.cluster, &self.state.nodes(), &machines, pools))
+        let nodes = self.state.nodes();
+        let mut unserved = unserved::find(&self.cluster, &nodes, &machines, pools);
+        let Some(failure) = failed.values().next() else { return Ok(unserved) };
+        // Machines that may not join are no reason to keep Services from the others.
+        let is_unserved = |node: &Node| unserved.iter().any(|one| one.node == node.name());
+        let is_refused = |node: &Node| holder_of(node).is_some_and(|holder| failed.contains_key(&holder));
+        let mut eligible = nodes.iter().filter(|node| backend_pool::is_eligible(&self.cluster, node));
+        if !eligible.any(|node| holder_of(node).is_some() && !is_unserved(node)) {
+            return Err(failure.clone());
+        }
+        let refused: BTreeMap<&str, &Failure> = (nodes.iter().filter(|node| is_refused(node)))
+            .filter_map(|node| Some((node.name(), failed.get(&holder_of(node)?)?)))
+            .collect();
+        for one in unserved.iter_mut().filter(|one| one.reason == Reason::NoMachine) {
+            if let Some(failure) = refused.get(one.node.as_str()) {
+                one.reason = Reason::Refused(failure.message.clone());
+            }
+        }
+        Ok(unserved)
     }
 
     async fn machines_of(
@@ -369,29 +391,34 @@ impl Membership {
         let newer_than = LogicalTime::now();
         let sets = self.sets(newer_than).await?;
         let ids = sets.iter().filter_map(|set| set.id.clone());
-        self.submit(ids, &self.interface_groups(), pools, newer_than).await.map_err(Failure::not_attributable)
+        all_done(self.submit(ids, &self.interface_groups(), pools, newer_than).await)
     }
 
     /// Takes one scale set out of the pools.
     pub(crate) async fn leave_one(&self, set: &ResourceId, pools: &[PoolMembership]) -> Result<(), Failure> {
         let (set, none) = ([set.clone()], BTreeSet::new());
-        self.submit(set, &none, pools, LogicalTime::now()).await.map_err(Failure::not_attributable)
+        all_done(self.submit(set, &none, pools, LogicalTime::now()).await)
     }
 
+    /// Hands the pools to the writers of scale sets and of groups of interfaces; gives those that failed.
     async fn submit(
         &self,
         sets: impl IntoIterator<Item = ResourceId>,
         groups: &BTreeSet<ResourceId>,
         pools: &[PoolMembership],
         newer_than: LogicalTime,
-    ) -> Result<(), Failure> {
-        let sets: Vec<_> = sets.into_iter().map(|set| self.scale_set_writer(&set)).collect();
-        let groups: Vec<_> = groups.iter().map(|group| self.interface_writer(group)).collect();
-        let (sets, groups) = tokio::join!(
-            join_all(sets.iter().map(|writer| submit_all(writer, pools, newer_than))),
-            join_all(groups.iter().map(|writer| submit_all(writer, pools, newer_than))),
-        );
-        sets.into_iter().chain(groups).collect()
+    ) -> BTreeMap<ResourceId, Failure> {
+        let sets: Vec<_> = sets.into_iter().map(|set| (self.scale_set_writer(&set), set)).collect();
+        let groups: Vec<_> = groups.iter().map(|group| (self.interface_writer(group), group)).collect();
+        let of_set = async |(writer, set): &(Writer<SharedScaleSet>, ResourceId)| {
+            (set.clone(), submit_all(writer, pools, newer_than).await)
+        };
+        let of_group = async |(writer, group): &(Writer<SharedInterfaces>, &ResourceId)| {
+            ((*group).clone(), submit_all(writer, pools, newer_than).await)
+        };
+        let (sets, groups) =
+            tokio::join!(join_all(sets.iter().map(of_set)), join_all(groups.iter().map(of_group)));
+        sets.into_iter().chain(groups).filter_map(|(holder, done)| Some((holder, done.err()?))).collect()
     }
 
     fn own_group(&self) -> ResourceId {
@@ -459,6 +486,16 @@ impl Membership {
         writers.insert(group.clone(), writer.clone());
         writer
     }
+}
+
+/// Whether a failure is that of machines that may not join, and not one that passes by itself.
+fn is_of_machines(failure: &Failure) -> bool {
+    matches!(failure.kind, Kind::PermissionDenied | Kind::FailedPrecondition | Kind::InvalidArgument)
+}
+
+/// Nothing was left undone.
+fn all_done(failed: BTreeMap<ResourceId, Failure>) -> Result<(), Failure> {
+    failed.into_values().next().map_or(Ok(()), |failure| Err(failure.not_attributable()))
 }
 
 async fn submit_all<R>(

@@ -189,7 +189,7 @@ impl PublicIps {
                     Some(State::Running) if begin.elapsed() > READY_TIMEOUT => {
                         let message =
                             format!("public IP {} is still not ready after a quarter of an hour", id.name());
-                        return Err(Failure::new(Kind::PermissionDenied, message));
+                        return Err(Failure::new(Kind::Overdue, message));
                     }
                     Some(State::Running) => {
                         let own = watch.as_mut().map(OperationWatch::still_runs);
@@ -207,25 +207,18 @@ impl PublicIps {
         }
     }
 
-    /// Writes a public IP as it is, so that Azure finishes what it failed to do, and waits until it is ready.
+    /// Writes a public IP as it is, so that Azure finishes what it failed to do; one that Azure works on is left to it.
+    /// The end is not waited for: a Service that needs the public IP comes again.
     pub(crate) async fn repair(&self, id: &ResourceId) -> Result<(), Failure> {
         let Some(known) = self.cache(id) else { return Ok(()) };
-        let begin = Instant::now();
-        let mut written = false;
-        while begin.elapsed() < READY_TIMEOUT {
-            let Some(document) = known.get(id.name(), LogicalTime::now()).await? else { return Ok(()) };
-            match state(&document) {
-                State::Running => drop(self.looks.next().await),
-                State::Succeeded if written => return Ok(()),
-                State::Failed if written => break,
-                State::Succeeded | State::Failed => match self.write(&plans::repair(id, &document)).await {
-                    Ok(_) => written = true,
-                    Err(failure) if failure.kind == Kind::Aborted => {}
-                    Err(failure) => return Err(failure),
-                },
-            }
+        let Some(document) = known.get(id.name(), LogicalTime::now()).await? else { return Ok(()) };
+        if state(&document) == State::Running {
+            return Ok(());
         }
-        Err(Failure::new(Kind::Unavailable, format!("public IP {} does not become ready", id.name())))
+        match self.write(&plans::repair(id, &document)).await {
+            Err(failure) if failure.kind != Kind::Aborted => Err(failure),
+            _ => Ok(()),
+        }
     }
 
     /// Lets public IPs keep their addresses when no frontend uses them any more, and waits until that is so.
@@ -295,9 +288,11 @@ impl Attempt<'_> {
                 sleep(failure.after.unwrap_or(doubled.min(MAX_WAIT))).await;
                 true
             }
-            Kind::NotFound | Kind::InvalidArgument | Kind::FailedPrecondition | Kind::PermissionDenied => {
-                false
-            }
+            Kind::NotFound
+            | Kind::InvalidArgument
+            | Kind::FailedPrecondition
+            | Kind::PermissionDenied
+            | Kind::Overdue => false,
         }
     }
 

@@ -11,7 +11,10 @@
 //! * One write at a time, each under the version that was read. Somebody else's write is never overwritten: it is
 //!   read, and planned again.
 //! * Whoever has what it wants is answered, although others of its batch need more writes.
-//! * An intent that Azure refuses fails with Azure's words, and alone: the others of its batch are written.
+//! * An intent that Azure refuses fails with Azure's words, and alone: the others of its batch are written. Only a
+//!   refusal that [provably concerns all](Failure::concerns_all) fails more than one owner.
+//! * An owner that was refused is written alone until Azure takes its intent. Others do not wait until all culprits are
+//!   found: between two writes of the search there is one of the intents that came meanwhile.
 //! * Of two intents of one owner only the later counts, and both are answered alike.
 //! * What an owner was given is planned into every later batch while it [stands](Resource::stands): what others changed
 //!   is repaired with the next write. A repair that fails holds up none of those who ask.
@@ -23,10 +26,13 @@
 //!
 //! # Errors
 //!
-//! A [`Failure`] keeps its kind: `InvalidArgument` and `FailedPrecondition` are about this intent; every other is
-//! nobody's in particular, and is only given after the bounds below. After a stop everything is `Unavailable`.
+//! A [`Failure`] keeps its kind: `InvalidArgument` and `FailedPrecondition` are about this intent; every other may be about
+//! the resource, and is only given after the bounds below. After a stop everything is `Unavailable`.
 
+mod group;
+mod resource;
 mod standing;
+mod suspects;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -34,110 +40,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arm::{Repeats, Verdict};
-use async_trait::async_trait;
 use cloud::LogicalTime;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use crate::Notice;
 use crate::failure::{Failure, Kind};
+use group::{Entry, Group, put};
+use resource::Answer;
+pub(crate) use resource::{Acknowledged, Planned, Resource, Written};
 pub(crate) use standing::Disturbance;
 use standing::Standing;
-
-/// A resource that many objects share.
-#[async_trait]
-pub(crate) trait Resource: Send + Sync + 'static {
-    /// Whom an intent belongs to. Of two intents of one owner only the later counts.
-    type Key: Clone + Ord + fmt::Display + Send + Sync;
-    /// What one owner wants of the resource.
-    type Intent: Clone + Send + Sync;
-    /// What is known of the resource.
-    type Observed: Send + Sync;
-    /// One conditional write (for a scale set: of model and instances).
-    type Work: Send + Sync;
-
-    /// The resource in words, such as `load balancer kubernetes`.
-    fn name(&self) -> String;
-
-    /// The resource as read after `newer_than`, settled: no operation is running on it.
-    async fn observe(&self, newer_than: LogicalTime) -> Result<Self::Observed, Failure>;
-
-    /// What to write so that the resource is as the batch wants it. Pure.
-    fn plan(&self, observed: &Self::Observed, batch: &[(Self::Key, Self::Intent)]) -> Planned<Self>;
-
-    /// Writes, under the version that was planned against.
-    async fn write(
-        &self,
-        observed: &Self::Observed,
-        work: &Self::Work,
-    ) -> Result<Written<Self::Observed>, Failure>;
-
-    /// What a write would write, without what Azure changes by itself: equal for equal writes.
-    fn fingerprint(&self, work: &Self::Work) -> u64;
-
-    /// Those of a batch for whom a write is made. Whoever is not among them has what it wants already.
-    fn concerned(&self, work: &Self::Work, batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key>;
-
-    /// Whose intents Azure's text names; empty where that is unclear.
-    fn blame(&self, message: &str, batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key>;
-
-    /// Takes back what a refused write may have left behind: Azure accepts some and fails later.
-    async fn restore(&self, _before: &Self::Observed) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    /// Whether an owner's intent waits for nobody who is on the way.
-    fn is_urgent(&self, _key: &Self::Key) -> bool {
-        false
-    }
-
-    /// Whether a write changes nothing that anybody in the batch asked for, and only repairs.
-    fn is_repair(&self, _work: &Self::Work) -> bool {
-        false
-    }
-
-    /// Whether an intent goes on to be wanted once it was carried out.
-    fn stands(&self, _intent: &Self::Intent) -> bool {
-        false
-    }
-
-    /// Whether an intent that stands is still wanted.
-    fn is_wanted(&self, _key: &Self::Key, _intent: &Self::Intent) -> bool {
-        true
-    }
-
-    /// Takes note of what happened to the part of an owner who did not ask.
-    fn disturbed(&self, _key: &Self::Key, _intent: &Self::Intent, _what: Disturbance) {}
-
-    /// What to tell an owner besides the error; `work` is absent where reading failed.
-    fn complaint(&self, _key: &Self::Key, _work: Option<&Self::Work>, _failure: &Failure) -> Option<Notice> {
-        None
-    }
-}
-
-/// What planning a batch gave.
-pub(crate) struct Planned<R: Resource + ?Sized> {
-    /// The write; `None` where the resource already is as it should be.
-    pub(crate) work: Option<R::Work>,
-    /// Whose intent cannot be carried out, and what its owner is told.
-    pub(crate) refused: Vec<(R::Key, Failure)>,
-    /// What to tell whom.
-    pub(crate) notices: Vec<(R::Key, Notice)>,
-}
-
-/// What came of a write.
-pub(crate) enum Written<O> {
-    /// It was made: the resource as it is now.
-    Whole(O),
-    /// What stood in its way was cleared, and it was not made: the resource is read and planned again.
-    Prepared {
-        /// Of what was cleared: equal for the same.
-        what: u64,
-    },
-}
+use suspects::{Search, Suspects};
 
 /// Times and bounds of writers.
 #[derive(Debug, Clone, Copy)]
@@ -169,47 +86,6 @@ const MAX_LINGER: Duration = Duration::from_secs(30);
 /// noticed within a minute.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// What the owner of an intent gets when the resource is as it wants.
-pub(crate) struct Acknowledged<R: Resource> {
-    /// The resource as it is now.
-    pub(crate) observed: Arc<R::Observed>,
-    /// What to tell this owner.
-    pub(crate) notices: Vec<Notice>,
-}
-
-impl<R: Resource> Clone for Acknowledged<R> {
-    fn clone(&self) -> Self {
-        Self { observed: Arc::clone(&self.observed), notices: self.notices.clone() }
-    }
-}
-
-type Answer<R> = Result<Acknowledged<R>, Failure>;
-
-struct Entry<R: Resource> {
-    intent: R::Intent,
-    newer_than: LogicalTime,
-    /// Empty where nobody asks, and what its owner was given before is only kept up.
-    waiters: Vec<oneshot::Sender<Answer<R>>>,
-    /// Whether nobody asks.
-    stands: bool,
-}
-
-impl<R: Resource> Entry<R> {
-    fn replace_by(&mut self, later: Self) {
-        self.intent = later.intent;
-        self.newer_than = self.newer_than.max(later.newer_than);
-        self.waiters.extend(later.waiters);
-        self.stands &= later.stands;
-    }
-
-    fn answer(self, answer: Answer<R>) {
-        for waiter in self.waiters {
-            // Who no longer waits needs no answer.
-            let _ = waiter.send(answer.clone());
-        }
-    }
-}
-
 struct Queue<R: Resource> {
     waiting: BTreeMap<R::Key, Entry<R>>,
     announced: usize,
@@ -224,6 +100,7 @@ struct Inner<R: Resource> {
     repeats: Mutex<Repeats>,
     /// What owners were given and still want.
     standing: Standing<R::Key, R::Intent>,
+    suspects: Mutex<Suspects<R::Key>>,
     /// How long the latest write took.
     took: Mutex<Duration>,
 }
@@ -258,6 +135,7 @@ impl<R: Resource> Writer<R> {
             wake: Notify::new(),
             repeats: Mutex::default(),
             standing: Standing::default(),
+            suspects: Mutex::default(),
             took: Mutex::default(),
         });
         let task = Arc::clone(&inner);
@@ -325,94 +203,72 @@ fn stopping() -> Failure {
     Failure::new(Kind::Unavailable, "the program is stopping")
 }
 
-fn put<R: Resource>(batch: &mut BTreeMap<R::Key, Entry<R>>, key: R::Key, entry: Entry<R>) {
-    match batch.get_mut(&key) {
-        Some(earlier) => earlier.replace_by(entry),
-        None => {
-            batch.insert(key, entry);
-        }
-    }
-}
-
-/// Intents that are written together.
-struct Group<R: Resource> {
-    entries: BTreeMap<R::Key, Entry<R>>,
-    newer_than: LogicalTime,
-    /// Whether newcomers may join; not while culprits are looked for.
-    open: bool,
-    /// Races that were lost in a row, and answers that Azure is busy.
-    conflicts: u32,
-    busy: u32,
-    /// What was written for the wishes as they are now.
-    written: BTreeSet<u64>,
-    /// What was cleared out of the way of writes.
-    prepared: BTreeSet<u64>,
-}
-
-impl<R: Resource> Group<R> {
-    fn new(entries: BTreeMap<R::Key, Entry<R>>, newer_than: LogicalTime, open: bool) -> Self {
-        let (written, prepared) = (BTreeSet::new(), BTreeSet::new());
-        Self { entries, newer_than, open, conflicts: 0, busy: 0, written, prepared }
-    }
-
-    fn closed(entries: BTreeMap<R::Key, Entry<R>>) -> Self {
-        Self::new(entries, LogicalTime::now(), false)
-    }
-
-    fn batch(&self) -> Vec<(R::Key, R::Intent)> {
-        self.entries.iter().map(|(key, entry)| (key.clone(), entry.intent.clone())).collect()
-    }
-
-    fn take(&mut self, key: &R::Key) -> Option<Entry<R>> {
-        self.entries.remove(key)
-    }
-
-    fn answer_others(
-        &mut self,
-        inner: &Inner<R>,
-        waiting: &BTreeSet<R::Key>,
-        answer: impl Fn(&R::Key) -> Answer<R>,
-    ) {
-        let done = std::mem::take(&mut self.entries).into_iter();
-        let (waiting, done) = done.partition(|(key, _)| waiting.contains(key));
-        self.entries = waiting;
-        let done: BTreeMap<_, _> = done;
-        for (key, entry) in done {
-            let answer = answer(&key);
-            inner.answer(key, entry, answer);
-        }
-    }
-
-    fn answer_all(self, inner: &Inner<R>, answer: impl Fn(&R::Key) -> Answer<R>) {
-        for (key, entry) in self.entries {
-            let answer = answer(&key);
-            inner.answer(key, entry, answer);
-        }
-    }
-
-    /// Those of these owners who do not ask.
-    fn standing(&self, keys: Vec<R::Key>) -> Vec<R::Key> {
-        let stands = |key: &R::Key| self.entries.get(key).is_some_and(|entry| entry.stands);
-        keys.into_iter().filter(stands).collect()
-    }
-}
-
 impl<R: Resource> Inner<R> {
+    /// One group is open to all who come. Beside it are closed ones, in which culprits are looked for, the latest last.
     async fn run(&self) {
+        let (mut open, mut closed): (Option<Group<R>>, Vec<Group<R>>) = (None, Vec::new());
         loop {
-            let entries = self.gather().await;
-            let newer_than =
-                entries.values().map(|entry| entry.newer_than).max().unwrap_or(LogicalTime::BEGINNING);
-            // Last in, first out: the parts of a halved group keep their order.
-            let mut groups = vec![Group::new(entries, newer_than, true)];
-            while let Some(group) = groups.pop() {
-                groups.extend(self.attempt(group).await);
+            if open.is_none() && closed.is_empty() {
+                self.gather().await;
+            }
+            if open.is_none() {
+                open = self.newcomers(&closed);
+            }
+            if closed.is_empty() {
+                closed.extend(self.suspect());
+            }
+            let mut rested = true;
+            if let Some(group) = open.take_if(|group| group.is_due()) {
+                let elsewhere = closed.iter().flat_map(|group| group.entries.keys().cloned()).collect();
+                for rest in self.attempt(group, &elsewhere).await {
+                    if rest.open { open = Some(rest) } else { closed.push(rest) }
+                }
+                rested = false;
+            }
+            if let Some(at) = closed.iter().rposition(Group::is_due) {
+                let group = closed.remove(at);
+                closed.extend(self.attempt(group, &BTreeSet::new()).await);
+                rested = false;
+            }
+            if rested {
+                self.wait_for(open.iter().chain(&closed)).await;
             }
         }
     }
 
+    /// Waits until a group is due, or an intent comes.
+    async fn wait_for(&self, groups: impl Iterator<Item = &Group<R>>) {
+        let Some(due) = groups.map(|group| group.not_before).min() else { return };
+        // An intent that comes joins the open group when that is due.
+        let _ = timeout_at(due, self.wake.notified()).await;
+    }
+
+    /// The intents that wait, to be written together: not of owners that were refused before, nor of owners that have an
+    /// earlier intent in one of these groups.
+    fn newcomers(&self, closed: &[Group<R>]) -> Option<Group<R>> {
+        let suspects = self.suspects.lock();
+        let is_new = |key: &R::Key| {
+            !suspects.contains(key) && !closed.iter().any(|group| group.entries.contains_key(key))
+        };
+        let mut queue = self.queue.lock();
+        let (now, later) = std::mem::take(&mut queue.waiting).into_iter().partition(|(key, _)| is_new(key));
+        queue.waiting = later;
+        let entries: BTreeMap<_, _> = now;
+        let newer_than = entries.values().map(|entry| entry.newer_than).max()?;
+        Some(Group::new(entries, newer_than, true))
+    }
+
+    /// One of the intents that wait whose owners were refused before.
+    fn suspect(&self) -> Option<Group<R>> {
+        let mut queue = self.queue.lock();
+        let key = self.suspects.lock().first(queue.waiting.keys())?;
+        let entry = queue.waiting.remove(&key)?;
+        let newer_than = entry.newer_than;
+        Some(Group::new(BTreeMap::from([(key, entry)]), newer_than, false))
+    }
+
     /// Waits for an intent, then for what was announced, but not too long.
-    async fn gather(&self) -> BTreeMap<R::Key, Entry<R>> {
+    async fn gather(&self) {
         while self.queue.lock().waiting.is_empty() {
             self.wake.notified().await;
         }
@@ -433,17 +289,18 @@ impl<R: Resource> Inner<R> {
                 break;
             }
         }
-        std::mem::take(&mut self.queue.lock().waiting)
     }
 
     /// Takes over what came meanwhile: always from the same owners, from others if the group is open.
-    fn absorb(&self, group: &mut Group<R>) {
+    fn absorb(&self, group: &mut Group<R>, elsewhere: &BTreeSet<R::Key>) {
+        let suspects = self.suspects.lock();
+        let joins = |key: &R::Key| group.open && !suspects.contains(key) && !elsewhere.contains(key);
         let mut queue = self.queue.lock();
         let (now, later) = std::mem::take(&mut queue.waiting)
             .into_iter()
-            .partition(|(key, _)| group.open || group.entries.contains_key(key));
+            .partition(|(key, _)| group.entries.contains_key(key) || joins(key));
         queue.waiting = later;
-        drop(queue);
+        drop((queue, suspects));
         let now: BTreeMap<_, _> = now;
         for (key, entry) in now {
             group.newer_than = group.newer_than.max(entry.newer_than);
@@ -452,13 +309,14 @@ impl<R: Resource> Inner<R> {
     }
 
     /// Takes in what owners were given before and do not ask for now.
-    fn join_standing(&self, group: &mut Group<R>) {
+    fn join_standing(&self, group: &mut Group<R>, elsewhere: &BTreeSet<R::Key>) {
         if !group.open {
             return;
         }
         group.entries.retain(|_, entry| !entry.stands);
         let is_wanted = |key: &R::Key, intent: &R::Intent| self.resource.is_wanted(key, intent);
-        for (key, intent) in self.standing.to_repair(is_wanted, Instant::now()) {
+        let standing = self.standing.to_repair(is_wanted, Instant::now()).into_iter();
+        for (key, intent) in standing.filter(|(key, _)| !elsewhere.contains(key)) {
             let newer_than = LogicalTime::BEGINNING;
             group.entries.entry(key).or_insert(Entry {
                 intent,
@@ -517,13 +375,23 @@ impl<R: Resource> Inner<R> {
         Some(vec![Group::closed(repairs), Group::closed(asking)])
     }
 
-    /// Plans and writes a group once; gives what is left to do.
-    async fn attempt(&self, mut group: Group<R>) -> Vec<Group<R>> {
-        self.absorb(&mut group);
-        self.join_standing(&mut group);
+    /// How those who wait are answered.
+    fn answering(&self) -> impl FnMut(R::Key, Entry<R>, Answer<R>) + '_ {
+        |key, entry, answer| self.answer(key, entry, answer)
+    }
+
+    /// Plans and writes a group once; gives what is left to do. `elsewhere` are owners with an earlier intent in another group.
+    async fn attempt(&self, mut group: Group<R>, elsewhere: &BTreeSet<R::Key>) -> Vec<Group<R>> {
+        self.absorb(&mut group, elsewhere);
+        self.join_standing(&mut group, elsewhere);
+        if let Some((refused, failure)) = group.search.as_ref().and_then(|search| search.lock().in_vain()) {
+            // It is the resource that is refused, and not these owners.
+            refused.iter().for_each(|key| self.suspects.lock().clear(key));
+            return self.retry_or_fail(group, None, failure.not_attributable());
+        }
         let observed = match self.resource.observe(group.newer_than).await {
             Ok(observed) => Arc::new(observed),
-            Err(failure) => return self.retry_or_fail(group, None, failure).await,
+            Err(failure) => return self.retry_or_fail(group, None, failure),
         };
         let planned = self.resource.plan(&observed, &group.batch());
         let mut notices: BTreeMap<R::Key, Vec<Notice>> = BTreeMap::new();
@@ -540,12 +408,13 @@ impl<R: Resource> Inner<R> {
             return Vec::new();
         }
         let acknowledged = |key: &R::Key, observed: &Arc<R::Observed>| {
+            self.suspects.lock().clear(key);
             let notices = notices.get(key).cloned().unwrap_or_default();
             Ok(Acknowledged { observed: Arc::clone(observed), notices })
         };
         let Some(work) = planned.work else {
             debug!(resource = %self.resource.name(), intents = group.entries.len(), "nothing to write");
-            group.answer_all(self, |key| acknowledged(key, &observed));
+            group.answer_all(self.answering(), |key| acknowledged(key, &observed));
             return Vec::new();
         };
         let fingerprint = self.resource.fingerprint(&work);
@@ -559,15 +428,14 @@ impl<R: Resource> Inner<R> {
             Ok(Written::Whole(after)) => {
                 *self.took.lock() = begun.elapsed();
                 self.repeats.lock().written(fingerprint, Instant::now());
+                group.search.iter().for_each(|search| search.lock().succeeded());
                 self.note_repairs(&group, &repairs);
                 self.go_on(group, &observed, fingerprint, Arc::new(after), acknowledged)
             }
             Ok(Written::Prepared { what }) => {
                 if !group.prepared.insert(what) {
                     let message = "what stands in the way of a write comes back as soon as it is cleared";
-                    return self
-                        .retry_or_fail(group, Some(&work), Failure::new(Kind::Aborted, message))
-                        .await;
+                    return self.retry_or_fail(group, Some(&work), Failure::new(Kind::Aborted, message));
                 }
                 group.conflicts = 0;
                 group.newer_than = LogicalTime::now();
@@ -581,14 +449,14 @@ impl<R: Resource> Inner<R> {
                     "failed to write, and others than those who ask may be the reason: they are written apart");
                 parts
             }
-            Err(failure) if matches!(failure.kind, Kind::InvalidArgument | Kind::FailedPrecondition) => {
+            Err(failure) if !failure.concerns_all() => {
                 if let Err(problem) = self.resource.restore(&observed).await {
                     warn!(resource = %self.resource.name(), error = %problem.message,
                         "failed to restore what Azure refused to change");
                 }
-                self.bisect(group, &work, failure).await
+                self.bisect(group, &work, failure)
             }
-            Err(failure) => self.retry_or_fail(group, Some(&work), failure).await,
+            Err(failure) => self.after_trouble(group, &work, failure).await,
         }
     }
 
@@ -600,6 +468,33 @@ impl<R: Resource> Inner<R> {
                 self.resource.disturbed(key, &entry.intent, what);
             }
         }
+    }
+
+    /// After a failure that passes by itself or is about the resource. Where Azure names some of the group, the others do
+    /// not wait for these.
+    async fn after_trouble(&self, mut group: Group<R>, work: &R::Work, failure: Failure) -> Vec<Group<R>> {
+        let named = self.named(&group, &failure);
+        if !named.is_empty() && named.len() < group.entries.len() {
+            let (of_named, rest) =
+                std::mem::take(&mut group.entries).into_iter().partition(|(key, _)| named.contains(key));
+            group.entries = rest;
+            let waiting = Group { busy: group.busy, conflicts: group.conflicts, ..Group::closed(of_named) };
+            group.newer_than = LogicalTime::now();
+            let mut parts = self.retry_or_fail(waiting, Some(work), failure);
+            parts.push(group);
+            return parts;
+        }
+        let failure = self.resource.overcome(failure).await;
+        if !failure.concerns_all() {
+            return self.bisect(group, work, failure);
+        }
+        self.retry_or_fail(group, Some(work), failure)
+    }
+
+    /// The owners of a group that Azure names.
+    fn named(&self, group: &Group<R>, failure: &Failure) -> BTreeSet<R::Key> {
+        let named = self.resource.blame(&failure.full_text(), &group.batch());
+        named.into_iter().filter(|key| group.entries.contains_key(key)).collect()
     }
 
     /// After a write: whoever has what it wants is answered, and the others go on. What is left because more is wanted
@@ -616,7 +511,7 @@ impl<R: Resource> Inner<R> {
         let batch = group.batch();
         let planned = self.resource.plan(&after, &batch);
         let Some(rest) = planned.work else {
-            group.answer_all(self, |key| acknowledged(key, &after));
+            group.answer_all(self.answering(), |key| acknowledged(key, &after));
             return Vec::new();
         };
         let wanted_before = self.resource.plan(before, &batch).work;
@@ -634,7 +529,7 @@ impl<R: Resource> Inner<R> {
         // What is nobody's in particular is everybody's: somebody has to see to it.
         if !waiting.is_empty() && !self.resource.is_repair(&rest) {
             waiting.extend(planned.refused.into_iter().map(|(key, _)| key));
-            group.answer_others(self, &waiting, |key| acknowledged(key, &after));
+            group.answer_others(self.answering(), &waiting, |key| acknowledged(key, &after));
         }
         (group.conflicts, group.busy) = (0, 0);
         group.newer_than = LogicalTime::BEGINNING;
@@ -674,7 +569,7 @@ impl<R: Resource> Inner<R> {
             group.entries.retain(|_, entry| !entry.stands);
             return if group.entries.is_empty() { Vec::new() } else { vec![group] };
         }
-        group.answer_all(self, |key| {
+        group.answer_all(self.answering(), |key| {
             if !concerned.contains(key) {
                 return acknowledged(key);
             }
@@ -684,13 +579,8 @@ impl<R: Resource> Inner<R> {
         Vec::new()
     }
 
-    /// A failure that has nothing to do with one owner: waits and tries again, or gives up for now.
-    async fn retry_or_fail(
-        &self,
-        mut group: Group<R>,
-        work: Option<&R::Work>,
-        failure: Failure,
-    ) -> Vec<Group<R>> {
+    /// A failure that has nothing to do with one owner: the group is tried again later, or given up for now.
+    fn retry_or_fail(&self, mut group: Group<R>, work: Option<&R::Work>, failure: Failure) -> Vec<Group<R>> {
         let name = self.resource.name();
         group.newer_than = LogicalTime::now();
         let wait = match failure.kind {
@@ -706,12 +596,21 @@ impl<R: Resource> Inner<R> {
                 let doubled = self.pace.busy.saturating_mul(1 << group.busy.min(10)) / 2;
                 (group.busy <= MAX_BUSY).then(|| failure.after.unwrap_or(doubled.min(MAX_WAIT)))
             }
-            Kind::NotFound | Kind::InvalidArgument | Kind::FailedPrecondition | Kind::PermissionDenied => {
-                None
-            }
+            Kind::NotFound
+            | Kind::InvalidArgument
+            | Kind::FailedPrecondition
+            | Kind::PermissionDenied
+            | Kind::Overdue => None,
         };
         let Some(wait) = wait else {
+            if group.entries.len() > 1 && failure.may_be_a_conflict_of_one() {
+                return self.search(group, &failure);
+            }
             warn!(resource = %name, error = %failure.message, "failed to write to Azure");
+            if let Some((search, key)) = group.search.as_ref().zip(group.only()) {
+                self.suspects.lock().add(key.clone());
+                search.lock().refused(key.clone(), &failure);
+            }
             let error = match failure.kind {
                 // Nobody's intent in particular was refused, so nobody's is terminal.
                 Kind::InvalidArgument => failure.not_attributable(),
@@ -722,57 +621,53 @@ impl<R: Resource> Inner<R> {
             let concerned = work.map(|work| self.resource.concerned(work, &group.batch()));
             for (key, entry) in group.entries {
                 let complaint = self.resource.complaint(&key, work, &error);
-                let told = error.clone().while_doing(&name).with_notices(complaint);
-                // A part that nobody asks for is only in trouble if it was to be written.
+                let failure = error.clone().while_doing(&name).with_notices(complaint);
+                // A part that is not asked for is only in trouble if it was to be written.
                 if !entry.stands || concerned.as_ref().is_some_and(|concerned| concerned.contains(&key)) {
-                    self.refuse(key, entry, told);
+                    self.refuse(key, entry, failure);
                 }
             }
             return Vec::new();
         };
         info!(resource = %name, error = %failure.message, wait_ms = wait.as_millis(),
             "failed to write to Azure, trying again");
-        if !wait.is_zero() {
-            sleep(wait).await;
-        }
+        group.not_before = Instant::now() + wait;
         vec![group]
     }
 
     /// Azure refused the write: whoever it names fails with its words, the rest is written again. Where that
     /// is unclear the group is halved until the culprit stands alone.
-    async fn bisect(&self, mut group: Group<R>, work: &R::Work, failure: Failure) -> Vec<Group<R>> {
+    fn bisect(&self, mut group: Group<R>, work: &R::Work, failure: Failure) -> Vec<Group<R>> {
         let name = self.resource.name();
         let refuse = |key: &R::Key, entry: Entry<R>| {
             warn!(resource = %name, owner = %key, error = %failure.message, "Azure refused a change");
+            if !entry.stands {
+                self.suspects.lock().add(key.clone());
+            }
             self.refuse(key.clone(), entry, failure.clone().while_doing(&name));
         };
         if group.entries.len() == 1 && !self.resource.is_repair(work) {
             for (key, entry) in group.entries {
+                group.search.iter().for_each(|search| search.lock().refused(key.clone(), &failure));
                 refuse(&key, entry);
             }
             return Vec::new();
         }
-        let mut named: Vec<R::Key> = self.resource.blame(&failure.full_text(), &group.batch());
-        named.retain(|key| group.entries.contains_key(key));
-        named.sort();
-        named.dedup();
+        let named = self.named(&group, &failure);
         info!(resource = %name, intents = group.entries.len(), named = named.len(), error = %failure.message,
             "Azure refused a write, looking for the Service that it refuses");
         if named.is_empty() && self.resource.is_repair(work) {
             // Somebody else's part is in the way, of which nobody here knows anything.
-            return self.retry_or_fail(group, Some(work), failure).await;
+            return self.retry_or_fail(group, Some(work), failure);
         }
         if named.is_empty() || (named.len() == group.entries.len() && named.len() > 1) {
-            let half = group.entries.len() / 2;
-            let Some(middle) = group.entries.keys().nth(half).cloned() else { return Vec::new() };
-            let upper = group.entries.split_off(&middle);
-            return vec![Group::closed(upper), Group::closed(group.entries)];
+            return self.search(group, &failure);
         }
-        if let [culprit] = named.as_slice() {
-            if let Some(entry) = group.take(culprit) {
-                refuse(culprit, entry);
+        group.newer_than = LogicalTime::now();
+        if named.len() == 1 {
+            for key in &named {
+                group.take(key).into_iter().for_each(|entry| refuse(key, entry));
             }
-            group.newer_than = LogicalTime::now();
             return vec![group];
         }
         // Several are named, perhaps because one stands in another's way: the rest first, then one by one.
@@ -782,9 +677,17 @@ impl<R: Resource> Inner<R> {
                 parts.push(Group::closed(BTreeMap::from([(key.clone(), entry)])));
             }
         }
-        group.newer_than = LogicalTime::now();
         parts.push(group);
         parts
+    }
+
+    /// Halves a group of which Azure names no part. The search for a refusal that may be about the resource has a limit.
+    fn search(&self, mut group: Group<R>, failure: &Failure) -> Vec<Group<R>> {
+        if group.search.is_none() && failure.may_concern_all() {
+            let search = Search::new(group.entries.len(), failure.clone());
+            group.search = Some(Arc::new(Mutex::new(search)));
+        }
+        group.halve().into()
     }
 }
 

@@ -156,7 +156,7 @@ impl LoadBalancerIntent {
     }
 }
 
-/// The Services whose parts Azure's error text names: by base name, address or public IP. Empty where it
+/// The Services whose parts Azure's error text names: by base name, address, public IP or a subnet of their own. Empty where it
 /// names none of the batch.
 pub fn services_named_in(error_text: &str, batch: &[LoadBalancerIntent]) -> Vec<ObjectKey> {
     let text = error_text.to_lowercase();
@@ -164,7 +164,17 @@ pub fn services_named_in(error_text: &str, batch: &[LoadBalancerIntent]) -> Vec<
         let by_id = intent.public_ips().values().any(|id| {
             crate::intent::names_word(&text, &format!("publicipaddresses/{}", id.name().to_lowercase()))
         });
-        by_id || intent.owner().is_named_in(&text)
+        let subnet = match intent {
+            LoadBalancerIntent::Present { service, subnet, .. } if service.subnet.is_some() => {
+                subnet.as_ref()
+            }
+            _ => None,
+        };
+        // The subnet of all who name none says nothing of any of them.
+        let by_subnet = subnet.and_then(|subnet| subnet.id.as_ref()).is_some_and(|id| {
+            crate::intent::names_word(&text, &format!("subnets/{}", id.name().to_lowercase()))
+        });
+        by_id || by_subnet || intent.owner().is_named_in(&text)
     };
     crate::plan::ordered(batch.iter().filter(named).map(|intent| intent.key().clone()))
 }

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use async_trait::async_trait;
 use cloud::LogicalTime;
 use proptest::prelude::*;
+use tokio::time::sleep;
 
 use super::*;
 use crate::ServiceError;
+use crate::scope::Scope;
 
 type Items = BTreeMap<String, u32>;
 
@@ -24,6 +27,8 @@ struct Manners {
     bad: BTreeSet<String>,
     /// Whether a refusal names the item.
     names_culprits: bool,
+    /// What a refusal is, but for its words.
+    refusal: Failure,
     /// Answers to the next writes, first the last one.
     failures: Vec<Failure>,
     /// How many of the next writes find that somebody else was faster.
@@ -58,6 +63,7 @@ impl Shelf {
             document: Document { etag: 1, items: Items::new() },
             bad: BTreeSet::new(),
             names_culprits: false,
+            refusal: Failure::new(Kind::InvalidArgument, ""),
             failures: Vec::new(),
             raced: 0,
             forgetful: false,
@@ -176,7 +182,7 @@ impl Resource for Shelf {
             } else {
                 "BadRequest: something is wrong".to_owned()
             };
-            return Err(Failure::new(Kind::InvalidArgument, message));
+            return Err(Failure { message, ..shelf.refusal.clone() });
         }
         if let Some((kind, bad)) = shelf.bad_kind.filter(|(_, bad)| items.contains_key(*bad)) {
             return Err(Failure::new(kind, format!("{bad} is refused")));
@@ -679,4 +685,123 @@ async fn a_fight_about_one_part_is_reported_and_holds_up_nobody() {
     }
     assert!(writes.len() <= 20, "{writes:?}");
     assert!(warned >= 5, "{warned}");
+}
+
+/// A refusal that may be about one or about all.
+fn unclear(kind: Kind) -> Failure {
+    Failure { scope: Scope::Unclear, ..Failure::new(kind, "") }
+}
+
+/// Whatever the refusal is called: where it is unclear which owner it concerns, that owner is found.
+#[tokio::test(start_paused = true)]
+async fn no_kind_of_refusal_holds_up_owners_that_it_does_not_concern() {
+    let kinds = [
+        Kind::InvalidArgument,
+        Kind::FailedPrecondition,
+        Kind::PermissionDenied,
+        Kind::NotFound,
+        Kind::Unavailable,
+        Kind::Aborted,
+    ];
+    for (kind, named) in kinds.into_iter().flat_map(|kind| [(kind, true), (kind, false)]) {
+        let shelf = Shelf::bad(&["item003", "item020", "item021"]);
+        (shelf.0.lock().refusal, shelf.0.lock().names_culprits) = (unclear(kind), named);
+        let writer = start(&shelf);
+        let wall = writer.announce();
+        let (answers, ()) = tokio::join!(submit_all(&writer, numbered(40)), async { drop(wall) });
+        let bad: Vec<&str> = answers.iter().filter(|(_, good)| !good).map(|(key, _)| key.as_str()).collect();
+        assert_eq!(bad, ["item003", "item020", "item021"], "{kind:?} {named}");
+        assert_eq!(shelf.items().len(), 37, "{kind:?} {named}");
+    }
+}
+
+/// A refusal that concerns all and does not say so costs a bounded number of writes.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_of_all_is_not_looked_for_in_each() {
+    for kind in [Kind::PermissionDenied, Kind::NotFound, Kind::Unavailable] {
+        let keys = numbered(256);
+        let names: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let shelf = Shelf::bad(&names);
+        shelf.0.lock().refusal = unclear(kind);
+        let writer = start(&shelf);
+        for round in 1..=3 {
+            let wall = writer.announce();
+            let before = shelf.attempts();
+            let (answers, ()) = tokio::join!(submit_all(&writer, keys.clone()), async { drop(wall) });
+            assert!(answers.iter().all(|(_, good)| !good));
+            let writes = shelf.attempts() - before;
+            assert!(writes <= 40, "{kind:?}: {writes} writes in round {round}");
+        }
+        // It has passed: no owner is taken for the culprit.
+        shelf.0.lock().bad.clear();
+        let wall = writer.announce();
+        let before = shelf.attempts();
+        let (answers, ()) = tokio::join!(submit_all(&writer, keys), async { drop(wall) });
+        assert!(answers.iter().all(|(_, good)| *good));
+        assert_eq!(shelf.attempts() - before, 1, "{kind:?}");
+    }
+}
+
+/// An owner that was refused is written alone until Azure takes it, and others do not wait for it.
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_was_refused_makes_no_other_fail_once_more() {
+    let shelf = Shelf::bad(&["item005", "item006"]);
+    shelf.0.lock().refusal = unclear(Kind::PermissionDenied);
+    let writer = start(&shelf);
+    let wall = writer.announce();
+    tokio::join!(submit_all(&writer, numbered(8)), async { drop(wall) });
+    let begin = Instant::now();
+    let before = shelf.attempts();
+    let wall = writer.announce();
+    let again = async |key: &str| (submit(&writer, key, 2).await.is_ok(), begin.elapsed().as_secs());
+    let (first, bad, other, last, ()) =
+        tokio::join!(again("item001"), again("item005"), again("item006"), again("item007"), async {
+            drop(wall)
+        });
+    assert_eq!((first, last), ((true, 1), (true, 1)));
+    assert!(!bad.0 && !other.0);
+    assert_eq!(shelf.attempts() - before, 3, "the good ones together, and each of the others alone");
+    shelf.0.lock().bad.clear();
+    assert!(again("item005").await.0, "it is tried, and taken");
+    let before = shelf.attempts();
+    let wall = writer.announce();
+    tokio::join!(submit(&writer, "item005", 3), submit(&writer, "item001", 3), async { drop(wall) })
+        .0
+        .unwrap();
+    assert_eq!(shelf.attempts() - before, 1, "it is one of all again");
+}
+
+/// Intents that come while culprits are looked for are written in between.
+#[tokio::test(start_paused = true)]
+async fn newcomers_do_not_wait_until_all_culprits_are_found() {
+    let shelf = Shelf::bad(&["item001", "item030", "item063"]);
+    let writer = start(&shelf);
+    let wall = writer.announce();
+    let newcomer = async {
+        sleep(Duration::from_millis(3500)).await;
+        let begin = Instant::now();
+        submit(&writer, "newcomer", 1).await.unwrap();
+        begin.elapsed()
+    };
+    let (_, waited, ()) = tokio::join!(submit_all(&writer, numbered(64)), newcomer, async { drop(wall) });
+    assert!(waited <= Duration::from_millis(2500), "{waited:?}");
+    assert_eq!(shelf.items().len(), 62);
+}
+
+/// Azure is busy with what one owner refers to: the others go on.
+#[tokio::test(start_paused = true)]
+async fn those_who_are_not_named_do_not_wait_for_what_is_not_ready() {
+    let shelf = Shelf::bad(&["slow"]);
+    (shelf.0.lock().refusal, shelf.0.lock().names_culprits) = (unclear(Kind::Unavailable), true);
+    let writer = start(&shelf);
+    let begin = Instant::now();
+    let wall = writer.announce();
+    let timed = async |key: &str| submit(&writer, key, 1).await.map(|()| begin.elapsed().as_secs());
+    let ready = async {
+        sleep(Duration::from_secs(10)).await;
+        shelf.0.lock().bad.clear();
+    };
+    let (good, slow, (), ()) = tokio::join!(timed("good"), timed("slow"), ready, async { drop(wall) });
+    assert_eq!(good.unwrap(), 2);
+    assert!((10..20).contains(&slow.unwrap()));
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use azure_simulator::{Fault, FaultAction};
-use cloud::LogicalTime;
+use cloud::{LoadBalancers as _, LogicalTime};
 use serde_json::{Value, json};
 use simulated_cluster::{NodePool, Shape, StandaloneMachine};
 
@@ -101,12 +101,22 @@ async fn an_interface_that_cannot_be_written_does_not_hold_up_the_others() {
     let fault = |action: FaultAction| Fault::new(action).on_method("PUT").on_type(INTERFACES);
     world.azure.inject(fault(refusal(409, "ScopeLocked")).on_resource("m1-nic"));
     world.azure.inject(fault(refusal(404, "ResourceNotFound")).on_resource("m2-nic"));
+    let served = world.serve(&program, service("web", &[80])).await.unwrap();
+    let texts: Vec<&str> = served.notices.iter().map(|notice| notice.message.as_str()).collect();
+    assert!(texts.iter().any(|text| text.contains("ScopeLocked") && text.contains("m1")), "{texts:?}");
+    assert_eq!(world.members("kube"), 2);
+    // It is looked at again by itself.
+    world.azure.clear_faults();
+    assert!(program.provider.waits_for_machines());
+    program.provider.update_waiting_machines(LogicalTime::now()).await.unwrap();
+    assert_eq!(world.members("kube"), 4);
+    assert!(!program.provider.waits_for_machines());
+    // Where no machine at all may join, the Service fails.
+    let world = World::of(&standalone(2));
+    let program = world.start();
+    world.azure.inject(fault(refusal(409, "ScopeLocked")));
     let failed = world.serve(&program, service("web", &[80])).await.unwrap_err().to_string();
     assert!(failed.contains("ScopeLocked"), "{failed}");
-    assert_eq!(world.members("kube"), 2);
-    world.azure.clear_faults();
-    world.serve(&program, service("web", &[80])).await.unwrap();
-    assert_eq!(world.members("kube"), 4);
 }
 
 /// Another program writes the interface between our reading and our writing.

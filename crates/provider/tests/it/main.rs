@@ -14,6 +14,7 @@ mod machines;
 mod mask_sizes;
 mod pools;
 mod private_link;
+mod refusals;
 mod routes;
 mod services;
 mod several;

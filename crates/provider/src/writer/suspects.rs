@@ -1,0 +1,82 @@
+//! Owners that were refused, and the search for the owners that a refusal concerns.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::failure::Failure;
+
+/// How long an owner that was refused is remembered if it does not come again: its next try comes within five minutes.
+const FORGET_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// Owners whose intents Azure refused. Until Azure takes one, it is written alone and after the others, so that it does not
+/// make them fail once more.
+#[derive(Debug)]
+pub(super) struct Suspects<K>(BTreeMap<K, Instant>);
+
+impl<K> Default for Suspects<K> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<K: Clone + Ord> Suspects<K> {
+    pub(super) fn add(&mut self, key: K) {
+        let now = Instant::now();
+        self.0.retain(|_, since| now.duration_since(*since) < FORGET_TIMEOUT);
+        self.0.insert(key, now);
+    }
+
+    pub(super) fn clear(&mut self, key: &K) {
+        self.0.remove(key);
+    }
+
+    pub(super) fn contains(&self, key: &K) -> bool {
+        self.0.contains_key(key)
+    }
+
+    /// Of these the one that was refused the longest time ago.
+    pub(super) fn first<'a>(&self, keys: impl Iterator<Item = &'a K>) -> Option<K>
+    where
+        K: 'a,
+    {
+        keys.filter_map(|key| Some((self.0.get(key)?, key))).min().map(|(_, key)| key.clone())
+    }
+}
+
+/// The search for the owners in a batch that a refusal concerns, where the refusal may concern the whole resource, such as a
+/// missing right. It ends when some owners were refused alone and none was written.
+#[derive(Debug)]
+pub(super) struct Search<K> {
+    /// The owners that were refused alone.
+    refused: Vec<K>,
+    /// How many are refused alone before the resource is taken for the culprit.
+    limit: usize,
+    /// Whether anything was written since it began.
+    has_succeeded: bool,
+    failure: Failure,
+}
+
+impl<K: Clone> Search<K> {
+    /// In a batch of so many owners, of which Azure names none.
+    pub(super) fn new(owners: usize, failure: Failure) -> Self {
+        let limit = 2 + owners.checked_ilog2().unwrap_or_default() as usize;
+        Self { refused: Vec::new(), limit, has_succeeded: false, failure }
+    }
+
+    pub(super) fn refused(&mut self, key: K, failure: &Failure) {
+        self.refused.push(key);
+        self.failure = failure.clone();
+    }
+
+    pub(super) fn succeeded(&mut self) {
+        self.has_succeeded = true;
+    }
+
+    /// The owners that were refused, and why, if the search is in vain: it is the resource that is refused.
+    pub(super) fn in_vain(&self) -> Option<(Vec<K>, Failure)> {
+        let is_over = !self.has_succeeded && self.refused.len() >= self.limit;
+        is_over.then(|| (self.refused.clone(), self.failure.clone()))
+    }
+}
