@@ -3,7 +3,7 @@
 mod kept;
 mod machines;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -325,9 +325,22 @@ impl Observed {
         &self.all_private_links
     }
 
-    /// The resource groups whose private link services were asked for.
+    /// The resource groups whose private link services are known, or were heard of.
     pub(crate) fn private_link_groups(&self) -> Vec<ResourceId> {
         self.private_links.lock().keys().cloned().collect()
+    }
+
+    /// Forgets the resource groups whose private link services are of no interest.
+    pub(crate) fn forget_private_link_groups(
+        &self,
+        is_of_interest: impl Fn(&ResourceId, &ResourceCache<PrivateLinkService>) -> bool,
+    ) {
+        self.private_links.lock().retain(|group, known| is_of_interest(group, known));
+    }
+
+    /// Forgets the public IPs of all resource groups but these.
+    pub(crate) fn keep_public_ip_groups(&self, groups: &BTreeSet<ResourceId>) {
+        self.public_ips.lock().retain(|group, _| groups.contains(group));
     }
 
     /// Private link services are not as they were.
@@ -391,34 +404,28 @@ impl Observed {
         Err(still_running(id))
     }
 
-    /// The security group with no operation running on it, as read after `newer_than`.
+    /// The security group with no operation running on it, as read after `newer_than`; `None` where there is none.
     pub(crate) async fn settled_security_group(
         &self,
         id: &ResourceId,
         newer_than: LogicalTime,
-    ) -> Result<Arc<SecurityGroup>, Failure> {
-        let absent = || {
-            let message = format!(
-                "security group {id} does not exist: create it, or correct securityGroupName and \
-                 securityGroupResourceGroup in the cloud configuration"
-            );
-            Failure::new(Kind::NotFound, message)
-        };
-        let known = self.security_group.as_ref().ok_or_else(absent)?;
-        let mut document = known.get(id.name(), newer_than).await?.ok_or_else(absent)?;
+    ) -> Result<Option<Arc<SecurityGroup>>, Failure> {
+        let Some(known) = &self.security_group else { return Ok(None) };
+        let mut document = known.get(id.name(), newer_than).await?;
         let begin = Instant::now();
         while begin.elapsed() < SETTLE_TIMEOUT {
-            let state = document.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
-            if State::of(state) != State::Running {
+            let properties = document.as_ref().and_then(|document| document.properties.as_ref());
+            if State::of(properties.and_then(|p| p.provisioning_state.as_ref())) != State::Running {
                 return Ok(document);
             }
             sleep(SETTLE_INTERVAL).await;
-            let fresh = self
-                .azure
-                .get::<SecurityGroup>(id, ApiVersion::NETWORK, PLANNED_BY)
-                .await?
-                .ok_or_else(absent)?;
-            document = known.store(fresh);
+            document = match self.azure.get::<SecurityGroup>(id, ApiVersion::NETWORK, PLANNED_BY).await? {
+                Some(fresh) => Some(known.store(fresh)),
+                None => {
+                    known.remove(id.name());
+                    None
+                }
+            };
         }
         Err(still_running(id))
     }

@@ -38,6 +38,8 @@ pub(crate) struct PrivateLinks {
     repeats: Mutex<HashMap<ResourceId, Repeats>>,
     /// The groups, and the subscription, that may not be read.
     denied: Mutex<HashMap<ResourceId, Denied>>,
+    /// The groups that Azure named.
+    learned: Mutex<BTreeSet<ResourceId>>,
 }
 
 /// What could be read.
@@ -58,7 +60,14 @@ struct Denied {
 
 impl PrivateLinks {
     pub(crate) fn new(cluster: Arc<Cluster>, azure: Azure, observed: Arc<Observed>) -> Self {
-        Self { cluster, azure, observed, repeats: Mutex::default(), denied: Mutex::default() }
+        Self {
+            cluster,
+            azure,
+            observed,
+            repeats: Mutex::default(),
+            denied: Mutex::default(),
+            learned: Mutex::default(),
+        }
     }
 
     /// Reads a list; the inner error is Azure's where it does not let us. Who was denied after `newer_than` is not asked
@@ -97,13 +106,25 @@ impl PrivateLinks {
         }
     }
 
-    /// Those of some groups, each read by itself.
-    async fn list(&self, groups: &BTreeSet<ResourceId>, newer_than: LogicalTime) -> Result<Links, Failure> {
+    /// Those of some groups, each read by itself. A group that cannot be read now is a failure where it is one of `named`:
+    /// another holds what others named, and is as it was.
+    async fn list(
+        &self,
+        groups: &BTreeSet<ResourceId>,
+        named: &BTreeSet<ResourceId>,
+        newer_than: LogicalTime,
+    ) -> Result<Links, Failure> {
         let mut links = Links::default();
         for group in groups {
-            match self.read(group, &self.observed.private_links(group), newer_than).await? {
-                Ok(all) => links.found.extend(all.iter().map(|link| PrivateLinkService::clone(link))),
-                Err(failure) => drop(links.denied.insert(group.clone(), failure)),
+            let known = self.observed.private_links(group);
+            match self.read(group, &known, newer_than).await {
+                Ok(Ok(all)) => links.found.extend(all.iter().map(|link| PrivateLinkService::clone(link))),
+                Ok(Err(failure)) => drop(links.denied.insert(group.clone(), failure)),
+                Err(failure) if !named.contains(group) => {
+                    debug!(%group, error = %failure.message, "private link services cannot be read now");
+                    links.found.extend(known.all_cached().iter().map(|link| PrivateLinkService::clone(link)));
+                }
+                Err(failure) => return Err(failure),
             }
         }
         Ok(links)
@@ -113,7 +134,14 @@ impl PrivateLinks {
     /// them, once: what this process did since is known, and what Azure keeps a frontend for it names
     /// ([`Self::learn_groups`]). Otherwise they are those that Services name.
     async fn groups(&self, named: &BTreeSet<ResourceId>) -> Result<BTreeSet<ResourceId>, Failure> {
+        // A group that a Service named is of no interest any more when the Service is gone and has left nothing there.
+        self.observed.forget_private_link_groups(|group, known| {
+            let concerns = |link: &Arc<PrivateLinkService>| private_link::concerns(&self.cluster, link);
+            let is_unread = || !known.was_listed() && self.learned.lock().contains(group);
+            named.contains(group) || known.all_cached().iter().any(concerns) || is_unread()
+        });
         let mut groups: BTreeSet<ResourceId> = self.observed.private_link_groups().into_iter().collect();
+        self.denied.lock().retain(|scope, _| scope.group_name().is_none() || groups.contains(scope));
         let subscription = ResourceId::subscription(self.cluster.config.network_subscription_id());
         let all = self.observed.private_links_of_subscription();
         match self.read(&subscription, all, self.observed.started).await? {
@@ -145,7 +173,7 @@ impl PrivateLinks {
         let groups: BTreeSet<ResourceId> =
             keeping.iter().filter_map(|link| link.id.as_ref()?.parent()).collect();
         // What cannot be read any more is as it was.
-        self.list(&groups, newer_than).await.map(drop)
+        self.list(&groups, &BTreeSet::new(), newer_than).await.map(drop)
     }
 
     /// Those among which a Service's is; absent where it leaves. `is_served` tells whether any frontend is the Service's.
@@ -161,7 +189,7 @@ impl PrivateLinks {
         if let Some(link) = &intent.private_link {
             let mut groups = self.groups(named).await?;
             groups.extend(named.iter().cloned());
-            let mut links = self.list(&groups, newer_than).await?;
+            let mut links = self.list(&groups, named, newer_than).await?;
             return match links.denied.remove(&self.cluster.network_group(&link.group)) {
                 Some(failure) => Err(failure),
                 None => Ok(Some(links.found)),
@@ -171,7 +199,7 @@ impl PrivateLinks {
             return Ok(Some(Vec::new()));
         }
         // It may have asked for one before this process began to look. What came since is known.
-        let links = self.list(&self.groups(named).await?, self.observed.started).await?;
+        let links = self.list(&self.groups(named).await?, named, self.observed.started).await?;
         let own = self.cluster.network_group(self.cluster.config.private_link_service_resource_group());
         // Nobody needs the right to read the cluster's own group who asks for none.
         let denied = links.denied.iter().filter(|(group, _)| named.contains(*group) && **group != own);
@@ -223,7 +251,7 @@ impl PrivateLinks {
             sequences.iter().flat_map(|sequence| sequence.owner().private_link_groups.iter().cloned());
         let mut groups = self.groups(&named.collect()).await?;
         groups.extend(asked.iter().cloned());
-        let links = self.list(&groups, newer_than).await?;
+        let links = self.list(&groups, &groups, newer_than).await?;
         observed.private_links = links.found;
         let denied = links.denied.into_iter().map(|(group, failure)| (group, failure.message));
         observed.unreadable_private_links = denied.collect();
@@ -314,7 +342,7 @@ impl PrivateLinks {
         frontends: &[ResourceId],
         named: &BTreeSet<ResourceId>,
     ) -> Result<Option<Vec<Step>>, Failure> {
-        let links = self.list(&self.groups(named).await?, LogicalTime::now()).await?;
+        let links = self.list(&self.groups(named).await?, named, LogicalTime::now()).await?;
         for (group, failure) in &links.denied {
             debug!(%group, error = %failure.message, "private link services cannot be read");
         }
@@ -340,6 +368,7 @@ impl PrivateLinks {
         let mut is_new = false;
         for group in named.iter().filter_map(ResourceId::parent).filter(|group| !known.contains(group)) {
             self.observed.private_links(&group);
+            self.learned.lock().insert(group);
             is_new = true;
         }
         is_new

@@ -213,9 +213,26 @@ impl Inner {
         self.security_group.get().cloned()
     }
 
-    /// A Service is gone.
-    pub(crate) fn forget(&self, key: &ObjectKey) {
-        self.answered.lock().remove(key);
+    /// Nothing of a Service is left in Azure, and nothing has to be remembered of it: neither an answer nor the groups that
+    /// it alone named.
+    pub(crate) fn forget(&self, service: &Service) {
+        let key = service.key();
+        self.answered.lock().remove(&key);
+        self.places.lock().release(&key);
+        let own = self.cluster.network_group(&self.cluster.config.resource_group);
+        let groups_of = |service: &Service| ServiceRemoval::of(&self.cluster, service).public_ip_groups;
+        if groups_of(service).iter().any(|group| *group != own) {
+            let others = self.state.services();
+            let others = others.iter().filter(|other| other.key() != key && other.is_to_be_served());
+            let mut groups: BTreeSet<ResourceId> = others.flat_map(|other| groups_of(other)).collect();
+            groups.insert(own);
+            self.observed.keep_public_ip_groups(&groups);
+        }
+    }
+
+    fn remembered(&self) -> BTreeSet<ObjectKey> {
+        let answered = self.answered.lock();
+        answered.keys().cloned().chain(self.places.lock().promised()).collect()
     }
 
     /// The cluster's load balancers: those on which Services may have a place. Those of SKU Basic that are named after
@@ -662,6 +679,12 @@ impl Provider {
     /// Where a machine or a load balancer could not be changed; the others are.
     pub async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), UpdateError> {
         self.0.update_nodes(newer_than).await.map_err(|unfinished| self.0.update_error(unfinished))
+    }
+
+    /// The Services that something is remembered of besides what Azure shows: an answer, or a place that was promised. These
+    /// are Services that there are.
+    pub fn remembered(&self) -> BTreeSet<ObjectKey> {
+        self.0.remembered()
     }
 
     /// Forgets what was observed, because another program may have written it: whatever is read afterwards

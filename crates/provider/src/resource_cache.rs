@@ -169,6 +169,11 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
         self.known.lock().entries.get(&name.to_ascii_lowercase())?.document.clone()
     }
 
+    /// Whether the list was ever read.
+    pub(crate) fn was_listed(&self) -> bool {
+        self.known.lock().listed > LogicalTime::BEGINNING
+    }
+
     /// Whatever is known, however old.
     pub(crate) fn all_cached(&self) -> Vec<Arc<T>> {
         self.known.lock().present()

@@ -16,7 +16,7 @@ use planner::{Cluster, ParsedServices, Purpose, Step, public_ip};
 use crate::ClusterState;
 use crate::azure::Azure;
 use crate::drift::{self, Drift};
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::fingerprint;
 use crate::load_balancer::{Owner, is_wanted};
 use crate::observed::Observed;
@@ -108,11 +108,11 @@ pub(crate) struct SharedSecurityGroup {
 }
 
 impl SharedSecurityGroup {
-    /// The group as read after `newer_than`, with no operation running on it.
+    /// The group as read after `newer_than`, with no operation running on it; `None` where there is none.
     pub(crate) async fn observed_group(
         &self,
         newer_than: LogicalTime,
-    ) -> Result<Arc<SecurityGroup>, Failure> {
+    ) -> Result<Option<Arc<SecurityGroup>>, Failure> {
         self.observed.settled_security_group(&self.id, newer_than).await
     }
 
@@ -135,6 +135,16 @@ impl SharedSecurityGroup {
         ClusterUsage::of_known(&self.cluster, parsed, &services, &nodes, &alive, &load_balancers, known)
     }
 
+    /// What is said to those who need the group, where there is none.
+    pub(crate) fn absent(&self) -> Failure {
+        let message = format!(
+            "security group {} does not exist: create it, or correct securityGroupName and \
+             securityGroupResourceGroup in the cloud configuration",
+            self.id
+        );
+        Failure::new(Kind::NotFound, message)
+    }
+
     /// What the Services of a batch want.
     fn intents(batch: &[(Owner, AccessWish)]) -> Vec<AccessIntent> {
         let intent = |(_, wish): &(Owner, AccessWish)| match wish {
@@ -149,19 +159,27 @@ impl SharedSecurityGroup {
 impl Resource for SharedSecurityGroup {
     type Key = Owner;
     type Intent = AccessWish;
-    type Observed = Arc<SecurityGroup>;
+    /// `None` where there is no such group.
+    type Observed = Option<Arc<SecurityGroup>>;
     type Work = Step;
 
     fn name(&self) -> String {
         format!("security group {}", self.id.name())
     }
 
-    async fn observe(&self, newer_than: LogicalTime) -> Result<Arc<SecurityGroup>, Failure> {
+    async fn observe(&self, newer_than: LogicalTime) -> Result<Self::Observed, Failure> {
         self.observed_group(newer_than).await
     }
 
-    fn plan(&self, observed: &Arc<SecurityGroup>, batch: &[(Owner, AccessWish)]) -> Planned<Self> {
+    fn plan(&self, observed: &Self::Observed, batch: &[(Owner, AccessWish)]) -> Planned<Self> {
         let intents = Self::intents(batch);
+        let Some(observed) = observed else {
+            // What is gone needs no removal.
+            let asking = intents.iter().filter(|intent| matches!(intent, AccessIntent::Present { .. }));
+            let refused =
+                asking.map(|intent| (Owner::Service(intent.key().clone()), self.absent())).collect();
+            return Planned { work: None, refused, notices: Vec::new() };
+        };
         let usage = self.usage(intents.iter().map(AccessIntent::key));
         let plan = plans::plan(&self.cluster, observed, &intents, &usage);
         let refused = plan.refused.into_iter().map(|(key, refusal)| (Owner::Service(key), refusal.into()));
@@ -171,11 +189,11 @@ impl Resource for SharedSecurityGroup {
 
     async fn write(
         &self,
-        _observed: &Arc<SecurityGroup>,
+        _observed: &Self::Observed,
         step: &Step,
-    ) -> Result<Written<Arc<SecurityGroup>>, Failure> {
+    ) -> Result<Written<Self::Observed>, Failure> {
         let known = self.observed.security_group();
-        Ok(Written::Whole(self.azure.put_known(step, ApiVersion::NETWORK, known).await?))
+        Ok(Written::Whole(Some(self.azure.put_known(step, ApiVersion::NETWORK, known).await?)))
     }
 
     fn fingerprint(&self, step: &Step) -> u64 {
@@ -187,8 +205,9 @@ impl Resource for SharedSecurityGroup {
         named.into_iter().map(Owner::Service).collect()
     }
 
-    async fn restore(&self, before: &Arc<SecurityGroup>) -> Result<(), Failure> {
+    async fn restore(&self, before: &Self::Observed) -> Result<(), Failure> {
         let now = self.observed.settled_security_group(&self.id, LogicalTime::now()).await?;
+        let (Some(before), Some(now)) = (before, now) else { return Ok(()) };
         let Some(step) = plans::restore(before, &now) else { return Ok(()) };
         self.azure.put_known(&step, ApiVersion::NETWORK, self.observed.security_group()).await.map(drop)
     }

@@ -171,7 +171,7 @@ impl Inner {
         let sequence = Sequence::remove(Arc::clone(&removal));
         match self.drive(sequence, newer_than, announced, &mut notices).await {
             Ok(_) => {
-                self.forget(&removal.key);
+                self.forget(service);
                 self.recently.removed(removal.key.clone());
                 // Its address may have been a node's that left while this went on, and stand in rules of others.
                 self.close_unused(service).await;
@@ -181,17 +181,27 @@ impl Inner {
         }
     }
 
-    /// Whether Azure holds anything of the Service's.
+    /// Whether Azure holds anything of a Service's that leaves. Where it does not, nothing is remembered of the Service.
     pub(crate) async fn exists(
         &self,
         service: &Service,
         newer_than: LogicalTime,
     ) -> Result<bool, ServiceError> {
+        let exists = self.holds(service, newer_than).await?;
+        if !exists {
+            self.forget(service);
+        }
+        Ok(exists)
+    }
+
+    async fn holds(&self, service: &Service, newer_than: LogicalTime) -> Result<bool, ServiceError> {
         // The security group may be open for it although it never got so far that anything else is there.
         if self.recently.has(&service.key()) {
             return Ok(true);
         }
         let newer_than = self.freshness_to_look(&service.key(), newer_than);
+        // What leaves needs no place, whether it ever came to have one or not.
+        self.places.lock().release(&service.key());
         let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
         let mut sequence = Sequence::remove(Arc::clone(&removal));
         let reading = self.read(&mut sequence, newer_than, &mut Vec::new()).await?;
@@ -207,7 +217,7 @@ impl Inner {
                 Intent::LoadBalancer(..) => return Ok(true),
                 Intent::SecurityGroup(intent) => {
                     let Ok(writer) = self.security_group() else { continue };
-                    let group = writer.resource().observed_group(newer_than).await?;
+                    let Some(group) = writer.resource().observed_group(newer_than).await? else { continue };
                     let usage = writer.resource().usage([&removal.key]);
                     let planned = security_group::plan(&self.cluster, &group, &[intent], &usage);
                     if planned.step.is_some_and(|step| step.on_behalf_of.contains(&removal.key)) {
@@ -340,11 +350,12 @@ impl Inner {
         notices: &mut Vec<Notice>,
     ) -> Result<Reading, Failure> {
         let mut reading = Reading::default();
-        // Side by side: neither list needs the other.
+        // Side by side: none of them needs another.
         let owner = Arc::clone(sequence.owner());
-        let (listed, public_ips) = futures::join!(
+        let (listed, public_ips, access) = futures::join!(
             self.list_load_balancers(&mut reading, newer_than),
-            self.public_ips.concerning(&owner, newer_than)
+            self.public_ips.concerning(&owner, newer_than),
+            self.require_security_group(sequence.intent().is_some(), newer_than)
         );
         if let Err(failure) = listed {
             notices.push(load_balancer::not_listed(sequence.key(), &failure));
@@ -361,6 +372,7 @@ impl Inner {
             sequence.see_frontends(&self.cluster, &reading.load_balancers(&self.observed));
         }
         reading.public_ips = public_ips?;
+        access?;
         if sequence.owner().public_ip_groups != owner.public_ip_groups {
             reading.public_ips = self.public_ips.concerning(sequence.owner(), newer_than).await?;
         }
@@ -380,6 +392,19 @@ impl Inner {
         self.look_at_private_links(&mut reading, sequence, newer_than, notices).await?;
         reading.private_link_subnet = self.private_links.subnet(sequence, newer_than).await?;
         Ok(reading)
+    }
+
+    /// Nothing is taken from a Service as long as it is clear that it cannot come to its end: without the security group no
+    /// Service is served, and one that cannot be read keeps the rules of those that leave.
+    async fn require_security_group(&self, is_needed: bool, newer_than: LogicalTime) -> Result<(), Failure> {
+        let (Ok(writer), Some(known)) = (self.security_group(), self.observed.security_group()) else {
+            return Ok(());
+        };
+        let resource = writer.resource();
+        match known.get(resource.id.name(), newer_than).await? {
+            None if is_needed => Err(resource.absent()),
+            _ => Ok(()),
+        }
     }
 
     async fn list_load_balancers(

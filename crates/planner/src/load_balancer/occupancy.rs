@@ -38,6 +38,11 @@ impl Places {
         self.0.values_mut().for_each(|occupancy| occupancy.release(key));
     }
 
+    /// The Services that were promised a place that no load balancer shows yet.
+    pub fn promised(&self) -> impl Iterator<Item = ObjectKey> + '_ {
+        self.0.values().flat_map(|occupancy| occupancy.promised.keys().cloned())
+    }
+
     /// A Service needs a place on this load balancer alone.
     pub(crate) fn release_elsewhere(&mut self, key: &ObjectKey, balancer: &Balancer) {
         let others = self.0.iter_mut().filter(|(one, _)| *one != balancer);

@@ -5,6 +5,7 @@
 mod crash;
 mod crowd;
 mod faults;
+mod gone;
 mod histories;
 mod interfaces;
 mod isolation;
