@@ -24,8 +24,6 @@ pub enum Call {
     Delete(String, String),
     /// The node names of that moment.
     UpdateNodes(Vec<String>),
-    /// Another look that nothing but the time asks for.
-    Look,
     Presence(String),
     Describe(String),
     /// The names of the nodes that drain at that moment.
@@ -50,6 +48,8 @@ struct Inner {
     notices: BTreeMap<String, Vec<Notice>>,
     delete_failures: VecDeque<ServiceError>,
     update_failures: VecDeque<UpdateError>,
+    /// When it was looked at again only because time had passed.
+    looks: Vec<Duration>,
     /// What the next look gives.
     looked: Looked,
     /// What is found next to have changed.
@@ -125,6 +125,21 @@ impl TestCloud {
     /// Seconds at which calls of a kind were made.
     pub fn times(&self, fits: impl Fn(&Call) -> bool) -> Vec<u64> {
         self.inner.lock().calls.iter().filter(|(_, c)| fits(c)).map(|(at, _)| at.as_secs()).collect()
+    }
+
+    /// The seconds at which it was looked at again only because time had passed.
+    pub fn looks(&self) -> Vec<u64> {
+        self.inner.lock().looks.iter().map(Duration::as_secs).collect()
+    }
+
+    /// The next look asks for another one after so many seconds.
+    pub fn look_again_after(&self, seconds: u64) {
+        self.inner.lock().looked.next = Some(Duration::from_secs(seconds));
+    }
+
+    /// Something was found to have changed.
+    pub fn drift(&self, drifted: Drifted) {
+        self.inner.lock().drifted.push(drifted);
     }
 
     pub fn ensures(&self, name: &str) -> usize {
@@ -335,8 +350,9 @@ impl LoadBalancers for TestCloud {
     }
 
     async fn look_again(&self) -> Looked {
-        self.called(Call::Look);
-        std::mem::take(&mut self.inner.lock().looked)
+        let mut inner = self.inner.lock();
+        inner.looks.push(self.start.elapsed());
+        std::mem::take(&mut inner.looked)
     }
 
     async fn drifted(&self) -> Vec<Drifted> {

@@ -13,6 +13,7 @@ mod local_pools;
 mod node_changes;
 mod nodes;
 mod resource_lease;
+mod resync;
 mod routes;
 mod services;
 mod stopping;

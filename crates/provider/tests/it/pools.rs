@@ -49,7 +49,8 @@ async fn nodes_come_and_go_with_one_write_for_each_load_balancer() {
         world.azure.clear_journal();
         program.provider.update_nodes(LogicalTime::now()).await.unwrap();
         assert_eq!(world.all_writes().len(), 2, "{:#?}", world.all_writes());
-        assert!(world.reads() <= 2, "only what each write made is read: {}", world.reads());
+        // Load balancers and the security group are looked at for what others changed (D1), and what each write made.
+        assert!(world.reads() <= 4, "{} reads", world.reads());
         assert_eq!(
             (addresses(&world, "kube").len(), addresses(&world, "kube-internal").len()),
             (machines, machines)
@@ -77,7 +78,8 @@ async fn lb_206_a_lost_race_for_a_pool_is_planned_again() {
         .edit(&id("loadBalancers", "kube"), |document| document["tags"] = json!({"theirs": "1"}))
         .unwrap();
     world.azure.clear_journal();
-    program.provider.update_nodes(LogicalTime::now()).await.unwrap();
+    // Judged by what was known before.
+    program.provider.update_nodes(LogicalTime::BEGINNING).await.unwrap();
     assert_eq!(world.puts(LOAD_BALANCERS), [412, 200]);
     assert_eq!(addresses(&world, "kube").len(), 4);
     assert_eq!(world.load_balancer("kube").unwrap()["tags"]["theirs"], "1");
