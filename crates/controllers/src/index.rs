@@ -78,7 +78,7 @@ impl ServiceIndex {
                 relabelled
                     || needs_update(old, &service)
                     || service.is_to_be_cleaned_up()
-                    || self.refusals.is_touched(&service)
+                    || self.refusals.follow(old, &service)
             }
         };
         // A Service that stops to matter stays until the work that this causes is done (`forget`).

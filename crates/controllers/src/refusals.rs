@@ -31,8 +31,10 @@ pub(crate) enum Standing {
 
 #[derive(Debug)]
 struct Refusal {
-    /// The Service as it was refused or last touched.
+    /// The Service as it was refused.
     service: Arc<Service>,
+    /// Whether it was touched since the latest report.
+    touched: bool,
     message: String,
     notices: Vec<Notice>,
     reported: Instant,
@@ -51,8 +53,10 @@ fn is_touched(before: &Service, now: &Service) -> bool {
 impl Refusals {
     /// A Service was refused, which is reported now. Gives when the next report is due.
     pub fn insert(&self, service: &Arc<Service>, message: String, notices: Vec<Notice>) -> Duration {
-        let refusal = Refusal { service: Arc::clone(service), message, notices, reported: Instant::now() };
-        self.0.lock().insert(service.key(), refusal);
+        let service = Arc::clone(service);
+        let refusal = Refusal { service, touched: false, message, notices, reported: Instant::now() };
+        let key = refusal.service.key();
+        self.0.lock().insert(key, refusal);
         REPORT_INTERVAL
     }
 
@@ -65,9 +69,12 @@ impl Refusals {
         self.0.lock().contains_key(key)
     }
 
-    /// Whether a refused Service was touched: its owner may be looking for an answer.
-    pub fn is_touched(&self, now: &Service) -> bool {
-        self.0.lock().get(&now.key()).is_some_and(|refusal| is_touched(&refusal.service, now))
+    /// A Service has changed. Gives whether it was refused and somebody touched it, who may be looking for an answer.
+    pub fn follow(&self, before: &Service, now: &Service) -> bool {
+        let mut all = self.0.lock();
+        let Some(refusal) = all.get_mut(&now.key()).filter(|_| is_touched(before, now)) else { return false };
+        refusal.touched = true;
+        true
     }
 
     /// What becomes of a Service as it is now.
@@ -77,8 +84,7 @@ impl Refusals {
         if needs_update(&refusal.service, service) {
             return Standing::Open;
         }
-        let touched = is_touched(&refusal.service, service);
-        refusal.service = Arc::clone(service);
+        let touched = std::mem::take(&mut refusal.touched);
         let age = refusal.reported.elapsed();
         if !touched && age < REPORT_INTERVAL {
             return Standing::Reported(REPORT_INTERVAL - age);
@@ -113,7 +119,7 @@ mod tests {
         assert_eq!(refusals.judge(&asked), Standing::Reported(REPORT_INTERVAL));
         // What the controller itself writes is no touch.
         let ours = service("2", &["ours"], 80);
-        assert!(!refusals.is_touched(&ours));
+        assert!(!refusals.follow(&asked, &ours));
         let mut reports = 0;
         for _ in 0..24 * 4 {
             tokio::time::advance(REPORT_INTERVAL / 4).await;
@@ -121,7 +127,7 @@ mod tests {
         }
         assert_eq!(reports, 24, "one an hour");
         let touched = service("3", &["ours"], 80);
-        assert!(refusals.is_touched(&touched));
+        assert!(refusals.follow(&ours, &touched));
         assert!(matches!(refusals.judge(&touched), Standing::Due(text, ..) if text == "no"));
         assert!(matches!(refusals.judge(&touched), Standing::Reported(_)));
         let changed = service("4", &["ours"], 81);
