@@ -3,7 +3,6 @@
 //! frontend would be lost, and with it the cluster's way out. What the file names wins.
 
 use super::AzureClusterSpec;
-use super::subnet_defaults::fill;
 use crate::network::{
     COMPLETED_RULES, FrontendIp, LoadBalancer, NatGateway, SecurityRule, Subnet, VirtualNetwork,
 };
@@ -119,7 +118,7 @@ fn keep_gateway(gateway: &mut NatGateway, known: &NatGateway) {
 
 /// Keeps a text where none is given.
 fn keep_text(member: &mut Option<String>, known: Option<&String>) {
-    if let Some(known) = known {
-        fill(member, known.clone());
+    if member.as_deref().unwrap_or_default().is_empty() && known.is_some() {
+        *member = known.cloned();
     }
 }

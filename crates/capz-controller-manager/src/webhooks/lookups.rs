@@ -14,6 +14,9 @@ use tokio::time::{Instant, sleep};
 /// waits 10 s for the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// What stands in a dry run for the subscription of a cluster that does not exist yet.
+const UNKNOWN_SUBSCRIPTION: &str = "SUBSCRIPTION-OF-THE-CLUSTER";
+
 /// The rest between two looks.
 const REST: Duration = Duration::from_millis(500);
 
@@ -41,13 +44,26 @@ impl Lookups {
         Self { client, subscription }
     }
 
-    /// What is needed to judge an object of a kind.
-    pub(super) async fn find(&self, kind: &str, object: &Value, needs: Needs) -> Found {
-        let mut found = Found::default();
+    /// What is needed to judge an object of a kind. The objects of a bundle name each other, and a dry run stores none of them:
+    /// what is missing then is not waited for, and no reason to refuse.
+    pub(super) async fn find(&self, kind: &str, object: &Value, needs: Needs, dry_run: bool) -> Found {
         if needs == Needs::default() {
-            return found;
+            return Found::default();
         }
-        let deadline = Instant::now() + PATIENCE;
+        let patience = if dry_run { REST } else { PATIENCE };
+        let mut found = self.look(kind, object, needs, Instant::now() + patience).await;
+        if dry_run && matches!(found.pool_version, Lookup::Failed(_)) {
+            found.pool_version = Lookup::NotNeeded;
+        }
+        if dry_run && matches!(found.subscription, Lookup::Failed(_)) {
+            let own = self.subscription.clone();
+            found.subscription = Lookup::Found(own.unwrap_or_else(|| UNKNOWN_SUBSCRIPTION.to_owned()));
+        }
+        found
+    }
+
+    async fn look(&self, kind: &str, object: &Value, needs: Needs, deadline: Instant) -> Found {
+        let mut found = Found::default();
         let pool = if kind == "AzureMachinePool" {
             Some(until(deadline, || self.machine_pool(object)).await)
         } else {

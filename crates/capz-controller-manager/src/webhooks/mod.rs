@@ -70,13 +70,18 @@ impl Webhooks {
 
     async fn judge(&self, webhook: &'static Webhook, review: &Review) -> Result<Admitted, Value> {
         let request = &review.request;
-        let needs = admission::needs(webhook.kind, &request.object);
-        let found = self.lookups.find(webhook.kind, &request.object, needs).await;
+        let mut needs = admission::needs(webhook.kind, &request.object);
+        // A role that was found out before stays: nothing has to be looked up for it again.
+        if webhook.task == Task::Default && request.old_object.is_object() {
+            needs.subscription &= admission::needs(webhook.kind, &request.old_object).subscription;
+        }
+        let dry_run = request.dry_run == Some(true);
+        let found = self.lookups.find(webhook.kind, &request.object, needs, dry_run).await;
         let context = Context {
             gates: self.gates,
             subscription: found.subscription,
             pool_version: found.pool_version,
-            topology_dry_run: admission::is_topology_dry_run(request.dry_run == Some(true), &request.object),
+            topology_dry_run: admission::is_topology_dry_run(dry_run, &request.object),
         };
         let (new, old) = (request.object.clone(), request.old_object.clone());
         let judged = move || {

@@ -9,6 +9,7 @@
     reason = "a test, which says when it is skipped"
 )]
 
+mod applied_twice;
 mod collector;
 mod manager;
 mod place;

@@ -51,6 +51,28 @@ impl Place {
         Ok(serde_json::to_value(made).unwrap())
     }
 
+    /// What applying an object at the server would make of it.
+    pub async fn try_apply(&self, object: Value) -> Result<Value, kube::Error> {
+        let parameters = PatchParams { dry_run: true, ..PatchParams::apply("test").force() };
+        let made = api(&self.0, &object).patch(name(&object), &parameters, &Patch::Apply(&object)).await?;
+        Ok(serde_json::to_value(made).unwrap())
+    }
+
+    /// What creating an object would make of it.
+    pub async fn try_create(&self, object: Value) -> Result<Value, kube::Error> {
+        let parameters = PostParams { dry_run: true, ..PostParams::default() };
+        let made =
+            api(&self.0, &object).create(&parameters, &serde_json::from_value(object).unwrap()).await?;
+        Ok(serde_json::to_value(made).unwrap())
+    }
+
+    /// What a change of members would make of an object.
+    pub async fn try_merge(&self, object: Value) -> Result<Value, kube::Error> {
+        let parameters = PatchParams { dry_run: true, ..PatchParams::default() };
+        let changed = api(&self.0, &object).patch(name(&object), &parameters, &Patch::Merge(&object)).await?;
+        Ok(serde_json::to_value(changed).unwrap())
+    }
+
     /// Changes members of an object; it is named by kind, namespace and name.
     pub async fn merge(&self, object: Value) -> Result<Value, kube::Error> {
         let changed = api(&self.0, &object)

@@ -53,12 +53,12 @@ fn substituted(text: &str, variables: &BTreeMap<&str, String>) -> String {
     format!("{before}{value}{}", substituted(&after[1..], variables))
 }
 
-fn files() -> Vec<(String, String)> {
+pub fn files() -> Vec<(String, String)> {
     manifests("../../deploy/capz/templates")
 }
 
 /// The manifests in a folder, with their names.
-fn manifests(folder: &str) -> Vec<(String, String)> {
+pub fn manifests(folder: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|end| end == "yaml"));
@@ -68,7 +68,7 @@ fn manifests(folder: &str) -> Vec<(String, String)> {
 }
 
 /// A cluster whose Kubernetes is as it is, and that is called like its template.
-fn objects(template: &str, cluster: &str) -> Vec<Value> {
+pub fn objects(template: &str, cluster: &str) -> Vec<Value> {
     let mut variables: BTreeMap<&str, String> =
         VARIABLES.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
     variables.insert("CLUSTER_NAME", cluster.to_owned());
