@@ -35,6 +35,7 @@ pub struct WorldBuilder {
     azure: Option<Azure>,
     tap: Option<Arc<dyn Tap>>,
     pace: Pace,
+    pod_range: Option<String>,
 }
 
 impl Default for WorldBuilder {
@@ -52,6 +53,7 @@ impl Default for WorldBuilder {
             azure: None,
             tap: None,
             pace: Pace::default(),
+            pod_range: None,
         }
     }
 }
@@ -105,6 +107,13 @@ impl WorldBuilder {
     #[must_use]
     pub fn routes(mut self) -> Self {
         self.shape.route_table = Some("routes".to_owned());
+        self
+    }
+
+    /// The range of all pods where nodes have ranges of their own, if it is another one.
+    #[must_use]
+    pub fn pod_range(mut self, range: &str) -> Self {
+        self.pod_range = Some(range.to_owned());
         self
     }
 
@@ -224,6 +233,7 @@ impl WorldBuilder {
             azure,
             tap,
             pace,
+            pod_range,
         } = self;
         let kubernetes = Kubernetes::new(kubernetes_simulator::Options {
             seed,
@@ -252,8 +262,9 @@ impl WorldBuilder {
             spawn_stand_ins(&azure, &client, pace, &stop)
         };
         let parse = |range: &&str| range.parse().expect("it is a range");
+        let pod_ranges = pod_range.as_deref().map_or_else(|| shape.pod_ranges(), |range| vec![range]);
         let ranges = shape.route_table.as_ref().map(|_| controllers::RangeOptions {
-            cluster: shape.pod_ranges().iter().map(parse).collect(),
+            cluster: pod_ranges.iter().map(parse).collect(),
             reserved: Vec::new(),
             masks: Some(MaskSizes { v4: 24, v6: 64 }),
         });

@@ -141,7 +141,7 @@ pub(super) async fn run(trial: &Edits) -> Vec<String> {
     let refused_now = refused(&single, trial);
     let is_told = refused_now.iter().any(|key| !refused_before.contains(key));
     let after = single.world().azure_state();
-    let left = but_for_priorities(before.differences(&after));
+    let left = but_for_choices(before.differences(&after));
     if !left.is_empty() && !is_told {
         complaints.push(format!("not as it was, and no event says why:\n{}\nafter {text}", left.join("\n")));
     }
@@ -158,9 +158,10 @@ pub(super) async fn run(trial: &Edits) -> Vec<String> {
     complaints
 }
 
-/// The differences, but for the priorities of rules: one that comes again gets one that is free.
-fn but_for_priorities(mut lines: Vec<String>) -> Vec<String> {
-    lines.retain(|line| !line.contains("\"priority\": "));
+/// The differences, but for what may be chosen anew: a security rule that comes again gets a priority that is free, and an
+/// instance may have another version of the same model.
+fn but_for_choices(mut lines: Vec<String>) -> Vec<String> {
+    lines.retain(|line| !line.contains("\"priority\": ") && !line.contains("\"latestModelApplied\": "));
     let is_header = |line: &String| line.starts_with('~');
     let mut kept = Vec::new();
     for (number, line) in lines.iter().enumerate() {

@@ -54,11 +54,7 @@ impl Play {
             sharing::guard(&azure, shape);
         }
         let ledger = Ledger::open(&azure, shapes.clone());
-        let config = if sharing.by_address {
-            json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"})
-        } else {
-            json!({})
-        };
+        let config = sharing.config();
         let worlds: Vec<World> = shapes
             .into_iter()
             .enumerate()
@@ -69,6 +65,7 @@ impl Play {
                     .name(&sharing.name_of(cluster))
                     .shape(shape)
                     .config(&config)
+                    .pod_range(&Sharing::pod_range(cluster))
                     .pace(UNHURRIED)
                     .tap(Arc::new(Pen::of(&ledger, cluster)))
                     .build()

@@ -5,7 +5,7 @@ use azure_types::ResourceId;
 use rand::Rng as _;
 use rand::rngs::SmallRng;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::{ExtraSubnet, NodePool, Shape};
 
 use crate::wish::KEPT_GROUP;
@@ -31,6 +31,10 @@ pub struct Sharing {
     pub name: bool,
     /// Pools hold addresses.
     pub by_address: bool,
+    /// One route table: nodes have ranges of pods, each cluster another one.
+    pub routes: bool,
+    /// One resource group for all load balancers; they have names of their own.
+    pub balancers: bool,
 }
 
 impl Sharing {
@@ -46,6 +50,8 @@ impl Sharing {
             guard: subnet || random.random_bool(0.6),
             hosts: random.random_bool(0.3),
             by_address: random.random_bool(0.25),
+            routes: subnet && random.random_bool(0.3),
+            balancers: !name && random.random_bool(0.2),
         }
     }
 
@@ -53,12 +59,14 @@ impl Sharing {
     pub(super) fn simpler(self) -> Vec<Self> {
         vec![
             Self { by_address: false, ..self },
+            Self { routes: false, ..self },
+            Self { balancers: false, ..self },
             Self { hosts: false, ..self },
             Self { name: false, ..self },
             Self { group: false, ..self },
-            Self { subnet: false, ..self },
-            Self { subnet: false, network: false, ..self },
-            Self { subnet: false, guard: false, ..self },
+            Self { subnet: false, routes: false, ..self },
+            Self { subnet: false, routes: false, network: false, ..self },
+            Self { subnet: false, routes: false, guard: false, ..self },
         ]
     }
 
@@ -72,6 +80,8 @@ impl Sharing {
             hosts: self.hosts && other.hosts,
             name: self.name && other.name,
             by_address: self.by_address && other.by_address,
+            routes: self.routes && other.routes,
+            balancers: self.balancers && other.balancers,
         }
     }
 
@@ -84,6 +94,21 @@ impl Sharing {
     pub(crate) fn static_address(self, cluster: usize) -> String {
         let subnet = if self.subnet || !self.network { 0 } else { cluster };
         format!("10.{}.200.9", 240 + subnet)
+    }
+
+    /// What the clusters' azure.json says besides.
+    pub(super) fn config(self) -> Value {
+        let kind = if self.by_address { "nodeIP" } else { "nodeIPConfiguration" };
+        let mut config = json!({"loadBalancerBackendPoolConfigurationType": kind});
+        if self.balancers {
+            config["loadBalancerResourceGroup"] = COMMON_GROUP.into();
+        }
+        config
+    }
+
+    /// The range of a cluster's pods.
+    pub(super) fn pod_range(cluster: usize) -> String {
+        format!("10.{}.0.0/16", 244 + cluster)
     }
 
     /// What a cluster stands on.
@@ -105,6 +130,7 @@ impl Sharing {
             subnet: if in_first { "nodes".to_owned() } else { format!("nodes-{cluster}") },
             more_subnets,
             security_group: own("guard", self.guard),
+            route_table: self.routes.then(|| "routes".to_owned()),
             pools: vec![NodePool::new(
                 &format!("workers-{cluster}"),
                 if self.hosts { "node" } else { ["red", "green", "blue"][cluster % 3] },
@@ -157,7 +183,7 @@ fn subnet(name: &str, second: usize) -> ExtraSubnet {
 /// private links.
 pub(crate) fn guard(azure: &Azure, shape: &Shape) {
     let links = shape.network().child("subnets", "links");
-    let open = |document: &mut serde_json::Value| {
+    let open = |document: &mut Value| {
         document["properties"]["privateLinkServiceNetworkPolicies"] = "Disabled".into();
     };
     azure.edit(&links, open).expect("the subnet is there");
@@ -166,7 +192,7 @@ pub(crate) fn guard(azure: &Azure, shape: &Shape) {
     if azure.document(&guard).is_none() {
         azure.put(&guard, json!({"location": shape.region})).expect("the group can be made");
     }
-    let set = |document: &mut serde_json::Value| {
+    let set = |document: &mut Value| {
         document["properties"]["networkSecurityGroup"] = json!({"id": guard});
     };
     azure.edit(&subnet, set).expect("the subnet is there");
