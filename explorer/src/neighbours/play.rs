@@ -281,7 +281,9 @@ impl Play {
         }
         let used = self.ledger.by(Hand::Others).into_iter().map(|(id, ..)| id);
         let used: BTreeSet<String> = used.filter(|id| id.contains("/loadbalancers/")).collect();
-        for (id, path, leaf) in self.ledger.by(Hand::Cluster(cluster)) {
+        // Routes belong to the cluster's nodes, which stay.
+        let of_services = self.ledger.by(Hand::Cluster(cluster)).into_iter();
+        for (id, path, leaf) in of_services.filter(|(id, ..)| !id.contains("/routetables/")) {
             // A load balancer stays for what others have put into it, and with it the members of its pools.
             let is_used = used.iter().any(|used| id == *used || path.contains(&used.replace('/', "|")));
             if !is_used {
