@@ -12,6 +12,7 @@
 )]
 
 pub mod clients;
+pub mod clusters;
 pub mod corpus;
 pub mod covering;
 pub mod edits;

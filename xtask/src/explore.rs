@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use anyhow::bail;
+use explorer::clusters::{Beside, Drift, Neighbourhood};
 use explorer::edits::Edits;
 use explorer::neighbours::Neighbours;
 use explorer::property::{self, Trial};
@@ -45,6 +46,12 @@ enum Subject {
     Edits,
     /// Good Services beside those that Azure refuses.
     Refusals,
+    /// Two or three clusters of Cluster API in one Azure, and a third party.
+    ClusterNeighbours,
+    /// Anything of a cluster of Cluster API is edited or removed by a third party.
+    ClusterEdits,
+    /// Good clusters and machines of Cluster API beside those that Azure refuses.
+    ClusterRefusals,
 }
 
 impl Subject {
@@ -59,6 +66,9 @@ impl Subject {
             Self::Neighbours => try_kept::<Neighbours>()?,
             Self::Edits => try_kept::<Edits>()?,
             Self::Refusals => try_kept::<Refusals>()?,
+            Self::ClusterNeighbours => try_kept::<Neighbourhood>()?,
+            Self::ClusterEdits => try_kept::<Drift>()?,
+            Self::ClusterRefusals => try_kept::<Beside>()?,
             Self::Machines => {
                 for (name, life) in machines::kept().map_err(anyhow::Error::msg)? {
                     let complaints = life.complaints();
@@ -79,6 +89,11 @@ impl Subject {
             Self::Neighbours => property::explore::<Neighbours>(seed).map_err(|failure| failure.to_string()),
             Self::Edits => property::explore::<Edits>(seed).map_err(|failure| failure.to_string()),
             Self::Refusals => property::explore::<Refusals>(seed).map_err(|failure| failure.to_string()),
+            Self::ClusterNeighbours => {
+                property::explore::<Neighbourhood>(seed).map_err(|failure| failure.to_string())
+            }
+            Self::ClusterEdits => property::explore::<Drift>(seed).map_err(|failure| failure.to_string()),
+            Self::ClusterRefusals => property::explore::<Beside>(seed).map_err(|failure| failure.to_string()),
         }
     }
 }

@@ -18,17 +18,17 @@ fn holds<T: Trial>(seed: u64) {
 }
 
 /// `CERULEAN_SEED=n` begins at another seed.
-fn holds_for_some<T: Trial>() {
+pub(super) fn holds_for_some<T: Trial>() {
     let first = testkit::seed::current();
     on_all_cores(first..first + TRIALS * testkit::seed::count(), holds::<T>);
 }
 
-fn holds_for_hundreds<T: Trial>() {
+pub(super) fn holds_for_hundreds<T: Trial>() {
     let first = testkit::seed::current() + TRIALS;
     on_all_cores(first..first + MORE_TRIALS, holds::<T>);
 }
 
-fn holds_for_kept<T: Trial + Sync>() {
+pub(super) fn holds_for_kept<T: Trial + Sync>() {
     let all = kept::<T>().unwrap();
     on_all_cores(0..all.len() as u64, |one| {
         all[one as usize].explore().unwrap_or_else(|problem| panic!("{problem}"));

@@ -1,0 +1,171 @@
+//! What may happen to the clusters of a neighbourhood.
+
+use azure_simulator::{Fault, FaultAction};
+use rand::Rng as _;
+use rand::rngs::SmallRng;
+use serde::{Deserialize, Serialize};
+
+/// One event. An act that does not fit the moment does nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Act {
+    /// A user creates a cluster.
+    Create {
+        /// Which one.
+        cluster: usize,
+    },
+    /// A user deletes a cluster.
+    Delete {
+        /// Which one.
+        cluster: usize,
+    },
+    /// A user changes the tags of a cluster.
+    Tag {
+        /// Which one.
+        cluster: usize,
+        /// The value of the tag; 0 takes it away.
+        value: u64,
+    },
+    /// A cluster gets one more machine.
+    Grow {
+        /// Which one.
+        cluster: usize,
+    },
+    /// A cluster loses its newest machine.
+    Shrink {
+        /// Which one.
+        cluster: usize,
+    },
+    /// A cluster moves to the other management cluster, without its status.
+    Move {
+        /// Which one.
+        cluster: usize,
+    },
+    /// A manager is killed after so many calls to Azure, and started again.
+    Cut {
+        /// Which one.
+        management: usize,
+        /// After how many calls.
+        calls: usize,
+    },
+    /// A manager is killed at once, and started again.
+    Kill {
+        /// Which one.
+        management: usize,
+    },
+    /// A third party changes something that a cluster made.
+    Edit {
+        /// Which one.
+        cluster: usize,
+        /// Decides what is changed, and how.
+        choice: u64,
+    },
+    /// Azure does not answer as it should.
+    Trouble {
+        /// How.
+        kind: Trouble,
+        /// How often.
+        times: u64,
+    },
+    /// Time passes.
+    Wait {
+        /// How much.
+        seconds: u64,
+    },
+}
+
+/// How Azure fails to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Trouble {
+    /// 429 with `Retry-After`.
+    Throttled,
+    /// 500.
+    Broken,
+    /// 409, as if another operation were under way.
+    Busy,
+    /// 412.
+    Stale,
+    /// 403, as for a role that was taken away.
+    Forbidden,
+    /// The work is done, and the answer is lost.
+    Lost,
+    /// The operation fails.
+    Failed,
+    /// The operation takes 20 s.
+    Slow,
+}
+
+pub(super) const TROUBLES: [Trouble; 8] = [
+    Trouble::Throttled,
+    Trouble::Broken,
+    Trouble::Busy,
+    Trouble::Stale,
+    Trouble::Forbidden,
+    Trouble::Lost,
+    Trouble::Failed,
+    Trouble::Slow,
+];
+
+impl Trouble {
+    /// The fault that it is.
+    pub(super) fn fault(self, times: u64) -> Fault {
+        let fail =
+            |status, code: &str| FaultAction::Fail { status, code: code.into(), message: "declared".into() };
+        let fault = match self {
+            Self::Throttled => Fault::new(FaultAction::Throttle { retry_after: Some(5) }),
+            Self::Broken => Fault::new(fail(500, "InternalServerError")),
+            Self::Busy => Fault::new(fail(409, "AnotherOperationInProgress")).on_method("PUT"),
+            Self::Stale => Fault::new(fail(412, "PreconditionFailed")).on_method("PUT"),
+            Self::Forbidden => Fault::new(fail(403, "AuthorizationFailed")),
+            Self::Lost => Fault::new(FaultAction::DropAnswer),
+            Self::Failed => {
+                let action = FaultAction::FailOperation {
+                    code: "InternalOperationError".into(),
+                    message: "declared".into(),
+                };
+                Fault::new(action).on_method("PUT")
+            }
+            Self::Slow => Fault::new(FaultAction::SlowOperation { ms: 20_000 }),
+        };
+        fault.times(times)
+    }
+}
+
+/// Acts at random, for so many clusters.
+pub(super) fn draw(random: &mut SmallRng, clusters: usize) -> Vec<Act> {
+    let mut acts: Vec<Act> = Vec::new();
+    for cluster in 0..clusters {
+        acts.push(Act::Create { cluster });
+        if random.random_bool(0.6) {
+            acts.push(Act::Wait { seconds: [1, 5, 30, 120][random.random_range(0..4)] });
+        }
+    }
+    for _ in 0..random.random_range(2..=8) {
+        let cluster = random.random_range(0..clusters);
+        let management = random.random_range(0..2);
+        acts.push(match random.random_range(0..100) {
+            0..8 => Act::Delete { cluster },
+            8..13 => Act::Create { cluster },
+            13..22 => Act::Tag { cluster, value: random.random_range(0..4) },
+            22..31 => Act::Grow { cluster },
+            31..38 => Act::Shrink { cluster },
+            38..46 => Act::Move { cluster },
+            46..56 => Act::Cut { management, calls: random.random_range(0..60) },
+            56..60 => Act::Kill { management },
+            60..70 => Act::Edit { cluster, choice: random.random_range(0..1000) },
+            70..82 => Act::Trouble {
+                kind: TROUBLES[random.random_range(0..TROUBLES.len())],
+                times: random.random_range(1..=3),
+            },
+            _ => Act::Wait { seconds: [1, 10, 60, 300][random.random_range(0..4)] },
+        });
+        // Cuts and troubles matter when they come before what they disturb.
+        if random.random_bool(0.2) {
+            let place = random.random_range(0..acts.len());
+            let last = acts.len() - 1;
+            acts.swap(place, last);
+        }
+    }
+    acts
+}

@@ -1,0 +1,216 @@
+//! Clusters and machines that Azure refuses, beside others.
+
+use std::time::Duration;
+
+use azure_simulator::{Fault, FaultAction, LatencyProfile};
+use rand::rngs::SmallRng;
+use rand::{Rng as _, SeedableRng as _};
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use super::member::Member;
+use super::stage::{Stage, reasons};
+use crate::property::{Known, Trial};
+use crate::shrink;
+
+/// How long clusters take at most that nothing disturbs.
+const PATIENCE: Duration = Duration::from_secs(3600);
+/// How long one operation of Azure takes.
+const OPERATION: Duration = Duration::from_secs(3);
+/// How much longer good ones may take: one operation that runs already, with a look before and after it.
+const ONE_BATCH: Duration = Duration::from_secs(3 + 2);
+
+/// How Azure refuses what is bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Refusal {
+    /// 400.
+    Invalid,
+    /// 403.
+    Forbidden,
+    /// 403 that names another resource.
+    LinkedForbidden,
+    /// 404.
+    Missing,
+    /// 409.
+    Busy,
+    /// 412.
+    Stale,
+    /// 429.
+    Throttled,
+    /// 500.
+    Broken,
+    /// 503.
+    Unavailable,
+    /// The operation fails.
+    Failed,
+    /// The operation is cancelled.
+    Canceled,
+    /// The operation never ends.
+    Stalled,
+    /// The answer is lost.
+    Lost,
+}
+
+const REFUSALS: [Refusal; 13] = [
+    Refusal::Invalid,
+    Refusal::Forbidden,
+    Refusal::LinkedForbidden,
+    Refusal::Missing,
+    Refusal::Busy,
+    Refusal::Stale,
+    Refusal::Throttled,
+    Refusal::Broken,
+    Refusal::Unavailable,
+    Refusal::Failed,
+    Refusal::Canceled,
+    Refusal::Stalled,
+    Refusal::Lost,
+];
+
+impl Refusal {
+    fn action(self) -> FaultAction {
+        let fail =
+            |status, code: &str| FaultAction::Fail { status, code: code.into(), message: "declared".into() };
+        match self {
+            Self::Invalid => fail(400, "InvalidRequestFormat"),
+            Self::Forbidden => fail(403, "AuthorizationFailed"),
+            Self::LinkedForbidden => fail(403, "LinkedAuthorizationFailed"),
+            Self::Missing => fail(404, "ResourceNotFound"),
+            Self::Busy => fail(409, "AnotherOperationInProgress"),
+            Self::Stale => fail(412, "PreconditionFailed"),
+            Self::Throttled => FaultAction::Throttle { retry_after: None },
+            Self::Broken => fail(500, "InternalServerError"),
+            Self::Unavailable => fail(503, "ServiceUnavailable"),
+            Self::Failed => {
+                FaultAction::FailOperation { code: "AllocationFailed".into(), message: "no capacity".into() }
+            }
+            Self::Canceled => FaultAction::CancelOperation,
+            Self::Stalled => FaultAction::StallOperation,
+            Self::Lost => FaultAction::DropRequest,
+        }
+    }
+
+    /// Whether it strikes reads as well as writes.
+    fn strikes_reads(self) -> bool {
+        matches!(self, Self::Forbidden | Self::Throttled | Self::Broken | Self::Unavailable | Self::Lost)
+    }
+}
+
+/// What is bad, and how it is refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Bad {
+    /// How Azure refuses it.
+    pub refusal: Refusal,
+    /// Whether reads are refused as well.
+    #[serde(default)]
+    pub reads: bool,
+    /// Whether it is a machine of the first good cluster; a cluster of its own otherwise.
+    pub machine: bool,
+}
+
+/// Good ones and bad ones.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Beside {
+    /// What everything random is drawn from.
+    pub seed: u64,
+    /// How many good clusters, each of two machines.
+    pub good: usize,
+    /// Whether the first of them has a pool.
+    #[serde(default)]
+    pub pool: bool,
+    /// What is bad.
+    pub bad: Vec<Bad>,
+}
+
+impl Trial for Beside {
+    const NAME: &'static str = "cluster-refusals";
+    const KNOWN: &'static [Known] = &[];
+
+    fn of(seed: u64) -> Self {
+        let mut random = SmallRng::seed_from_u64(seed);
+        let bad = |random: &mut SmallRng| {
+            let refusal = REFUSALS[random.random_range(0..REFUSALS.len())];
+            let reads = refusal.strikes_reads() && random.random_bool(0.4);
+            Bad { refusal, reads, machine: random.random_bool(0.5) }
+        };
+        let good = random.random_range(1..=2);
+        let count = random.random_range(1..=3);
+        Self {
+            seed,
+            good,
+            pool: random.random_bool(0.3),
+            bad: (0..count).map(|_| bad(&mut random)).collect(),
+        }
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    async fn run(&self) -> Vec<String> {
+        let alone = match self.time(&[]).await {
+            Ok(time) => time,
+            Err(why) => return vec![format!("alone: {why}")],
+        };
+        match self.time(&self.bad).await {
+            Ok(time) if time <= alone + ONE_BATCH => Vec::new(),
+            Ok(time) => vec![format!("good ones take {time:?} beside bad ones, and {alone:?} alone")],
+            Err(why) => vec![format!("good ones take {alone:?} alone, and beside bad ones: {why}")],
+        }
+    }
+
+    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
+        let with = |bad: &[Bad]| Self { bad: bad.to_vec(), ..self.clone() };
+        let mut least = with(&shrink::fewest(&self.bad, |bad| fails(&with(bad))));
+        let plainer = [|it: &mut Self| it.pool = false, |it: &mut Self| it.good = 1];
+        for change in plainer {
+            let mut other = least.clone();
+            change(&mut other);
+            if other != least && fails(&other) {
+                least = other;
+            }
+        }
+        least
+    }
+}
+
+impl Beside {
+    /// How long the good ones take.
+    async fn time(&self, bad: &[Bad]) -> Result<Duration, String> {
+        let mut members: Vec<Member> = (0..self.good).map(Member::alone).collect();
+        members[0].pool = self.pool;
+        for (number, _) in bad.iter().enumerate().filter(|(_, one)| !one.machine) {
+            members.push(Member { name: format!("bad-{number}"), ..Member::alone(number) });
+        }
+        let latency = LatencyProfile::instant().with("*", "*", OPERATION);
+        let mut stage = Stage::new(self.seed, &members, false, 1, latency);
+        for (number, one) in bad.iter().enumerate() {
+            let place =
+                if one.machine { format!("*/bad-machine-{number}*") } else { format!("*/bad-{number}/*") };
+            let methods: &[&str] = if one.reads { &["PUT", "GET"] } else { &["PUT"] };
+            for method in methods {
+                let mut fault = Fault::new(one.refusal.action()).on_method(method);
+                fault.path = Some(place.clone());
+                stage.azure.inject(fault);
+            }
+        }
+        let begin = Instant::now();
+        for cluster in (0..members.len()).rev() {
+            stage.create(cluster);
+        }
+        for (number, _) in bad.iter().enumerate().filter(|(_, one)| one.machine) {
+            stage.add_machine(0, &format!("bad-machine-{number}"));
+        }
+        let good = self.good;
+        let done = |stage: &Stage| (0..good).all(|it| stage.are_ready(it, |name| !name.starts_with("bad-")));
+        if stage.until(PATIENCE, done).await {
+            return Ok(begin.elapsed());
+        }
+        let words: Vec<String> =
+            (0..good).flat_map(|it| stage.speakers(it)).flat_map(|(_, object)| reasons(&object)).collect();
+        Err(format!("they are not done within {PATIENCE:?}: {words:#?}"))
+    }
+}

@@ -1,0 +1,196 @@
+//! A third party changes what a cluster made.
+
+use std::time::Duration;
+
+use azure_simulator::LatencyProfile;
+use rand::rngs::SmallRng;
+use rand::{Rng as _, SeedableRng as _};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::edit::Edit;
+use super::ledger::{Cut, steady};
+use super::member::Member;
+use super::stage::{Stage, reasons};
+use crate::property::{Known, Trial};
+use crate::shrink;
+
+/// The sync period with what it takes to write.
+const PATIENCE: Duration = Duration::from_secs(600 + 120);
+/// How long a third party undoes what is repaired.
+const FIGHT: Duration = Duration::from_secs(3 * 3600);
+/// How often a document is repaired in that time at most: what comes back is repaired ever more rarely.
+const MAX_REPAIRS: usize = 14;
+
+/// One cluster, and what a third party does to what it made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Drift {
+    /// What everything random is drawn from.
+    pub seed: u64,
+    /// The cluster.
+    pub cluster: Member,
+    /// What is changed: each number chooses one of all changes of all documents.
+    pub edits: Vec<u64>,
+    /// Whether the cluster is changed by its user at the same time.
+    #[serde(default)]
+    pub at_work: bool,
+    /// Whether the manager is started anew at the same time.
+    #[serde(default)]
+    pub restart: bool,
+    /// Whether the third party undoes what is repaired.
+    #[serde(default)]
+    pub fights: bool,
+}
+
+impl Trial for Drift {
+    const NAME: &'static str = "cluster-edits";
+    const KNOWN: &'static [Known] = &[
+        // Tags that say whose a resource is are not given back.
+        Known { id: "D7", says: &["tags/", "not repaired within"] },
+        // Interfaces are written when they are made, and never compared again.
+        Known { id: "interfaces are written once", says: &["/networkInterfaces/", "not repaired within"] },
+    ];
+
+    fn of(seed: u64) -> Self {
+        let mut random = SmallRng::seed_from_u64(seed);
+        let mut cluster = Member::draw(&mut random, &[]);
+        cluster.management = 0;
+        cluster.machines = random.random_range(1..=2);
+        cluster.pool = random.random_bool(0.4);
+        let fights = random.random_bool(0.15);
+        let edits =
+            (0..if fights { 1 } else { random.random_range(1..=3) }).map(|_| random.random_range(0..100_000));
+        Self {
+            seed,
+            cluster,
+            edits: edits.collect(),
+            at_work: random.random_bool(0.3),
+            restart: random.random_bool(0.2),
+            fights,
+        }
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    async fn run(&self) -> Vec<String> {
+        let latency = if self.at_work { Duration::from_secs(3) } else { Duration::ZERO };
+        let latency = LatencyProfile::instant().with("*", "*", latency);
+        let mut stage = Stage::new(self.seed, &[self.cluster.clone()], false, 1, latency);
+        stage.create(0);
+        if !stage.until(PATIENCE, |stage| stage.is_ready(0)).await {
+            return vec![format!("the cluster does not come: {:#?} {:#?}", said(&stage), stage.warnings(0))];
+        }
+        stage.pass(Duration::from_secs(30)).await;
+        let before = stage.estate(0);
+        if self.at_work {
+            stage.change(0, &json!({ "spec": { "additionalTags": { "cost": "1" } } }));
+            stage.pass(Duration::from_secs(1)).await;
+        }
+        let heard = stage.warnings(0).len();
+        let edits: Vec<_> = self.edits.iter().filter_map(|choice| stage.interfere(0, *choice)).collect();
+        if self.restart {
+            stage.restart(0, Cut::never()).await;
+        }
+        if self.fights {
+            return fight(&mut stage, &edits).await;
+        }
+        stage.pass(PATIENCE).await;
+        let mut complaints = stage.ledger.harm();
+        let is_told = !said(&stage).is_empty() || stage.warnings(0).len() > heard;
+        for (id, edit) in &edits {
+            let was = before.iter().find(|(one, _)| one == id).map(|(_, document)| document.clone());
+            let is = stage.azure.document(id).map(steady);
+            let unchanged = match (&was, &is) {
+                (Some(was), Some(is)) => without_tag(was) == without_tag(is),
+                (None, None) => true,
+                _ => false,
+            };
+            if !unchanged && !is_told {
+                let difference = differences(was.as_ref(), is.as_ref());
+                complaints.push(format!(
+                    "a third party {}: it is not repaired within {PATIENCE:?}, and its owner says nothing: {difference}",
+                    edit.words(id)
+                ));
+            }
+        }
+        if let Err(unrest) = stage.rest().await {
+            complaints.push(unrest);
+        }
+        complaints
+    }
+
+    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
+        let with = |edits: &[u64]| Self { edits: edits.to_vec(), ..self.clone() };
+        let mut least = with(&shrink::fewest(&self.edits, |edits| fails(&with(edits))));
+        let plainer = [
+            |it: &mut Self| it.at_work = false,
+            |it: &mut Self| it.restart = false,
+            |it: &mut Self| it.fights = false,
+        ];
+        for change in plainer {
+            let mut other = least.clone();
+            change(&mut other);
+            if other != least && fails(&other) {
+                least = other;
+            }
+        }
+        least
+    }
+}
+
+/// Conditions that say why something does not hold.
+fn said(stage: &Stage) -> Vec<String> {
+    stage.speakers(0).iter().flat_map(|(_, object)| reasons(object)).collect()
+}
+
+/// A document without the tag that the user changes meanwhile.
+fn without_tag(document: &serde_json::Value) -> serde_json::Value {
+    let mut document = document.clone();
+    if let Some(tags) = document["tags"].as_object_mut() {
+        tags.remove("cost");
+    }
+    document
+}
+
+fn differences(was: Option<&serde_json::Value>, is: Option<&serde_json::Value>) -> String {
+    match (was, is) {
+        (Some(was), Some(is)) => {
+            let (was, is) = (format!("{was:#}"), format!("{is:#}"));
+            let pairs = was.lines().zip(is.lines()).filter(|(was, is)| was != is).take(3);
+            pairs.map(|(was, is)| format!("{} → {}", was.trim(), is.trim())).collect::<Vec<_>>().join("; ")
+        }
+        (Some(_), None) => "it is gone".to_owned(),
+        (None, _) => "it was not there".to_owned(),
+    }
+}
+
+/// The third party does the same again whenever it was repaired.
+async fn fight(stage: &mut Stage, edits: &[(azure_types::ResourceId, Edit)]) -> Vec<String> {
+    let Some((id, edit)) = edits.first() else { return Vec::new() };
+    let begin = Instant::now();
+    let mut repairs = 0;
+    while begin.elapsed() < FIGHT {
+        let edited = stage.azure.document(id).map(steady);
+        stage.pass(Duration::from_secs(20)).await;
+        if stage.azure.document(id).map(steady) != edited {
+            repairs += 1;
+            stage.do_edit(id, edit);
+        }
+    }
+    let mut complaints = stage.ledger.harm();
+    if repairs > MAX_REPAIRS {
+        complaints.push(format!(
+            "a third party {} again and again: it was repaired {repairs} times in {FIGHT:?}",
+            edit.words(id)
+        ));
+    }
+    if repairs > 3 && said(stage).is_empty() && stage.warnings(0).is_empty() {
+        complaints
+            .push(format!("a third party {} again and again, and the owner says nothing", edit.words(id)));
+    }
+    complaints
+}

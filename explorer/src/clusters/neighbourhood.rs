@@ -1,0 +1,297 @@
+//! Two or three clusters in one Azure.
+
+use std::time::Duration;
+
+use azure_simulator::LatencyProfile;
+use azure_types::ResourceId;
+use rand::rngs::SmallRng;
+use rand::{Rng as _, SeedableRng as _};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::act::{self, Act};
+use super::cluster_api;
+use super::ledger::Cut;
+use super::member::Member;
+use super::stage::{Stage, reasons};
+use crate::property::{Known, Trial};
+use crate::shrink;
+
+/// How long the deletion of a cluster may take.
+const MAX_END: Duration = Duration::from_secs(3600);
+
+/// Clusters that share an Azure, and what happens to them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Neighbourhood {
+    /// What everything random is drawn from.
+    pub seed: u64,
+    /// How many seconds Azure's operations take.
+    pub latency: u64,
+    /// Whether a user made the group that clusters name.
+    pub users_group: bool,
+    /// The clusters.
+    pub clusters: Vec<Member>,
+    /// What happens.
+    pub acts: Vec<Act>,
+}
+
+impl Trial for Neighbourhood {
+    const NAME: &'static str = "cluster-neighbours";
+    const KNOWN: &'static [Known] =
+        &[Known { id: "S1", says: &["which cluster "] }, Known { id: "S1", says: &["which is not its own"] }];
+
+    fn of(seed: u64) -> Self {
+        let mut random = SmallRng::seed_from_u64(seed);
+        let mut clusters = Vec::new();
+        for _ in 0..if random.random_bool(0.3) { 3 } else { 2 } {
+            let one = Member::draw(&mut random, &clusters);
+            clusters.push(one);
+        }
+        let acts = act::draw(&mut random, clusters.len());
+        let latency = [0, 0, 3][random.random_range(0..3)];
+        Self { seed, latency, users_group: random.random_bool(0.5), clusters, acts }
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    async fn run(&self) -> Vec<String> {
+        let latency = LatencyProfile::instant().with("*", "*", Duration::from_secs(self.latency));
+        let mut play = Play {
+            stage: Stage::new(self.seed, &self.clusters, self.users_group, 2, latency),
+            touched: vec![false; self.clusters.len()],
+        };
+        for act in &self.acts {
+            play.act(act).await;
+        }
+        play.end(self.seed).await
+    }
+
+    fn shrink(&self, fails: &dyn Fn(&Self) -> bool) -> Self {
+        let with = |acts: &[Act]| Self { acts: acts.to_vec(), ..self.clone() };
+        let mut least = with(&shrink::fewest(&self.acts, |acts| fails(&with(acts))));
+        for cluster in 0..least.clusters.len() {
+            let plainer = [
+                |it: &mut Member| it.pool = false,
+                |it: &mut Member| it.machines = 0,
+                |it: &mut Member| it.common_names = false,
+                |it: &mut Member| it.common_machines = false,
+                |it: &mut Member| it.network = super::Network::Own,
+                |it: &mut Member| it.api_server = super::ApiServer::Public,
+            ];
+            for change in plainer {
+                let mut other = least.clone();
+                change(&mut other.clusters[cluster]);
+                if other != least && fails(&other) {
+                    least = other;
+                }
+            }
+        }
+        least
+    }
+}
+
+struct Play {
+    stage: Stage,
+    /// Clusters that a third party has changed something of.
+    touched: Vec<bool>,
+}
+
+impl Play {
+    async fn act(&mut self, act: &Act) {
+        let stage = &mut self.stage;
+        match act {
+            Act::Create { cluster } => stage.create(*cluster),
+            Act::Delete { cluster } => stage.delete(*cluster),
+            Act::Tag { cluster, value } => {
+                let value = if *value == 0 { Value::Null } else { json!(value.to_string()) };
+                stage.change(*cluster, &json!({ "spec": { "additionalTags": { "cost": value } } }));
+            }
+            Act::Grow { cluster } => stage.grow(*cluster),
+            Act::Shrink { cluster } => stage.shrink(*cluster),
+            Act::Move { cluster } => stage.relocate(*cluster).await,
+            Act::Cut { management, calls } => stage.restart(*management, Cut::after(*calls)).await,
+            Act::Kill { management } => stage.restart(*management, Cut::never()).await,
+            Act::Edit { cluster, choice } => {
+                self.touched[*cluster] |= stage.interfere(*cluster, *choice).is_some();
+            }
+            Act::Trouble { kind, times } => stage.azure.inject(kind.fault(*times)),
+            Act::Wait { seconds } => stage.pass(Duration::from_secs(*seconds)).await,
+        }
+        self.stage.pass(Duration::ZERO).await;
+    }
+
+    async fn end(&mut self, seed: u64) -> Vec<String> {
+        self.stage.azure.clear_faults();
+        if let Err(unrest) = self.stage.rest().await {
+            return vec![unrest];
+        }
+        let mut complaints = self.judge();
+        let mut random = SmallRng::seed_from_u64(seed ^ 0xe4d);
+        let mut order: Vec<usize> = (0..self.touched.len()).collect();
+        for place in (1..order.len()).rev() {
+            order.swap(place, random.random_range(0..=place));
+        }
+        for cluster in order {
+            if complaints.is_empty() {
+                complaints.extend(self.delete(cluster).await);
+            }
+        }
+        if complaints.is_empty() {
+            complaints.extend(self.stage.remains());
+        }
+        complaints.extend(
+            self.stage
+                .edits
+                .iter()
+                .map(|edit| format!("(a third party {edit})"))
+                .take(if complaints.is_empty() { 0 } else { 20 }),
+        );
+        complaints
+    }
+
+    /// What is wrong with a world at rest.
+    fn judge(&self) -> Vec<String> {
+        let stage = &self.stage;
+        let mut complaints = stage.ledger.harm();
+        let present: Vec<usize> = (0..stage.members.len()).filter(|it| self.is_wanted(*it)).collect();
+        for cluster in &present {
+            complaints.extend(self.judge_cluster(*cluster, &present));
+        }
+        if !present.is_empty() && present.iter().all(|it| !self.is_served(*it) && !self.touched[*it]) {
+            complaints.push(format!(
+                "none of the clusters {present:?} is served: {:#?}",
+                self.words_of(present[0])
+            ));
+        }
+        complaints
+    }
+
+    /// Whether a cluster is there, and is to stay.
+    fn is_wanted(&self, cluster: usize) -> bool {
+        let member = &self.stage.members[cluster];
+        let object =
+            self.stage.home(cluster).and_then(|home| home.get("Cluster", &member.namespace, &member.name));
+        object.is_some_and(|it| !cluster_api::is_ending(&it))
+    }
+
+    /// Whether the network of a cluster is ready.
+    fn is_served(&self, cluster: usize) -> bool {
+        let all = self.stage.speakers(cluster);
+        all.iter().any(|(kind, object)| *kind == "AzureCluster" && object["status"]["ready"] == true)
+    }
+
+    fn words_of(&self, cluster: usize) -> Vec<String> {
+        let mut words: Vec<String> =
+            self.stage.speakers(cluster).iter().flat_map(|(_, object)| reasons(object)).collect();
+        words.extend(self.stage.warnings(cluster));
+        words
+    }
+
+    fn judge_cluster(&self, cluster: usize, present: &[usize]) -> Vec<String> {
+        let stage = &self.stage;
+        let member = &stage.members[cluster];
+        let mut complaints = Vec::new();
+        let is_rival = |other: &usize| *other != cluster && stage.members[*other].may_conflict_with(member);
+        let has_rivals = present.iter().any(is_rival);
+        if !stage.is_ready(cluster) {
+            let words = self.words_of(cluster);
+            if words.is_empty() {
+                let all = stage.speakers(cluster);
+                let unready: Vec<String> = all
+                    .iter()
+                    .filter(|(_, it)| it["status"]["ready"] != true)
+                    .map(|(kind, it)| format!("{kind} {}: {}", cluster_api::name_of(it), it["status"]))
+                    .collect();
+                complaints.push(format!("cluster {cluster} is not ready and says nothing: {unready:#?}"));
+            } else if !has_rivals && !self.touched[cluster] {
+                complaints.push(format!("cluster {cluster} shares nothing and is not ready: {words:#?}"));
+            }
+            if !self.is_served(cluster) && !self.touched[cluster] && !stage.estate(cluster).is_empty() {
+                let estate: Vec<String> =
+                    stage.estate(cluster).iter().map(|(id, _)| id.to_string()).collect();
+                complaints.push(format!(
+                    "cluster {cluster} is refused and has written nevertheless: {estate:#?} {words:#?}"
+                ));
+            }
+        }
+        if self.is_served(cluster) && !self.touched[cluster] {
+            complaints.extend(self.judge_traffic(cluster));
+        }
+        complaints
+    }
+
+    /// Packets to a served cluster arrive at its own control plane.
+    fn judge_traffic(&self, cluster: usize) -> Option<String> {
+        let stage = &self.stage;
+        let ready = |(kind, object): &(&str, Value)| {
+            *kind == "AzureMachine"
+                && object["status"]["ready"] == true
+                && object["metadata"]["labels"]["cluster.x-k8s.io/control-plane"].is_string()
+        };
+        let has_control_plane = stage.speakers(cluster).iter().any(ready);
+        match stage.answers(cluster) {
+            Ok(machine) => {
+                let is_own = |id: &ResourceId| id.name().eq_ignore_ascii_case(&machine);
+                let own = stage.estate(cluster).iter().any(|(id, _)| is_own(id));
+                (!own).then(|| {
+                    format!(
+                        "at the endpoint of cluster {cluster} machine {machine} answers, which is not its own"
+                    )
+                })
+            }
+            Err(why) if has_control_plane => {
+                Some(format!("no packet arrives at the endpoint of cluster {cluster}: {why}"))
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// A user deletes a cluster: nothing of it stays, and all of the others.
+    async fn delete(&mut self, cluster: usize) -> Vec<String> {
+        if self.stage.home(cluster).is_none() {
+            return self.leftovers(cluster);
+        }
+        let others: Vec<usize> =
+            (0..self.touched.len()).filter(|other| *other != cluster && self.is_wanted(*other)).collect();
+        let before: Vec<_> = others
+            .iter()
+            .map(|other| (*other, self.stage.estate(*other), self.stage.answers(*other)))
+            .collect();
+        self.stage.delete(cluster);
+        let gone = self.stage.until(MAX_END, |stage| stage.homes[cluster].is_none()).await;
+        if !gone {
+            let words = self.words_of(cluster);
+            return vec![format!("cluster {cluster} does not go within {MAX_END:?}: {words:#?}")];
+        }
+        let mut complaints = self.stage.ledger.harm();
+        for (other, estate, answers) in before {
+            let now = self.stage.estate(other);
+            for (id, document) in estate {
+                match now.iter().find(|(one, _)| *one == id) {
+                    None => complaints.push(format!("{id} of cluster {other} went with cluster {cluster}")),
+                    Some((_, after)) if *after != document => complaints.push(format!(
+                        "{id} of cluster {other} changed when cluster {cluster} went: {document} {after}"
+                    )),
+                    Some(_) => {}
+                }
+            }
+            if answers.is_ok() && self.stage.answers(other) != answers {
+                complaints.push(format!(
+                    "cluster {other} was reached before cluster {cluster} went: {:?}",
+                    self.stage.answers(other)
+                ));
+            }
+        }
+        complaints.extend(self.leftovers(cluster));
+        complaints
+    }
+
+    /// What a cluster that is gone left behind.
+    fn leftovers(&self, cluster: usize) -> Vec<String> {
+        let left = self.stage.estate(cluster).into_iter().filter(|(id, _)| !self.stage.stays(id));
+        left.map(|(id, _)| format!("cluster {cluster} is gone and leaves {id}")).collect()
+    }
+}

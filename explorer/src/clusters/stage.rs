@@ -1,0 +1,551 @@
+//! The world of a neighbourhood: one Azure, two management clusters, what users made before, and the clusters between them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use azure_simulator::packet::{AlwaysHealthy, Network, Packet, Protocol, Source};
+use azure_simulator::{Azure, Budgets, LatencyProfile};
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::cluster_api;
+use super::edit::{self, Edit};
+use super::ledger::{Cut, Ledger, Maker, id_in, steady};
+use super::management::{LOCATION, Management, SUBSCRIPTION};
+use super::member::{HUB, LABEL, Member, NAMESPACES, TEAM_GROUP, ZONE, ZONE_GROUP};
+
+/// How often the stage looks.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long nothing must happen for a world to be at rest: longer than the sync period, so all objects have been looked at once
+/// more.
+const QUIET: Duration = Duration::from_secs(700);
+/// A world that is not at rest after this long never will be.
+const MAX_UNREST: Duration = Duration::from_secs(6 * 3600);
+const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
+/// Kinds that move, owners before what they own.
+const MOVING: [&str; 8] = [
+    "Cluster",
+    "Secret",
+    "AzureCluster",
+    "MachinePool",
+    "AzureMachinePool",
+    "Machine",
+    "AzureMachine",
+    "AzureMachinePoolMachine",
+];
+/// Kinds whose conditions speak of Azure.
+pub(super) const SPEAKING: [&str; 4] =
+    ["AzureCluster", "AzureMachine", "AzureMachinePool", "AzureMachinePoolMachine"];
+
+pub(super) struct Stage {
+    pub(super) azure: Azure,
+    pub(super) ledger: Ledger,
+    pub(super) members: Vec<Member>,
+    managements: Vec<Management>,
+    /// The version of each management cluster that the core has looked at.
+    looked_at: Vec<u64>,
+    /// The management cluster of each cluster that is there.
+    pub(super) homes: Vec<Option<usize>>,
+    /// Ids of what users made before.
+    found: BTreeSet<String>,
+    /// What a third party did.
+    pub(super) edits: Vec<String>,
+}
+
+impl Stage {
+    pub(super) fn new(
+        seed: u64,
+        members: &[Member],
+        users_group: bool,
+        managements: usize,
+        latency: LatencyProfile,
+    ) -> Self {
+        let managements: Vec<Management> =
+            (0..managements).map(|number| Management::new(seed ^ (number as u64) << 32)).collect();
+        let azure = Azure::new(azure_simulator::Options {
+            seed,
+            subscription: SUBSCRIPTION.to_owned(),
+            region: LOCATION.to_owned(),
+            latency,
+            budgets: Some(Budgets::default()),
+            start: managements.first().expect("there is one").kubernetes.now(),
+            ..Default::default()
+        });
+        let mut stage = Self {
+            azure,
+            ledger: Ledger::default(),
+            members: members.to_vec(),
+            homes: vec![None; members.len()],
+            looked_at: vec![0; managements.len()],
+            managements,
+            found: BTreeSet::new(),
+            edits: Vec::new(),
+        };
+        stage.furnish(users_group);
+        for (number, member) in members.iter().enumerate() {
+            for management in &stage.managements {
+                for namespace in NAMESPACES {
+                    management.namespace(namespace);
+                }
+                member.prepare(number, management);
+            }
+        }
+        for number in 0..stage.managements.len() {
+            stage.start(number, Cut::never());
+        }
+        stage
+    }
+
+    /// What users made before: a hub, a zone, and sometimes the group that clusters name.
+    fn furnish(&mut self, users_group: bool) {
+        let hub = ResourceId::group(SUBSCRIPTION, HUB);
+        let network = hub.resource("Microsoft.Network", "virtualNetworks", HUB);
+        let guard = hub.resource("Microsoft.Network", "networkSecurityGroups", "guard-of-hub");
+        let rule = json!({ "name": "api-server", "properties": { "priority": 100, "direction": "Inbound", "access": "Allow",
+            "protocol": "Tcp", "sourceAddressPrefix": "*", "sourcePortRange": "*", "destinationAddressPrefix": "*",
+            "destinationPortRange": "6443" } });
+        let guarded = json!({ "location": LOCATION, "properties": { "securityRules": [rule] } });
+        let subnet = |name: &str, prefix: &str| {
+            json!({ "name": name, "properties": { "addressPrefix": prefix,
+                "networkSecurityGroup": { "id": guard.as_str() } } })
+        };
+        let properties = json!({ "addressSpace": { "addressPrefixes": ["10.0.0.0/12"] },
+            "subnets": [subnet("cp", "10.0.0.0/16"), subnet("nodes", "10.1.0.0/16")] });
+        let group = json!({ "location": LOCATION });
+        let dns = ResourceId::group(SUBSCRIPTION, ZONE_GROUP);
+        let zone = dns.resource("Microsoft.Network", "privateDnsZones", ZONE);
+        self.put(&hub, group.clone());
+        self.put(&guard, guarded);
+        self.put(&network, json!({ "location": LOCATION, "properties": properties }));
+        self.put(&dns, group.clone());
+        self.put(&zone, json!({ "location": "global" }));
+        if users_group {
+            self.put(&ResourceId::group(SUBSCRIPTION, TEAM_GROUP), group);
+        }
+        let made: Vec<ResourceId> = self.azure.documents().iter().map(id_in).collect();
+        made.iter().for_each(|id| self.ledger.others_made(id));
+        self.found = made.iter().map(ResourceId::to_lower).collect();
+    }
+
+    fn put(&self, id: &ResourceId, document: Value) {
+        self.azure.put(id, document).unwrap_or_else(|refusal| panic!("{id}: {refusal:?}"));
+    }
+
+    pub(super) fn start(&mut self, number: usize, cut: Cut) {
+        let count = self.managements.len();
+        self.managements[number % count].start(&self.azure, &self.ledger, cut);
+    }
+
+    pub(super) async fn restart(&mut self, number: usize, cut: Cut) {
+        let count = self.managements.len();
+        self.managements[number % count].kill().await;
+        self.start(number, cut);
+    }
+
+    /// The management cluster that a cluster is in.
+    pub(super) fn home(&self, cluster: usize) -> Option<&Management> {
+        self.homes[cluster].map(|home| &self.managements[home])
+    }
+
+    pub(super) fn create(&mut self, cluster: usize) {
+        let member = &self.members[cluster];
+        let home = member.management % self.managements.len();
+        let management = &self.managements[home];
+        if self.homes[cluster].is_some()
+            || management.get("Cluster", &member.namespace, &member.name).is_some()
+        {
+            return;
+        }
+        member.create(cluster, management);
+        self.homes[cluster] = Some(home);
+    }
+
+    pub(super) fn delete(&self, cluster: usize) {
+        let member = &self.members[cluster];
+        if let Some(management) = self.home(cluster) {
+            management.delete("Cluster", &member.namespace, &member.name);
+        }
+    }
+
+    /// Merges a patch into an AzureCluster that is not being deleted.
+    pub(super) fn change(&self, cluster: usize, patch: &Value) {
+        let member = &self.members[cluster];
+        if let Some(management) = self.home(cluster)
+            && management
+                .get("AzureCluster", &member.namespace, &member.name)
+                .is_some_and(|it| !cluster_api::is_ending(&it))
+        {
+            management.merge("AzureCluster", &member.namespace, &member.name, patch);
+        }
+    }
+
+    /// Machines of a cluster that no pool made, by name.
+    fn machines(&self, cluster: usize) -> Vec<Value> {
+        let member = &self.members[cluster];
+        let Some(management) = self.home(cluster) else { return Vec::new() };
+        let mine = |it: &Value| {
+            it["spec"]["clusterName"] == member.name.as_str()
+                && !it["metadata"]["labels"]["of-pool"].is_string()
+        };
+        management.list("Machine", &member.namespace).into_iter().filter(mine).collect()
+    }
+
+    pub(super) fn grow(&self, cluster: usize) {
+        let member = &self.members[cluster];
+        let Some(management) = self.home(cluster) else { return };
+        let ends = management
+            .get("Cluster", &member.namespace, &member.name)
+            .is_none_or(|it| cluster_api::is_ending(&it));
+        if !ends && self.machines(cluster).len() < 3 {
+            let free = (1..9).find(|number| {
+                management.get("Machine", &member.namespace, &member.machine_name(*number)).is_none()
+            });
+            if let Some(number) = free {
+                member.create_machine(number, management);
+            }
+        }
+    }
+
+    pub(super) fn shrink(&self, cluster: usize) {
+        let member = &self.members[cluster];
+        if let (Some(management), Some(last)) = (self.home(cluster), self.machines(cluster).last()) {
+            management.delete("Machine", &member.namespace, &cluster_api::name_of(last));
+        }
+    }
+
+    /// Moves a cluster to the other management cluster, as `clusterctl move` does: paused, made anew without status, and taken
+    /// away where it was. Nothing happens where it is being deleted, or where its objects do not let it be moved within a minute.
+    pub(super) async fn relocate(&mut self, cluster: usize) {
+        let member = self.members[cluster].clone();
+        let (name, namespace) = (member.name.as_str(), member.namespace.as_str());
+        let Some(from) = self.homes[cluster] else { return };
+        let to = (from + 1) % self.managements.len();
+        let ends = |stage: &Self| {
+            let all = stage.objects_of(from, &member);
+            all.is_empty() || all.iter().any(|(_, object)| cluster_api::is_ending(object))
+        };
+        if from == to || ends(self) || self.managements[to].get("Cluster", namespace, name).is_some() {
+            return;
+        }
+        // What bears one name there would be taken for what moves.
+        let meets = |(kind, object): &(&str, Value)| {
+            self.managements[to].get(kind, namespace, &cluster_api::name_of(object)).is_some()
+        };
+        if self.objects_of(from, &member).iter().any(meets) {
+            return;
+        }
+        self.managements[from].merge("Cluster", namespace, name, &json!({ "spec": { "paused": true } }));
+        let begin = Instant::now();
+        let is_blocked = |stage: &Self| {
+            stage
+                .objects_of(from, &member)
+                .iter()
+                .any(|(_, it)| !it["metadata"]["annotations"][BLOCK_MOVE].is_null())
+        };
+        while is_blocked(self) && begin.elapsed() < Duration::from_secs(60) {
+            self.pass(LOOK).await;
+        }
+        if is_blocked(self) || ends(self) {
+            self.managements[from].merge("Cluster", namespace, name, &json!({ "spec": { "paused": null } }));
+            return;
+        }
+        self.carry(&member, from, to);
+        self.homes[cluster] = Some(to);
+        self.managements[to].merge("Cluster", namespace, name, &json!({ "spec": { "paused": null } }));
+    }
+
+    fn carry(&self, member: &Member, from: usize, to: usize) {
+        let objects = self.objects_of(from, member);
+        let mut uids: Vec<(String, String)> = Vec::new();
+        for (_, object) in &objects {
+            let mut copy = object.clone();
+            copy.as_object_mut().expect("it is an object").remove("status");
+            let metadata = copy["metadata"].as_object_mut().expect("it has metadata");
+            metadata.retain(|key, _| {
+                ["name", "namespace", "labels", "annotations", "finalizers", "ownerReferences"]
+                    .contains(&key.as_str())
+            });
+            let mut text = copy.to_string();
+            for (old, new) in &uids {
+                text = text.replace(old, new);
+            }
+            let made = self.managements[to].create(serde_json::from_str(&text).expect("it is JSON"));
+            uids.push((uid_of(object), made.uid().to_owned()));
+        }
+        for (kind, object) in objects.iter().rev() {
+            let (management, name) = (&self.managements[from], cluster_api::name_of(object));
+            let none = json!({ "metadata": { "finalizers": null } });
+            management.merge(kind, &member.namespace, &name, &none);
+            management.delete(kind, &member.namespace, &name);
+        }
+    }
+
+    fn objects_of(&self, home: usize, member: &Member) -> Vec<(&'static str, Value)> {
+        let mine = |object: &Value| object["metadata"]["labels"][LABEL] == member.name.as_str();
+        let of_kind = |kind: &'static str| {
+            let all = self.managements[home].list(kind, &member.namespace).into_iter().filter(mine);
+            all.map(move |object| (kind, object))
+        };
+        MOVING
+            .iter()
+            .flat_map(|kind| of_kind(*kind))
+            .filter(|(kind, object)| *kind != "Secret" || is_users(object))
+            .collect()
+    }
+
+    /// Objects of a cluster whose conditions speak of Azure.
+    pub(super) fn speakers(&self, cluster: usize) -> Vec<(&'static str, Value)> {
+        let Some(home) = self.homes[cluster] else { return Vec::new() };
+        let all = self.objects_of(home, &self.members[cluster]);
+        all.into_iter().filter(|(kind, _)| SPEAKING.contains(kind)).collect()
+    }
+
+    /// A third party changes something that a cluster made. Says what, where Azure lets it.
+    pub(super) fn interfere(&mut self, cluster: usize, choice: u64) -> Option<(ResourceId, Edit)> {
+        let choices: Vec<(ResourceId, Edit)> = self
+            .ledger
+            .asked_by(cluster)
+            .into_iter()
+            .flat_map(|(id, asked)| edit::all(&asked).into_iter().map(move |edit| (id.clone(), edit)))
+            .collect();
+        let count = choices.len() as u64;
+        let (id, edit) = choices.into_iter().nth(usize::try_from(choice.checked_rem(count)?).ok()?)?;
+        self.do_edit(&id, &edit).then_some((id, edit))
+    }
+
+    /// Carries out an edit. Whether Azure let it.
+    pub(super) fn do_edit(&mut self, id: &ResourceId, edit: &Edit) -> bool {
+        let done = if *edit == Edit::Delete {
+            // A group goes with all in it, and nobody does that by mistake to what several share.
+            let done = id.namespace().is_some() && self.azure.delete(id).is_ok();
+            if done && self.azure.document(id).is_none() {
+                self.ledger.went(id);
+            }
+            done
+        } else {
+            let mut changed = false;
+            let result = self.azure.edit(id, |document| changed = edit.apply(document));
+            result.is_ok() && changed
+        };
+        if done {
+            self.edits.push(edit.words(id));
+        }
+        done
+    }
+
+    /// Lets time pass. Managers whose way broke are killed and started again, and the core works.
+    pub(super) async fn pass(&mut self, time: Duration) {
+        let end = Instant::now() + time;
+        loop {
+            for number in 0..self.managements.len() {
+                assert!(!self.managements[number].has_ended(), "the manager has ended");
+                if self.managements[number].is_cut_off() {
+                    self.restart(number, Cut::never()).await;
+                }
+                // The core has nothing to do where nothing has changed.
+                let version = self.managements[number].kubernetes.resource_version();
+                if self.looked_at[number] != version {
+                    self.looked_at[number] = version;
+                    for namespace in NAMESPACES {
+                        cluster_api::look(&self.managements[number], namespace);
+                    }
+                }
+            }
+            for cluster in 0..self.members.len() {
+                let member = &self.members[cluster];
+                let gone = |home: &Management| home.get("Cluster", &member.namespace, &member.name).is_none();
+                if self.home(cluster).is_some_and(gone) {
+                    self.homes[cluster] = None;
+                }
+            }
+            let now = Instant::now();
+            if now >= end {
+                return;
+            }
+            tokio::time::sleep_until(end.min(now + LOOK)).await;
+        }
+    }
+
+    /// Waits until nothing happens any more.
+    ///
+    /// # Errors
+    /// It never ends.
+    pub(super) async fn rest(&mut self) -> Result<(), String> {
+        let begin = Instant::now();
+        let (mut signs, mut versions) = (self.signs(), self.versions());
+        let mut since = begin;
+        while since.elapsed() < QUIET {
+            if begin.elapsed() > MAX_UNREST {
+                let tail = self.azure.journal_tail(12);
+                let tail: Vec<String> = tail
+                    .entries
+                    .iter()
+                    .map(|entry| format!("{} {} {}", entry.method, entry.path, entry.status))
+                    .collect();
+                return Err(format!("the world does not come to rest; the last calls: {tail:#?}"));
+            }
+            self.pass(if since.elapsed() < Duration::from_secs(30) { LOOK } else { 10 * LOOK }).await;
+            let now = self.versions();
+            let is_same = now == versions || self.signs() == signs;
+            versions = now;
+            if !is_same || self.azure.running_operations() > 0 {
+                (signs, since) = (self.signs(), Instant::now());
+            }
+        }
+        Ok(())
+    }
+
+    /// What changes whenever a cluster does: writes at Azure, and versions of objects.
+    fn signs(&self) -> (usize, Vec<u64>) {
+        let objects = self.managements.iter().flat_map(|management| {
+            SPEAKING
+                .iter()
+                .chain(&["Cluster", "Machine"])
+                .flat_map(move |kind| management.kubernetes.list(kind))
+        });
+        (self.ledger.all_writes(), objects.map(|object| object.version()).collect())
+    }
+
+    /// What changes whenever anything does.
+    fn versions(&self) -> (usize, Vec<u64>) {
+        let versions = self.managements.iter().map(|it| it.kubernetes.resource_version());
+        (self.ledger.all_writes(), versions.collect())
+    }
+
+    /// Waits until something holds; whether it does within `patience`.
+    pub(super) async fn until(&mut self, patience: Duration, holds: impl Fn(&Self) -> bool) -> bool {
+        let begin = Instant::now();
+        while !holds(self) {
+            if begin.elapsed() > patience {
+                return false;
+            }
+            self.pass(LOOK).await;
+        }
+        true
+    }
+
+    /// Whether all that a cluster consists of is ready.
+    pub(super) fn is_ready(&self, cluster: usize) -> bool {
+        let all = self.speakers(cluster);
+        !all.is_empty() && all.iter().all(|(_, object)| object["status"]["ready"] == true)
+    }
+
+    /// Whether all objects of a cluster are ready whose names are taken.
+    pub(super) fn are_ready(&self, cluster: usize, takes: impl Fn(&str) -> bool) -> bool {
+        let all = self.speakers(cluster);
+        let mut taken = all.iter().filter(|(_, object)| takes(&cluster_api::name_of(object))).peekable();
+        taken.peek().is_some() && taken.all(|(_, object)| object["status"]["ready"] == true)
+    }
+
+    /// Gives a cluster a worker of this name.
+    pub(super) fn add_machine(&self, cluster: usize, name: &str) {
+        if let Some(management) = self.home(cluster) {
+            self.members[cluster].create_named_machine(name, false, management);
+        }
+    }
+
+    /// What others than clusters made and is gone, and what of clusters is left, when none is there any more.
+    pub(super) fn remains(&self) -> Vec<String> {
+        let now: BTreeSet<String> = self.azure.documents().iter().map(|it| id_in(it).to_lower()).collect();
+        let is_users = |id: &&String| {
+            let id = ResourceId::parse(id).expect("ids are sound");
+            self.ledger.maker(&id) == Some(Maker::Others)
+        };
+        let stays = |id: &&String| self.stays(&ResourceId::parse(id).expect("ids are sound"));
+        let left = now
+            .difference(&self.found)
+            .filter(|id| !is_users(id) && !stays(id))
+            .map(|id| format!("{id} is left"));
+        let lost = self.found.difference(&now).map(|id| format!("{id}, which a user made, is gone"));
+        left.chain(lost).collect()
+    }
+
+    /// Whether a resource stays when its cluster goes: a record in a zone of a user's (CAPZ-064).
+    pub(super) fn stays(&self, id: &ResourceId) -> bool {
+        id.resource_type().eq_ignore_ascii_case("Microsoft.Network/privateDnsZones/A")
+            && id.parent().is_some_and(|zone| self.ledger.maker(&zone) == Some(Maker::Others))
+    }
+
+    /// What a cluster made, by id, without what Azure derives.
+    pub(super) fn estate(&self, cluster: usize) -> Vec<(ResourceId, Value)> {
+        let all = self.ledger.made_by(cluster, &self.azure);
+        all.into_iter().map(|document| (id_in(&document), steady(document))).collect()
+    }
+
+    /// The machine that answers at the endpoint of a cluster, for a client that may reach it; none where no packet arrives.
+    pub(super) fn answers(&self, cluster: usize) -> Result<String, String> {
+        let member = &self.members[cluster];
+        let home = self.home(cluster).ok_or("it is not there")?;
+        let object = home.get("AzureCluster", &member.namespace, &member.name).ok_or("it is not there")?;
+        let host = object["spec"]["controlPlaneEndpoint"]["host"].as_str().unwrap_or_default().to_owned();
+        let (address, source) = self.resolve(cluster, &host)?;
+        let packet = Packet::new(source, address, 6443, Protocol::Tcp);
+        let verdict = Network::read(&self.azure).trace(&AlwaysHealthy, &packet);
+        verdict
+            .node()
+            .filter(|_| verdict.arrives)
+            .map(str::to_owned)
+            .ok_or_else(|| verdict.sentence().to_owned())
+    }
+
+    fn resolve(&self, cluster: usize, host: &str) -> Result<(std::net::IpAddr, Source), String> {
+        let stranger = Source::internet(std::net::IpAddr::from([203, 0, 113, 7]));
+        for ip in self.azure.documents_of_type("Microsoft.Network/publicIPAddresses") {
+            if ip["properties"]["dnsSettings"]["fqdn"] == host {
+                let text = ip["properties"]["ipAddress"].as_str().unwrap_or_default();
+                return Ok((text.parse().map_err(|_| format!("{host} has no address"))?, stranger));
+            }
+        }
+        let estate = self.ledger.made_by(cluster, &self.azure);
+        let network =
+            estate.iter().map(id_in).find(|id| id.resource_type() == "Microsoft.Network/virtualNetworks");
+        let hub = ResourceId::group(SUBSCRIPTION, HUB).resource("Microsoft.Network", "virtualNetworks", HUB);
+        let network = network.unwrap_or(hub);
+        let (name, zone) = host.split_once('.').ok_or("it has no endpoint")?;
+        // The zone that is linked with the cluster's network.
+        let links = self.azure.documents_of_type("Microsoft.Network/privateDnsZones/virtualNetworkLinks");
+        let linked = links.iter().find(|link| {
+            let id = id_in(link);
+            let to = link["properties"]["virtualNetwork"]["id"].as_str().unwrap_or_default();
+            id.parent().is_some_and(|parent| parent.name().eq_ignore_ascii_case(zone))
+                && network.as_str().eq_ignore_ascii_case(to)
+        });
+        let zone = linked
+            .and_then(|link| id_in(link).parent())
+            .ok_or(format!("{host} is not known in {network}"))?;
+        let record =
+            self.azure.document(&zone.child("A", name)).ok_or(format!("{zone} has no record {name}"))?;
+        let address = record["properties"]["aRecords"][0]["ipv4Address"].as_str().unwrap_or_default();
+        let address = address.parse().map_err(|_| format!("the record {name} of {zone} has no address"))?;
+        let inside = std::net::IpAddr::from([10, 0, 200, 200]);
+        Ok((address, Source::virtual_network(network.as_str(), inside)))
+    }
+
+    /// Text of warnings about the objects of a cluster.
+    pub(super) fn warnings(&self, cluster: usize) -> Vec<String> {
+        let Some(home) = self.home(cluster) else { return Vec::new() };
+        let namespace = &self.members[cluster].namespace;
+        let all = self.speakers(cluster);
+        all.iter()
+            .flat_map(|(kind, object)| home.warnings(kind, namespace, &cluster_api::name_of(object)))
+            .collect()
+    }
+}
+
+/// Whether a Secret was made by a user, and not by a controller.
+fn is_users(secret: &Value) -> bool {
+    cluster_api::name_of(secret).ends_with("-data")
+}
+
+fn uid_of(object: &Value) -> String {
+    object["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Conditions of an object that do not hold and say why.
+pub(super) fn reasons(object: &Value) -> Vec<String> {
+    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let fails =
+        |it: &&Value| it["status"] == "False" && it["message"].as_str().is_some_and(|text| !text.is_empty());
+    conditions.iter().filter(fails).map(|it| format!("{}: {}", it["type"], it["message"])).collect()
+}
