@@ -253,7 +253,9 @@ impl Inner {
     /// Compares the security group for Services whose packets arrive at the nodes' own addresses.
     async fn compare_access(&self, wanted: &[AccessIntent], since: LogicalTime) -> Result<(), Failure> {
         let Some(writer) = self.security_group_writer().filter(|_| !wanted.is_empty()) else { return Ok(()) };
-        let group = writer.resource().observed_group(since).await?;
+        let Some(group) = writer.resource().observed_group(since).await? else {
+            return Err(writer.resource().absent());
+        };
         let usage = writer.resource().usage(wanted.iter().map(AccessIntent::key));
         let planned = security_group::plan(&self.cluster, &group, wanted, &usage);
         for key in planned.step.into_iter().flat_map(|step| step.on_behalf_of) {
