@@ -234,6 +234,7 @@ mod tests {
             changes: Vec::new(),
             purpose: Default::default(),
             on_behalf_of: Vec::new(),
+            ownership: Vec::new(),
         };
         let plan = |steps: &[Step], refused: &[&str]| ClusterPlan {
             plan: Plan { steps: steps.to_vec() },

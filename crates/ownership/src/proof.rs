@@ -10,6 +10,8 @@ use crate::owner::Owner;
 /// Proof that a resource, or one part of it, belongs to an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Proof {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<String>,
     owner: Owner,
     evidence: Vec<Evidence>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -19,7 +21,7 @@ pub struct Proof {
 impl Proof {
     /// A proof by one fact.
     pub fn new(owner: Owner, evidence: Evidence) -> Self {
-        Self { owner, evidence: vec![evidence], shared_with: Vec::new() }
+        Self { part: None, owner, evidence: vec![evidence], shared_with: Vec::new() }
     }
 
     /// The same proof with one more fact.
@@ -34,6 +36,18 @@ impl Proof {
     pub fn shared_with(mut self, others: impl IntoIterator<Item = String>) -> Self {
         self.shared_with.extend(others);
         self
+    }
+
+    /// The same proof for one part of a resource that others have parts of, such as `frontend web`.
+    #[must_use]
+    pub fn of_part(mut self, part: impl Into<String>) -> Self {
+        self.part = Some(part.into());
+        self
+    }
+
+    /// The part that it is about; absent where it is about the whole resource.
+    pub fn part(&self) -> Option<&str> {
+        self.part.as_deref()
     }
 
     /// The object that it belongs to.
@@ -53,9 +67,13 @@ impl Proof {
 }
 
 impl fmt::Display for Proof {
-    /// `Service shop/web of cluster demo (tag k8s-azure-service=shop/web; name … is made of …)`.
+    /// `Service shop/web of cluster demo (tag k8s-azure-service=shop/web; name … is made of …)`; of a part with the part
+    /// and a colon before.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let facts: Vec<String> = self.evidence.iter().map(ToString::to_string).collect();
+        if let Some(part) = &self.part {
+            write!(f, "{part}: ")?;
+        }
         write!(f, "{} ({})", self.owner, facts.join("; "))?;
         if !self.shared_with.is_empty() {
             write!(f, ", shared with {}", self.shared_with.join(", "))?;
@@ -126,6 +144,8 @@ mod tests {
              Service), shared with shop/api"
         );
         assert_eq!(proof.evidence().len(), 2);
+        let part = Proof::new(web(), Evidence::Within { resource: "/pool".into() }).of_part("rule a1");
+        assert_eq!(part.to_string(), "rule a1: Service shop/web of cluster demo (lies in /pool)");
         assert_eq!(proof.other_users(), ["shop/api"]);
     }
 

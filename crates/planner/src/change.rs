@@ -59,6 +59,11 @@ pub enum Change {
         /// Who still uses it, as its tag lists them; without any it is deleted.
         others: Vec<String>,
     },
+    /// A Service gives up a public IP that it has no right to delete.
+    PublicIpKept {
+        /// The Service.
+        service: ObjectKey,
+    },
     /// A public IP cannot become what is wanted, and makes room for another one.
     PublicIpReplaced(Replacement),
     /// A member of a public IP differs.
@@ -478,6 +483,7 @@ impl fmt::Display for Change {
             Self::PublicIpGivenUp { service, others } => {
                 write!(f, "{service} no longer uses it; {} still does", others.join(", "))
             }
+            Self::PublicIpKept { service } => write!(f, "{service} no longer uses it; it stays"),
             Self::PublicIpReplaced(Replacement::Family(family)) => {
                 write!(f, "will be created again as {family}")
             }
@@ -561,7 +567,7 @@ impl fmt::Display for Change {
                 write!(f, "rule {rule}: set right again: {traffic}")
             }
             Self::SecurityRuleRemoved { rule, destinations } => {
-                write!(f, "rule {rule} removed: nobody needs it for {}", destinations.join(", "))
+                write!(f, "rule {rule} removed: no Service needs it for {}", destinations.join(", "))
             }
             Self::PrivateLinkAdded { name, service, frontend } => {
                 write!(f, "private link service {name} of {service} added: it offers frontend {frontend}")

@@ -44,13 +44,25 @@ pub(crate) fn private_address_of(frontend: &FrontendIpConfiguration) -> Option<I
     frontend.properties.as_ref()?.private_ip_address.as_deref()?.parse().ok()
 }
 
+/// The family of a frontend as far as its document says; `public_ips` are those that are known with their families. A
+/// name says nothing for sure: the families of a Service change, and its frontends keep their names.
+pub(crate) fn known_family(
+    frontend: &FrontendIpConfiguration,
+    public_ips: &BTreeMap<Family, ResourceId>,
+) -> Option<Family> {
+    if let Some(id) = public_ip_of(frontend) {
+        return public_ips.iter().find(|(_, known)| *known == id).map(|(family, _)| *family);
+    }
+    let properties = frontend.properties.as_ref()?;
+    let version = properties.private_ip_address_version.as_ref();
+    let by_version =
+        Family::BOTH.into_iter().find(|family| version.is_some_and(|word| word.is(family.as_str())));
+    private_address_of(frontend).map(Family::of).or(by_version)
+}
+
 /// The family of a frontend: what its document says, else its name.
 pub(crate) fn family_of(frontend: &FrontendIpConfiguration) -> Family {
-    let version = frontend.properties.as_ref().and_then(|p| p.private_ip_address_version.as_ref());
-    if version.is_some_and(|word| word.is("IPv6")) {
-        return Family::V6;
-    }
-    names::family_of_name(name_of(frontend))
+    known_family(frontend, &BTreeMap::new()).unwrap_or_else(|| names::family_of_name(name_of(frontend)))
 }
 
 /// Whether the Service joined a frontend that is named after another: by address or public IP.
@@ -99,10 +111,11 @@ pub(crate) fn owned_among<'a>(
         let name = name_of(frontend);
         let primary = owner.base_name.as_deref().is_some_and(|base| names::is_frontend_of(name, base));
         let family = if primary {
-            match owner.families.as_slice() {
-                [single] => Some(*single),
-                _ => Some(names::family_of_name(name)),
-            }
+            let by_name = || match owner.families.as_slice() {
+                [single] => *single,
+                _ => names::family_of_name(name),
+            };
+            Some(known_family(frontend, public_ips).unwrap_or_else(by_name))
         } else {
             is_joined(owner, frontend, public_ips)
         };

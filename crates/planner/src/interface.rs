@@ -14,6 +14,7 @@ use crate::cluster::Cluster;
 use crate::holder::{Wish, changed};
 use crate::machines::{NodesByMachine, interfaces_by_machine, machine_of};
 use crate::plan::{Action, Document, Purpose, Step};
+use crate::proof;
 use crate::unserved::Reason;
 
 /// The interface by which a virtual machine is a member of pools: the only one, or the one that is marked as primary.
@@ -107,6 +108,7 @@ pub(crate) fn interfaces_of(
             target: target.clone(),
             if_match: interface.etag.clone(),
             document: Some(Document::NetworkInterface(Box::new(document))),
+            ownership: proof::memberships(cluster, &changes),
             changes,
             purpose: Purpose::Change,
             on_behalf_of: Vec::new(),

@@ -66,6 +66,7 @@ mod plan_text;
 mod preview;
 pub mod private_link;
 mod probe;
+mod proof;
 pub mod public_ip;
 mod refusal;
 mod rewrite;

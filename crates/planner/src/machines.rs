@@ -1,5 +1,6 @@
 //! The machines of a cluster, of every kind, and which nodes they are.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -111,32 +112,35 @@ pub(crate) fn machine_id(node: &Node) -> Option<ResourceId> {
 pub(crate) struct NodesByMachine<'a> {
     pub(crate) cluster: &'a Cluster,
     by_id: HashMap<ResourceId, &'a Node>,
-    /// Nodes that are not initialised yet, by lower-case name.
-    unnamed: HashMap<String, &'a Node>,
+    /// The names of nodes whose machines are known, in lower case; made when it is first asked for.
+    named: OnceCell<HashSet<String>>,
     nodes: &'a [Arc<Node>],
 }
 
 impl<'a> NodesByMachine<'a> {
     pub(crate) fn new(cluster: &'a Cluster, nodes: &'a [Arc<Node>]) -> Self {
-        let mut found = Self { cluster, by_id: HashMap::new(), unnamed: HashMap::new(), nodes };
-        for node in nodes {
-            if node.spec.provider_id.is_empty() {
-                found.unnamed.insert(node.name().to_ascii_lowercase(), node);
-                continue;
-            }
-            found.by_id.extend(machine_id(node).map(|id| (id, &**node)));
-        }
-        found
+        let by_id = nodes.iter().filter_map(|node| Some((machine_id(node)?, &**node))).collect();
+        Self { cluster, by_id, named: OnceCell::new(), nodes }
     }
 
-    /// The node of an instance of a uniform scale set: by its provider id, or by name if it has none yet.
+    /// The node of an instance of a uniform scale set, by its provider ID. A node without one is no machine yet: two
+    /// instances may have one computer name.
     pub(crate) fn of_instance(&self, set: &ResourceId, instance: &ScaleSetInstance) -> Option<&'a Node> {
-        let id = instance_id(set, instance)?;
-        if let Some(node) = self.by_id.get(&id) {
-            return Some(node);
-        }
-        let computer = instance.properties.as_ref()?.os_profile.as_ref()?.computer_name.as_deref()?;
-        self.unnamed.get(&computer.to_ascii_lowercase()).copied()
+        self.by_id.get(&instance_id(set, instance)?).copied()
+    }
+
+    /// Whether an instance without a node has the name of a node that is another machine: it is no node of the cluster,
+    /// whatever pool it joined by that name.
+    pub(crate) fn is_namesake(&self, instance: &ScaleSetInstance) -> bool {
+        let profile = instance.properties.as_ref().and_then(|p| p.os_profile.as_ref());
+        let Some(computer) = profile.and_then(|profile| profile.computer_name.as_deref()) else {
+            return false;
+        };
+        let named = self.named.get_or_init(|| {
+            let known = self.nodes.iter().filter(|node| machine_id(node).is_some());
+            known.map(|node| node.name().to_ascii_lowercase()).collect()
+        });
+        named.contains(&computer.to_ascii_lowercase())
     }
 
     /// The node of a virtual machine.

@@ -14,6 +14,9 @@ pub(crate) const MAX_LENGTH: usize = 80;
 /// The suffix of names that belong to the second family of a dual-stack Service.
 const IPV6_SUFFIX: &str = "-IPv6";
 
+/// The suffix of names of IPv4 where IPv6, which the Service had alone before, keeps the name without one.
+const IPV4_SUFFIX: &str = "-IPv4";
+
 /// The probe that all Services with traffic policy Cluster share in shared mode.
 pub(crate) const SHARED_PROBE: &str = "cluster-service-shared-health-probe";
 
@@ -23,6 +26,19 @@ pub fn base_name(uid: &str) -> Option<String> {
     let mut name: String = std::iter::once('a').chain(uid.chars().filter(|c| *c != '-')).collect();
     cut(&mut name, 32);
     (name.len() > 1).then_some(name)
+}
+
+/// Whether a text is a [base name](base_name) as the UIDs of API servers make it: `a` and 31 hexadecimal digits.
+pub(crate) fn is_base_name(text: &str) -> bool {
+    let digits = text.strip_prefix(['a', 'A']);
+    digits.is_some_and(|digits| digits.len() == 31 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// What the names of a Service's public IPs begin with; only prefixes of addresses and families follow.
+pub(crate) fn public_ip_prefix(cluster: &str, base: &str) -> String {
+    let mut name = format!("{cluster}-{base}");
+    cut(&mut name, MAX_WITHOUT_SUFFIX);
+    name
 }
 
 /// How a Service's names differ by family and subnet.
@@ -57,6 +73,17 @@ impl Naming<'_> {
         self.for_family(name, family)
     }
 
+    /// The names that the frontend or the public IP of a family may have, from its first name: what a family is called
+    /// depends on the others that the Service has, and those change while it keeps its address.
+    pub fn of_family(&self, name: String, family: Family) -> [String; 2] {
+        let (bare, suffix) = match family {
+            Family::V4 => (name.strip_suffix(IPV4_SUFFIX).unwrap_or(&name), IPV4_SUFFIX),
+            Family::V6 => (name.strip_suffix(IPV6_SUFFIX).unwrap_or(&name), IPV6_SUFFIX),
+        };
+        let (bare, suffixed) = (bare.to_owned(), format!("{bare}{suffix}"));
+        if name == bare { [bare, suffixed] } else { [suffixed, bare] }
+    }
+
     /// The rule (and the probe) of a port; `protocol` in capitals.
     pub fn rule(&self, protocol: &str, port: i32, family: Family) -> String {
         let plain = format!("{}-{protocol}-{port}", self.base);
@@ -81,10 +108,7 @@ impl Naming<'_> {
 /// The base name that the name of a frontend or a rule begins with, where it was made from the UID of a Service: `a` and
 /// the first 31 hexadecimal digits.
 pub(crate) fn base_of(name: &str) -> Option<&str> {
-    let base = name.split('-').next()?;
-    let digits = base.strip_prefix('a')?;
-    let of_uid = digits.len() == 31 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    of_uid.then_some(base)
+    name.split('-').next().filter(|base| base.starts_with('a') && is_base_name(base))
 }
 
 /// Whether a frontend is named after the Service with this base name. Names compare by case here.

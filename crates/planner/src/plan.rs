@@ -8,6 +8,7 @@ use azure_types::{
 };
 pub use k8s::Notice;
 use k8s::ObjectKey;
+use ownership::Proof;
 use serde::Serialize;
 
 use crate::change::Change;
@@ -80,6 +81,9 @@ pub struct Step {
     pub purpose: Purpose,
     /// The Services that it is done for, in order and once each; empty for what all share.
     pub on_behalf_of: Vec<ObjectKey>,
+    /// What proves that it may be done to what exists: first of the target as a whole, then of each part that is taken
+    /// away. Empty for creations alone.
+    pub ownership: Vec<Proof>,
 }
 
 /// Steps in the order in which they have to be taken.
@@ -97,10 +101,18 @@ impl Step {
         if_match: Option<String>,
         changes: Vec<Change>,
         key: &ObjectKey,
+        proof: Proof,
     ) -> Self {
-        let on_behalf_of = vec![key.clone()];
-        let purpose = Purpose::Change;
-        Self { action: Action::Delete, target, if_match, document: None, changes, purpose, on_behalf_of }
+        Self {
+            action: Action::Delete,
+            target,
+            if_match,
+            document: None,
+            changes,
+            purpose: Purpose::Change,
+            on_behalf_of: vec![key.clone()],
+            ownership: vec![proof],
+        }
     }
 }
 

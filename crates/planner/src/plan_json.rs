@@ -3,6 +3,7 @@
 
 use azure_types::ResourceId;
 use k8s::ObjectKey;
+use ownership::Proof;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -21,6 +22,8 @@ struct StepJson<'a> {
     resource_id: &'a ResourceId,
     changes: Vec<String>,
     on_behalf_of: Vec<String>,
+    /// Empty for creations.
+    ownership: &'a [Proof],
     #[serde(skip_serializing_if = "Option::is_none")]
     if_match: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,6 +42,7 @@ impl<'a> From<&'a Step> for StepJson<'a> {
             resource_id: &step.target,
             changes: step.changes.iter().map(ToString::to_string).collect(),
             on_behalf_of: step.on_behalf_of.iter().map(ObjectKey::to_string).collect(),
+            ownership: &step.ownership,
             if_match: step.if_match.as_deref(),
             document: step.document.as_ref(),
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use azure_types::ResourceId;
 
 use crate::cluster_plan::ClusterPlan;
-use crate::plan::{Action, Plan};
+use crate::plan::{Action, Document, Plan, Step};
 
 /// A resource's kind and name, as people say them: `load balancer kubernetes`.
 pub fn describe_resource(target: &ResourceId) -> String {
@@ -51,8 +51,20 @@ fn write_steps(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             let keys: Vec<String> = step.on_behalf_of.iter().map(ToString::to_string).collect();
             writeln!(f, "      for {}", keys.join(", "))?;
         }
+        write_ownership(step, f)?;
     }
     f.write_str("\n")
+}
+
+/// What proves that a step may be done to its target, where it deletes it or one Service alone has it.
+fn write_ownership(step: &Step, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let is_of_one = matches!(step.document, Some(Document::PublicIp(_) | Document::PrivateLink(_)));
+    let whole = step.ownership.iter().filter(|proof| proof.part().is_none());
+    for proof in whole.filter(|_| step.action == Action::Delete || is_of_one) {
+        let facts: Vec<String> = proof.evidence().iter().map(ToString::to_string).collect();
+        writeln!(f, "      ours: {}", facts.join("; "))?;
+    }
+    Ok(())
 }
 
 fn write_counts(plan: &Plan, f: &mut fmt::Formatter<'_>) -> fmt::Result {

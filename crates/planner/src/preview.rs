@@ -21,7 +21,7 @@ use crate::plan::{Action, Notice, Plan, Step};
 use crate::private_link;
 use crate::public_ip;
 use crate::refusal::Refusal;
-use crate::security_group::{self, AccessIntent, ClusterUsage};
+use crate::security_group::{self, AccessIntent, ClusterUsage, ShownAddress};
 use crate::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
 use crate::unserved::{self, Unserved};
 use crate::wait::Wait;
@@ -45,6 +45,8 @@ pub(crate) struct Preview<'a> {
     opened: Vec<(ObjectKey, IpAddr)>,
     /// Addresses of public IPs that are tagged as a Service's.
     tagged: Vec<(ObjectKey, IpAddr)>,
+    /// What Azure showed to be the Services' before the first step.
+    shown: Vec<ShownAddress>,
     steps: Vec<Step>,
     refused: BTreeMap<ObjectKey, Refusal>,
     waiting: BTreeMap<ObjectKey, Wait>,
@@ -81,11 +83,20 @@ impl<'a> Preview<'a> {
             let addresses = sequence.observed_addresses(cluster, expected.load_balancers(), &public_ips);
             addresses.into_iter().map(|address| (sequence.key().clone(), address))
         });
-        let tagged = public_ip::tagged_addresses(cluster, observed.public_ips.iter().map(|one| &**one));
+        let is_own =
+            |id: &ResourceId| expected.load_balancers().iter().any(|(_, one)| one.id.as_ref() == Some(id));
+        let tagged =
+            public_ip::tagged_addresses(cluster, observed.public_ips.iter().map(|one| &**one), is_own);
         let keys: BTreeSet<ObjectKey> = services.iter().map(|service| service.key()).collect();
         let tagged = tagged.into_iter().filter(|(key, _)| keys.contains(key));
         let opened = opened.collect();
         let tagged = tagged.collect();
+        let shown = security_group::shown_addresses(
+            cluster,
+            services,
+            expected.load_balancers(),
+            &observed.public_ips,
+        );
         sequences.retain(|sequence| {
             let refusal = unreadable(cluster, sequence, observed);
             let is_readable = refusal.is_none();
@@ -107,6 +118,7 @@ impl<'a> Preview<'a> {
             namespaces: observed.namespaces.clone(),
             opened,
             tagged,
+            shown,
             steps: Vec::new(),
             refused,
             waiting: BTreeMap::new(),
@@ -162,6 +174,9 @@ impl<'a> Preview<'a> {
             match sequence.next(self.cluster, &seen, &mut self.places) {
                 Ok(Task::Finish(_)) => {}
                 Ok(task) => {
+                    if matches!(task, Task::Submit(_)) {
+                        self.notices.extend(sequence.farewell(self.cluster, &public_ips));
+                    }
                     tasks.push((sequence.key().clone(), sequence.stage(), task));
                     open.push(sequence);
                 }
@@ -259,7 +274,10 @@ impl<'a> Preview<'a> {
                 planned.step.iter().flat_map(|step| step.on_behalf_of.clone()).collect::<Vec<_>>();
             for id in &planned.addresses_to_keep {
                 let public_ip = self.expected.public_ip(id);
-                let step = public_ip.and_then(|one| public_ip::keep_address(id, one, &on_behalf_of));
+                let step = public_ip.and_then(|one| {
+                    let proof = public_ip::used_by_cluster(self.cluster, one);
+                    public_ip::keep_address(id, one, &on_behalf_of, proof)
+                });
                 step.into_iter().for_each(|step| self.take(step));
             }
             match planned.step {
@@ -376,10 +394,17 @@ impl<'a> Preview<'a> {
         };
         // Those of the batch say themselves which addresses they have.
         let batched: BTreeSet<&ObjectKey> = batch.iter().map(AccessIntent::key).collect();
-        let tagged = self.tagged.iter().filter(|(key, _)| !batched.contains(key));
-        let alive: Vec<(ObjectKey, IpAddr)> = self.opened.iter().chain(tagged).cloned().collect();
-        let usage =
-            ClusterUsage::of_parsed(&self.services, self.nodes, &alive, self.expected.load_balancers(), true);
+        let others = self.opened.iter().chain(&self.tagged).filter(|(key, _)| !batched.contains(key));
+        let alive: Vec<(ObjectKey, IpAddr)> = others.cloned().collect();
+        let usage = ClusterUsage::of_parsed(
+            self.cluster,
+            &self.services,
+            self.nodes,
+            &alive,
+            self.expected.load_balancers(),
+            true,
+        );
+        let usage = usage.with_proofs(self.shown.iter().map(|one| (one.address, one.proof.clone())));
         let planned = security_group::plan(self.cluster, observed, batch, &usage);
         self.refused.extend(planned.refused);
         self.notices.extend(planned.notices);

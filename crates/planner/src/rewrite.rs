@@ -1,6 +1,7 @@
 //! Writes of a whole document without a change of ours: finishing what Azure did not, taking back what it refused.
 
 use azure_types::{ResourceId, Word};
+use ownership::Proof;
 
 use crate::change::{Change, Unfinished};
 use crate::plan::{Action, Document, Purpose, Step};
@@ -11,13 +12,13 @@ pub(crate) fn is_failed(state: Option<&Word>) -> bool {
 }
 
 /// The write that repairs a resource whose latest operation failed: the same document again.
-pub(crate) fn repair(target: ResourceId, document: Document, version: Option<String>) -> Step {
-    rewrite(target, document, version, Purpose::Repair, Change::Repaired(Unfinished::Operation))
+pub(crate) fn repair(target: ResourceId, document: Document, version: Option<String>, proof: Proof) -> Step {
+    rewrite(target, document, version, Purpose::Repair, Change::Repaired(Unfinished::Operation), proof)
 }
 
 /// The write that takes a refused change back: the document as it was, under the version that Azure left.
-pub(crate) fn restore(target: ResourceId, document: Document, version: Option<String>) -> Step {
-    rewrite(target, document, version, Purpose::Restore, Change::Restored)
+pub(crate) fn restore(target: ResourceId, document: Document, version: Option<String>, proof: Proof) -> Step {
+    rewrite(target, document, version, Purpose::Restore, Change::Restored, proof)
 }
 
 fn rewrite(
@@ -26,6 +27,7 @@ fn rewrite(
     if_match: Option<String>,
     purpose: Purpose,
     why: Change,
+    proof: Proof,
 ) -> Step {
     Step {
         action: Action::Update,
@@ -35,5 +37,6 @@ fn rewrite(
         changes: vec![why],
         purpose,
         on_behalf_of: Vec::new(),
+        ownership: vec![proof],
     }
 }

@@ -1,5 +1,6 @@
 //! Scale sets: membership in pools, written on the model, and on the instances of uniform ones.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -14,8 +15,9 @@ use crate::change::Member;
 use crate::cluster::{Cluster, Family};
 use crate::holder::{Wish, changed};
 use crate::instance::{self, ProviderId};
-use crate::machines::NodesByMachine;
+use crate::machines::{NodesByMachine, machine_id};
 use crate::plan::{Action, Document, Purpose, Step};
+use crate::proof;
 
 /// The image of Windows Server 2019, whose machines cannot have IPv6 members.
 const WINDOWS_2019_IMAGE: &str = "windows-2019-containerd";
@@ -64,14 +66,23 @@ fn has_eligible_node(
         match instance::parse_provider_id(&node.spec.provider_id) {
             ProviderId::Instance(machine) => Some(&machine.scale_set) == scale_set.id.as_ref(),
             ProviderId::Machine(id) => members.contains(&id),
-            ProviderId::Unreadable => false,
-            ProviderId::Other => {
-                node.spec.provider_id.is_empty()
-                    && !is_flexible(scale_set)
-                    && instance::instance_id_of_node_name(node.name(), scale_set).is_some()
-            }
+            ProviderId::Unreadable | ProviderId::Other => false,
         }
     })
+}
+
+/// Whether nodes have names that this scale set gives to its machines, and all of them are machines of others: two sets
+/// have one computer name prefix.
+fn has_namesakes_alone(scale_set: &ScaleSet, nodes: &[Arc<Node>]) -> bool {
+    let mut has_namesake = false;
+    for node in nodes {
+        let Some(machine) = machine_id(node) else { continue };
+        if machine.parent().as_ref() == scale_set.id.as_ref() {
+            return false;
+        }
+        has_namesake |= instance::instance_id_of_node_name(node.name(), scale_set).is_some();
+    }
+    has_namesake
 }
 
 /// Plans a scale set's model, so that new machines join at once (or no machine refers to a pool that is
@@ -97,6 +108,13 @@ pub fn plan_model(
         may_join && has_eligible_node(cluster, observed, virtual_machines, nodes, membership)
     };
     let windows_2019 = is_windows_2019(observed);
+    let has_namesakes = OnceCell::new();
+    let leaves = |membership: &PoolMembership| {
+        let is_filled = || nodes.iter().any(|node| membership.is_for(node) && is_eligible(cluster, node));
+        !is_flexible(observed)
+            && *has_namesakes.get_or_init(|| has_namesakes_alone(observed, nodes))
+            && is_filled()
+    };
     let (mut interfaces, changes) = changed(
         interfaces,
         memberships,
@@ -104,7 +122,8 @@ pub fn plan_model(
         |membership| match membership {
             PoolMembership { member: false, .. } => Some(Wish::Leave),
             PoolMembership { family: Family::V6, .. } if windows_2019 => None,
-            _ => joins(membership).then_some(Wish::Join),
+            _ if joins(membership) => Some(Wish::Join),
+            _ => leaves(membership).then_some(Wish::Leave),
         },
     )?;
     if is_flexible(observed) {
@@ -128,6 +147,7 @@ pub fn plan_model(
         target: id.clone(),
         if_match: observed.etag.clone(),
         document: Some(Document::ScaleSet(Box::new(document))),
+        ownership: proof::memberships(cluster, &changes),
         changes,
         purpose: Purpose::Change,
         on_behalf_of: Vec::new(),
@@ -140,7 +160,8 @@ pub fn plan_model(
 /// * A machine whose node is eligible joins, unless it serves another load balancer or is not running.
 /// * A machine whose node is not eligible leaves, unless no node of the cluster is eligible: a pool is not
 ///   emptied by exclusions.
-/// * A machine without a node stays as it is: it may be about to register.
+/// * A machine without a node stays as it is: it may be about to register. A node without a provider ID is none yet.
+/// * A machine that has the name of a node which is another machine leaves.
 /// * Where a pool is about to go, all machines leave, those that do not run included: their references
 ///   would keep Azure from deleting the load balancer.
 pub fn plan_instances(
@@ -184,6 +205,10 @@ pub(crate) fn instances_of(
             if !membership.member {
                 return Some(Wish::Leave);
             }
+            if node.is_none() && active && has_nodes.contains(&membership.pool) && nodes.is_namesake(machine)
+            {
+                return Some(Wish::Leave);
+            }
             let wish = nodes.wish(node.filter(|_| active)?, membership, &has_nodes)?;
             let may_join = membership.family == Family::V4 || !windows_2019;
             (wish == Wish::Leave || may_join).then_some(wish)
@@ -208,6 +233,7 @@ pub(crate) fn instances_of(
             target: target.clone(),
             if_match: machine.etag.clone(),
             document: Some(Document::ScaleSetInstance(Box::new(document))),
+            ownership: proof::memberships(cluster, &changes),
             changes,
             purpose: Purpose::Change,
             on_behalf_of: Vec::new(),

@@ -30,11 +30,13 @@ use k8s::{Node, ObjectKey, Service};
 use crate::backend_pool;
 use crate::cluster::{Balancer, Cluster, Family};
 use crate::cluster_name::{LoadBalancersByName, OtherName};
+use crate::frontend;
 use crate::intent::{ServiceIntent, ServiceRemoval, is_public};
 use crate::listed::ListedLoadBalancer;
 use crate::load_balancer::{self, LoadBalancerIntent, Places, frontends_of};
+use crate::names;
 use crate::placement::{self, Labels, MachineSets};
-use crate::plan::{Action, Step};
+use crate::plan::{Action, Notice, Step};
 use crate::private_link;
 use crate::public_ip;
 use crate::refusal::Refusal;
@@ -147,6 +149,8 @@ pub struct Sequence {
     public_ips: BTreeMap<Family, ResourceId>,
     /// Whether the security group is asked for beside the load balancer.
     access_beside: bool,
+    /// Whether the security group waits for the load balancer even so: it was opened in vain before.
+    access_last: bool,
     /// Whether a public IP can only be created after another was deleted.
     recreates: bool,
     recreations: u32,
@@ -167,6 +171,13 @@ impl Sequence {
         Self::new(removal, Goal::Present(intent), Stage::Retiring)
     }
 
+    /// The same for a Service that the load balancer was refused to before: the security group is opened when it has its
+    /// place there, and not again and again in vain.
+    #[must_use]
+    pub fn opening_last(self) -> Self {
+        Self { access_last: true, ..self }
+    }
+
     /// Removes everything that a Service has.
     pub fn remove(removal: Arc<ServiceRemoval>) -> Self {
         Self::new(removal, Goal::Absent, Stage::Balancing)
@@ -180,6 +191,7 @@ impl Sequence {
             destination: None,
             public_ips: BTreeMap::new(),
             access_beside: false,
+            access_last: false,
             recreates: false,
             recreations: 0,
             releases: false,
@@ -411,7 +423,7 @@ impl Sequence {
         }
         if self.releases {
             let plan = public_ip::plan(cluster, intent, seen.public_ips)?;
-            if let Some(task) = self.release(plan.release) {
+            if let Some(task) = self.release(cluster, seen, plan.release) {
                 return Ok(task);
             }
             self.releases = false;
@@ -461,7 +473,9 @@ impl Sequence {
         }
     }
 
-    /// The load balancer, and beside it the security group where all addresses are known.
+    /// The load balancer, and beside it the security group where all addresses are known. If the Service is served at an
+    /// address that it is about to leave, the security group comes afterwards: should the load balancer be refused, the
+    /// Service still lives on that address (LB-454).
     fn place(
         &mut self,
         cluster: &Cluster,
@@ -472,7 +486,12 @@ impl Sequence {
         let mut intents = vec![Intent::LoadBalancer(balancer.clone(), self.presence(seen, intent))];
         let known: Option<Vec<IpAddr>> =
             self.public_ips.values().map(|id| address_of(seen.public_ips, id)).collect();
-        let known = known.filter(|addresses| !addresses.is_empty());
+        let leaves_none = |addresses: &Vec<IpAddr>| {
+            let served = self.observed_addresses(cluster, seen.load_balancers, seen.public_ips);
+            served.iter().all(|address| addresses.contains(address))
+        };
+        let known =
+            known.filter(|addresses| !self.access_last && !addresses.is_empty() && leaves_none(addresses));
         self.access_beside = known.is_some();
         if let Some(addresses) = known {
             intents.push(access(cluster, seen, intent, addresses));
@@ -522,12 +541,44 @@ impl Sequence {
             }));
             return Task::Submit(intents);
         }
-        self.release(release).unwrap_or(Task::Finish(Vec::new()))
+        self.release(cluster, seen, release).unwrap_or(Task::Finish(Vec::new()))
     }
 
-    fn release(&self, steps: Vec<Step>) -> Option<Task> {
-        let steps: Vec<Step> = steps.into_iter().filter(|step| !self.kept.contains(&step.target)).collect();
+    /// Gives public IPs up. One that another Service uses is not deleted, also where its tag does not list that one.
+    fn release(&self, cluster: &Cluster, seen: &Seen<'_>, steps: Vec<Step>) -> Option<Task> {
+        let shared = |step: Step| {
+            let is_needed = step.action == Action::Delete && self.is_used_by_others(seen, &step.target);
+            let mut all = seen.public_ips.iter();
+            let observed = all.find(|one| is_needed && one.id.as_ref() == Some(&step.target));
+            match observed {
+                Some(observed) => public_ip::leave(cluster, &self.removal, &step.target, observed),
+                None => step,
+            }
+        };
+        let steps = steps.into_iter().filter(|step| !self.kept.contains(&step.target));
+        let steps: Vec<Step> = steps.map(shared).collect();
         (!steps.is_empty()).then_some(Task::ReleasePublicIps(steps))
+    }
+
+    /// Whether a frontend has this public IP that is another Service's, or to which a rule of another Service leads.
+    fn is_used_by_others(&self, seen: &Seen<'_>, public_ip: &ResourceId) -> bool {
+        let own = self.removal.base_name.as_deref().unwrap_or_default();
+        let is_of_other = |name: &str| names::base_of(name).is_some_and(|base| base != own);
+        let documents = seen.load_balancers.iter().filter_map(|(_, document)| document.properties.as_ref());
+        documents.into_iter().any(|properties| {
+            let frontends = properties.frontend_ip_configurations.iter().flatten();
+            let mut with_it = frontends.filter(|one| frontend::public_ip_of(one) == Some(public_ip));
+            let has_rules = |id: &ResourceId| frontend::rules_at(properties, id).any(is_of_other);
+            with_it.any(|one| is_of_other(frontend::name_of(one)) || one.id.as_ref().is_some_and(has_rules))
+        })
+    }
+
+    /// What to say of public IPs that stay when the Service goes.
+    pub fn farewell(&self, cluster: &Cluster, public_ips: &[Arc<PublicIpAddress>]) -> Vec<Notice> {
+        match self.goal {
+            Goal::Present(_) => Vec::new(),
+            Goal::Absent => public_ip::kept(cluster, &self.removal, public_ips),
+        }
     }
 
     /// What takes the Service off the load balancers that hold anything of it.

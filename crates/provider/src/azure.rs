@@ -341,7 +341,16 @@ mod tests {
     fn step(action: Action, purpose: Purpose) -> Step {
         let target = ResourceId::group("s", "rg").resource("Microsoft.Network", "publicIPAddresses", "pip");
         let on_behalf_of = Vec::new();
-        Step { action, target, if_match: None, document: None, changes: Vec::new(), purpose, on_behalf_of }
+        Step {
+            action,
+            target,
+            if_match: None,
+            document: None,
+            changes: Vec::new(),
+            purpose,
+            on_behalf_of,
+            ownership: Vec::new(),
+        }
     }
 
     #[test]

@@ -512,21 +512,19 @@ where
     join_all(pools.iter().map(submit)).await.into_iter().collect()
 }
 
-/// Whether any node is (by provider id, or else by name) a machine of the scale set. Whose machines those of a flexible
-/// set are only they themselves say: a virtual machine in its resource group may be one.
+/// Whether any node is a machine of the scale set by its provider ID, or has the name of one: what joined by its name
+/// has to leave. Whose machines those of a flexible set are only they themselves say: a virtual machine in its resource
+/// group may be one.
 fn has_node(set: &ScaleSet, nodes: &[Arc<Node>]) -> bool {
     let is_flexible = scale_set::is_flexible(set);
+    let is_named =
+        |node: &Node| !is_flexible && instance::instance_id_of_node_name(node.name(), set).is_some();
     nodes.iter().any(|node| match instance::parse_provider_id(&node.spec.provider_id) {
-        ProviderId::Instance(machine) => Some(&machine.scale_set) == set.id.as_ref(),
+        ProviderId::Instance(machine) => Some(&machine.scale_set) == set.id.as_ref() || is_named(node),
         ProviderId::Machine(id) => {
             is_flexible && set.id.as_ref().and_then(ResourceId::parent) == Some(group_of(&id))
         }
-        ProviderId::Unreadable => false,
-        ProviderId::Other => {
-            node.spec.provider_id.is_empty()
-                && !is_flexible
-                && instance::instance_id_of_node_name(node.name(), set).is_some()
-        }
+        ProviderId::Unreadable | ProviderId::Other => false,
     })
 }
 

@@ -255,7 +255,7 @@ impl Inner {
     /// a Service that is refused keeps its rules, and nobody looks at it when nodes change (LB-464).
     pub(crate) async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), Unfinished> {
         let filled = self.fill_pools(newer_than).await;
-        let closed = self.close_what_nobody_has(Owner::Nodes, newer_than).await;
+        let closed = self.close_what_nothing_has(Owner::Nodes, newer_than).await;
         filled?;
         // The load balancers are as the nodes are: no Service has to be told.
         closed.map_err(|failure| Unfinished { failure, of: Some(BTreeMap::new()) })
@@ -559,6 +559,7 @@ impl Provider {
         let pace = Pace { linger: options.linger, busy: options.busy };
         let observed = Arc::new(Observed::new(azure.clone(), &cluster));
         let public_ips = Arc::new(PublicIps::new(
+            Arc::clone(&cluster),
             azure.clone(),
             Arc::clone(&observed),
             options.public_ip_parallelism,

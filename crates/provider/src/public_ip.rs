@@ -17,7 +17,7 @@ use k8s::ObjectKey;
 use parking_lot::Mutex;
 use planner::public_ip::{self as plans, Owners};
 use planner::sequence::Sequence;
-use planner::{Action, Purpose, ServiceRemoval, Step, change};
+use planner::{Action, Cluster, Purpose, ServiceRemoval, Step, change};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
@@ -44,6 +44,7 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// The public IPs of the cluster.
 pub(crate) struct PublicIps {
+    cluster: Arc<Cluster>,
     azure: Azure,
     observed: Arc<Observed>,
     permits: Semaphore,
@@ -63,6 +64,7 @@ fn warning(owner: &ServiceRemoval, reason: &'static str, message: &str) -> Notic
 
 impl PublicIps {
     pub(crate) fn new(
+        cluster: Arc<Cluster>,
         azure: Azure,
         observed: Arc<Observed>,
         parallelism: usize,
@@ -71,7 +73,7 @@ impl PublicIps {
     ) -> Self {
         let permits = Semaphore::new(parallelism.max(1));
         let (looks, repeats) = (CommonLooks::new(look_interval), Mutex::default());
-        Self { azure, observed, permits, looks, busy, repeats }
+        Self { cluster, azure, observed, permits, looks, busy, repeats }
     }
 
     /// Whether a write is of no use for now: it was made before and did not last.
@@ -215,7 +217,8 @@ impl PublicIps {
         if state(&document) == State::Running {
             return Ok(());
         }
-        match self.write(&plans::repair(id, &document)).await {
+        let proof = plans::used_by_cluster(&self.cluster, &document);
+        match self.write(&plans::repair(id, &document, proof)).await {
             Err(failure) if failure.kind != Kind::Aborted => Err(failure),
             _ => Ok(()),
         }
@@ -231,7 +234,10 @@ impl PublicIps {
         for id in ids {
             let Some(known) = self.cache(id) else { continue };
             let public_ip = known.get(id.name(), LogicalTime::now()).await?;
-            let step = public_ip.and_then(|one| plans::keep_address(id, &one, on_behalf_of));
+            let step = public_ip.and_then(|one| {
+                let proof = plans::used_by_cluster(&self.cluster, &one);
+                plans::keep_address(id, &one, on_behalf_of, proof)
+            });
             if let Some(step) = step {
                 let operation = self.write(&step).await?;
                 operations.extend(operation.map(|operation| (id.clone(), operation)));

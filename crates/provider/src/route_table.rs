@@ -138,7 +138,7 @@ impl Resource for SharedRouteTable {
     async fn restore(&self, before: &Self::Observed) -> Result<(), Failure> {
         let now = self.observed.settled_route_table(&self.id, LogicalTime::now()).await?;
         let (Some(before), Some(now)) = (before, now) else { return Ok(()) };
-        let Some(step) = plans::restore(&self.id, before, &now) else { return Ok(()) };
+        let Some(step) = plans::restore(&self.cluster, &self.id, before, &now) else { return Ok(()) };
         self.azure.put_known(&step, ApiVersion::NETWORK, self.observed.route_table()).await.map(drop)
     }
 

@@ -11,7 +11,7 @@ use cloud::LogicalTime;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::security_group::{self as plans, AccessIntent, ClusterUsage};
-use planner::{Cluster, ParsedServices, Purpose, Step, public_ip};
+use planner::{Cluster, Document, ParsedServices, Purpose, Step, public_ip};
 
 use crate::ClusterState;
 use crate::azure::Azure;
@@ -32,6 +32,11 @@ struct Recent {
     programmed: BTreeMap<ObjectKey, Vec<IpAddr>>,
     /// Services of which nothing is left, although their status may name addresses until Kubernetes removes them.
     removed: BTreeSet<ObjectKey>,
+    /// Services that were refused when the group was open for them already.
+    in_vain: BTreeSet<ObjectKey>,
+    /// Addresses of the cluster at which the security group is open: while it is, they prove whose the rule is, also
+    /// when nothing in the cluster has them any more.
+    held: BTreeSet<IpAddr>,
 }
 
 impl RecentlyProgrammed {
@@ -40,6 +45,21 @@ impl RecentlyProgrammed {
         let mut recent = self.0.lock();
         recent.removed.remove(key);
         recent.programmed.insert(key.clone(), addresses);
+    }
+
+    /// Takes note whether a Service was refused when the group was open for it already.
+    pub(crate) fn opened_in_vain(&self, key: &ObjectKey, in_vain: bool) {
+        let known = &mut self.0.lock().in_vain;
+        if in_vain {
+            known.insert(key.clone());
+        } else {
+            known.remove(key);
+        }
+    }
+
+    /// Whether that happened at the latest attempt.
+    pub(crate) fn was_opened_in_vain(&self, key: &ObjectKey) -> bool {
+        self.0.lock().in_vain.contains(key)
     }
 
     /// Whether a Service was given addresses that its status may not show.
@@ -55,6 +75,22 @@ impl RecentlyProgrammed {
     /// Nothing of a Service is left in Azure.
     pub(crate) fn removed(&self, key: ObjectKey) {
         self.0.lock().removed.insert(key);
+    }
+
+    /// Takes note of the addresses at which the group is open, and that the cluster has.
+    fn hold(&self, open: &BTreeSet<IpAddr>, is_of_cluster: impl Fn(&IpAddr) -> bool) {
+        let held = &mut self.0.lock().held;
+        held.retain(|address| open.contains(address));
+        held.extend(open.iter().filter(|address| is_of_cluster(address)));
+    }
+
+    /// The group is about to be opened at these addresses.
+    fn opens(&self, addresses: impl IntoIterator<Item = IpAddr>) {
+        self.0.lock().held.extend(addresses);
+    }
+
+    fn held(&self) -> Vec<IpAddr> {
+        self.0.lock().held.iter().copied().collect()
     }
 
     /// The Services of which something may be left.
@@ -126,13 +162,19 @@ impl SharedSecurityGroup {
         let mut alive = self.recently.unpublished(&services);
         // A Service that was cut short has its address although neither its status nor a frontend shows it.
         let public_ips = self.observed.cached_public_ips();
-        let tagged = public_ip::tagged_addresses(&self.cluster, public_ips.iter().map(|one| &**one));
+        let is_own = |id: &ResourceId| load_balancers.iter().any(|(_, one)| one.id.as_ref() == Some(id));
+        let tagged = public_ip::tagged_addresses(&self.cluster, public_ips.iter().map(|one| &**one), is_own);
+        let shown = plans::shown_addresses(&self.cluster, &services, &load_balancers, &public_ips);
         // Those of the batch say themselves which addresses they have.
         let batch: BTreeSet<&ObjectKey> = batch.into_iter().collect();
         let is_elsewhere = |key: &ObjectKey| !batch.contains(key) && self.state.service(key).is_some();
-        alive.extend(tagged.into_iter().filter(|(key, _)| is_elsewhere(key)));
+        let served = shown.iter().map(|one| (one.service.clone(), one.address));
+        alive.extend(tagged.into_iter().chain(served).filter(|(key, _)| is_elsewhere(key)));
+        let recorded = plans::recorded(&self.cluster);
+        let held = self.recently.held().into_iter().map(|address| (address, recorded.clone()));
         let parsed = &mut self.parsed.lock();
         ClusterUsage::of_known(&self.cluster, parsed, &services, &nodes, &alive, &load_balancers, known)
+            .with_proofs(shown.into_iter().map(|one| (one.address, one.proof)).chain(held))
     }
 
     /// What is said to those who need the group, where there is none.
@@ -181,6 +223,7 @@ impl Resource for SharedSecurityGroup {
             return Planned { work: None, refused, notices: Vec::new() };
         };
         let usage = self.usage(intents.iter().map(AccessIntent::key));
+        self.recently.hold(&plans::open_addresses(observed), |address| usage.has(address));
         let plan = plans::plan(&self.cluster, observed, &intents, &usage);
         let refused = plan.refused.into_iter().map(|(key, refusal)| (Owner::Service(key), refusal.into()));
         let notices = plan.notices.into_iter().map(|notice| (Owner::Service(notice.service.clone()), notice));
@@ -189,9 +232,14 @@ impl Resource for SharedSecurityGroup {
 
     async fn write(
         &self,
-        _observed: &Self::Observed,
+        observed: &Self::Observed,
         step: &Step,
     ) -> Result<Written<Self::Observed>, Failure> {
+        if let (Some(observed), Some(Document::SecurityGroup(document))) = (observed, &step.document) {
+            let before = plans::open_addresses(observed);
+            let after = plans::open_addresses(document);
+            self.recently.opens(after.into_iter().filter(|address| !before.contains(address)));
+        }
         let known = self.observed.security_group();
         Ok(Written::Whole(Some(self.azure.put_known(step, ApiVersion::NETWORK, known).await?)))
     }
@@ -208,7 +256,7 @@ impl Resource for SharedSecurityGroup {
     async fn restore(&self, before: &Self::Observed) -> Result<(), Failure> {
         let now = self.observed.settled_security_group(&self.id, LogicalTime::now()).await?;
         let (Some(before), Some(now)) = (before, now) else { return Ok(()) };
-        let Some(step) = plans::restore(before, &now) else { return Ok(()) };
+        let Some(step) = plans::restore(&self.cluster, before, &now) else { return Ok(()) };
         self.azure.put_known(&step, ApiVersion::NETWORK, self.observed.security_group()).await.map(drop)
     }
 

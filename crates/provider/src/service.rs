@@ -102,25 +102,31 @@ impl Inner {
         let intent = match parsed {
             Ok(intent) => intent,
             Err(refusal) => {
-                let addresses = self.recently.forget(&service.key());
-                if !self.close_unused(service).await {
-                    addresses.into_iter().for_each(|addresses| self.recently.set(&service.key(), addresses));
-                }
+                self.close_unused(service).await;
                 return Err(Failure::from(refusal).into());
             }
         };
         let security_group = Some(self.security_group()?.announce());
         let announced = Announced { load_balancers: self.announce(intent.flavor), security_group };
         let mut notices = Vec::new();
-        let sequence = Sequence::ensure(Arc::clone(&intent));
+        let key = service.key();
+        let mut sequence = Sequence::ensure(Arc::clone(&intent));
+        if self.recently.was_opened_in_vain(&key) {
+            sequence = sequence.opening_last();
+        }
         self.places.lock().revise(&intent, sequence.destination(&self.cluster).as_ref());
         match self.drive(sequence, newer_than, announced, &mut notices).await {
-            Ok(addresses) => Ok(Ensured { addresses, notices }),
+            Ok(addresses) => {
+                self.recently.opened_in_vain(&key, false);
+                Ok(Ensured { addresses, notices })
+            }
             Err(failure) => {
                 if failure.kind == Kind::InvalidArgument {
-                    self.places.lock().release(&service.key());
+                    self.places.lock().release(&key);
                 }
-                if matches!(failure.kind, Kind::InvalidArgument | Kind::FailedPrecondition) {
+                let refused = [Kind::InvalidArgument, Kind::FailedPrecondition, Kind::PermissionDenied];
+                if refused.contains(&failure.kind) {
+                    self.recently.opened_in_vain(&key, true);
                     self.close_unused(service).await;
                 }
                 Err(failure.with_notices(notices).into())
@@ -129,20 +135,23 @@ impl Inner {
     }
 
     /// A Service that is refused keeps what it lives on. What it does not want any more is closed, and so is what was
-    /// opened beside a load balancer that it then did not get (LB-454). Costs nothing if all is as it should be.
-    async fn close_unused(&self, service: &Service) -> bool {
-        let owner = Owner::Service(service.key());
-        let closed = self.close_what_nobody_has(owner, LogicalTime::BEGINNING).await;
-        if let Err(failure) = &closed {
+    /// opened beside a load balancer that it then did not get (LB-454): its addresses are those that Azure and its
+    /// status show, and no others. Costs nothing if all is as it should be.
+    async fn close_unused(&self, service: &Service) {
+        let key = service.key();
+        let programmed = self.recently.forget(&key);
+        if let Err(failure) =
+            self.close_what_nothing_has(Owner::Service(key.clone()), LogicalTime::BEGINNING).await
+        {
             let failure = failure.full_text();
-            tracing::debug!(failure, service = %service.key(), "cannot close what nobody has any more");
+            tracing::debug!(failure, service = %key, "cannot close what nothing has any more");
+            programmed.into_iter().for_each(|addresses| self.recently.set(&key, addresses));
         }
-        closed.is_ok()
     }
 
-    /// Closes the security group at addresses that nobody in the cluster has any more, judged by what was read after
-    /// `newer_than`.
-    pub(crate) async fn close_what_nobody_has(
+    /// Closes the security group at addresses that the cluster had and that nothing in it has any more, judged by what was
+    /// read after `newer_than`.
+    pub(crate) async fn close_what_nothing_has(
         &self,
         owner: Owner,
         newer_than: LogicalTime,
@@ -166,6 +175,7 @@ impl Inner {
         let security_group = self.security_group().ok().map(|writer| writer.announce());
         let announced = Announced { load_balancers, security_group };
         self.recently.forget(&removal.key);
+        self.recently.opened_in_vain(&removal.key, false);
         self.places.lock().release(&removal.key);
         let mut notices = Vec::new();
         let sequence = Sequence::remove(Arc::clone(&removal));
@@ -279,6 +289,7 @@ impl Inner {
                 Ok(Task::AwaitPublicIps(ids)) => public_ips.settle(&ids).await?,
                 Ok(Task::Submit(intents)) => {
                     let leaves = sequence.intent().is_none();
+                    notices.extend(sequence.farewell(&self.cluster, &known.public_ips));
                     self.submit(known, intents, newer_than, &mut announced, leaves, notices).await?;
                     sequence.submitted();
                     let asks = sequence.intent().is_some_and(|intent| intent.private_link.is_some());

@@ -7,6 +7,7 @@ use azure_types::{
     Probe, ResourceId,
 };
 use k8s::ObjectKey;
+use ownership::{Evidence, Proof};
 
 use super::index::{FrontendIndex, RuleIndex, base_of};
 use super::{
@@ -23,7 +24,7 @@ use crate::private_link;
 use crate::probe;
 use crate::refusal::Refusal;
 use crate::rule::{Desired, Joined};
-use crate::{tags, zone};
+use crate::{names, proof, tags, zone};
 
 /// A Service that has its place here, and what it has been given so far.
 pub(super) struct Placed<'a> {
@@ -52,6 +53,8 @@ pub(super) struct Draft<'a> {
     pub(super) known: Known<'a>,
     pub(super) document: LoadBalancer,
     pub(super) changes: Vec<Change>,
+    /// What proves that parts may be taken away that are.
+    pub(super) ownership: Vec<Proof>,
     pub(super) for_keys: BTreeSet<ObjectKey>,
     pub(super) refused: BTreeMap<ObjectKey, Refusal>,
     pub(super) notices: Vec<Notice>,
@@ -81,6 +84,7 @@ impl<'a> Draft<'a> {
             known,
             document,
             changes: Vec::new(),
+            ownership: Vec::new(),
             for_keys: BTreeSet::new(),
             refused: BTreeMap::new(),
             notices: Vec::new(),
@@ -118,6 +122,12 @@ impl<'a> Draft<'a> {
         if self.changes.len() > before {
             self.for_keys.insert(key.clone());
         }
+    }
+
+    /// Notes that a part of a Service's has been taken away: what it is, what shows that it was the Service's.
+    pub(super) fn note_removal(&mut self, key: &ObjectKey, part: String, evidence: Evidence, change: Change) {
+        self.ownership.push(Proof::new(proof::service(self.cluster, key), evidence).of_part(part));
+        self.note(key, [change]);
     }
 
     pub(super) fn refuse(&mut self, key: &ObjectKey, refusal: Refusal) {
@@ -235,7 +245,15 @@ impl<'a> Draft<'a> {
         });
         for (key, base) in order {
             let changes = of.remove(&base).map(|(_, changes)| changes).unwrap_or_default();
-            self.note(key, changes);
+            for change in changes {
+                let (part, name) = match &change {
+                    Change::ProbeRemoved { probe } => (format!("probe {probe}"), probe),
+                    Change::RuleRemoved { rule } => (format!("rule {rule}"), rule),
+                    _ => continue,
+                };
+                let evidence = proof::named(name);
+                self.note_removal(key, part, evidence, change);
+            }
         }
     }
 
@@ -278,7 +296,14 @@ impl<'a> Draft<'a> {
         } else {
             self.frontends().retain(|frontend| !is_named(&frontend.name, name));
             let (frontend, service) = (name.to_owned(), owner.key.clone());
-            self.note(&owner.key, [Change::FrontendRemoved { frontend, service }]);
+            let is_own = owner.base_name.as_deref().is_some_and(|base| names::is_frontend_of(name, base));
+            // Another Service's that this one shared is left by the last of them.
+            let evidence = match is_own {
+                true => proof::named(name),
+                false => Evidence::Refers { resource: id.to_string() },
+            };
+            let change = Change::FrontendRemoved { frontend, service };
+            self.note_removal(&owner.key, format!("frontend {name}"), evidence, change);
         }
         reference
     }
@@ -392,7 +417,12 @@ impl<'a> Draft<'a> {
             }
             !shared
         });
-        self.changes.extend(removed);
+        for change in removed {
+            if let Change::SharedProbeRemoved { probe } = &change {
+                self.ownership.push(proof::within(self.cluster, &self.id, format!("probe {probe}")));
+            }
+            self.changes.push(change);
+        }
     }
 
     /// Whether the load balancer holds anything that is not the cluster's to remove.
@@ -412,6 +442,26 @@ impl<'a> Draft<'a> {
             || foreign_pool
             || properties.frontend_ip_configurations.as_ref().is_some_and(|list| !list.is_empty())
             || properties.probes.as_ref().is_some_and(|list| !list.is_empty())
+    }
+
+    /// What proves that the load balancer may be written, and each part taken away; nothing if it is created.
+    fn proofs(&mut self) -> Vec<Proof> {
+        if self.observed.is_none() {
+            return Vec::new();
+        }
+        let (cluster, id) = (self.cluster, &self.id);
+        let gone = self.changes.iter().filter_map(|change| match change {
+            Change::PoolMembers { pool, gone, .. } => Some((pool, gone)),
+            _ => None,
+        });
+        let member = |pool: &String, address: &String| {
+            let resource = id.child("backendAddressPools", pool);
+            proof::within(cluster, &resource, format!("member {address} of backend pool {pool}"))
+        };
+        let members = gone.flat_map(|(pool, gone)| gone.iter().map(move |address| (pool, address)));
+        let members = members.map(|(pool, address)| member(pool, address));
+        let whole = proof::load_balancer(cluster, self.balancer);
+        std::iter::once(whole).chain(std::mem::take(&mut self.ownership)).chain(members).collect()
     }
 
     pub(super) fn finish(mut self, refused: Vec<(ObjectKey, Refusal)>) -> LoadBalancerPlan {
@@ -436,6 +486,7 @@ impl<'a> Draft<'a> {
             }
         }
         let frontends_gone = self.frontends_gone();
+        let ownership = self.proofs();
         let mut step = Step {
             action: if self.observed.is_some() { Action::Update } else { Action::Create },
             target: id,
@@ -444,6 +495,7 @@ impl<'a> Draft<'a> {
             changes: self.changes,
             purpose: if repairs { Purpose::Repair } else { Purpose::Change },
             on_behalf_of: self.for_keys.into_iter().collect(),
+            ownership,
         };
         match self.observed.filter(|_| !is_needed) {
             Some(observed) => {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use azure_types::{LoadBalancerProperties, ResourceId};
 use k8s::ObjectKey;
+use ownership::Evidence;
 
 use super::{Draft, KnownServices, LoadBalancerIntent, text};
 use crate::change::Change;
@@ -41,7 +42,10 @@ impl Draft<'_> {
                 let before = self.frontends().len();
                 self.frontends().retain(|frontend| !super::is_named(&frontend.name, id.name()));
                 if self.frontends().len() < before {
-                    self.note(key, [Change::LeftoverFrontendRemoved { frontend: id.name().to_owned() }]);
+                    let frontend = id.name().to_owned();
+                    let evidence = Evidence::Refers { resource: id.to_string() };
+                    let part = format!("frontend {frontend}");
+                    self.note_removal(key, part, evidence, Change::LeftoverFrontendRemoved { frontend });
                 }
             }
         }

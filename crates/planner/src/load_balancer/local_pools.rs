@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use azure_types::{LoadBalancer, LoadBalancerProperties, ResourceId, SubResource};
 use k8s::ObjectKey;
+use ownership::Evidence;
 
 use super::index::RuleIndex;
 use super::members::{Members, fill, has_interfaces};
@@ -108,7 +109,10 @@ impl<'a> Draft<'a> {
                     });
                 }
                 if removed {
-                    self.note(key, [Change::PoolRemoved { pool: name }]);
+                    let rule = "the namespace and the name of the Service";
+                    let evidence = Evidence::Name { name: name.clone(), rule };
+                    let part = format!("backend pool {name}");
+                    self.note_removal(key, part, evidence, Change::PoolRemoved { pool: name });
                 }
             }
         }

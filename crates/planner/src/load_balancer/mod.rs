@@ -36,6 +36,7 @@ pub use crate::load_balancer::retirement::{deletion_obstacle, is_due as has_to_b
 use crate::local_pool::LocalService;
 use crate::placement::NodeShare;
 use crate::plan::{Action, Document, Notice, Purpose, Step};
+use crate::proof;
 use crate::refusal::Refusal;
 use crate::rewrite;
 
@@ -273,8 +274,11 @@ pub fn restore(
         return None;
     }
     let (target, version) = (cluster.load_balancer_id(balancer), now.etag.clone());
+    let proof = proof::load_balancer(cluster, balancer);
     Some(match before {
-        Some(before) => rewrite::restore(target, Document::LoadBalancer(Box::new(before.clone())), version),
+        Some(before) => {
+            rewrite::restore(target, Document::LoadBalancer(Box::new(before.clone())), version, proof)
+        }
         None => Step {
             action: Action::Delete,
             target,
@@ -283,6 +287,7 @@ pub fn restore(
             changes: vec![Change::Restored],
             purpose: Purpose::Restore,
             on_behalf_of: Vec::new(),
+            ownership: vec![proof],
         },
     })
 }

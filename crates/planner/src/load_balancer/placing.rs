@@ -36,7 +36,7 @@ impl<'a> Draft<'a> {
             let name = frontend::name_of(frontend);
             if names::is_frontend_of(name, &service.base_name) {
                 let (name, zones) = (name.to_owned(), frontend.zones.clone());
-                own.push(Own { at, name, family: frontend::family_of(frontend), zones });
+                own.push(Own { at, name, family: frontend::known_family(frontend, public_ips), zones });
             }
         }
         let mut families = Vec::new();
@@ -51,7 +51,7 @@ impl<'a> Draft<'a> {
                     None => continue,
                 },
             };
-            let expected = service.naming().frontend(family);
+            let expected = name_for(service, family, &own);
             let name = if self.serves(index, &expected, &source) {
                 expected
             } else if let Some(joined) = self.joined(service, &source) {
@@ -63,7 +63,7 @@ impl<'a> Draft<'a> {
             } else {
                 self.check_family(service, family, &source)?;
                 self.check_address(service, &source)?;
-                let replaced = own.iter().find(|own| own.family == family && !used.contains(&own.name));
+                let replaced = own.iter().find(|own| own.family() == family && !used.contains(&own.name));
                 let zones = match (internal, replaced) {
                     (false, _) => None,
                     (true, Some(own)) => own.zones.clone(),
@@ -271,6 +271,18 @@ impl<'a> Draft<'a> {
     }
 }
 
+/// What the frontend of a family is called: as it is if it has one; otherwise by the first of its names, or by the second
+/// if another family has that one.
+fn name_for(service: &ServiceIntent, family: Family, own: &[Own]) -> String {
+    let naming = service.naming();
+    let [first, second] = naming.of_family(naming.frontend(family), family);
+    let of =
+        |name: &str| own.iter().find(|own| own.name.eq_ignore_ascii_case(name)).and_then(|own| own.family);
+    let is_others = of(&first).is_some_and(|other| other != family);
+    let takes_second = of(&first) != Some(family) && (of(&second) == Some(family) || is_others);
+    if takes_second { second } else { first }
+}
+
 fn named(source: &Source<'_>) -> FrontendSource {
     match source {
         Source::PublicIp(id) => FrontendSource::PublicIp(id.name().to_owned()),
@@ -286,8 +298,15 @@ struct Own {
     /// Its position in the document.
     at: usize,
     name: String,
-    family: Family,
+    /// The family of its address, where its document says it.
+    family: Option<Family>,
     zones: Option<Vec<String>>,
+}
+
+impl Own {
+    fn family(&self) -> Family {
+        self.family.unwrap_or_else(|| names::family_of_name(&self.name))
+    }
 }
 
 /// Families once each, IPv4 first.

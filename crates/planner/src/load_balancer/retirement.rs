@@ -13,6 +13,7 @@ use crate::change::Change;
 use crate::cluster::{Balancer, Cluster};
 use crate::frontend;
 use crate::plan::{Action, Purpose, Step};
+use crate::proof;
 
 /// Whether a load balancer has to be deleted before Services can have a place of the configured SKU.
 pub fn is_due(cluster: &Cluster, observed: &LoadBalancer) -> bool {
@@ -134,6 +135,7 @@ pub(super) fn plan(
         changes: vec![Change::BasicLoadBalancerRetired],
         purpose: Purpose::Change,
         on_behalf_of,
+        ownership: vec![proof::load_balancer(cluster, balancer)],
     };
     LoadBalancerPlan { step: Some(step), empty_first, addresses_to_keep, ..LoadBalancerPlan::default() }
 }

@@ -9,6 +9,7 @@ mod intent;
 mod ownership;
 mod refusal;
 
+use ::ownership::{Evidence, Proof};
 use azure_types::{PrivateLinkService, ResourceId, Subnet, Word};
 use k8s::ObjectKey;
 
@@ -19,6 +20,7 @@ use crate::intent::ServiceIntent;
 use crate::plan::{Action, Document, Purpose, Step};
 use crate::private_link::document::Wanted;
 use crate::private_link::ownership::Ownership;
+use crate::proof;
 use crate::refusal::Refusal;
 use crate::zone;
 
@@ -89,7 +91,7 @@ pub fn plan(
     let ownership = existing.map(|link| (link, Ownership::of(cluster, &intent.key, link)));
     let Some(wanted) = &intent.private_link else {
         return Ok(match ownership {
-            Some((link, Ownership::Ours)) => removal(link),
+            Some((link, Ownership::Ours)) => removal(cluster, link),
             _ => Vec::new(),
         });
     };
@@ -136,7 +138,11 @@ pub fn plan(
         Some(link) => update(&own, link),
         None => Some(create(&own, frontend)),
     };
-    Ok(link_step.into_iter().flat_map(|link| [open(subnet, &intent.key), Some(link)]).flatten().collect())
+    Ok(link_step
+        .into_iter()
+        .flat_map(|link| [open(cluster, subnet, &intent.key), Some(link)])
+        .flatten()
+        .collect())
 }
 
 /// The name of a new one.
@@ -183,6 +189,7 @@ fn create(wanted: &Wanted<'_>, frontend: &OwnedFrontend) -> Step {
         changes,
         purpose: Purpose::Change,
         on_behalf_of: vec![wanted.service.clone()],
+        ownership: Vec::new(),
     }
 }
 
@@ -205,6 +212,7 @@ fn update(wanted: &Wanted<'_>, observed: &PrivateLinkService) -> Option<Step> {
         changes,
         purpose: if repairs { Purpose::Repair } else { Purpose::Change },
         on_behalf_of: vec![wanted.service.clone()],
+        ownership: vec![ownership::proof(wanted.cluster, observed)],
     })
 }
 
@@ -215,10 +223,11 @@ pub fn is_open(subnet: &Subnet) -> bool {
 }
 
 /// Lets private link services into a subnet, where it does not yet.
-fn open(subnet: &Subnet, service: &ObjectKey) -> Option<Step> {
+fn open(cluster: &Cluster, subnet: &Subnet, service: &ObjectKey) -> Option<Step> {
     if is_open(subnet) {
         return None;
     }
+    let declared = Evidence::Declared { key: "azure-pls-ip-configuration-subnet or subnetName".to_owned() };
     let mut document = subnet.clone();
     let properties = document.properties.get_or_insert_default();
     properties.private_link_service_network_policies = Some(Word::from(NO_POLICIES));
@@ -230,6 +239,7 @@ fn open(subnet: &Subnet, service: &ObjectKey) -> Option<Step> {
         changes: vec![Change::SubnetOpened],
         purpose: Purpose::Change,
         on_behalf_of: vec![service.clone()],
+        ownership: vec![Proof::new(proof::service(cluster, service), declared)],
     })
 }
 
@@ -242,7 +252,7 @@ pub fn plan_removal(
     observed: &[PrivateLinkService],
 ) -> Vec<Step> {
     let links = frontends.iter().filter_map(|frontend| at(observed, frontend));
-    links.filter(|link| !is_unmanaged(cluster, link)).flat_map(removal).collect()
+    links.filter(|link| !is_unmanaged(cluster, link)).flat_map(|link| removal(cluster, link)).collect()
 }
 
 /// Whether a private link service of somebody else's offers one of these frontends.
@@ -252,7 +262,7 @@ pub fn has_unmanaged(cluster: &Cluster, frontends: &[ResourceId], observed: &[Pr
 }
 
 /// The connections; if there are none, the private link service itself.
-fn removal(link: &PrivateLinkService) -> Vec<Step> {
+fn removal(cluster: &Cluster, link: &PrivateLinkService) -> Vec<Step> {
     let Some(id) = &link.id else { return Vec::new() };
     let owners = || ownership::owner_key(link).into_iter().collect();
     let step = |target: ResourceId, if_match: Option<String>, change: Change| Step {
@@ -263,6 +273,7 @@ fn removal(link: &PrivateLinkService) -> Vec<Step> {
         changes: vec![change],
         purpose: Purpose::Change,
         on_behalf_of: owners(),
+        ownership: vec![ownership::proof(cluster, link)],
     };
     let connections = link.properties.iter().flat_map(|p| p.private_endpoint_connections.iter().flatten());
     let connections: Vec<Step> = connections

@@ -2,8 +2,10 @@
 
 use azure_types::PrivateLinkService;
 use k8s::ObjectKey;
+use ownership::{Evidence, Proof};
 
 use crate::cluster::Cluster;
+use crate::proof;
 
 /// Which cluster made it.
 pub(super) const CLUSTER_TAG: &str = "k8s-azure-cluster-name";
@@ -34,6 +36,13 @@ pub(crate) fn is_unmanaged(cluster: &Cluster, link: &PrivateLinkService) -> bool
 /// The Service that made it.
 pub(super) fn owner_key(link: &PrivateLinkService) -> Option<ObjectKey> {
     tag(link, OWNER_TAG).split_once('/').map(|(namespace, name)| ObjectKey::new(namespace, name))
+}
+
+/// What proves that the cluster made it.
+pub(super) fn proof(cluster: &Cluster, link: &PrivateLinkService) -> Proof {
+    let owner = owner_key(link).map_or_else(|| proof::cluster(cluster), |key| proof::service(cluster, &key));
+    let fact = |key: &str| Evidence::Tag { key: key.to_owned(), value: tag(link, key).to_owned() };
+    Proof::new(owner, fact(CLUSTER_TAG)).and(fact(OWNER_TAG))
 }
 
 impl<'a> Ownership<'a> {

@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 
 use azure_types::{IpTag, PublicIpAddress, PublicIpAddressProperties, ResourceId, Word};
 use k8s::ObjectKey;
+use ownership::Proof;
 
-use super::ownership::{CLUSTER_TAGS, DNS_TAGS, Ownership, SERVICE_TAGS, lists, ownership, services, tag};
-use super::{desired_tags, name_of, version_of};
+use super::ownership::{
+    CLUSTER_TAGS, DNS_TAGS, Ownership, SERVICE_TAGS, is_of_other_cluster, lists, ownership, services, tag,
+};
+use super::{desired_tags, name_of, ownership as ownerships, version_of};
 use crate::change::{Change, Difference, Replacement, Unfinished};
 use crate::cluster::{Cluster, Family};
 use crate::intent::ServiceIntent;
@@ -35,7 +38,8 @@ pub(super) fn update(
     let name = name_of(existing);
     let ours = ownership(cluster, intent.removal(), existing);
     let of_cluster = tag(existing.tags.as_ref(), CLUSTER_TAGS);
-    if ours.managed && !of_cluster.is_empty() && !of_cluster.eq_ignore_ascii_case(&cluster.name) {
+    let service_tag = tag(existing.tags.as_ref(), SERVICE_TAGS);
+    if services(service_tag).next().is_some() && is_of_other_cluster(cluster, existing) {
         return Err(Refusal::PublicIpOfOtherCluster {
             name: name.to_owned(),
             cluster: of_cluster.to_owned(),
@@ -45,9 +49,8 @@ pub(super) fn update(
     if let Some(reason) = must_be_replaced(cluster, intent, family, existing, ours)? {
         return Ok(Outcome::Replace(reason));
     }
-    let service_tag = tag(existing.tags.as_ref(), SERVICE_TAGS);
     let mut change = Draft { document: existing.clone(), changes: Vec::new(), ours };
-    if ours.owned && ours.managed && !lists(service_tag, &intent.key) {
+    if ours.managed && services(service_tag).next().is_some() && !lists(service_tag, &intent.key) {
         change.changes.push(Change::PublicIpShared { service: intent.key.clone() });
     }
     let users = with_user(name, service_tag, &intent.key)?;
@@ -56,7 +59,7 @@ pub(super) fn update(
         change.set_ip_tags(ip_tags, cluster);
     }
     let dns_owner = change.set_dns_label(intent, existing)?;
-    if ours.owned && ours.managed {
+    if ours.managed {
         let desired = desired_tags(cluster, intent, &users, &dns_owner);
         change.changes.extend(tags::reconcile(
             &mut change.document.tags,
@@ -97,7 +100,7 @@ fn must_be_replaced(
     let key = intent.key.to_string();
     let sole =
         services(tag(existing.tags.as_ref(), SERVICE_TAGS)).all(|user| user.eq_ignore_ascii_case(&key));
-    let replaceable = ours.owned && ours.managed && sole;
+    let replaceable = ours.used && ours.made && sole;
     let version = version_of(existing);
     if let Some(found) = version.filter(|version| *version != family) {
         if replaceable && !intent.removal().is_pinned() {
@@ -239,8 +242,9 @@ impl Draft {
         let group = &intent.removal().public_ip_group;
         let target = id.unwrap_or_else(|| cluster.public_ip_id(group, name_of(existing)));
         let on_behalf_of = vec![intent.key.clone()];
+        let proof = ownerships::proof(cluster, intent.removal(), existing);
         if self.changes.is_empty() {
-            return is_failed(existing).then(|| Step { on_behalf_of, ..repair(&target, existing) });
+            return is_failed(existing).then(|| Step { on_behalf_of, ..repair(&target, existing, proof) });
         }
         Some(Step {
             action: Action::Update,
@@ -250,6 +254,7 @@ impl Draft {
             changes: self.changes,
             purpose: Purpose::Change,
             on_behalf_of,
+            ownership: vec![proof],
         })
     }
 }
@@ -284,6 +289,7 @@ pub fn keep_address(
     target: &ResourceId,
     existing: &PublicIpAddress,
     on_behalf_of: &[ObjectKey],
+    proof: Proof,
 ) -> Option<Step> {
     let mut document = existing.clone();
     let method = &mut document.properties.get_or_insert_default().public_ip_allocation_method;
@@ -299,11 +305,12 @@ pub fn keep_address(
         changes,
         purpose: Purpose::Change,
         on_behalf_of: on_behalf_of.to_vec(),
+        ownership: vec![proof],
     })
 }
 
 /// A write of a public IP as it is, so that Azure finishes what it did not.
-pub fn repair(target: &ResourceId, existing: &PublicIpAddress) -> Step {
+pub fn repair(target: &ResourceId, existing: &PublicIpAddress, proof: Proof) -> Step {
     Step {
         action: Action::Update,
         target: target.clone(),
@@ -312,6 +319,7 @@ pub fn repair(target: &ResourceId, existing: &PublicIpAddress) -> Step {
         changes: vec![Change::Repaired(Unfinished::Write)],
         purpose: Purpose::Repair,
         on_behalf_of: Vec::new(),
+        ownership: vec![proof],
     }
 }
 

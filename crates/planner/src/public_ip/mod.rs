@@ -16,9 +16,9 @@ use change::{Outcome, is_basic, is_running, update, without_label};
 pub use change::{keep_address, repair};
 use claim::{Claim, claim, find_by_address};
 pub use claim::{Owners, claimed};
-pub use ownership::tagged_addresses;
-use ownership::{CLUSTER_TAGS, DNS_TAGS, SERVICE_TAGS, services, set_tag, tag};
-pub(crate) use ownership::{is_of_other_cluster, is_used_by};
+use ownership::{CLUSTER_TAGS, DNS_TAGS, SERVICE_TAGS, ownership, services, set_tag, tag};
+pub(crate) use ownership::{base_in_name, is_of_other_cluster, is_used_by};
+pub use ownership::{kept, tagged_addresses, used_by_cluster};
 
 use crate::change::Change;
 use crate::cluster::{Cluster, Family, Flavor};
@@ -48,7 +48,7 @@ pub struct PublicIpPlan {
     pub recreates: bool,
 }
 
-fn name_of(public_ip: &PublicIpAddress) -> &str {
+pub(crate) fn name_of(public_ip: &PublicIpAddress) -> &str {
     public_ip.name.as_deref().or_else(|| public_ip.id.as_ref().map(ResourceId::name)).unwrap_or_default()
 }
 
@@ -111,9 +111,28 @@ fn target<'a>(
             None => Err(Refusal::AddressNotFound { address, group: group.clone() }),
         },
         Claim::Address(_) | Claim::Generated => {
-            Ok(named(&intent.naming().public_ip(&cluster.name, prefix.map(ResourceId::name), family)))
+            let prefix = prefix.map(ResourceId::name);
+            let naming = intent.naming();
+            let names = naming.of_family(naming.public_ip(&cluster.name, prefix, family), family);
+            let [first, second] = names.map(|name| named(&name));
+            // Which of its names a family has depends on the others that the Service had when it got its address.
+            let version = |target: &Target<'_>| target.existing.and_then(version_of);
+            let is_free = |target: &Target<'_>| version(target).is_none_or(|version| version == family);
+            let is_own = |target: &Target<'_>| {
+                let used = |existing| is_used_by(cluster, owner, existing);
+                version(target) == Some(family) && target.existing.is_some_and(used)
+            };
+            let takes_second = !is_own(&first) && is_own(&second)
+                || !is_free(&first) && second.existing.is_none() && is_needed(intent, family, &first);
+            Ok(if takes_second { second } else { first })
         }
     }
+}
+
+/// Whether a public IP of another family than the one that should have its name is one that the Service still uses.
+fn is_needed(intent: &ServiceIntent, family: Family, target: &Target<'_>) -> bool {
+    let of = target.existing.and_then(version_of);
+    of.is_some_and(|other| other != family && intent.families.contains(&other))
 }
 
 /// Plans the public IPs of one Service. `observed` holds all public IPs of the Service's group for public
@@ -144,20 +163,17 @@ pub fn plan(
         match update(cluster, intent, *family, existing)? {
             Outcome::Replace(reason) => {
                 plan.recreates = true;
-                let version = existing.etag.clone();
-                plan.release.push(Step::delete(
-                    target.id,
-                    version,
-                    vec![Change::PublicIpReplaced(reason)],
-                    &intent.key,
-                ));
+                let (version, changes) = (existing.etag.clone(), vec![Change::PublicIpReplaced(reason)]);
+                let proof = ownership::proof(cluster, intent.removal(), existing);
+                plan.release.push(Step::delete(target.id, version, changes, &intent.key, proof));
             }
             Outcome::Keep(step) => {
                 if is_running(existing) {
                     plan.running.push(target.id.clone());
                 }
                 if is_basic(existing) && cluster.config.uses_standard_load_balancer() {
-                    kept.extend(keep_address(&target.id, existing, std::slice::from_ref(&intent.key)));
+                    let proof = ownership::proof(cluster, intent.removal(), existing);
+                    kept.extend(keep_address(&target.id, existing, std::slice::from_ref(&intent.key), proof));
                 }
                 plan.ensure.extend(step.map(|step| *step));
                 plan.use_ids.insert(*family, target.id);
@@ -211,7 +227,7 @@ pub fn plan_removal(
     plan
 }
 
-/// Gives up what the Service has and does not use: shared ones lose its name, its own are deleted.
+/// Gives up what the Service has and does not use: shared ones lose its name, those made for it are deleted.
 fn release(
     cluster: &Cluster,
     owner: &ServiceRemoval,
@@ -226,34 +242,56 @@ fn release(
         if !is_used_by(cluster, owner, public_ip) {
             continue;
         }
-        let service_tag = tag(public_ip.tags.as_ref(), SERVICE_TAGS);
         let key = owner.key.to_string();
-        let others: Vec<&str> =
-            services(service_tag).filter(|listed| !listed.eq_ignore_ascii_case(&key)).collect();
-        if others.is_empty() {
+        let mut users = services(tag(public_ip.tags.as_ref(), SERVICE_TAGS));
+        let is_last = users.all(|listed| listed.eq_ignore_ascii_case(&key));
+        if is_last && ownership(cluster, owner, public_ip).made {
             let change = Change::PublicIpGivenUp { service: owner.key.clone(), others: Vec::new() };
-            steps.push(Step::delete(id.clone(), public_ip.etag.clone(), vec![change], &owner.key));
-            continue;
+            let (version, proof) = (public_ip.etag.clone(), ownership::proof(cluster, owner, public_ip));
+            steps.push(Step::delete(id.clone(), version, vec![change], &owner.key, proof));
+        } else {
+            steps.push(leave(cluster, owner, id, public_ip));
         }
-        let mut document = public_ip.clone();
-        let all = document.tags.get_or_insert_default();
-        all.retain(|name, value| {
-            let dns = DNS_TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(name));
-            !(dns && value.trim().eq_ignore_ascii_case(&key))
-        });
+    }
+}
+
+/// Takes a Service out of the tag that lists the users of a public IP. One that the cluster did not make stays when the
+/// last of them leaves, without the cluster's tags.
+pub(crate) fn leave(
+    cluster: &Cluster,
+    owner: &ServiceRemoval,
+    id: &ResourceId,
+    public_ip: &PublicIpAddress,
+) -> Step {
+    let key = owner.key.to_string();
+    let users = services(tag(public_ip.tags.as_ref(), SERVICE_TAGS));
+    let others: Vec<String> =
+        users.filter(|listed| !listed.eq_ignore_ascii_case(&key)).map(str::to_owned).collect();
+    let mut document = public_ip.clone();
+    let all = document.tags.get_or_insert_default();
+    all.retain(|name, value| {
+        let is_one_of = |tags: [&str; 2]| tags.iter().any(|tag| tag.eq_ignore_ascii_case(name));
+        let is_own_label = is_one_of(DNS_TAGS) && value.trim().eq_ignore_ascii_case(&key);
+        let is_useless = others.is_empty() && (is_one_of(SERVICE_TAGS) || is_one_of(CLUSTER_TAGS));
+        !is_own_label && !is_useless
+    });
+    if !others.is_empty() {
         set_tag(all, SERVICE_TAGS[0], others.join(","));
-        steps.push(Step {
-            action: Action::Update,
-            target: id.clone(),
-            if_match: public_ip.etag.clone(),
-            document: Some(Document::PublicIp(Box::new(document))),
-            changes: vec![Change::PublicIpGivenUp {
-                service: owner.key.clone(),
-                others: others.into_iter().map(str::to_owned).collect(),
-            }],
-            purpose: Purpose::Change,
-            on_behalf_of: vec![owner.key.clone()],
-        });
+    }
+    let service = owner.key.clone();
+    let proof = ownership::proof(cluster, owner, public_ip).shared_with(others.iter().cloned());
+    Step {
+        action: Action::Update,
+        target: id.clone(),
+        if_match: public_ip.etag.clone(),
+        document: Some(Document::PublicIp(Box::new(document))),
+        changes: vec![match others.is_empty() {
+            true => Change::PublicIpKept { service },
+            false => Change::PublicIpGivenUp { service, others },
+        }],
+        purpose: Purpose::Change,
+        on_behalf_of: vec![owner.key.clone()],
+        ownership: vec![proof],
     }
 }
 
@@ -306,5 +344,6 @@ fn create(cluster: &Cluster, intent: &ServiceIntent, family: Family, id: &Resour
         changes,
         purpose: Purpose::Change,
         on_behalf_of: vec![intent.key.clone()],
+        ownership: Vec::new(),
     }
 }

@@ -1,13 +1,26 @@
 //! Whose a public IP is: what its tags say, and what a Service may do with it.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use azure_types::{PublicIpAddress, Tags};
+use azure_types::{PublicIpAddress, ResourceId, Tags};
 use k8s::ObjectKey;
+use ownership::{Evidence, Proof};
 
 use super::{address_of, name_of, version_of};
 use crate::cluster::{Cluster, Family};
 use crate::intent::ServiceRemoval;
+use crate::names;
+use crate::plan::Notice;
+use crate::proof;
+
+/// What proves that a public IP may be written as it is, or so that it keeps its address: a load balancer of the cluster
+/// uses it.
+pub fn used_by_cluster(cluster: &Cluster, public_ip: &PublicIpAddress) -> Proof {
+    let user = user_of(public_ip).or_else(|| public_ip.id.clone());
+    let resource = user.as_ref().map(ToString::to_string).unwrap_or_default();
+    Proof::new(proof::cluster(cluster), Evidence::Refers { resource })
+}
 
 /// Which Services use the address, separated by commas; first the key that is written.
 pub(super) const SERVICE_TAGS: [&str; 2] = ["k8s-azure-service", "service"];
@@ -16,13 +29,19 @@ pub(super) const CLUSTER_TAGS: [&str; 2] = ["k8s-azure-cluster-name", "kubernete
 /// Which Service chose the DNS label; first the key that is written.
 pub(super) const DNS_TAGS: [&str; 2] = ["k8s-azure-dns-label-service", "kubernetes-dns-label-service"];
 
-/// A public IP's relation to a Service.
+/// A public IP's relation to a Service and to the cluster.
+///
+/// A tag proves nothing by itself: users set it, and older releases set it on addresses of users. The cluster's own are
+/// those that bear a name that the cluster gives and its tags as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ownership {
-    /// The Service may use and release it.
-    pub(super) owned: bool,
-    /// A cluster put its tags on it; otherwise somebody brought it along, and it is never tagged or deleted.
+    /// The programs of the cluster keep its tags. Otherwise it was brought along: it is used, and neither tagged nor
+    /// deleted.
     pub(super) managed: bool,
+    /// The Service is listed on it, and uses it or did.
+    pub(super) used: bool,
+    /// It was made for a Service of the cluster: it goes with the last Service that uses it.
+    pub(super) made: bool,
 }
 
 pub(super) fn tag<'a>(tags: Option<&'a Tags>, names: [&str; 2]) -> &'a str {
@@ -60,16 +79,35 @@ pub(super) fn is_pinned(owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> 
     by_address || by_name
 }
 
-/// The addresses of the cluster's public IPs, each with a Service that its tag names.
+/// The base name of a Service in the name that a cluster gives to its public IP, in lower case.
+pub(crate) fn base_in_name(cluster: &Cluster, public_ip: &PublicIpAddress) -> Option<String> {
+    let name = name_of(public_ip).to_ascii_lowercase();
+    let rest = name.strip_prefix(&cluster.name.to_ascii_lowercase())?.strip_prefix('-')?;
+    rest.split('-').next().map(str::to_owned)
+}
+
+/// What refers to a public IP, as Azure says: a frontend, a network interface, a gateway.
+fn user_of(public_ip: &PublicIpAddress) -> Option<ResourceId> {
+    let properties = public_ip.properties.as_ref()?;
+    let by_configuration = properties.ip_configuration.as_ref().and_then(|reference| reference.id.clone());
+    let gateway = || properties.rest.get("natGateway")?.get("id")?.as_str()?.parse().ok();
+    by_configuration.or_else(gateway)
+}
+
+/// The addresses of the cluster's public IPs, each with a Service that its tag names. One that something else uses than
+/// a load balancer of the cluster is served to none of them.
 pub fn tagged_addresses<'a>(
     cluster: &Cluster,
     public_ips: impl IntoIterator<Item = &'a PublicIpAddress>,
+    is_own_load_balancer: impl Fn(&ResourceId) -> bool,
 ) -> Vec<(ObjectKey, IpAddr)> {
     let mut found = Vec::new();
     for public_ip in public_ips {
-        let of_cluster = tag(public_ip.tags.as_ref(), CLUSTER_TAGS);
         let Some(address) = address_of(public_ip) else { continue };
-        if !of_cluster.is_empty() && !of_cluster.eq_ignore_ascii_case(&cluster.name) {
+        let user = user_of(public_ip);
+        let is_used_elsewhere =
+            user.is_some_and(|user| !user.parent().is_some_and(|one| is_own_load_balancer(&one)));
+        if is_of_other_cluster(cluster, public_ip) || is_used_elsewhere {
             continue;
         }
         for key in services(tag(public_ip.tags.as_ref(), SERVICE_TAGS)) {
@@ -88,22 +126,88 @@ pub(crate) fn is_of_other_cluster(cluster: &Cluster, public_ip: &PublicIpAddress
     !of_cluster.is_empty() && !of_cluster.eq_ignore_ascii_case(&cluster.name)
 }
 
-/// Whether a public IP is tagged as one that the Service of this cluster uses.
+/// Whether the Service is listed on a public IP of the cluster that it uses or used.
 pub(crate) fn is_used_by(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> bool {
-    let ours = ownership(cluster, owner, public_ip);
-    ours.owned && ours.managed && lists(tag(public_ip.tags.as_ref(), SERVICE_TAGS), &owner.key)
+    ownership(cluster, owner, public_ip).used
+}
+
+/// Whether a public IP bears the name that the cluster gives to those of this Service.
+fn is_named_after(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> bool {
+    let Some(base) = &owner.base_name else { return false };
+    let made = names::public_ip_prefix(&cluster.name, base);
+    let name = name_of(public_ip);
+    let start = name.get(..made.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(&made))
+        && matches!(name.as_bytes().get(made.len()), None | Some(b'-'))
+}
+
+/// Whether a public IP bears a name that the cluster gives: its own and the UID of a Service, which may be gone.
+fn is_named_by_cluster(cluster: &Cluster, public_ip: &PublicIpAddress) -> bool {
+    base_in_name(cluster, public_ip).is_some_and(|base| names::is_base_name(&base))
 }
 
 pub(super) fn ownership(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> Ownership {
     let service_tag = tag(public_ip.tags.as_ref(), SERVICE_TAGS);
-    let has_address = address_of(public_ip).is_some();
-    if services(service_tag).next().is_none() {
-        return Ownership { owned: has_address && is_pinned(owner, public_ip), managed: false };
+    let of_cluster = tag(public_ip.tags.as_ref(), CLUSTER_TAGS);
+    if is_of_other_cluster(cluster, public_ip) {
+        return Ownership { managed: false, used: false, made: false };
     }
-    if lists(service_tag, &owner.key) {
-        let of_cluster = tag(public_ip.tags.as_ref(), CLUSTER_TAGS);
-        let ours = of_cluster.is_empty() || of_cluster.eq_ignore_ascii_case(&cluster.name);
-        return Ownership { owned: ours, managed: true };
-    }
-    Ownership { owned: has_address && is_pinned(owner, public_ip), managed: true }
+    let is_own = is_named_after(cluster, owner, public_ip);
+    let made = is_own || is_named_by_cluster(cluster, public_ip);
+    let has_users = services(service_tag).next().is_some();
+    let managed = is_own || has_users && (made || !of_cluster.is_empty());
+    // A Service of another cluster may have the same namespace, name and cluster name, and its addresses the same tags.
+    let is_known = || {
+        let address = address_of(public_ip);
+        let published = address.is_some_and(|address| owner.published_addresses.contains(&address));
+        is_own || published || is_pinned(owner, public_ip)
+    };
+    Ownership { managed, used: managed && lists(service_tag, &owner.key) && is_known(), made }
+}
+
+/// What proves that a public IP may be written for a Service: tags, and the name of one that the cluster made. One that
+/// was brought along is written where the Service names it, as far as its annotations say.
+pub(super) fn proof(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> Proof {
+    let ours = ownership(cluster, owner, public_ip);
+    let service = proof::service(cluster, &owner.key);
+    let tag_of = |names: [&str; 2]| {
+        let tags = || public_ip.tags.iter().flatten();
+        let find = |name: &str| tags().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        let found = names.iter().find_map(|name| find(name)).filter(|(_, value)| !value.is_empty());
+        found.map(|(key, value)| Evidence::Tag { key: key.clone(), value: value.clone() })
+    };
+    let name = ours.made.then(|| Evidence::Name {
+        name: name_of(public_ip).to_owned(),
+        rule: "the cluster's name and the UID of a Service",
+    });
+    let tags = [SERVICE_TAGS, CLUSTER_TAGS].into_iter().filter_map(tag_of).filter(|_| ours.managed);
+    let mut facts = tags.chain(name);
+    let asked =
+        || Evidence::Declared { key: "the public IP or the address that its annotations name".to_owned() };
+    let first = facts.next().unwrap_or_else(asked);
+    facts.fold(Proof::new(service, first), Proof::and)
+}
+
+/// What to say when a Service goes that is listed on a public IP which the cluster did not make: it stays.
+pub fn kept(cluster: &Cluster, owner: &ServiceRemoval, public_ips: &[Arc<PublicIpAddress>]) -> Vec<Notice> {
+    let key = owner.key.to_string();
+    let is_kept = |one: &&Arc<PublicIpAddress>| {
+        let users = tag(one.tags.as_ref(), SERVICE_TAGS);
+        services(users).next().is_some()
+            && services(users).all(|user| user.eq_ignore_ascii_case(&key))
+            && !is_of_other_cluster(cluster, one)
+            && !ownership(cluster, owner, one).made
+    };
+    let notice = |one: &Arc<PublicIpAddress>| Notice {
+        service: owner.key.clone(),
+        warning: false,
+        reason: "PublicIPKept",
+        message: format!(
+            "public IP {} stays: its tag names this Service, but its name is not one that cluster {} gives, so \
+             it was not made for it; delete it yourself if you do not need it any more",
+            name_of(one),
+            cluster.name
+        ),
+    };
+    public_ips.iter().filter(is_kept).map(notice).collect()
 }

@@ -16,6 +16,7 @@ use std::net::IpAddr;
 
 use azure_types::{ResourceId, Route, RouteTable};
 use ipnet::IpNet;
+use ownership::{Evidence, Proof};
 
 use draft::Draft;
 pub use name::route_name;
@@ -24,9 +25,11 @@ pub use refusal::RouteRefusal;
 pub use repair::restore;
 pub use subnet::{SubnetOverlap, has_other_table, subnet_overlaps, unused_table};
 
+use crate::change::Change;
 use crate::cluster::Cluster;
 use crate::intent::names_word;
 use crate::plan::{Action, Document, Purpose, Step};
+use crate::proof;
 use crate::tags;
 
 /// A range of a node's pods, which has one route.
@@ -146,9 +149,22 @@ fn step(
         changes.extend(tags::reconcile(&mut document.tags, &config.tags, &config.system_tags));
     }
     if changes.is_empty() {
-        return repair::repair(table, observed?);
+        return repair::repair(cluster, table, observed?);
+    }
+    let mut ownership = Vec::new();
+    if action == Action::Update {
+        ownership.push(repair::configured(cluster));
+        ownership.extend(changes.iter().filter_map(|change| match change {
+            Change::RouteRemoved { route, .. } => {
+                let name =
+                    Evidence::Name { name: route.clone(), rule: "a node's name and its range of pods" };
+                Some(Proof::new(proof::cluster(cluster), name).of_part(format!("route {route}")))
+            }
+            _ => None,
+        }));
     }
     Some(Step {
+        ownership,
         action,
         target: table.clone(),
         if_match: observed.and_then(|table| table.etag.clone()),

@@ -1,9 +1,17 @@
 //! Writes of the table without a change of ours ([`crate::rewrite`]).
 
 use azure_types::{ResourceId, RouteTable};
+use ownership::Proof;
 
+use crate::cluster::Cluster;
 use crate::plan::{Document, Step};
+use crate::proof;
 use crate::rewrite;
+
+/// The configuration names the table.
+pub(super) fn configured(cluster: &Cluster) -> Proof {
+    proof::configured(cluster, "routeTableName")
+}
 
 fn is_failed(table: &RouteTable) -> bool {
     rewrite::is_failed(table.properties.as_ref().and_then(|p| p.provisioning_state.as_ref()))
@@ -14,14 +22,20 @@ fn whole(table: &RouteTable) -> Document {
 }
 
 /// The write that repairs a table whose latest operation failed.
-pub(super) fn repair(target: &ResourceId, observed: &RouteTable) -> Option<Step> {
-    let repair = || rewrite::repair(target.clone(), whole(observed), observed.etag.clone());
+pub(super) fn repair(cluster: &Cluster, target: &ResourceId, observed: &RouteTable) -> Option<Step> {
+    let proof = configured(cluster);
+    let repair = || rewrite::repair(target.clone(), whole(observed), observed.etag.clone(), proof);
     is_failed(observed).then(repair)
 }
 
 /// The write that takes a refused change back: `before` is the table as it was planned against, `now` as Azure left
 /// it. Absent where nothing was changed.
-pub fn restore(target: &ResourceId, before: &RouteTable, now: &RouteTable) -> Option<Step> {
-    let restore = || rewrite::restore(target.clone(), whole(before), now.etag.clone());
+pub fn restore(
+    cluster: &Cluster,
+    target: &ResourceId,
+    before: &RouteTable,
+    now: &RouteTable,
+) -> Option<Step> {
+    let restore = || rewrite::restore(target.clone(), whole(before), now.etag.clone(), configured(cluster));
     (is_failed(now) && now.etag != before.etag).then(restore)
 }

@@ -118,13 +118,17 @@ pub(super) fn clean(
     owners: &BTreeMap<String, ObjectKey>,
     batch: &BTreeSet<&ObjectKey>,
 ) {
-    let others = Others::new(draft.usage, batch);
+    let usage = draft.usage;
+    let others = Others::new(usage, batch);
     let mut taken = Vec::new();
     let mut replacements = Vec::new();
     for (index, entry) in draft.entries.iter().enumerate().filter(|(_, entry)| entry.managed) {
         for destination in &entry.destinations {
             let is_judged = owners.contains_key(destination) || others.nodes.contains(destination);
-            if !is_judged && !others.by_address.contains_key(destination) {
+            // A tag alone may name a Service of another cluster that is called like one of this.
+            let is_theirs =
+                || others.by_address.contains_key(destination) && usage.proven.contains_key(destination);
+            if !is_judged && !is_theirs() {
                 continue;
             }
             match others.judge(draft, entry, destination) {

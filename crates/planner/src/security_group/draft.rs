@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use azure_types::{SecurityGroup, SecurityRule, SecurityRuleProperties, Word};
 use k8s::ObjectKey;
+use ownership::{Evidence, Proof};
 
 use super::limits::{Counts, Limits};
 use super::rule::{self, MAX_PRIORITY, MIN_PRIORITY, WantedRule};
 use super::usage::ClusterUsage;
-use super::{AccessIntent, clean, retain};
+use super::{AccessIntent, clean, repair, retain};
 use crate::change::{Change, TrafficClass};
 use crate::cluster::Cluster;
 use crate::plan::{Action, Document, Purpose, Refusal, Step};
-use crate::tags;
+use crate::{proof, tags};
 
 /// A Service of the batch and what it wants.
 pub(super) struct Member<'a> {
@@ -344,6 +345,7 @@ impl<'a> Draft<'a> {
     fn finish(self, cluster: &Cluster, observed: &SecurityGroup, members: &[Member<'_>]) -> Option<Step> {
         let mut changes = Vec::new();
         let mut keys = BTreeSet::new();
+        let mut ownership: BTreeMap<String, Proof> = BTreeMap::new();
         let mut rules = Vec::with_capacity(self.entries.len());
         for mut entry in self.entries {
             if !entry.managed {
@@ -352,6 +354,9 @@ impl<'a> Draft<'a> {
             }
             for (destination, key) in std::mem::take(&mut entry.taken) {
                 if !entry.destinations.contains(&destination) && entry.before.contains(&destination) {
+                    ownership
+                        .entry(destination.clone())
+                        .or_insert_with(|| taken(cluster, self.usage, &destination, key.as_ref()));
                     keys.extend(key);
                 }
             }
@@ -413,8 +418,22 @@ impl<'a> Draft<'a> {
             changes,
             purpose: Purpose::Change,
             on_behalf_of: keys.into_iter().collect(),
+            ownership: std::iter::once(repair::configured(cluster)).chain(ownership.into_values()).collect(),
         })
     }
+}
+
+/// What proves that a destination may be taken from a rule.
+fn taken(cluster: &Cluster, usage: &ClusterUsage, destination: &str, from: Option<&ObjectKey>) -> Proof {
+    let recorded = |owner, place: &str| Proof::new(owner, Evidence::Recorded { place: place.to_owned() });
+    let proof = match (usage.proven.get(destination), from) {
+        (Some(proof), _) => proof.clone(),
+        (None, Some(key)) => {
+            recorded(proof::service(cluster, key), "its status, its annotations and its frontends")
+        }
+        (None, None) => recorded(proof::cluster(cluster), "the status of its Nodes"),
+    };
+    proof.of_part(format!("destination {destination}"))
 }
 
 fn traffic_of(properties: &SecurityRuleProperties) -> TrafficClass {

@@ -7,6 +7,7 @@
 mod clean;
 mod demand;
 mod draft;
+mod held;
 mod limits;
 mod repair;
 mod retain;
@@ -25,6 +26,7 @@ use k8s::ObjectKey;
 use demand::Destinations;
 pub(crate) use demand::Needs;
 use draft::Member;
+pub use held::{ShownAddress, open_addresses, recorded, shown_addresses};
 pub use repair::restore;
 use rule::WantedRule;
 pub(crate) use rule::{MAX_PRIORITY, MIN_PRIORITY};
@@ -126,8 +128,8 @@ pub fn services_named_in(error_text: &str, batch: &[AccessIntent]) -> Vec<Object
 }
 
 /// Plans the security group for a batch of Services. The order of the batch does not matter; of several
-/// intents of one Service the first counts. Whatever is open at an address that nobody in the cluster has is closed,
-/// also where the batch is empty.
+/// intents of one Service the first counts. Whatever is open at an address that was the cluster's and that nothing in it has
+/// any more is closed, also where the batch is empty.
 pub fn plan(
     cluster: &Cluster,
     observed: &SecurityGroup,
@@ -164,6 +166,6 @@ pub fn plan(
     let members: Vec<Member<'_>> = members.into_values().map(Member::new).collect();
     let (step, unserved) = draft::plan(cluster, observed, usage, members);
     refused.extend(unserved);
-    let step = step.filter(|_| has_rules).or_else(|| repair::repair(observed));
+    let step = step.filter(|_| has_rules).or_else(|| repair::repair(cluster, observed));
     SecurityGroupPlan { step, refused: refused.into_iter().collect(), notices }
 }

@@ -4,13 +4,22 @@ use std::collections::BTreeSet;
 
 use super::draft::Draft;
 
-/// Removes from managed rules every destination that nobody in the cluster has.
+/// Removes from managed rules every destination that nothing in the cluster has any more, and that is proven to have
+/// been the cluster's. Without a proof it may be another cluster's, whose rules bear the same names: it stays.
 pub(super) fn retain(draft: &mut Draft<'_>, of_batch: &BTreeSet<String>) {
     let usage = draft.usage;
     let addresses = usage.service_addresses.iter().chain(&usage.node_addresses);
     let mut alive: BTreeSet<String> = addresses.map(ToString::to_string).collect();
     alive.extend(of_batch.iter().cloned());
     for entry in draft.entries.iter_mut().filter(|entry| entry.managed) {
-        entry.destinations.retain(|destination| alive.contains(destination));
+        let gone: Vec<String> = entry
+            .destinations
+            .iter()
+            .filter(|destination| !alive.contains(*destination) && usage.proven.contains_key(*destination))
+            .cloned()
+            .collect();
+        for destination in gone {
+            entry.take(&destination, None);
+        }
     }
 }

@@ -12,7 +12,7 @@ use azure_types::SecurityGroup;
 use serde_json::{Value, json};
 
 use super::rule::{Traffic, WantedRule};
-use super::{AccessIntent, ClusterUsage, SecurityGroupPlan, plan, services_named_in};
+use super::{AccessIntent, ClusterUsage, SecurityGroupPlan, plan, recorded, services_named_in};
 use crate::tests::{Svc, cluster, cluster_with, node, nodes, security_group, svc};
 use crate::{Change, Cluster, Document, Refusal, ServiceRemoval};
 
@@ -392,7 +392,8 @@ fn lb_291_lb_292_lb_293_foreign_rules_stay_and_leftovers_go() {
         allow(700, "k8s-azure-lb_allow_IPv4_stale", "Tcp", "Internet", &["20.9.9.9"], &["80"]),
     ]));
     let service = svc("test1").tcp(80);
-    let planned = run(&group, &[present(&service, &["20.0.0.1"])], &world(&[&service]));
+    let usage = world(&[&service]).with_proofs([(ip("20.9.9.9"), recorded(&cluster()))]);
+    let planned = run(&group, &[present(&service, &["20.0.0.1"])], &usage);
     let written = after(&group, &planned);
     let rules = told(&written);
     assert_eq!(rules.len(), 4, "{rules:?}");
@@ -403,6 +404,30 @@ fn lb_291_lb_292_lb_293_foreign_rules_stay_and_leftovers_go() {
     let before = group.properties.as_ref().unwrap().security_rules.as_ref().unwrap();
     let now = written.properties.as_ref().unwrap().security_rules.as_ref().unwrap();
     assert_eq!(now[..3], before[..3], "not a member of them changed");
+}
+
+/// LB-293: two clusters share one security group, and where they ask for the same traffic one rule. What was never this
+/// cluster's stays when Services of this one come and go.
+#[test]
+fn lb_293_addresses_of_another_cluster_stay() {
+    let theirs = ["198.18.0.9", "10.2.0.4", "2001:db8:2::9"];
+    let group = security_group(json!([
+        allow(500, TCP_443_80, "Tcp", "Internet", &["198.18.0.9"], &["443", "80"]),
+        allow(501, "k8s-azure-lb_allow_IPv4_theirs", "Tcp", "Internet", &["10.2.0.4"], &["30080"]),
+        allow(502, "k8s-azure-lb_allow_IPv6_theirs", "Tcp", "Internet", &["2001:db8:2::9"], &["80"]),
+    ]));
+    let ours = web();
+    let open = |group: &SecurityGroup| {
+        let open: Vec<String> = super::open_addresses(group).iter().map(ToString::to_string).collect();
+        theirs.iter().all(|address| open.iter().any(|one| one == address))
+    };
+    let proven = |usage: ClusterUsage| usage.with_proofs([(ip("20.0.0.1"), recorded(&cluster()))]);
+    assert_eq!(run(&group, &[], &world(&[])).step, None, "nothing is ours");
+    let served = after(&group, &run(&group, &[present(&ours, &["20.0.0.1"])], &proven(world(&[&ours]))));
+    assert!(open(&served), "{:?}", told(&served));
+    assert!(told(&served)[0].ends_with("Internet -> 198.18.0.9,20.0.0.1 443,80"), "{:?}", told(&served));
+    let gone = run(&served, &[absent(&ours.deleting(), &["20.0.0.1"])], &proven(world(&[])));
+    assert_eq!(told(&after(&served, &gone)), told(&group));
 }
 
 #[test]
@@ -434,7 +459,8 @@ fn recently_programmed_addresses_survive_the_next_plan() {
     let usage = ClusterUsage::of(&cluster(), &services, &[], &recent, &[], true);
     let planned = run(&group, &[present(&b, &["20.0.0.2"])], &usage);
     assert_eq!(told(&after(&group, &planned)).len(), 2);
-    let forgotten = ClusterUsage::of(&cluster(), &services, &[], &[], &[], true);
+    let forgotten = ClusterUsage::of(&cluster(), &services, &[], &[], &[], true)
+        .with_proofs([(ip("20.0.0.1"), recorded(&cluster()))]);
     let planned = run(&group, &[present(&b, &["20.0.0.2"])], &forgotten);
     assert_eq!(told(&after(&group, &planned)).len(), 1, "this is what would happen without");
 }

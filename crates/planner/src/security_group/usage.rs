@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use azure_types::ResourceId;
 use k8s::{Node, ObjectKey, Service};
+use ownership::{Evidence, Proof};
 
 use super::demand::Needs;
 use super::rule;
@@ -15,6 +16,7 @@ use crate::intent::ServiceRemoval;
 use crate::listed::ListedLoadBalancer;
 use crate::names;
 use crate::parsed::{ParsedService, ParsedServices};
+use crate::proof;
 
 /// What one Service needs of the security group, as far as its object tells without validation.
 #[derive(Debug, Clone)]
@@ -105,9 +107,25 @@ pub struct ClusterUsage {
     /// The internal addresses of all nodes that Azure manages.
     pub node_addresses: BTreeSet<IpAddr>,
     pub(super) footprints: BTreeMap<ObjectKey, Footprint>,
+    /// What proves that an address is the cluster's or was: only such addresses are taken from rules.
+    pub(super) proven: BTreeMap<String, Proof>,
 }
 
 impl ClusterUsage {
+    /// Adds addresses that are proven to be the cluster's, or to have been. The first proof of an address counts.
+    #[must_use]
+    pub fn with_proofs(mut self, proven: impl IntoIterator<Item = (IpAddr, Proof)>) -> Self {
+        for (address, proof) in proven {
+            self.proven.entry(address.to_string()).or_insert(proof);
+        }
+        self
+    }
+
+    /// Whether a Service or a Node of the cluster has this address now.
+    pub fn has(&self, address: &IpAddr) -> bool {
+        self.service_addresses.contains(address) || self.node_addresses.contains(address)
+    }
+
     /// Sums up all Services and Nodes. `recently_programmed` are addresses that Services were given and
     /// that their status may not show yet, and `load_balancers` what delivers packets now.
     pub fn of(
@@ -133,11 +151,12 @@ impl ClusterUsage {
         is_complete: bool,
     ) -> Self {
         let parsed = known.all(cluster, services);
-        Self::of_parsed(&parsed, nodes, recently_programmed, load_balancers, is_complete)
+        Self::of_parsed(cluster, &parsed, nodes, recently_programmed, load_balancers, is_complete)
     }
 
     /// The same for Services that have been read.
     pub(crate) fn of_parsed(
+        cluster: &Cluster,
         services: &[ParsedService],
         nodes: &[Arc<Node>],
         recently_programmed: &[(ObjectKey, IpAddr)],
@@ -153,6 +172,11 @@ impl ClusterUsage {
         for parsed in services {
             let owner = &parsed.owner;
             let mut addresses: BTreeSet<IpAddr> = owner.published_addresses.iter().copied().collect();
+            for address in &addresses {
+                let status = || Evidence::Recorded { place: format!("the status of Service {}", owner.key) };
+                let proof = || Proof::new(proof::service(cluster, &owner.key), status());
+                usage.proven.entry(address.to_string()).or_insert_with(proof);
+            }
             addresses.extend(recent.get(&owner.key).into_iter().flatten());
             addresses.extend(&owner.additional_addresses);
             usage.service_addresses.extend(&addresses);

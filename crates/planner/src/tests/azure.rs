@@ -206,7 +206,7 @@ impl Azure {
     }
 
     #[allow(clippy::option_option, reason = "absent resource, or one without a version")]
-    fn etag_of(&self, id: &ResourceId) -> Option<Option<String>> {
+    pub fn etag_of(&self, id: &ResourceId) -> Option<Option<String>> {
         let observed = &self.observed;
         let balancers = observed.load_balancers.iter().map(|lb| (&lb.id, &lb.etag));
         let addresses = observed.public_ips.iter().map(|ip| (&ip.id, &ip.etag));

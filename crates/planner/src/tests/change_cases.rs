@@ -174,7 +174,7 @@ fn of_others() -> Vec<(Change, &'static str)> {
         ),
         (
             Change::SecurityRuleRemoved { rule: rule(), destinations: list(&["a", "b"]) },
-            "rule r removed: nobody needs it for a, b",
+            "rule r removed: no Service needs it for a, b",
         ),
         (
             Change::PrivateLinkAdded { name: text("pls-f"), service: web(), frontend: text("f") },

@@ -418,15 +418,15 @@ fn lb_084_zones_are_kept_family_by_family() {
 /// By address or by name, with the primary first or last to go.
 #[test]
 fn services_share_a_frontend_until_the_last_one_goes() {
-    let primary = svc("a1").tcp(80);
+    let primary = svc("a1").uid("257b9655-5137-4ad2-b091-ef3f07043ad3").tcp(80);
     let mut azure = Azure::new();
     azure.converge(&[primary.arc()], &[]);
     let address = azure.observed.public_ips[0].properties.as_ref().unwrap().ip_address.clone().unwrap();
     let second = svc("b1").tcp(443).change(|s| s.spec.load_balancer_ip = address.clone());
     azure.converge(&[primary.arc(), second.arc()], &[]);
     let lb = azure.load_balancer(Flavor::External).unwrap();
-    assert_eq!(frontend_names(lb), ["aa1"]);
-    assert_eq!(rule_names(lb), ["aa1-TCP-80", "ab1-TCP-443"]);
+    assert_eq!(frontend_names(lb), ["a257b965551374ad2b091ef3f07043ad"]);
+    assert_eq!(rule_names(lb), ["a257b965551374ad2b091ef3f07043ad-TCP-80", "ab1-TCP-443"]);
     let tag =
         |azure: &Azure| azure.observed.public_ips[0].tags.as_ref().unwrap()["k8s-azure-service"].clone();
     assert_eq!(tag(&azure), "default/a1,default/b1");
@@ -434,7 +434,10 @@ fn services_share_a_frontend_until_the_last_one_goes() {
     let published = second.published(&[&address]);
     azure.converge(&[primary.clone().deleting().arc(), published.arc()], &[]);
     let lb = azure.load_balancer(Flavor::External).unwrap();
-    assert_eq!((frontend_names(lb), rule_names(lb)), (vec!["aa1"], vec!["ab1-TCP-443"]));
+    assert_eq!(
+        (frontend_names(lb), rule_names(lb)),
+        (vec!["a257b965551374ad2b091ef3f07043ad"], vec!["ab1-TCP-443"])
+    );
     assert_eq!(tag(&azure), "default/b1");
     azure.converge(&[published.deleting().arc()], &[]);
     assert!(azure.observed.load_balancers.is_empty() && azure.observed.public_ips.is_empty());

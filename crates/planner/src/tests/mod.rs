@@ -6,6 +6,7 @@ mod azure;
 mod basic_cases;
 mod change_cases;
 mod elsewhere_cases;
+mod family_cases;
 mod frontend_cases;
 mod local_pool_cases;
 mod machine_set_cases;
@@ -135,6 +136,11 @@ impl Svc {
     pub fn change(mut self, change: impl FnOnce(&mut Service)) -> Self {
         change(&mut self.0);
         self
+    }
+
+    /// Another UID than its name.
+    pub fn uid(self, uid: &str) -> Self {
+        self.change(|service| service.metadata.uid = Some(uid.to_owned()))
     }
 
     pub fn arc(&self) -> Arc<Service> {

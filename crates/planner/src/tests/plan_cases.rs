@@ -98,10 +98,11 @@ fn lb_051_a_change_and_a_removal_read_like_this_and_no_change_is_no_write() {
           frontend adb of default/db removed
           the last frontend is gone
           for default/db
+          ours: name testCluster-internal is made of the cluster's name
 
       ~ security group nsg (resource group rg)
-          rule k8s-azure-lb_allow_IPv4_d39272f7f57ed937951650d93992ad77 removed: nobody needs it for 20.0.0.3
-          rule k8s-azure-lb_allow_IPv4_eacf5e21d4ad7b5345009ad51af9d388 removed: nobody needs it for 20.0.0.3
+          rule k8s-azure-lb_allow_IPv4_d39272f7f57ed937951650d93992ad77 removed: no Service needs it for 20.0.0.3
+          rule k8s-azure-lb_allow_IPv4_eacf5e21d4ad7b5345009ad51af9d388 removed: no Service needs it for 20.0.0.3
           rule k8s-azure-lb_allow_IPv4_15d1c3353325305e7e66491096adedb3 added: Allow Tcp 10080 from Internet to 10.0.1.10 (priority 502)
           rule k8s-azure-lb_allow_IPv4_d59ae993a8c5fbbd94fb3e9d04c7b9f5 added: Allow Udp 10053 from Internet to 10.0.1.10 (priority 503)
           for shop/web
@@ -157,6 +158,7 @@ fn repairs_stand_in_the_preview() {
       ~ public IP testCluster-aweb (resource group rg)
           written again as it is: Azure did not finish the last write
           for shop/web
+          ours: tag k8s-azure-service=shop/web; tag k8s-azure-cluster-name=testCluster; name testCluster-aweb is made of the cluster's name and the UID of a Service
 
       ~ load balancer testCluster (resource group rg)
           written again as it is: the last operation on it failed

@@ -610,13 +610,43 @@ fn machines_that_are_off_leave_a_pool_that_goes() {
     assert_eq!(targets(&bring(&mut machines, &leave, &[])), ["alpha", "0"]);
 }
 
-/// A node that is not initialised yet is found by its name.
+/// LB-606, S9: a node that is not initialised yet is no machine: two scale sets may give the same computer names, and one of them may
+/// be another cluster's.
 #[test]
-fn nodes_without_a_provider_id_join_by_name() {
-    let (set, machines) = uniform(1);
+fn nodes_without_a_provider_id_join_when_they_have_one() {
+    let (ours, theirs) = (scale_set("alpha", 1), named_alpha("beta"));
     let mut fresh = node("ALPHA", 0);
     fresh.spec.provider_id.clear();
-    let nodes = nodes([fresh]);
-    assert_eq!(plan_instances(&cluster(), &set, &machines, &v4(), &nodes).len(), 1);
-    assert!(plan_model(&cluster(), &set, &[], &v4(), &nodes).is_some());
+    let mut machines = Machines { scale_sets: vec![ours, theirs], ..Machines::default() };
+    assert_eq!(bring(&mut machines, &v4(), &nodes([fresh])), []);
+    assert_eq!(targets(&bring(&mut machines, &v4(), &nodes([node("alpha", 0)]))), ["alpha", "0"]);
+    assert_eq!(counts(&mut machines, Family::V4), [1, 1, 0, 0]);
+}
+
+/// A scale set of one machine whose computer name is that of `alpha`'s.
+fn named_alpha(set: &str) -> (Arc<ScaleSet>, Vec<Arc<ScaleSetInstance>>) {
+    let (mut model, mut instances) = scale_set(set, 1);
+    let profile = Arc::make_mut(&mut model).properties.as_mut().unwrap().virtual_machine_profile.as_mut();
+    profile.unwrap().os_profile.as_mut().unwrap().computer_name_prefix = Some("alpha".to_owned());
+    let profile = Arc::make_mut(&mut instances[0]).properties.as_mut().unwrap().os_profile.as_mut();
+    profile.unwrap().computer_name = Some("alpha000000".to_owned());
+    (model, instances)
+}
+
+/// LB-606, S9: what joined by the name of a node leaves, model included, when the node's provider ID names another machine. What has
+/// another name stays: it may be about to register.
+#[test]
+fn what_joined_by_a_name_leaves_when_the_id_is_known() {
+    let pool = v4()[0].pool.clone();
+    let (ours, theirs) = (scale_set("alpha", 1), named_alpha("beta"));
+    let mut machines =
+        Machines { scale_sets: vec![ours, theirs, scale_set("gamma", 1)], ..Machines::default() };
+    put_in(&mut machines, &pool);
+    let mut fresh = node("alpha", 0);
+    fresh.spec.provider_id.clear();
+    assert_eq!(bring(&mut machines, &v4(), &nodes([fresh])), [], "it is not known yet which one it is");
+    let steps = bring(&mut machines, &v4(), &nodes([node("alpha", 0)]));
+    assert_eq!(targets(&steps), ["beta", "0"]);
+    assert_eq!(steps[1].target.parent(), Some(scale_set_id("beta")));
+    assert_eq!(counts(&mut machines, Family::V4), [1, 1, 0, 0, 1, 1]);
 }

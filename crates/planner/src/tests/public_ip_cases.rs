@@ -78,15 +78,102 @@ fn lb_090_a_new_public_ip() {
 /// LB-091.
 #[test]
 fn lb_091_what_the_service_has_and_does_not_want_is_released() {
-    let old = |name, ip| public_ip(&cluster(), name, Some(ip), tags("default/test1"));
-    let mut v6 = old("pip6", "2001:db8::1");
+    let named = |name: &str, ip| public_ip(&cluster(), name, Some(ip), tags("default/test1"));
+    let old = |suffix: &str, ip| named(&format!("testCluster-atest1-{suffix}"), ip);
+    let mut v6 = old("IPv6", "2001:db8::1");
     v6.properties.as_mut().unwrap().public_ip_address_version = Some("IPv6".into());
-    let observed = [old("pip1", "20.0.0.1"), old("pip2", "20.0.0.2"), v6];
+    let observed = [old("one", "20.0.0.1"), old("two", "20.0.0.2"), v6];
     let planned = run(&web(), &observed);
     assert_eq!(told(&planned.ensure), ["Create testCluster-atest1"]);
-    assert_eq!(told(&planned.release), ["Delete pip1", "Delete pip2", "Delete pip6"]);
-    let dual = run(&web().dual(), &observed);
+    let released =
+        ["Delete testCluster-atest1-IPv6", "Delete testCluster-atest1-one", "Delete testCluster-atest1-two"];
+    assert_eq!(told(&planned.release), released);
+    let dual = run(&web().dual(), &observed[..2]);
     assert_eq!(told(&dual.ensure), ["Create testCluster-atest1", "Create testCluster-atest1-IPv6"]);
+}
+
+/// LB-602, S10: a tag that says that a Service uses an address does not say that the address was made for it. What
+/// a user tagged, as older releases did too, is used if the Service asks for it, and stays.
+#[test]
+fn what_a_user_tagged_is_used_and_stays() {
+    let by_hand = [json!({"service": "default/test1"}), json!({"k8s-azure-service": "default/test1"})];
+    for tags in by_hand {
+        let pip = public_ip(&cluster(), "mine", Some("20.0.0.9"), tags);
+        assert_eq!(told(&run(&web(), std::slice::from_ref(&pip)).release), Vec::<String>::new());
+        let asks = web().annotate("azure-pip-name", "mine");
+        let planned = run(&asks, std::slice::from_ref(&pip));
+        assert_eq!((told(&planned.ensure), planned.use_ids[&Family::V4].name()), (vec![], "mine"));
+        for service in [web(), asks] {
+            assert_eq!(removed(&service, std::slice::from_ref(&pip)), []);
+            let removal = ServiceRemoval::of(&cluster(), &service.0);
+            let notices = crate::public_ip::kept(&cluster(), &removal, &shared(std::slice::from_ref(&pip)));
+            let [notice] = &notices[..] else { panic!("{notices:?}") };
+            assert!(
+                !notice.warning && notice.message.starts_with("public IP mine stays"),
+                "{}",
+                notice.message
+            );
+        }
+    }
+    // One that programs of the cluster have tagged since loses their tags, and stays as well.
+    let asks = web().annotate("azure-pip-name", "mine");
+    let steps = removed(&asks, &[public_ip(&cluster(), "mine", Some("20.0.0.9"), tags("default/test1"))]);
+    assert_eq!(steps[0].changes, [Change::PublicIpKept { service: web().0.key() }]);
+    let left = public_ip_of(&steps[0]);
+    assert_eq!(left.tags, Some(Tags::new()));
+    assert_eq!(removed(&asks, std::slice::from_ref(left)), []);
+}
+
+/// LB-604, S10: a second cluster of the same name has a Service of the same name, and keeps its public IPs in the same group.
+#[test]
+fn addresses_of_a_cluster_of_the_same_name_stay() {
+    let name = "testCluster-a257b965551374ad2b091ef3f07043ad";
+    for users in ["default/test1", "default/test1,default/other"] {
+        let theirs = public_ip(&cluster(), name, Some("20.0.0.9"), tags(users));
+        assert_eq!(told(&run(&web(), std::slice::from_ref(&theirs)).release), Vec::<String>::new());
+        assert_eq!(removed(&web(), std::slice::from_ref(&theirs)), []);
+    }
+}
+
+/// LB-603, F1: a Service is listed on its own public IP again when it uses it again, and the last one that uses it deletes it.
+#[test]
+fn who_uses_an_address_is_listed_on_it_however_it_was_found() {
+    let primary = web().uid("257b9655-5137-4ad2-b091-ef3f07043ad3");
+    let name = "testCluster-a257b965551374ad2b091ef3f07043ad";
+    let second = svc("test2").tcp(81).annotate("azure-load-balancer-ipv4", "20.0.0.1");
+    let mut pip = public_ip(&cluster(), name, Some("20.0.0.1"), tags("default/test1"));
+    let listed = |pip: &PublicIpAddress| pip.tags.as_ref().unwrap()["k8s-azure-service"].clone();
+    let steps = [(run(&second, std::slice::from_ref(&pip)).ensure, "default/test1,default/test2")];
+    for (steps, expected) in steps {
+        pip = public_ip_of(&steps[0]).clone();
+        assert_eq!(listed(&pip), expected);
+    }
+    let inside = run(&primary.clone().internal(), std::slice::from_ref(&pip));
+    pip = public_ip_of(&inside.release[0]).clone();
+    assert_eq!(listed(&pip), "default/test2");
+    let back = run(&primary, std::slice::from_ref(&pip));
+    pip = public_ip_of(&back.ensure[0]).clone();
+    assert_eq!(listed(&pip), "default/test2,default/test1");
+    assert!(run(&primary, std::slice::from_ref(&pip)).ensure.is_empty());
+    pip = public_ip_of(&removed(&second, std::slice::from_ref(&pip))[0]).clone();
+    assert_eq!(listed(&pip), "default/test1");
+    assert_eq!(told(&removed(&primary, std::slice::from_ref(&pip))), [format!("Delete {name}")]);
+    // The other way round: the Service that it was made for goes first.
+    let both = public_ip(&cluster(), name, Some("20.0.0.1"), tags("default/test1,default/test2"));
+    let left = public_ip_of(&removed(&primary, &[both])[0]).clone();
+    assert_eq!(told(&removed(&second, std::slice::from_ref(&left))), [format!("Delete {name}")]);
+    // Its status still shows the address that it joined, when it does not ask for it any more.
+    let changed = svc("test2").tcp(81).published(&["20.0.0.1"]);
+    assert_eq!(told(&run(&changed, &[left]).release), [format!("Delete {name}")]);
+}
+
+/// LB-605: tags that were taken away from the Service's own public IP come back.
+#[test]
+fn the_tags_of_its_own_public_ip_are_written_again() {
+    let bare = public_ip(&cluster(), "testCluster-atest1", Some("20.0.0.1"), json!({}));
+    let planned = run(&web(), &[bare]);
+    let written = public_ip_of(&planned.ensure[0]);
+    assert_eq!(serde_json::to_value(&written.tags).unwrap(), tags("default/test1"));
 }
 
 /// LB-092, LB-093.
@@ -105,33 +192,39 @@ fn lb_092_lb_093_named_public_ips_must_exist_and_are_not_ours() {
 /// LB-094, LB-095.
 #[test]
 fn lb_094_lb_095_shared_public_ips_lose_the_name_alone() {
+    let joined = web().annotate("azure-load-balancer-ipv4", "20.0.0.2");
     let pip = public_ip(&cluster(), "pip2", Some("20.0.0.2"), tags("default/test1,default/test2"));
-    let steps = removed(&web(), std::slice::from_ref(&pip));
+    let steps = removed(&joined, std::slice::from_ref(&pip));
     assert_eq!(told(&steps), ["Update pip2"]);
     assert_eq!(steps[0].if_match.as_deref(), Some("p0"));
     assert_eq!(public_ip_of(&steps[0]).tags.as_ref().unwrap()["k8s-azure-service"], "default/test2");
-    let planned = run(&web(), &[pip]);
+    let planned = run(&web().published(&["20.0.0.2"]), &[pip]);
     assert_eq!(told(&planned.release), ["Update pip2"], "not deleted");
 }
 
 /// LB-096, LB-097, LB-098, LB-099.
 #[test]
-fn lb_096_lb_097_lb_098_lb_099_ownership_is_proven_by_tags() {
-    let pip = |tags: Value, address: Option<&str>| public_ip(&cluster(), "pip1", address, tags);
-    for (tags, address, owned) in [
+fn lb_096_lb_097_lb_098_lb_099_ownership_is_proven_by_name_and_tags() {
+    let ours = json!({"k8s-azure-service": "DEFAULT/test1", "k8s-azure-cluster-name": "TESTCLUSTER"});
+    for (name, tags, address, owned) in [
         (
+            "testCluster-atest1",
             json!({"k8s-azure-service": "default/test1", "k8s-azure-cluster-name": "otherCluster"}),
             Some("20.0.0.1"),
             false,
         ),
-        (json!({"k8s-azure-service": "default/test1"}), Some("20.0.0.1"), true),
-        (json!({"k8s-azure-service": "DEFAULT/test1", "k8s-azure-cluster-name": "TESTCLUSTER"}), None, true),
-        (json!({}), None, false),
-        (json!({"k8s-azure-service": ""}), Some("20.0.0.1"), false),
-        (json!({"k8s-azure-service": "default/test10"}), Some("20.0.0.1"), false),
+        ("testCluster-atest1", json!({"k8s-azure-service": "default/test1"}), Some("20.0.0.1"), true),
+        ("pip1", json!({"k8s-azure-service": "default/test1"}), Some("20.0.0.1"), false),
+        ("testCluster-atest1", ours.clone(), None, true),
+        ("TESTCLUSTER-ATEST1-prefix-IPv6", ours.clone(), None, true),
+        ("testCluster-atest10", ours.clone(), None, false),
+        ("pip1", ours, None, false),
+        ("testCluster-atest1", json!({}), None, false),
+        ("testCluster-atest1", json!({"k8s-azure-service": ""}), Some("20.0.0.1"), false),
+        ("testCluster-atest1", json!({"k8s-azure-service": "default/test10"}), Some("20.0.0.1"), false),
     ] {
-        let steps = removed(&web(), &[pip(tags.clone(), address)]);
-        assert_eq!(!steps.is_empty(), owned, "{tags}");
+        let steps = removed(&web(), &[public_ip(&cluster(), name, address, tags.clone())]);
+        assert_eq!(!steps.is_empty(), owned, "{name} {tags}");
     }
 }
 
@@ -272,7 +365,7 @@ fn names_in_the_service_tag_have_no_case() {
     let pip = |users: &str| public_ip(&cluster(), "pip1", Some("20.0.0.1"), tags(users));
     let planned = run(&named, &[pip("default/test2,DEFAULT/Test1")]);
     assert!(planned.ensure.is_empty(), "{:?}", planned.ensure);
-    let steps = removed(&web(), &[pip("default/test1,default/test2,Default/TEST1")]);
+    let steps = removed(&named, &[pip("default/test1,default/test2,Default/TEST1")]);
     assert_eq!(public_ip_of(&steps[0]).tags.as_ref().unwrap()["k8s-azure-service"], "default/test2");
 }
 

@@ -311,14 +311,14 @@ fn a_table_that_azure_did_not_finish_is_written_again() {
     let step = planned(Some(&failed), &[]).step.unwrap();
     assert_eq!((step.purpose, table_of(&step)), (Purpose::Repair, &failed));
     let mut before = table(&[]);
-    assert_eq!(restore(&table_id(), &before, &failed), None, "nothing was written");
+    assert_eq!(restore(&cluster(), &table_id(), &before, &failed), None, "nothing was written");
     before.etag = Some("t-1".to_owned());
-    let step = restore(&table_id(), &before, &failed).unwrap();
+    let step = restore(&cluster(), &table_id(), &before, &failed).unwrap();
     assert_eq!(
         (step.if_match.as_deref(), step.purpose, table_of(&step)),
         (Some("t0"), Purpose::Restore, &before)
     );
-    assert_eq!(restore(&table_id(), &before, &table(&[])), None, "it was taken");
+    assert_eq!(restore(&cluster(), &table_id(), &before, &table(&[])), None, "it was taken");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod crash;
 mod crowd;
+mod families;
 mod faults;
 mod gone;
 mod histories;
@@ -13,6 +14,7 @@ mod local_pools;
 mod machine_kinds;
 mod machines;
 mod mask_sizes;
+mod neighbours;
 mod pools;
 mod private_link;
 mod refusals;

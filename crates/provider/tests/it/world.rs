@@ -177,6 +177,16 @@ impl World {
         self.start_as(cluster_with(extra), KillSwitch::never())
     }
 
+    /// Starts the program for a cluster of another name.
+    pub fn start_named(&self, name: &str) -> Program {
+        self.start_as(Cluster { name: name.to_owned(), ..cluster() }, KillSwitch::never())
+    }
+
+    /// A second cluster in the same Azure, with the same network and security group. It has no nodes yet.
+    pub fn second(&self) -> Self {
+        Self { azure: self.azure.clone(), services: Mutex::default(), nodes: Mutex::default() }
+    }
+
     /// The same while the first list of nodes is still read.
     pub fn start_before_nodes_are_known(&self, extra: &Value) -> Program {
         self.start_knowing(cluster_with(extra), KillSwitch::never(), false)

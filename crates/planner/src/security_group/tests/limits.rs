@@ -7,7 +7,7 @@ use k8s::ObjectKey;
 use serde_json::{Value, json};
 
 use super::{Refusal, absent, after, allow, ip, present, run, told, world};
-use crate::security_group::{AccessIntent, ClusterUsage};
+use crate::security_group::{AccessIntent, ClusterUsage, recorded};
 use crate::tests::{Svc, cluster, security_group, svc};
 
 /// A Service with a port, and so a rule, of its own.
@@ -202,7 +202,8 @@ fn lb_414_destinations_side_by_side_are_gathered_where_there_are_too_many() {
     // A node goes: each rule still lets in exactly those that are there.
     let fewer: Vec<IpAddr> = nodes.iter().copied().filter(|node| *node != nodes[500]).collect();
     let (_, without) = at_nodes(20, &fewer);
-    let now = after(&all, &run(&all, &without, &usage_of(&services, &fewer)));
+    let seen = || usage_of(&services, &fewer).with_proofs([(nodes[500], recorded(&cluster()))]);
+    let now = after(&all, &run(&all, &without, &seen()));
     let rules = now.properties.as_ref().unwrap().security_rules.as_ref().unwrap();
     for rule in rules {
         let prefixes = rule.properties.as_ref().unwrap().destination_address_prefixes.clone().unwrap();
@@ -225,7 +226,8 @@ fn lb_414_destinations_side_by_side_are_gathered_where_there_are_too_many() {
         "the same destinations"
     );
     let (_, three) = at_nodes(3, &fewer);
-    let spread = after(&room, &run(&room, &three, &usage_of(&services[..3], &fewer)));
+    let seen = usage_of(&services[..3], &fewer).with_proofs([(nodes[500], recorded(&cluster()))]);
+    let spread = after(&room, &run(&room, &three, &seen));
     assert_eq!(stored_destinations(&spread), [999; 3]);
 }
 

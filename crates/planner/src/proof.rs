@@ -1,0 +1,69 @@
+//! Proofs that several kinds of resources have in common.
+
+use azure_types::ResourceId;
+use k8s::ObjectKey;
+use ownership::{Evidence, Owner, Proof};
+
+use crate::change::Change;
+use crate::cluster::{Balancer, Cluster};
+
+/// A Service of the cluster as an owner.
+pub(crate) fn service(cluster: &Cluster, key: &ObjectKey) -> Owner {
+    Owner {
+        kind: "Service",
+        namespace: key.namespace.to_string(),
+        name: key.name.to_string(),
+        cluster: cluster.name.clone(),
+    }
+}
+
+/// The cluster itself as an owner: of what no Service has alone.
+pub(crate) fn cluster(cluster: &Cluster) -> Owner {
+    let (namespace, of) = (String::new(), String::new());
+    Owner { kind: "cluster", namespace, name: cluster.name.clone(), cluster: of }
+}
+
+/// A name that is made of the UID of a Service.
+pub(crate) fn named(name: &str) -> Evidence {
+    Evidence::Name { name: name.to_owned(), rule: "the UID of the Service" }
+}
+
+/// What a key of azure.json names is the cluster's to write.
+pub(crate) fn configured(of: &Cluster, key: &str) -> Proof {
+    Proof::new(cluster(of), Evidence::Declared { key: key.to_owned() })
+}
+
+/// A load balancer is the cluster's because its name is made of the cluster's, because the configuration names it, or,
+/// where neither is so any more, because it has the cluster's pool.
+pub(crate) fn load_balancer(of: &Cluster, balancer: &Balancer) -> Proof {
+    let rule = "the cluster's name";
+    let config = &of.config;
+    if !of.is_configured(balancer) {
+        let name = of.pool_name(crate::cluster::Family::V4);
+        return Proof::new(cluster(of), Evidence::Name { name, rule });
+    }
+    if config.uses_multiple_standard_load_balancers() {
+        return configured(of, "multipleStandardLoadBalancerConfigurations");
+    }
+    if !config.load_balancer_name.is_empty() {
+        return configured(of, "loadBalancerName");
+    }
+    Proof::new(cluster(of), Evidence::Name { name: balancer.name.clone(), rule })
+}
+
+/// Of machines no more is written than their membership in pools of the cluster.
+pub(crate) fn memberships(of: &Cluster, changes: &[Change]) -> Vec<Proof> {
+    let pool_of = |change: &Change| match change {
+        Change::Membership { pool, load_balancer, .. } => {
+            let name = Evidence::Name { name: pool.clone(), rule: "the cluster's name" };
+            Some(Proof::new(cluster(of), name).of_part(format!("backend pool {load_balancer}/{pool}")))
+        }
+        _ => None,
+    };
+    changes.iter().filter_map(pool_of).collect()
+}
+
+/// What lies in a resource that is proven to be the cluster's.
+pub(crate) fn within(of: &Cluster, resource: &ResourceId, part: String) -> Proof {
+    Proof::new(cluster(of), Evidence::Within { resource: resource.to_string() }).of_part(part)
+}
