@@ -84,6 +84,11 @@ pub trait LoadBalancers: Send + Sync + 'static {
         FollowedLabels::default()
     }
 
+    /// Says why no Node can carry traffic: which are kept out by what, and the remedy. `None` where one can.
+    fn why_no_nodes(&self) -> Option<String> {
+        None
+    }
+
     /// Whether machines should get traffic and could not yet, because they do not run.
     fn waits_for_machines(&self) -> bool;
 

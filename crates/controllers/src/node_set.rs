@@ -3,7 +3,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use cloud::LoadBalancers;
 use k8s::{Node, is_deleting, names};
 use parking_lot::Mutex;
 
@@ -14,6 +16,16 @@ pub(crate) fn is_member(node: &Node) -> bool {
     !is_deleting(&node.metadata)
         && !node.is_excluded_from_load_balancers()
         && !node.has_taint(names::TAINT_TO_BE_DELETED)
+}
+
+/// Says that no node carries load balancers' traffic, and why as far as the cloud knows; `None` where one does.
+pub(crate) fn no_available_nodes(cloud: &dyn LoadBalancers, nodes: &[Arc<Node>]) -> Option<String> {
+    const MESSAGE: &str = "There are no available nodes for LoadBalancer";
+    let why = cloud.why_no_nodes();
+    if why.is_none() && nodes.iter().any(|node| is_member(node)) {
+        return None;
+    }
+    Some(why.map_or_else(|| MESSAGE.to_owned(), |why| format!("{MESSAGE}: {why}")))
 }
 
 /// What of a node decides about its place in pools.
@@ -69,10 +81,6 @@ impl NodeSet {
     fn remove(&mut self, name: &str, member: &Member<'_>) {
         self.len = self.len.saturating_sub(1);
         self.print = self.print.wrapping_sub(print(name, member));
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     pub fn len(&self) -> usize {

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::freshness::Freshness;
-use crate::node_set::{NodeSetChanges, NodeSetVersion, is_member};
+use crate::node_set::{NodeSetChanges, NodeSetVersion, is_member, no_available_nodes};
 use crate::observer::Observer;
 use crate::queue::{Next, Queue};
 use crate::service::ServiceController;
@@ -127,7 +127,8 @@ impl NodeSync {
 
     /// Tells each Service once what became of its own load balancer, and again only if that failed.
     fn tell(&self, served: &[Arc<Service>], version: &NodeSetVersion, failure: Option<&UpdateError>) {
-        let (recorder, nodes) = (self.services.recorder(), &version.nodes);
+        let recorder = self.services.recorder();
+        let no_nodes = no_available_nodes(&*self.cloud, &self.state.nodes());
         let mut told = self.told.lock();
         let before = told.take().filter(|(of, _)| of == version).map(|(_, told)| told).unwrap_or_default();
         let mut done = BTreeSet::new();
@@ -152,12 +153,15 @@ impl NodeSync {
             }
             let is_told = before.contains(&key);
             done.insert(key);
-            if !is_told && nodes.is_empty() {
-                let message = "There are no available nodes for LoadBalancer";
-                recorder.warning(service.as_ref(), "UnAvailableLoadBalancer", message);
-            } else if !is_told {
-                let message = "Updated load balancer with new hosts";
-                recorder.normal(service.as_ref(), "UpdatedLoadBalancer", message);
+            match &no_nodes {
+                _ if is_told => {}
+                Some(message) => {
+                    recorder.warning(service.as_ref(), "UnAvailableLoadBalancer", message.clone());
+                }
+                None => {
+                    let message = "Updated load balancer with new hosts";
+                    recorder.normal(service.as_ref(), "UpdatedLoadBalancer", message);
+                }
             }
         }
         *told = failure.map(|_| (*version, done));

@@ -14,7 +14,7 @@ use kube::Client;
 use crate::api::ApiError;
 use crate::events::{EventType, Recorder, Reference};
 use crate::index::forget_irrelevant;
-use crate::node_set::is_member;
+use crate::node_set::no_available_nodes;
 use crate::queue::{Backoff, Next};
 use crate::refusals::{Refusals, Standing};
 use crate::resource_lease::ResourceLease;
@@ -201,8 +201,7 @@ impl ServiceController {
     ) -> Result<(), Failure> {
         self.recorder.normal(service.as_ref(), "EnsuringLoadBalancer", "Ensuring load balancer");
         finalizer::add(&self.client, service).await?;
-        if !self.state.nodes().iter().any(|node| is_member(node)) {
-            let message = "There are no available nodes for LoadBalancer";
+        if let Some(message) = no_available_nodes(&*self.cloud, &self.state.nodes()) {
             self.recorder.warning(service.as_ref(), "UnAvailableLoadBalancer", message);
         }
         let guard = match &self.lease {

@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use azure_types::{LoadBalancer, ResourceId};
-use k8s::{Node, names};
+use k8s::Node;
 
 use crate::cluster::{Balancer, Cluster, Family};
+use crate::exclusion;
 use crate::instance;
 use crate::placement::NodePlaces;
 
@@ -38,20 +39,7 @@ impl PoolMembership {
 /// members, in the cluster's resource group: no other machine is written to. Where addresses are, never a
 /// control-plane node, as in the program replaced (6.1). Readiness does not matter: health probes see to it.
 pub fn is_eligible(cluster: &Cluster, node: &Node) -> bool {
-    let by_address = cluster.has_pools_of_addresses();
-    let group = node.label(names::LABEL_RESOURCE_GROUP).filter(|group| !group.is_empty());
-    let elsewhere =
-        !by_address && group.is_some_and(|group| !group.eq_ignore_ascii_case(&cluster.config.resource_group));
-    let config = &cluster.config;
-    let keeps_control_plane_out =
-        by_address || config.uses_standard_load_balancer() && config.exclude_master_from_standard_lb;
-    let control_plane = node.is_control_plane() && keeps_control_plane_out;
-    !(k8s::is_deleting(&node.metadata)
-        || node.is_excluded_from_load_balancers()
-        || node.has_taint(names::TAINT_TO_BE_DELETED)
-        || !node.is_managed()
-        || elsewhere
-        || control_plane)
+    exclusion::of(cluster, node).next().is_none()
 }
 
 /// The nodes that belong in pools.

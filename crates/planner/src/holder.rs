@@ -107,8 +107,8 @@ pub(crate) enum Place {
     Free,
     /// It has no address of the pool's family.
     NoAddress,
-    /// It is a member of the pools of another load balancer, of this name.
-    Elsewhere(String),
+    /// It is a member of the pools of another load balancer.
+    Elsewhere(ResourceId),
 }
 
 /// Where a machine stands with regard to a pool.
@@ -120,7 +120,7 @@ pub(crate) fn place_of<H: Holder>(holder: &H, membership: &PoolMembership) -> Pl
         return Place::Member;
     }
     let other = pool_elsewhere(pools, &membership.pool).and_then(ResourceId::parent);
-    other.map_or(Place::Free, |balancer| Place::Elsewhere(balancer.name().to_owned()))
+    other.map_or(Place::Free, Place::Elsewhere)
 }
 
 /// What a machine should do about a pool.

@@ -47,6 +47,7 @@ mod cluster;
 pub mod cluster_name;
 mod cluster_plan;
 pub mod drift;
+pub mod exclusion;
 mod expected;
 mod frontend;
 mod holder;

@@ -13,6 +13,7 @@ use crate::holder::{Place, place_of};
 use crate::instance::{self, ProviderId};
 use crate::interface::{obstacle, primary_interface};
 use crate::machines::{Machines, instance_id, interfaces_by_machine};
+use crate::placement::without_suffix;
 use crate::plan::name_some;
 
 /// Why a node is not in a pool.
@@ -30,10 +31,15 @@ pub enum Reason {
     InterfaceFailed,
     /// The load balancer is a basic one, which does not reach machines outside of uniform scale sets.
     BasicLoadBalancer,
-    /// Its machine serves another load balancer.
-    OtherLoadBalancer(String),
     /// Azure refuses the write by which its machine would join; in Azure's words.
     Refused(String),
+    /// Its machine is in pools of another load balancer.
+    OtherLoadBalancer {
+        /// That load balancer's name.
+        name: String,
+        /// What serves the node without taking the machine out of there.
+        remedy: String,
+    },
 }
 
 /// A node that is not in a pool in which it belongs.
@@ -48,6 +54,32 @@ pub struct Unserved {
 }
 
 impl Reason {
+    /// Its machine is in pools of another load balancer, which may be its way to the internet: the Services come to it, or
+    /// reach the machine by its address.
+    pub(crate) fn other_load_balancer(cluster: &Cluster, balancer: &ResourceId) -> Self {
+        let config = &cluster.config;
+        let name = without_suffix(balancer.name());
+        let remedy = if config.uses_multiple_standard_load_balancers() {
+            format!(
+                "add an entry {name} to multipleStandardLoadBalancerConfigurations in the cloud configuration"
+            )
+        } else if config.uses_standard_load_balancer() {
+            let own = cluster.network_group(config.load_balancer_resource_group());
+            let group = balancer.parent().filter(|group| *group != own);
+            let group = group.map(|group| format!(" and loadBalancerResourceGroup to {}", group.name()));
+            format!(
+                "set loadBalancerName to {name}{} in the cloud configuration, so that Services have their frontends on \
+                 it, or set loadBalancerBackendPoolConfigurationType to nodeIP, so that pools hold IP addresses",
+                group.unwrap_or_default()
+            )
+        } else {
+            "set loadBalancerSku to standard and loadBalancerBackendPoolConfigurationType to nodeIP in the cloud \
+             configuration, so that pools hold IP addresses"
+                .to_owned()
+        };
+        Self::OtherLoadBalancer { name: balancer.name().to_owned(), remedy }
+    }
+
     /// Whether it passes without a change of the machine: then it is worth looking again.
     pub fn may_pass(&self) -> bool {
         self.is_ordinary() || matches!(self, Self::InterfaceFailed | Self::Refused(_))
@@ -82,9 +114,11 @@ impl fmt::Display for Reason {
             Self::Refused(words) => {
                 write!(f, "Azure does not let their machines join its backend pools: {words}")
             }
-            Self::OtherLoadBalancer(name) => {
-                write!(f, "their machines serve load balancer {name}: take them out of its backend pools")
-            }
+            Self::OtherLoadBalancer { name, remedy } => write!(
+                f,
+                "their machines are in backend pools of load balancer {name}, and their network interfaces join no \
+                 other. Leave them there, because they may reach the internet through it: {remedy}"
+            ),
         }
     }
 }
@@ -120,7 +154,7 @@ impl Member<'_> {
             _ if obstacle.is_some() => obstacle,
             Place::Free => Some(Reason::NoMachine),
             Place::NoAddress => Some(Reason::NoAddress(membership.family)),
-            Place::Elsewhere(name) => Some(Reason::OtherLoadBalancer(name)),
+            Place::Elsewhere(balancer) => Some(Reason::other_load_balancer(cluster, &balancer)),
         }
     }
 }

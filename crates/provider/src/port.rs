@@ -66,6 +66,10 @@ impl LoadBalancers for Provider {
         }
     }
 
+    fn why_no_nodes(&self) -> Option<String> {
+        planner::exclusion::why_no_nodes(&self.0.cluster, &self.0.state.nodes())
+    }
+
     fn waits_for_machines(&self) -> bool {
         self.0.membership.is_waiting() || self.0.sharing.is_waiting() || self.0.waits_for_sets()
     }

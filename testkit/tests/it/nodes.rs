@@ -34,6 +34,37 @@ fn node_086_a_lost_machine_takes_its_node_and_membership_along() {
     });
 }
 
+/// LB-491: a label keeps all nodes out of pools: the Service's event says which, and when it is taken off the Service is
+/// served. Another Service is told the same.
+#[test]
+fn lb_491_services_are_told_what_keeps_all_nodes_out() {
+    run(async || {
+        const EXCLUDE: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
+        let world = World::builder().control_plane().start().await;
+        let label = |value: serde_json::Value| {
+            for node in world.node_names() {
+                let patch = json!({"metadata": {"labels": {EXCLUDE: value.clone()}}});
+                world.kubernetes.merge("Node", "", &node, &patch).unwrap();
+            }
+        };
+        label(json!("true"));
+        world.create(service("shop/web"));
+        world.create(service("shop/api"));
+        world.settle().await;
+        for key in ["shop/web", "shop/api"] {
+            let events = world.events(key);
+            let told = |event: &&String| event.starts_with("Warning UnAvailableLoadBalancer:");
+            let event = events.iter().find(told).unwrap_or_else(|| panic!("{events:#?}"));
+            for part in [EXCLUDE, "excludeMasterFromStandardLB", "nodes control-plane-0: "] {
+                assert!(event.contains(part), "{part}: {event}");
+            }
+        }
+        label(serde_json::Value::Null);
+        world.settle().await;
+        assert!(!world.reached(world.address("shop/web"), 80).is_empty());
+    });
+}
+
 /// The seconds at which machines were listed; the pages of one list count once.
 fn lists_of_machines(world: &World) -> Vec<u64> {
     let journal = world.azure.journal();

@@ -82,7 +82,7 @@ fn each_reason_is_found_and_some_pass_by_themselves() {
         (
             "another's",
             reason(v4, alpha(), elsewhere),
-            Some(Reason::OtherLoadBalancer("theirs".into())),
+            Some(Reason::other_load_balancer(&cluster(), &others.parent().unwrap())),
             false,
         ),
         ("not initialised", reason(v4, with_provider_id(""), nothing), None, false),
@@ -210,7 +210,8 @@ fn an_event_for_each_lasting_reason_names_some_nodes_and_counts_the_rest() {
         reason,
     };
     let mut unserved: Vec<Unserved> = (0..7).map(|number| one(number, Reason::NoPrimaryInterface)).collect();
-    unserved.push(one(8, Reason::OtherLoadBalancer("theirs".into())));
+    let theirs = cluster().network_group("rg").resource("Microsoft.Network", "loadBalancers", "theirs");
+    unserved.push(one(8, Reason::other_load_balancer(&cluster(), &theirs)));
     unserved.push(one(9, Reason::NotRunning));
     // One node in two pools is named once.
     unserved.push(one(0, Reason::NoPrimaryInterface));
@@ -221,6 +222,74 @@ fn an_event_for_each_lasting_reason_names_some_nodes_and_counts_the_rest() {
     assert!(messages[0].contains("nodes n0, n1, n2, n3, n4 and 2 more: "), "{}", messages[0]);
     assert!(messages[1].contains("nodes n8: ") && messages[1].contains("load balancer theirs"));
     assert!(told.iter().all(|notice| notice.warning && notice.reason == "NodesWithoutTraffic"));
+}
+
+/// LB-492: a machine may reach the internet by the load balancer that it is in. What is advised leaves it there, in each
+/// configuration, and names the group where it is another one.
+#[test]
+fn the_remedy_for_a_machine_in_another_load_balancer_leaves_it_there() {
+    let text = |config: Value, group: &str| {
+        let cluster = cluster_with(config);
+        let id = cluster.network_group(group).resource("Microsoft.Network", "loadBalancers", "out-internal");
+        let reason = Reason::other_load_balancer(&cluster, &id);
+        assert!(!reason.may_pass());
+        reason.to_string()
+    };
+    let own = cluster().config.load_balancer_resource_group().to_owned();
+    let plain = text(json!({}), &own);
+    for part in ["load balancer out-internal", "Leave them there", "loadBalancerName to out in", "to nodeIP"]
+    {
+        assert!(plain.contains(part), "{part}: {plain}");
+    }
+    assert!(!plain.contains("take them out") && !plain.contains("loadBalancerResourceGroup"), "{plain}");
+    assert!(
+        text(json!({}), "other")
+            .contains("loadBalancerName to out and loadBalancerResourceGroup to other in")
+    );
+    let several =
+        json!({"multipleStandardLoadBalancerConfigurations": [{"name": "a", "primaryVMSet": "alpha"}]});
+    assert!(text(several, &own).contains("an entry out to multipleStandardLoadBalancerConfigurations"));
+    assert!(text(json!({"loadBalancerSku": "basic"}), &own).contains("loadBalancerSku to standard"));
+}
+
+/// LB-491: each cause that keeps all nodes out is told with the nodes that it keeps out; a node that two causes keep out is
+/// named with both, because either is left when the other is mended.
+#[test]
+fn causes_that_keep_all_nodes_out_of_pools_are_told() {
+    use crate::exclusion::why_no_nodes;
+    use k8s::names::{
+        LABEL_CONTROL_PLANE, LABEL_EXCLUDE_FROM_LOAD_BALANCERS, LABEL_MANAGED, LABEL_RESOURCE_GROUP,
+    };
+    let excluded = |node: Node| labelled(node, LABEL_EXCLUDE_FROM_LOAD_BALANCERS, "true");
+    let (plain, named) = (node("alpha", 0), node("alpha", 0).name().to_owned());
+    let control_plane = labelled(plain.clone(), LABEL_CONTROL_PLANE, "");
+    let by_address = json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"});
+    let rows = [
+        (json!({}), vec![], vec!["the cluster has no nodes"]),
+        (
+            json!({}),
+            vec![excluded(plain.clone())],
+            vec![LABEL_EXCLUDE_FROM_LOAD_BALANCERS, "remove it", named.as_str()],
+        ),
+        (json!({}), vec![labelled(plain.clone(), LABEL_MANAGED, "false")], vec![LABEL_MANAGED]),
+        (json!({}), vec![labelled(plain.clone(), LABEL_RESOURCE_GROUP, "x")], vec![LABEL_RESOURCE_GROUP]),
+        (json!({}), vec![control_plane.clone()], vec!["excludeMasterFromStandardLB", "to false"]),
+        (
+            json!({}),
+            vec![excluded(control_plane.clone())],
+            vec!["excludeMasterFromStandardLB", LABEL_EXCLUDE_FROM_LOAD_BALANCERS],
+        ),
+        (by_address, vec![control_plane.clone()], vec!["add a worker", "nodeIPConfiguration"]),
+    ];
+    for (config, all, parts) in rows {
+        let cluster = cluster_with(config);
+        let text = why_no_nodes(&cluster, &nodes(all)).unwrap();
+        assert!(parts.iter().all(|part| text.contains(part)) && text.len() < 900, "{parts:?}: {text}");
+    }
+    let beside = nodes([excluded(plain.clone()), node("alpha", 1)]);
+    assert_eq!(why_no_nodes(&cluster(), &beside), None);
+    let kept = cluster_with(json!({"excludeMasterFromStandardLB": false}));
+    assert_eq!(why_no_nodes(&kept, &nodes([control_plane])), None);
 }
 
 /// What the provider says in an event stands in the plan, too: for Services of the families in question.
