@@ -33,6 +33,8 @@ document! {
         ip_configurations: Vec<InterfaceIpConfiguration>,
         /// The machine that it belongs to.
         virtual_machine: SubResource,
+        /// The security group that guards it, beside that of its subnet.
+        network_security_group: SubResource,
     }
 }
 

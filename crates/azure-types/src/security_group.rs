@@ -28,6 +28,8 @@ document! {
         provisioning_state: Word,
         /// The rules that were written.
         security_rules: Vec<SecurityRule>,
+        /// The subnets that it guards, as Azure says.
+        subnets: Vec<SubResource>,
         /// The interfaces that it guards, one for each machine; read-only, owned by the interfaces: never written.
         #[serde(skip_serializing)]
         network_interfaces: MemberInterfaces,

@@ -92,8 +92,9 @@ pub fn plan_cluster(
     let own = cluster.network_group(cluster.config.private_link_service_resource_group());
     let unreadable = observed.unreadable_private_links.iter().filter(|(group, _)| **group != own);
     let unreadable = unreadable.map(|(group, problem)| private_link::unreadable(group, problem).to_string());
-    ClusterPlan {
-        warnings: other.map(|other| other.to_string()).into_iter().chain(unreadable).collect(),
-        ..Preview::new(cluster, services, nodes, observed).run()
-    }
+    let mut plan = Preview::new(cluster, services, nodes, observed).run();
+    let of_plan = std::mem::take(&mut plan.warnings);
+    plan.warnings =
+        other.map(|other| other.to_string()).into_iter().chain(unreadable).chain(of_plan).collect();
+    plan
 }

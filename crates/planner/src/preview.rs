@@ -51,6 +51,7 @@ pub(crate) struct Preview<'a> {
     refused: BTreeMap<ObjectKey, Refusal>,
     waiting: BTreeMap<ObjectKey, Wait>,
     notices: Vec<Notice>,
+    warnings: BTreeSet<String>,
 }
 
 impl<'a> Preview<'a> {
@@ -123,6 +124,7 @@ impl<'a> Preview<'a> {
             refused,
             waiting: BTreeMap::new(),
             notices: Vec::new(),
+            warnings: BTreeSet::new(),
         }
     }
 
@@ -148,7 +150,8 @@ impl<'a> Preview<'a> {
             }
         }
         let plan = Plan { steps };
-        ClusterPlan { plan, refused, waiting, notices: self.notices, warnings: Vec::new(), unrouted: 0 }
+        let warnings = self.warnings.into_iter().collect();
+        ClusterPlan { plan, refused, waiting, notices: self.notices, warnings, unrouted: 0 }
     }
 
     /// What is next for each Service that is not done.
@@ -408,6 +411,11 @@ impl<'a> Preview<'a> {
         let planned = security_group::plan(self.cluster, observed, batch, &usage);
         self.refused.extend(planned.refused);
         self.notices.extend(planned.notices);
+        if batch.iter().any(|intent| intent.wants_rules().is_some()) {
+            let interfaces = &self.expected.machines().interfaces;
+            let problem = security_group::in_force::problem(self.cluster, observed, self.nodes, interfaces);
+            self.warnings.extend(problem);
+        }
         planned.step.into_iter().for_each(|step| self.take(step));
     }
 }

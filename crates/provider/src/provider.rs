@@ -106,6 +106,8 @@ pub(crate) struct Inner {
     pub(crate) sharing: Arc<NodeSharing>,
     /// What was said of tags that are no masks.
     pub(crate) mask_problems: Mutex<BTreeSet<String>>,
+    /// Where the security group is not in force, as was last said.
+    pub(crate) out_of_force: Mutex<Option<String>>,
     /// The latest event for which each Service was ensured.
     answered: Mutex<HashMap<ObjectKey, LogicalTime>>,
     _guard: DropGuard,
@@ -598,6 +600,7 @@ impl Provider {
             places: Mutex::default(),
             sharing: Arc::default(),
             mask_problems: Mutex::default(),
+            out_of_force: Mutex::default(),
             answered: Mutex::default(),
         }))
     }

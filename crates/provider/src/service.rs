@@ -7,12 +7,12 @@ use std::sync::Arc;
 use azure_types::{PrivateLinkService, PublicIpAddress, Subnet};
 use cloud::{Labels, LogicalTime};
 use futures::future::{BoxFuture, join_all};
-use k8s::{Node, Service};
+use k8s::{Node, ObjectKey, Service};
 use parking_lot::Mutex;
 use planner::cluster_name::LoadBalancersByName;
 use planner::load_balancer::{LoadBalancerIntent, Places};
 use planner::placement::MachineSets;
-use planner::security_group::{self, AccessIntent};
+use planner::security_group::{self, AccessIntent, in_force};
 use planner::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
 use planner::{Action, Balancer, Flavor, ListedLoadBalancer, ServiceRemoval, backend_pool, public_ip};
 
@@ -492,6 +492,10 @@ impl Inner {
             _ => None,
         };
         let present = intents.iter().find_map(is_present);
+        let wants_rules = intents.iter().find_map(|intent| match intent {
+            Intent::SecurityGroup(intent) => intent.wants_rules().cloned(),
+            Intent::LoadBalancer(..) => None,
+        });
         for intent in intents {
             match intent {
                 Intent::LoadBalancer(balancer, intent) => {
@@ -523,6 +527,7 @@ impl Inner {
         for result in opened {
             notices.extend(result?);
         }
+        notices.extend(wants_rules.and_then(|key| self.security_group_out_of_force(&key)));
         let places = shared?;
         if let Some((_, key)) = &present {
             notices.extend(places.and_then(|places| places.notice(key)));
@@ -575,6 +580,23 @@ impl Inner {
             notices.extend(self.membership.notices(&key, &pools));
         }
         Ok((balancer, notices))
+    }
+
+    /// What to tell the owner of a Service whose security rules have no effect at some nodes, as far as is known by now. The
+    /// log says it once, and when it is over.
+    fn security_group_out_of_force(&self, key: &ObjectKey) -> Option<Notice> {
+        let (known, id) = (self.observed.security_group()?, self.cluster.security_group_id()?);
+        let (group, interfaces) = (known.cached(id.name())?, self.observed.cached_machine_interfaces());
+        let problem = in_force::problem(&self.cluster, &group, &self.state.nodes(), &interfaces);
+        let mut said = self.out_of_force.lock();
+        if *said != problem {
+            match &problem {
+                Some(problem) => tracing::warn!("{problem}"),
+                None => tracing::info!(security_group = %id, "the security group is in force at all nodes"),
+            }
+            said.clone_from(&problem);
+        }
+        problem.map(|problem| in_force::notice(key, &problem))
     }
 
     async fn ensure_security_rules(

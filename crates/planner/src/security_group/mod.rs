@@ -8,6 +8,7 @@ mod clean;
 mod demand;
 mod draft;
 mod held;
+pub mod in_force;
 mod limits;
 mod repair;
 mod retain;

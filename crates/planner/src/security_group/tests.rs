@@ -2,6 +2,7 @@
 
 mod admission;
 mod arrival;
+mod in_force;
 mod limits;
 mod spelling;
 

@@ -302,7 +302,7 @@ pub(crate) fn public_ip(
 pub(crate) fn security_group(rules: Value) -> SecurityGroup {
     serde_json::from_value(json!({
         "id": cluster().security_group_id(), "name": "nsg", "location": "westus", "etag": "n0",
-        "properties": {"securityRules": rules},
+        "properties": {"securityRules": rules, "subnets": [{"id": cluster().subnet_id("subnet")}]},
     }))
     .unwrap()
 }

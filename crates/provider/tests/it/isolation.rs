@@ -230,6 +230,48 @@ async fn nodes_that_get_no_traffic_are_named() {
     let plan = program.provider.dry_run().await.unwrap();
     assert_eq!(plan.notices, ensured.notices, "a plan tells the same");
     assert_eq!(world.members("kube"), 3);
+    // What is advised does not cut the machine's way to the internet, and an internal Service is told, too.
+    let inside = world.serve(&program, internal(service("inside", &[81]))).await.unwrap();
+    for ensured in [ensured, inside] {
+        let notice = ensured.notices.iter().find(|notice| notice.reason == "NodesWithoutTraffic").unwrap();
+        for part in ["loadBalancerName to others", "nodeIP", "Leave them there"] {
+            assert!(notice.message.contains(part), "{notice:?}");
+        }
+    }
+}
+
+/// LB-490: where the security group is in force is told to each Service that has rules in it, as long as that is so.
+#[tokio::test(start_paused = true)]
+async fn a_security_group_that_is_in_force_nowhere_is_told_until_it_is() {
+    let world = World::new();
+    let network = id("virtualNetworks", "net");
+    let subnets = &world.azure.document(&network).unwrap()["properties"]["subnets"];
+    let group = subnets[0]["properties"]["networkSecurityGroup"].clone();
+    let guard = |group: Option<serde_json::Value>| {
+        let change = |document: &mut serde_json::Value| {
+            let properties = document["properties"]["subnets"][0]["properties"].as_object_mut().unwrap();
+            properties.remove("networkSecurityGroup");
+            properties.extend(group.map(|group| ("networkSecurityGroup".to_owned(), group)));
+        };
+        world.azure.edit(&network, change).unwrap();
+    };
+    let told = |ensured: &Ensured| {
+        let mut all = ensured.notices.iter().filter(|notice| notice.reason == "SecurityGroupNotInForce");
+        all.next().map(|notice| notice.message.clone())
+    };
+    let program = world.start();
+    let web = world.serve(&program, service("web", &[80])).await.unwrap();
+    assert_eq!(told(&web), None);
+    guard(None);
+    let api = world.serve(&program, service("api", &[443])).await.unwrap();
+    let message = told(&api).unwrap();
+    assert!(message.contains("security group nsg is in force nowhere"), "{message}");
+    assert!(message.contains("subnet nodes") && message.contains("securityGroupName"), "{message}");
+    let plan = program.provider.dry_run().await.unwrap();
+    assert_eq!(plan.warnings, [message]);
+    guard(Some(group));
+    let shop = world.serve(&program, service("shop", &[8443])).await.unwrap();
+    assert_eq!(told(&shop), None);
 }
 
 /// Machines without IPv6 addresses are told to the Services that want IPv6, and to no other.
