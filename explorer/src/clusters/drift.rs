@@ -47,8 +47,8 @@ pub struct Drift {
 impl Trial for Drift {
     const NAME: &'static str = "cluster-edits";
     const KNOWN: &'static [Known] = &[
-        // Tags that say whose a resource is are not given back.
-        Known { id: "D7", says: &["tags/", "not repaired within"] },
+        // What has lost the tag that says whose it is, is taken for another's.
+        Known { id: "tags that say whose it is", says: &["tags/", "not repaired within"] },
         // Interfaces are written when they are made, and never compared again.
         Known { id: "interfaces are written once", says: &["/networkInterfaces/", "not repaired within"] },
     ];

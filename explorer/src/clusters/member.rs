@@ -152,6 +152,11 @@ impl Member {
         }
     }
 
+    /// The second number of its control planes' addresses: networks that are peered must not overlap.
+    pub(super) fn second_octet(&self, number: usize) -> usize {
+        if self.network == Network::Peered { 16 * (number + 1) } else { 0 }
+    }
+
     fn identity(&self, number: usize) -> String {
         format!("identity-of-{number}-{}", self.name)
     }
@@ -189,7 +194,7 @@ impl Member {
             subnets[0]["name"] = json!("cp");
         }
         if self.network == Network::Peered {
-            let base = 16 * (number + 1);
+            let base = self.second_octet(number);
             vnet["cidrBlocks"] = json!([format!("10.{base}.0.0/12")]);
             subnets[0]["cidrBlocks"] = json!([format!("10.{base}.0.0/16")]);
             subnets[1]["cidrBlocks"] = json!([format!("10.{}.0.0/16", base + 1)]);
@@ -204,8 +209,9 @@ impl Member {
             // In a network of a user two internal frontends must differ.
             let address = match self.network {
                 Network::Hub => format!("10.0.0.{}", 100 + number),
-                Network::Peered => format!("10.{}.0.100", 16 * (number + 1)),
-                Network::Own | Network::Named => "10.0.0.100".to_owned(),
+                Network::Peered | Network::Own | Network::Named => {
+                    format!("10.{}.0.100", self.second_octet(number))
+                }
             };
             balancer["frontendIPs"] = json!([{ "name": "front", "privateIP": address }]);
         }

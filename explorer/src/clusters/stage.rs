@@ -518,7 +518,9 @@ impl Stage {
             self.azure.document(&zone.child("A", name)).ok_or(format!("{zone} has no record {name}"))?;
         let address = record["properties"]["aRecords"][0]["ipv4Address"].as_str().unwrap_or_default();
         let address = address.parse().map_err(|_| format!("the record {name} of {zone} has no address"))?;
-        let inside = std::net::IpAddr::from([10, 0, 200, 200]);
+        // A host of the subnet of control planes.
+        let second = u8::try_from(self.members[cluster].second_octet(cluster)).expect("clusters are few");
+        let inside = std::net::IpAddr::from([10, second, 200, 200]);
         Ok((address, Source::virtual_network(network.as_str(), inside)))
     }
 
