@@ -25,7 +25,7 @@ use crate::{TWO_THREADS, runtime};
 use machine::Machine;
 pub use report::percentile;
 use report::{Program, Report, Row};
-use scenario::{SCENARIOS, TAKEOVER};
+use scenario::{CHAIN, SCENARIOS, TAKEOVER};
 use stage::Stage;
 
 /// What to measure.
@@ -40,6 +40,10 @@ pub struct Arguments {
     /// How many Services are applied at once.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     services: u32,
+    /// How many Services are created one after the other, and then deleted one after the other. Unless given, 50 where Azure
+    /// answers at once, and none where it takes its time.
+    #[arg(long, value_name = "N")]
+    chain: Option<u32>,
     /// How many machines the scale set has, each of them a node. One of them dies, and another one joins.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=999))]
     nodes: u64,
@@ -69,6 +73,10 @@ fn latency(text: &str) -> Result<Latency, String> {
 }
 
 impl Arguments {
+    fn chain(&self) -> u32 {
+        self.chain.unwrap_or(if self.latency.name == "instant" { 50 } else { 0 })
+    }
+
     /// The command line without the paths, which differ from machine to machine.
     fn command(&self) -> String {
         let mut words = vec![
@@ -76,6 +84,7 @@ impl Arguments {
             format!("--services {}", self.services),
             format!("--latency {}", self.latency.name),
         ];
+        words.extend(self.chain.map(|chain| format!("--chain {chain}")));
         words.extend((self.nodes != 3).then(|| format!("--nodes {}", self.nodes)));
         words.extend(self.by_address.then(|| "--by-address".to_owned()));
         words.extend(self.peer.is_some().then(|| "--peer PATH".to_owned()));
@@ -131,6 +140,7 @@ async fn measure(
         machine,
         latency: arguments.latency.name.clone(),
         services: arguments.services,
+        chain: arguments.chain(),
         nodes: arguments.nodes,
         programs,
         rows,
@@ -145,7 +155,8 @@ async fn play(
     rows: &mut Vec<Row>,
 ) -> anyhow::Result<Stage> {
     let mut stage = Stage::lay_out(arguments, bar.clone()).await?;
-    for scenario in SCENARIOS {
+    let has_chain = stage.chain > 0;
+    for scenario in SCENARIOS.into_iter().filter(|one| one.name != CHAIN || has_chain) {
         rows.push(scenario.run(&mut stage, manager).await?);
     }
     Ok(stage)

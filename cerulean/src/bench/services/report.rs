@@ -24,6 +24,8 @@ pub struct Report {
     pub latency: String,
     /// How many Services were applied at once.
     pub services: u32,
+    /// How many Services came and went one after the other.
+    pub chain: u32,
     /// How many nodes there were in the beginning.
     pub nodes: u64,
     /// The programs, ours first.
@@ -132,6 +134,7 @@ impl Report {
         match scenario {
             "start" => format!("Start, with {} nodes that wait", self.nodes),
             "services" => format!("{} Services at once, latencies: {}", self.services, self.latency),
+            "chain" => format!("{} Services created and deleted one after the other", self.chain),
             "oneMore" => "One more Service".to_owned(),
             "nodeJoins" => "A node joins".to_owned(),
             "nodeDies" => "A node's machine is deleted".to_owned(),
@@ -237,6 +240,7 @@ pub(super) mod tests {
             machine: Machine { cores: 2, processor: "A & <B>".to_owned(), ..Machine::default() },
             latency: "typical".to_owned(),
             services: 2,
+            chain: 1,
             nodes: 3,
             programs: vec![Program { name: "ours", binary_bytes: 7 }],
             rows: vec![row("ours", &[1.25, 1.5]), row("upstream", &[4.0, 9.0])],

@@ -39,8 +39,11 @@ struct Outcome {
     served: Vec<Duration>,
 }
 
+/// Services that come and go one after the other.
+pub const CHAIN: &str = "chain";
+
 /// What every program goes through, in order. What one leaves behind is where the next begins.
-pub const SCENARIOS: [Scenario; 6] = [
+pub const SCENARIOS: [Scenario; 7] = [
     Scenario { name: "start", starts: true, goal_writes: None, act: |stage| start(stage).boxed() },
     Scenario { name: "services", starts: false, goal_writes: None, act: |stage| services(stage).boxed() },
     Scenario {
@@ -49,6 +52,7 @@ pub const SCENARIOS: [Scenario; 6] = [
         goal_writes: None,
         act: |stage| serve(stage, vec!["one-more".to_owned()]).boxed(),
     },
+    Scenario { name: CHAIN, starts: false, goal_writes: None, act: |stage| chain(stage).boxed() },
     Scenario { name: "nodeJoins", starts: false, goal_writes: None, act: |stage| node_joins(stage).boxed() },
     Scenario { name: "nodeDies", starts: false, goal_writes: None, act: |stage| node_dies(stage).boxed() },
     Scenario { name: "restart", starts: true, goal_writes: Some(0), act: |stage| takes_stock(stage).boxed() },
@@ -126,6 +130,36 @@ async fn start(stage: &mut Stage) -> anyhow::Result<Outcome> {
 async fn services(stage: &mut Stage) -> anyhow::Result<Outcome> {
     let names = (0..stage.services).map(|number| format!("service-{number}")).collect();
     serve(stage, names).await
+}
+
+/// Services come one after the other, and then go one after the other: each waits for the one before.
+async fn chain(stage: &mut Stage) -> anyhow::Result<Outcome> {
+    let names: Vec<String> = (0..stage.chain).map(|number| format!("chain-{number}")).collect();
+    let (mut created, mut deleted) = (Vec::new(), Vec::new());
+    for name in &names {
+        created.extend(serve(stage, vec![name.clone()]).await?.served);
+    }
+    let kubernetes = stage.kubernetes.clone();
+    for name in &names {
+        let begun = Instant::now();
+        kubernetes.delete("Service", "default", name)?;
+        let is_there = |service: &Arc<Object>| service.name() == name;
+        let gone =
+            async { Ok(kubernetes.until("Service", |all| (!all.iter().any(is_there)).then_some(())).await?) };
+        stage.until("a Service to be gone", gone).await?;
+        deleted.push(begun.elapsed());
+    }
+    created.sort();
+    deleted.sort();
+    let times = vec![
+        Time::new("created: time to an address, median", median(&created)),
+        Time::new("created: time to an address, p90", percentile(&created, 90)),
+        Time::new("created: time to an address, longest", percentile(&created, 100)),
+        Time::new("deleted: time until it is gone, median", median(&deleted)),
+        Time::new("deleted: time until it is gone, p90", percentile(&deleted, 90)),
+        Time::new("deleted: time until it is gone, longest", percentile(&deleted, 100)),
+    ];
+    Ok(Outcome { times, ..Outcome::default() })
 }
 
 /// Services are created at once, and each gets its address. They are watched, so that no poll rounds the times.

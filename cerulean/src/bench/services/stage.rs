@@ -48,6 +48,8 @@ pub struct Stage {
     pub scale_set: ResourceId,
     /// How many Services the bench applies.
     pub services: u32,
+    /// How many Services come and go one after the other.
+    pub chain: u32,
     /// How many machines the scale set has in the beginning.
     pub nodes: u64,
     /// Whether the program that runs initialises nodes; where it leaves that to node managers, a stand-in does it at once.
@@ -93,6 +95,7 @@ impl Stage {
             kubernetes: kubernetes.clone(),
             scale_set,
             services: arguments.services,
+            chain: arguments.chain(),
             nodes: arguments.nodes,
             initialises_nodes: true,
             bar,
