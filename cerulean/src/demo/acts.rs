@@ -304,7 +304,7 @@ fn show(stage: &Stage, verdict: &Verdict, should_arrive: bool) {
 }
 
 /// Shows what became of a packet, and fails if it is not what should.
-fn expect(stage: &Stage, verdict: &Verdict, should_arrive: bool) -> anyhow::Result<()> {
+pub fn expect(stage: &Stage, verdict: &Verdict, should_arrive: bool) -> anyhow::Result<()> {
     show(stage, verdict, should_arrive);
     let should = if should_arrive { "should have arrived" } else { "should not have arrived" };
     ensure!(verdict.arrives == should_arrive, "a packet {should}: {}", verdict.sentence());

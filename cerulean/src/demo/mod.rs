@@ -5,6 +5,7 @@
 
 mod acts;
 mod clusters;
+mod mishaps;
 mod programs;
 mod report;
 mod spot;
@@ -36,8 +37,8 @@ pub struct Arguments {
     /// Leave everything running afterwards, for kubectl and a browser.
     #[arg(long)]
     keep: bool,
-    /// Without -f, the demo applies its own examples, then loses a machine and a spot machine, moves a port and deletes a
-    /// Service.
+    /// Without -f, the demo applies its own examples, then loses a machine and a spot machine, moves a port, loses a load
+    /// balancer, has one of three Services refused, and deletes a Service.
     #[command(flatten)]
     manifests: ManifestArguments,
 }
@@ -76,6 +77,8 @@ pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
                 acts::lose_a_node(&mut stage).await?;
                 spot::take_back(&mut stage).await?;
                 acts::change_a_port(&mut stage).await?;
+                mishaps::delete_a_load_balancer(&mut stage).await?;
+                mishaps::refuse_one_of_three(&mut stage).await?;
                 acts::delete_a_service(&mut stage).await?;
             } else {
                 lost = acts::send_packets(&mut stage, &outcomes).await?;

@@ -191,6 +191,8 @@ fn command_line(cluster: &HostedCluster) -> anyhow::Result<flags::CommandLine> {
         format!("--cluster-name={CLUSTER_NAME}"),
         "--secure-port=0".to_owned(),
         "--node-monitor-period=1s".to_owned(),
+        // Five minutes by default: a demo shows it sooner.
+        "--azure-resync-period=5s".to_owned(),
     ];
     flags::parse(arguments.map(Into::into)).map_err(|instead| match instead {
         flags::Instead::Print(text) | flags::Instead::Refuse(text) => anyhow::anyhow!(text),
