@@ -238,6 +238,16 @@ impl Ledger {
         self.book.lock().documents.get(id).map(|document| document.maker)
     }
 
+    /// Whether a member is of a security rule that a hand wrote and that serves the destinations of others alone by now.
+    pub fn is_rule_of_others(&self, hand: Hand, id: &str, path: &str) -> bool {
+        let book = self.book.lock();
+        let Some(document) = book.documents.get(id) else { return false };
+        let Some(rest) = path.strip_prefix("/properties/securityRules/") else { return false };
+        let rule = rest.split('/').next().unwrap_or(rest);
+        let mut all = destinations(&document.leaves, rule).peekable();
+        all.peek().is_some() && all.all(|leaf| leaf.hand != hand)
+    }
+
     /// What is there by a hand's writing: the ids in lower case, each with its members.
     pub fn by(&self, hand: Hand) -> Vec<(String, String, Leaf)> {
         let mut book = self.book.lock();
@@ -266,13 +276,19 @@ fn may_change(hand: Hand, of: Hand) -> bool {
 /// the same clients by one rule, to which each adds its addresses.
 fn is_rule_of(hand: Hand, leaves: &BTreeMap<String, Leaf>, path: &str) -> bool {
     let Some(rest) = path.strip_prefix("/properties/securityRules/") else { return false };
-    let Some((name, member)) = rest.split_once('/') else { return false };
-    const DESTINATIONS: &str = "properties/destinationAddressPrefixes/";
-    let begin = format!("/properties/securityRules/{name}/{DESTINATIONS}");
-    let mut all = leaves.range(begin.clone()..).take_while(|(path, _)| path.starts_with(&begin)).peekable();
-    !member.starts_with(DESTINATIONS)
-        && all.peek().is_some()
-        && all.all(|(_, leaf)| may_change(hand, leaf.hand))
+    let (name, member) = rest.split_once('/').unwrap_or((rest, ""));
+    let mut all = destinations(leaves, name).peekable();
+    !member.starts_with(DESTINATIONS) && all.peek().is_some() && all.all(|leaf| may_change(hand, leaf.hand))
+}
+
+/// Where a security rule's destinations stand in it.
+const DESTINATIONS: &str = "properties/destinationAddressPrefixes/";
+
+/// The destinations of a security rule.
+fn destinations<'a>(leaves: &'a BTreeMap<String, Leaf>, rule: &str) -> impl Iterator<Item = &'a Leaf> {
+    let begin = format!("/properties/securityRules/{rule}/{DESTINATIONS}");
+    let from = leaves.range(begin.clone()..);
+    from.take_while(move |(path, _)| path.starts_with(&begin)).map(|(_, leaf)| leaf)
 }
 
 /// A cluster's way to Azure, past the ledger.

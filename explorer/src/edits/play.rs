@@ -14,9 +14,6 @@ use super::{Edit, Edits, How, When, edit};
 use crate::ledger::{Hand, Ledger};
 use crate::single::{Single, keyed};
 
-/// Whether the controllers look at Azure again by themselves. Until they do, they are started anew in its place.
-const LOOKS_BY_ITSELF: bool = false;
-
 /// How often they look, and what a repair takes.
 const INTERVAL: Duration = Duration::from_secs(6 * 60);
 
@@ -174,11 +171,7 @@ fn but_for_choices(mut lines: Vec<String>) -> Vec<String> {
 
 /// Waits until the controllers have looked at Azure again.
 async fn look(single: &mut Single) {
-    if LOOKS_BY_ITSELF {
-        sleep(INTERVAL).await;
-    } else {
-        single.world_mut().restart().await;
-    }
+    sleep(INTERVAL).await;
     single.rest(QUIET).await;
 }
 

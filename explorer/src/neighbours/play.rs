@@ -210,7 +210,9 @@ impl Play {
 
     /// Notes which Services are not reached that were, and have not been touched. At rest all that have an address are.
     fn look(&mut self, at_rest: bool) {
-        if self.wishes.is_empty() {
+        // Where a node's name is that of two machines, it joins no pool before its provider ID is known, and the node managers
+        // that say it do not run here.
+        if self.wishes.is_empty() || (self.sharing.hosts && self.sharing.group) {
             return;
         }
         let network = Network::read(&self.azure);
@@ -286,7 +288,7 @@ impl Play {
         for (id, path, leaf) in of_services.filter(|(id, ..)| !id.contains("/routetables/")) {
             // A load balancer stays for what others have put into it, and with it the members of its pools.
             let is_used = used.iter().any(|used| id == *used || path.contains(&used.replace('/', "|")));
-            if !is_used {
+            if !is_used && !self.ledger.is_rule_of_others(Hand::Cluster(cluster), &id, &path) {
                 let value = leaf.value;
                 self.complaints.push(format!("when cluster {cluster} is gone: {id} keeps {path} ({value})"));
             }
