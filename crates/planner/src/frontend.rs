@@ -204,6 +204,12 @@ pub(crate) fn lacks(subnet: &Subnet, family: Family) -> bool {
     ranges.peek().is_some() && !ranges.any(|range| Family::of(range.addr()) == family)
 }
 
+/// Whether Azure chose a frontend's private address, and may choose another one.
+pub(crate) fn is_dynamic(frontend: &FrontendIpConfiguration) -> bool {
+    let method = frontend.properties.as_ref().and_then(|p| p.private_ip_allocation_method.as_ref());
+    method.is_some_and(|method| method.is("Dynamic"))
+}
+
 /// Where a new frontend's address comes from.
 pub(crate) enum Source<'a> {
     /// A public IP.

@@ -450,13 +450,18 @@ impl<R: Resource> Inner<R> {
                 parts
             }
             Err(failure) if !failure.concerns_all() => {
-                if let Err(problem) = self.resource.restore(&observed).await {
-                    warn!(resource = %self.resource.name(), error = %problem.message,
-                        "failed to restore what Azure refused to change");
-                }
+                self.restore(&observed).await;
                 self.bisect(group, &work, failure)
             }
-            Err(failure) => self.after_trouble(group, &work, failure).await,
+            Err(failure) => self.after_trouble(group, &observed, &work, failure).await,
+        }
+    }
+
+    /// Takes back what a refused write left behind.
+    async fn restore(&self, observed: &R::Observed) {
+        if let Err(problem) = self.resource.restore(observed).await {
+            warn!(resource = %self.resource.name(), error = %problem.message,
+                "failed to restore what Azure refused to change");
         }
     }
 
@@ -472,9 +477,17 @@ impl<R: Resource> Inner<R> {
 
     /// After a failure that passes by itself or is about the resource. Where Azure names some of the group, the others do
     /// not wait for these.
-    async fn after_trouble(&self, mut group: Group<R>, work: &R::Work, failure: Failure) -> Vec<Group<R>> {
+    async fn after_trouble(
+        &self,
+        mut group: Group<R>,
+        observed: &R::Observed,
+        work: &R::Work,
+        failure: Failure,
+    ) -> Vec<Group<R>> {
         let named = self.named(&group, &failure);
         if !named.is_empty() && named.len() < group.entries.len() {
+            // Azure keeps what it accepted before it failed: the others would write it again.
+            self.restore(observed).await;
             let (of_named, rest) =
                 std::mem::take(&mut group.entries).into_iter().partition(|(key, _)| named.contains(key));
             group.entries = rest;

@@ -156,9 +156,11 @@ pub(super) async fn run(trial: &Edits) -> Vec<String> {
 }
 
 /// The differences, but for what may be chosen anew: a security rule that comes again gets a priority that is free, and an
-/// instance may have another version of the same model.
+/// instance may have another version of the same model. Azure gives a private link service that is made again another alias
+/// and other interfaces.
 fn but_for_choices(mut lines: Vec<String>) -> Vec<String> {
-    lines.retain(|line| !line.contains("\"priority\": ") && !line.contains("\"latestModelApplied\": "));
+    let chosen = ["\"priority\": ", "\"latestModelApplied\": ", "\"alias\": ", ".nic."];
+    lines.retain(|line| !chosen.iter().any(|word| line.contains(word)));
     let is_header = |line: &String| line.starts_with('~');
     let mut kept = Vec::new();
     for (number, line) in lines.iter().enumerate() {

@@ -47,7 +47,8 @@ impl Sharing {
             group: !name && random.random_bool(0.6),
             network,
             subnet,
-            guard: subnet || random.random_bool(0.6),
+            // Networks of equal ranges behind one security group: tests/corpus/neighbours/equal-addresses-in-two-networks.txt.
+            guard: subnet || network && random.random_bool(0.6),
             hosts: random.random_bool(0.3),
             by_address: random.random_bool(0.25),
             routes: subnet && random.random_bool(0.3),

@@ -127,7 +127,9 @@ impl<'a> Draft<'a> {
         let found = like.find(|frontend| is_named(&frontend.name, name));
         found.is_some_and(|frontend| match source {
             Source::PublicIp(id) => frontend::public_ip_of(frontend) == Some(*id),
-            Source::Subnet(_, Some(address)) => frontend::private_address_of(frontend) == Some(*address),
+            Source::Subnet(_, Some(address)) => {
+                frontend::private_address_of(frontend) == Some(*address) && !frontend::is_dynamic(frontend)
+            }
             Source::Subnet(_, None) => false,
         })
     }
@@ -236,7 +238,10 @@ impl<'a> Draft<'a> {
                     let source = named(&Source::Subnet(subnet, chosen));
                     Change::FrontendMoved { frontend: name, source }
                 } else if let Some(requested) = requested {
-                    let from = properties.private_ip_address.clone();
+                    // One that Azure chose stays only as long as Azure likes.
+                    let same = Some(requested.to_string());
+                    let from =
+                        properties.private_ip_address.clone().filter(|from| Some(from) != same.as_ref());
                     let subnet = properties.subnet.clone().unwrap_or_else(|| (*subnet).clone());
                     frontend::set_private(properties, &subnet, Some(*requested));
                     Change::FrontendAddress { frontend: name, from, to: *requested }
