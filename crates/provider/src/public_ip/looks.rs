@@ -19,6 +19,7 @@ use std::time::Duration;
 use cloud::LogicalTime;
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 /// Services that come together come some milliseconds apart. It is also the first gap between two lists, doubled.
@@ -143,6 +144,8 @@ impl Looks {
 
     /// Waits until nothing is on the way any more, and where several Services wait, a moment for those that come with them.
     async fn all_came(&self) {
+        // Those that were woken together with this one have not said yet that they are on the way.
+        yield_now().await;
         self.calm().await;
         if self.waiting.load(Ordering::Relaxed) > 1 {
             sleep(TOGETHER).await;

@@ -200,7 +200,7 @@ async fn lb_441_a_frontend_that_somebody_else_offers_stays() {
     let program = world.start();
     let stored = world.stored(&web());
     let notices = program.provider.delete(&stored, LogicalTime::now()).await.unwrap();
-    assert!(notices[0].message.contains("because private link service pls-aweb refers to it"), "{notices:?}");
+    assert!(notices[0].message.contains("private link service pls-aweb refers to it"), "{notices:?}");
     assert_eq!(private_link(&world), Some(theirs));
     let properties = world.load_balancer("kube-internal").unwrap()["properties"].clone();
     assert_eq!(properties["frontendIPConfigurations"][0]["name"], "aweb");
