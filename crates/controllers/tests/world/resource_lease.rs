@@ -118,7 +118,8 @@ async fn lb_044_a_release_that_fails_is_tried_again() {
     seconds(25).await;
     assert_eq!(lease(&world)["spec"]["holderIdentity"], "");
     let requests = world.kubernetes.requests("update", "leases");
-    seconds(3600).await;
+    // Until Azure is looked at again, which takes the lease like all other work.
+    seconds(240).await;
     assert_eq!(world.kubernetes.requests("update", "leases"), requests, "released once");
 }
 

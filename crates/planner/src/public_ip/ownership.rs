@@ -57,8 +57,10 @@ pub(super) fn services(value: &str) -> impl Iterator<Item = &str> {
 }
 
 pub(super) fn lists(value: &str, key: &ObjectKey) -> bool {
-    let key = key.to_string();
-    services(value).any(|listed| listed.eq_ignore_ascii_case(&key))
+    let is_key = |(namespace, name): (&str, &str)| {
+        namespace.eq_ignore_ascii_case(&key.namespace) && name.eq_ignore_ascii_case(&key.name)
+    };
+    services(value).any(|listed| listed.split_once('/').is_some_and(is_key))
 }
 
 pub(super) fn set_tag(tags: &mut Tags, key: &str, value: String) {
@@ -128,7 +130,8 @@ pub(crate) fn is_of_other_cluster(cluster: &Cluster, public_ip: &PublicIpAddress
 
 /// Whether the Service is listed on a public IP of the cluster that it uses or used.
 pub(crate) fn is_used_by(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> bool {
-    ownership(cluster, owner, public_ip).used
+    // Asked of every public IP on behalf of every Service: most are listed with others.
+    lists(tag(public_ip.tags.as_ref(), SERVICE_TAGS), &owner.key) && ownership(cluster, owner, public_ip).used
 }
 
 /// Whether a public IP bears the name that the cluster gives to those of this Service.
