@@ -36,7 +36,23 @@ pub struct Look<'a> {
     pub namespaces: &'a BTreeMap<String, Arc<Labels>>,
     /// The sets of machines that are virtual machines of their own, where load balancers are of SKU Basic.
     pub machine_sets: Option<&'a MachineSets>,
-    public_ips: BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>>,
+    /// The public IPs that each Service may have to do with ([`by_service`]).
+    pub public_ips: BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>>,
+}
+
+/// The public IPs that each of these Services may have to do with.
+pub fn by_service<'s>(
+    services: impl Iterator<Item = &'s ServiceIntent>,
+    public_ips: &[Arc<PublicIpAddress>],
+) -> BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>> {
+    let owners = Owners::new(services.map(|service| &**service.removal()));
+    let mut of_services: BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>> = BTreeMap::new();
+    for public_ip in public_ips {
+        for key in owners.concerned(public_ip) {
+            of_services.entry(key).or_default().push(Arc::clone(public_ip));
+        }
+    }
+    of_services
 }
 
 /// What differs from what a Service wants.
@@ -63,39 +79,7 @@ pub struct Found {
     pub access: Option<AccessIntent>,
 }
 
-impl<'a> Look<'a> {
-    /// A look at these Services.
-    pub fn new<'s>(
-        load_balancers: impl IntoIterator<Item = (Balancer, ListedLoadBalancer)>,
-        services: impl Iterator<Item = &'s ServiceIntent>,
-        public_ips: &[Arc<PublicIpAddress>],
-        nodes: &'a [Arc<Node>],
-        private_links: &'a [PrivateLinkService],
-        subnets: &'a BTreeMap<ResourceId, Arc<Subnet>>,
-        namespaces: &'a BTreeMap<String, Arc<Labels>>,
-        machine_sets: Option<&'a MachineSets>,
-    ) -> Self {
-        let owners = Owners::new(services.map(|service| &**service.removal()));
-        let mut of_services: BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>> = BTreeMap::new();
-        for public_ip in public_ips {
-            for key in owners.concerned(public_ip) {
-                of_services.entry(key).or_default().push(Arc::clone(public_ip));
-            }
-        }
-        // Each Service asks several times whether a load balancer holds anything of it.
-        let load_balancers =
-            load_balancers.into_iter().map(|(balancer, document)| (balancer, document.indexed())).collect();
-        Self {
-            load_balancers,
-            nodes,
-            private_links,
-            subnets,
-            namespaces,
-            machine_sets,
-            public_ips: of_services,
-        }
-    }
-
+impl Look<'_> {
     /// Compares one Service. `published` are the addresses in its status.
     pub fn compare(
         &self,

@@ -48,7 +48,7 @@ fn frontends(document: &LoadBalancer) -> &[FrontendIpConfiguration] {
 impl ListedLoadBalancer {
     /// The same with an index: worth its price where many Services ask.
     #[must_use]
-    pub(crate) fn indexed(self) -> Self {
+    pub fn indexed(self) -> Self {
         let parts = Some(Arc::new(Parts::of(&self.document)));
         Self { parts, ..self }
     }

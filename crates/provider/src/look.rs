@@ -14,7 +14,7 @@ use azure_types::{PublicIpAddress, ResourceId};
 use cloud::{LogicalTime, Looked};
 use futures::future::join_all;
 use k8s::ObjectKey;
-use planner::drift::{Difference, Look};
+use planner::drift::{self, Difference, Look};
 use planner::load_balancer::LoadBalancerIntent;
 use planner::security_group::{self, AccessIntent};
 use planner::{Action, Balancer, ServiceIntent, Step};
@@ -174,16 +174,19 @@ impl Inner {
             .collect();
         let nodes = self.state.nodes();
         let mut places = self.places.lock().clone();
-        let look = Look::new(
-            load_balancers,
-            served.iter().map(|one| &*one.intent),
-            &read.public_ips,
-            &nodes,
-            &private_links,
-            &known_subnets,
-            &namespaces,
-            machine_sets.as_ref(),
-        );
+        let look = Look {
+            // Each Service asks several times whether a load balancer holds anything of it.
+            load_balancers: load_balancers
+                .into_iter()
+                .map(|(balancer, document)| (balancer, document.indexed()))
+                .collect(),
+            public_ips: drift::by_service(served.iter().map(|one| &*one.intent), &read.public_ips),
+            nodes: &nodes,
+            private_links: &private_links,
+            subnets: &known_subnets,
+            namespaces: &namespaces,
+            machine_sets: machine_sets.as_ref(),
+        };
         let mut access = Vec::new();
         for Served { balancer, intent } in served {
             if !intent.removal().public_ip_groups.is_disjoint(&read.unread) {

@@ -345,10 +345,6 @@ async fn a_day_at_rest(services: usize, nodes: u64, pages: u64) {
     let (looks, reads) = (24 * 12, world.azure.journal().counts.reads);
     // Load balancers, security group, scale sets, and the pages of public IPs.
     let bound = looks * (3 + pages);
-    println!(
-        "{services} Services, {nodes} nodes: {reads} reads in a day, {} a look, bound {bound}",
-        reads / looks
-    );
     assert!(reads >= looks, "it is looked at");
     assert!(reads <= bound, "{reads} reads, bound {bound}");
 }

@@ -148,7 +148,7 @@ async fn lb_604_a_cluster_of_the_same_name_keeps_its_public_ips() {
     for _ in 0..2 {
         world.serve(&program, service("web", &[80])).await.unwrap();
         world.remove(&program, &service("web", &[80])).await.unwrap();
-        assert_eq!(world.documents(PUBLIC_IPS), [theirs.clone()]);
+        assert_eq!(world.documents(PUBLIC_IPS), std::slice::from_ref(&theirs));
         program = world.start();
     }
 }
