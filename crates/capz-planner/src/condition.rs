@@ -72,6 +72,7 @@ fn of_service(service: &'static Service, plan: &Plan) -> Option<Condition> {
     }
     let failed = states.iter().find_map(|(_, state)| match state {
         State::Refused(action, words) => Some((*action, words.clone())),
+        State::Disputed(rival) => Some((Action::Create, format!("it belongs to {rival}"))),
         State::Missing => Some((Action::Create, "a resource that is not ours does not exist".to_owned())),
         _ => None,
     });

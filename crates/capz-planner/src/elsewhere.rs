@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use azure_types::ResourceId;
 
+use crate::cluster::{Memory, RESOURCES};
 use crate::profile::PROVIDER_ID;
 use crate::scope::Scope;
+use crate::service::{self, Service};
 
 /// The annotation of AzureClusters with the subscription in which their resource group was seen.
 pub const SUBSCRIPTION: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-subscription";
@@ -31,10 +33,44 @@ pub fn check_cluster(scope: Scope<'_>, annotations: &BTreeMap<String, String>) -
             ));
         }
     }
+    check_names(scope, network.as_ref(), annotations)?;
     let wanted = scope.network_group_name();
     match network.as_ref().and_then(ResourceId::group_name) {
         Some(group) if !group.eq_ignore_ascii_case(wanted) => Err(format!(
             "the network is in resource group {group} (spec.networkSpec.vnet.id), and not in {wanted}: set spec.networkSpec.vnet.resourceGroup back to {group}, or, if the cluster does not exist yet, remove spec.networkSpec.vnet.id"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that a cluster has the group and the network that it had: under another name all would be made a second time, and what
+/// it has would be deleted, or belong to none.
+fn check_names(
+    scope: Scope<'_>,
+    network: Option<&ResourceId>,
+    annotations: &BTreeMap<String, String>,
+) -> Result<(), String> {
+    let memory = Memory::of(annotations);
+    let recorded = |service: &Service| memory.resources.get(service.name).into_iter().flatten();
+    let group = scope.group();
+    if recorded(&service::GROUP).next().is_some() && !recorded(&service::GROUP).any(|known| *known == group) {
+        let known = recorded(&service::GROUP).map(ResourceId::name).collect::<Vec<_>>().join(", ");
+        return Err(format!(
+            "the cluster has resource group {known} (annotation {RESOURCES}), and not {}: set spec.resourceGroup back, or, if nothing of \
+             it exists yet, remove the annotation",
+            group.name()
+        ));
+    }
+    let wanted = scope.network_name();
+    let known = network.map(|known| (known.name(), "spec.networkSpec.vnet.id".to_owned())).or_else(|| {
+        let known = recorded(&service::VIRTUAL_NETWORK).last()?;
+        (!recorded(&service::VIRTUAL_NETWORK).any(|known| *known == scope.network()))
+            .then(|| (known.name(), format!("annotation {RESOURCES}")))
+    });
+    match known {
+        Some((known, member)) if !known.eq_ignore_ascii_case(wanted) => Err(format!(
+            "the network of the cluster is {known} ({member}), and not {wanted}: set spec.networkSpec.vnet.name back to {known}, or, if \
+             nothing of the cluster exists yet, remove {member}"
         )),
         _ => Ok(()),
     }
@@ -81,7 +117,13 @@ mod tests {
     fn a_cluster_is_where_it_was() {
         for (vnet, annotation, subscription, words) in [
             (json!({}), None, "a", None),
-            (json!({ "id": VNET, "resourceGroup": "NET" }), Some("A"), "a", None),
+            (json!({ "id": VNET, "name": "V", "resourceGroup": "NET" }), Some("A"), "a", None),
+            (
+                json!({ "id": VNET, "name": "other", "resourceGroup": "net" }),
+                None,
+                "a",
+                Some("set spec.networkSpec.vnet.name back to v"),
+            ),
             (json!({ "id": "no id" }), None, "a", None),
             (
                 json!({ "id": VNET, "resourceGroup": "net" }),
@@ -90,14 +132,22 @@ mod tests {
                 Some("is in subscription A (spec.networkSpec.vnet.id)"),
             ),
             (json!({}), Some("a"), "b", Some("is in subscription a (annotation")),
-            (json!({ "id": VNET }), None, "a", Some("vnet.resourceGroup back to net")),
-            (json!({ "id": VNET, "resourceGroup": "other" }), None, "a", Some("and not in other")),
+            (json!({ "id": VNET, "name": "v" }), None, "a", Some("vnet.resourceGroup back to net")),
+            (
+                json!({ "id": VNET, "name": "v", "resourceGroup": "other" }),
+                None,
+                "a",
+                Some("and not in other"),
+            ),
         ] {
             let spec = json!({ "networkSpec": { "vnet": vnet } });
             let spec: AzureClusterSpec = serde_json::from_value(spec).unwrap();
             let known = annotation.map(|known| (SUBSCRIPTION.to_owned(), known.to_owned()));
             let scope = Scope {
                 cluster: "my-cluster",
+                id: None,
+                marked_only: false,
+                namespace: "default",
                 name: "my-cluster",
                 spec: &spec,
                 subscription,
@@ -110,6 +160,42 @@ mod tests {
             match words {
                 None => assert_eq!(found, Ok(()), "{vnet}"),
                 Some(words) => assert!(found.as_ref().is_err_and(|it| it.contains(words)), "{found:?}"),
+            }
+        }
+    }
+
+    /// S6: what a cluster has recorded is what it has, whatever its specification says by now.
+    #[test]
+    fn a_cluster_keeps_its_group_and_its_network() {
+        let group = "/subscriptions/a/resourceGroups/g";
+        let network = format!("{group}/providers/Microsoft.Network/virtualNetworks/v");
+        let recorded = json!({ "group": [group], "virtualnetworks": [network] }).to_string();
+        let annotations = BTreeMap::from([(RESOURCES.to_owned(), recorded)]);
+        for (group, name, words) in [
+            ("G", "V", None),
+            ("g", "w", Some("set spec.networkSpec.vnet.name back to v")),
+            ("h", "v", Some("set spec.resourceGroup back")),
+        ] {
+            let spec = json!({ "resourceGroup": group, "networkSpec": { "vnet": { "name": name } } });
+            let spec: AzureClusterSpec = serde_json::from_value(spec).unwrap();
+            let scope = Scope {
+                cluster: "my-cluster",
+                id: None,
+                marked_only: false,
+                namespace: "default",
+                name: "my-cluster",
+                spec: &spec,
+                subscription: "a",
+                api_server_port: None,
+                zones: &[],
+                dns_suffix: "",
+                gates: capz_api::Gates::default(),
+            };
+            assert_eq!(check_cluster(scope, &BTreeMap::new()), Ok(()));
+            match (check_cluster(scope, &annotations), words) {
+                (Ok(()), None) => {}
+                (Err(found), Some(words)) => assert!(found.contains(words), "{found}"),
+                (found, _) => panic!("{group}/{name}: {found:?}"),
             }
         }
     }

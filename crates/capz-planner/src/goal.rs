@@ -2,6 +2,7 @@
 
 use azure_types::ResourceId;
 use capz_api::Tags;
+use ownership::Evidence;
 use serde_json::Value;
 
 use crate::kind::Kind;
@@ -10,7 +11,7 @@ use crate::terminal::Terminal;
 
 /// The rule by which a resource that exists is ours. What is not ours is read, and never written nor deleted.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ownership {
+pub enum OwnershipRule {
     /// It carries the cluster's tag.
     Tagged,
     /// It carries the cluster's tag; and while it is missing it is made only if that other one is not somebody else's.
@@ -21,8 +22,12 @@ pub enum Ownership {
     /// It has no tags: it is ours if that other one is, in which it lies. In somebody else's it is made where it is missing,
     /// and theirs from then on.
     Inside(ResourceId),
-    /// What has this id is ours: its name is made by us, inside what is ours.
-    ByName,
+    /// What has this id is ours: its name is made of what this text says, and it lies in what is ours.
+    ByName(&'static str),
+    /// Nothing on it shows whose it is: it is ours if the cluster recorded it before it made it.
+    Recorded,
+    /// A list of its group has shown that it is ours, by this fact.
+    Shown(Evidence),
     /// It is somebody else's, and only read.
     Foreign,
 }
@@ -84,7 +89,7 @@ pub struct Goal {
     /// Whether it is wanted. What is not wanted, and ours, goes.
     pub wanted: bool,
     /// Whether it is ours.
-    pub ownership: Ownership,
+    pub ownership: OwnershipRule,
     /// How long its document is held to.
     pub upkeep: Upkeep,
     /// What was applied before and is to go.
@@ -105,7 +110,7 @@ impl Goal {
             service,
             document,
             wanted: true,
-            ownership: Ownership::Tagged,
+            ownership: OwnershipRule::Tagged,
             upkeep: Upkeep::Always,
             withdrawn: Vec::new(),
             after: Vec::new(),
@@ -121,11 +126,11 @@ impl Goal {
 
     /// A resource of somebody else's that must be there.
     pub fn foreign(id: ResourceId, service: &'static Service) -> Self {
-        Self { ownership: Ownership::Foreign, ..Self::new(id, service, Value::Null) }
+        Self { ownership: OwnershipRule::Foreign, ..Self::new(id, service, Value::Null) }
     }
 
     /// The same, with another rule of ownership.
-    pub fn owned(self, ownership: Ownership) -> Self {
+    pub fn owned(self, ownership: OwnershipRule) -> Self {
         Self { ownership, ..self }
     }
 

@@ -52,6 +52,7 @@ pub struct Kind {
     pub secret: &'static [&'static str],
 }
 
+const RESOURCE_GROUP: &str = "resource group";
 const NETWORK: &str = "2025-05-01";
 const COMPUTE: &str = "2025-04-01";
 const PRIVATE_DNS: &str = "2024-06-01";
@@ -84,7 +85,7 @@ pub static KINDS: [Kind; 23] = [
     Kind {
         resource_type: "Microsoft.Resources/resourceGroups",
         api_version: "2021-04-01",
-        noun: "resource group",
+        noun: RESOURCE_GROUP,
         read_by: ReadBy::Id,
         rules: &[("location", Rule::AtCreation)],
         ..PLAIN
@@ -327,6 +328,10 @@ impl Kind {
 
     /// The rule for the member at this path; `segments` are names of members, and `*` for items of lists.
     pub(crate) fn rule(&self, segments: &[&str]) -> Option<Rule> {
+        // What was made without the cluster's id is not written for it: only the resource group gets it later.
+        if matches!(segments, ["tags", tag] if *tag == crate::tags::ID) && self.noun != RESOURCE_GROUP {
+            return Some(Rule::AtCreation);
+        }
         self.rules
             .iter()
             .find(|(path, _)| path.split('/').eq(segments.iter().copied()))

@@ -20,6 +20,7 @@
 //! (<https://capz.sigs.k8s.io/>): a management cluster can change from one to the other.
 
 pub mod azure_json;
+mod claimant;
 pub mod cluster;
 pub mod compare;
 pub mod condition;
@@ -49,8 +50,9 @@ pub mod sku;
 pub mod tags;
 pub mod terminal;
 
+pub use claimant::Claimant;
 pub use compare::Change;
-pub use goal::{Goal, GoalError, Ownership, Upkeep, Withdrawn};
+pub use goal::{Goal, GoalError, OwnershipRule, Upkeep, Withdrawn};
 pub use observed::{Observed, Reading, Seen};
 pub use plan::{Action, Plan, State, Step};
 pub use preview::{Foreseen, Outlook, Preview};

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use azure_types::ResourceId;
 use serde_json::Value;
 
-use crate::goal::{Goal, Ownership};
+use crate::goal::{Goal, OwnershipRule};
 use crate::kind::{Kind, ReadBy};
 
 /// One look at one resource.
@@ -91,8 +91,10 @@ impl Observed {
         let mut missing: BTreeMap<Reading, BTreeSet<ResourceId>> = BTreeMap::new();
         for goal in goals {
             let others = match &goal.ownership {
-                Ownership::TaggedWith(other) | Ownership::Inside(other) => std::slice::from_ref(other),
-                Ownership::TaggedFor(users) => users.as_slice(),
+                OwnershipRule::TaggedWith(other) | OwnershipRule::Inside(other) => {
+                    std::slice::from_ref(other)
+                }
+                OwnershipRule::TaggedFor(users) => users.as_slice(),
                 _ => &[],
             };
             for id in std::iter::once(&goal.id).chain(others) {
@@ -220,7 +222,7 @@ mod tests {
     /// The resource that proves whose another one is, is read, too.
     #[test]
     fn what_ownership_hangs_on_is_asked_about() {
-        let goal = goal("a").owned(Ownership::TaggedWith(address("other")));
+        let goal = goal("a").owned(OwnershipRule::TaggedWith(address("other")));
         let missing = Observed::default().missing(&[goal]);
         assert_eq!(missing.values().collect::<Vec<_>>(), [&BTreeSet::from([address("a"), address("other")])]);
     }

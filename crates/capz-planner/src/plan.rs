@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use azure_types::ResourceId;
+use ownership::{Evidence, Ownership, Proof, Rival};
 use serde_json::{Map, Value};
 
+use crate::claimant::Claimant;
 use crate::compare::{self, Change};
-use crate::goal::{Goal, Ownership, Upkeep};
+use crate::goal::{Goal, OwnershipRule, Upkeep};
 use crate::instance_view::cause;
 use crate::kind::{Kind, ReadBy};
 use crate::observed::{Observed, Seen};
 use crate::references::{ids_in, own_ids_in};
-use crate::tags;
 
 /// What a step does to its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,6 +41,8 @@ pub struct Step {
     pub partial: bool,
     /// What changes, and why.
     pub changes: Vec<Change>,
+    /// What proves the target to be the cluster's. None for what this very step creates, under a condition that Azure checks.
+    pub proof: Option<Proof>,
     /// Whether a deletion does not wait for what runs on the target.
     pub forced: bool,
 }
@@ -51,6 +54,7 @@ impl fmt::Debug for Step {
             .field("action", &self.action)
             .field("target", &self.target)
             .field("changes", &self.changes)
+            .field("proof", &self.proof)
             .finish_non_exhaustive()
     }
 }
@@ -60,8 +64,10 @@ impl fmt::Debug for Step {
 pub enum State {
     /// It is as wanted.
     Reached,
-    /// It is somebody else's and is used as it is, or left alone.
+    /// It is not proven to be the cluster's, and is used as it is, or left alone.
     Foreign,
+    /// Another cluster owns it: it is neither used nor touched, and the object is refused.
+    Disputed(Rival),
     /// It is somebody else's, and does not exist.
     Missing,
     /// This can be done now.
@@ -86,8 +92,8 @@ impl State {
 /// What goals are judged by.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// The name of the Cluster, which is in the tag of what is ours.
-    pub cluster: &'a str,
+    /// On whose behalf they are judged.
+    pub claimant: Claimant<'a>,
     /// What Azure was seen to hold.
     pub observed: &'a Observed,
     /// What Azure is at work on for us.
@@ -150,14 +156,6 @@ pub fn plan(goals: Vec<Goal>, facts: Facts<'_>) -> Plan {
     let judge = Judge::new(&goals, facts);
     let states = judge.all();
     Plan { items: goals.into_iter().zip(states).collect() }
-}
-
-/// Whether a resource is the cluster's, as far as is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    Ours,
-    Theirs,
-    Unknown,
 }
 
 struct Judge<'a> {
@@ -271,7 +269,6 @@ impl<'a> Judge<'a> {
         if let Some(action) = self.facts.running.get(&goal.id) {
             return State::Running(*action);
         }
-        let whose = self.whose(goal);
         if let Some(words) = self.facts.refused.get(&goal.id) {
             let action = match (goal.wanted, self.facts.observed.see(&goal.id)) {
                 (false, _) => Action::Delete,
@@ -280,64 +277,104 @@ impl<'a> Judge<'a> {
             };
             return State::Refused(action, words.clone());
         }
-        match (self.facts.observed.see(&goal.id), whose, goal.wanted) {
-            (Seen::Unknown, ..) => State::Unknown,
-            (Seen::Absent, _, false) => State::Reached,
-            (Seen::Absent, Whose::Unknown, true) => State::Unknown,
-            (Seen::Absent, Whose::Theirs, true) => match goal.ownership {
-                Ownership::Foreign => State::Missing,
-                Ownership::TaggedWith(_) | Ownership::TaggedFor(_) => State::Foreign,
-                _ => self.create(goal),
-            },
-            (Seen::Absent, Whose::Ours, true) => self.create(goal),
-            (Seen::Present(_), Whose::Theirs, _) => State::Foreign,
-            (Seen::Present(_), Whose::Unknown, _) => State::Unknown,
-            (Seen::Present(held), Whose::Ours, wanted) => match (working_on(held), wanted) {
-                (Some(Action::Update), true) if self.has_members(goal, held) => State::Reached,
-                (Some(action), _) => State::Running(action),
-                (None, true) => self.update(goal, held),
-                (None, false) => self.delete(goal, held),
+        match (self.facts.observed.see(&goal.id), goal.wanted) {
+            (Seen::Unknown, _) => State::Unknown,
+            (Seen::Absent, false) => State::Reached,
+            (Seen::Absent, true) => self.absent(goal),
+            (Seen::Present(held), wanted) => match self.ownership(goal, held) {
+                Ownership::Proven(proof) => match (working_on(held), wanted) {
+                    (Some(Action::Update), true) if self.has_members(goal, held, &proof) => State::Reached,
+                    (Some(action), _) => State::Running(action),
+                    (None, true) => self.update(goal, held, proof),
+                    (None, false) => self.delete(goal, held, proof),
+                },
+                Ownership::Disputed(rival) if wanted => State::Disputed(rival),
+                Ownership::Disputed(_) | Ownership::Unproven(_) => State::Foreign,
+                Ownership::Unknown => State::Unknown,
             },
         }
     }
 
-    fn whose(&self, goal: &Goal) -> Whose {
+    /// Where a goal stands whose resource does not exist, and is wanted.
+    fn absent(&self, goal: &Goal) -> State {
         match &goal.ownership {
-            Ownership::ByName => Whose::Ours,
-            Ownership::Foreign => Whose::Theirs,
-            Ownership::Tagged => self.by_tag(&goal.id).unwrap_or(Whose::Ours),
-            Ownership::TaggedWith(other) => self.by_tag(&goal.id).unwrap_or_else(|| self.whose_is(other)),
-            Ownership::TaggedFor(users) => self.by_tag(&goal.id).unwrap_or_else(|| self.is_for(users)),
-            Ownership::Inside(other) => self.whose_is(other),
+            OwnershipRule::Foreign => State::Missing,
+            OwnershipRule::TaggedWith(other) => match self.whose_is(other) {
+                Ownership::Proven(_) => self.create(goal),
+                Ownership::Disputed(rival) => State::Disputed(rival),
+                Ownership::Unproven(_) => State::Foreign,
+                Ownership::Unknown => State::Unknown,
+            },
+            OwnershipRule::TaggedFor(users) => self.absent_for(goal, users),
+            OwnershipRule::Inside(other) => match self.whose_is(other) {
+                Ownership::Proven(_) | Ownership::Unproven(_) => self.create(goal),
+                Ownership::Disputed(rival) => State::Disputed(rival),
+                Ownership::Unknown => State::Unknown,
+            },
+            OwnershipRule::Tagged
+            | OwnershipRule::ByName(_)
+            | OwnershipRule::Recorded
+            | OwnershipRule::Shown(_) => self.create(goal),
         }
     }
 
-    /// Whose the subnets are that a resource would serve. One that is still to be made will use it.
-    fn is_for(&self, users: &[ResourceId]) -> Whose {
-        let whose = |user: &ResourceId| match (self.facts.observed.see(user), user.parent()) {
-            (Seen::Absent, _) => Whose::Ours,
-            (Seen::Unknown, _) | (_, None) => Whose::Unknown,
-            (Seen::Present(_), Some(network)) => self.whose_is(&network),
-        };
-        let all: Vec<Whose> = users.iter().map(whose).collect();
-        let first = [Whose::Ours, Whose::Unknown].into_iter().find(|whose| all.contains(whose));
-        first.unwrap_or(Whose::Theirs)
+    /// Where a goal stands that is made for the first of these subnets that is the cluster's, or is still to be made.
+    fn absent_for(&self, goal: &Goal, users: &[ResourceId]) -> State {
+        let (mut is_unknown, mut disputed) = (false, None);
+        for user in users {
+            match (self.facts.observed.see(user), user.parent()) {
+                (Seen::Absent, _) => return self.create(goal),
+                (Seen::Unknown, _) | (_, None) => is_unknown = true,
+                (Seen::Present(_), Some(network)) => match self.whose_is(&network) {
+                    Ownership::Proven(_) => return self.create(goal),
+                    Ownership::Disputed(rival) => disputed = Some(rival),
+                    Ownership::Unknown => is_unknown = true,
+                    Ownership::Unproven(_) => {}
+                },
+            }
+        }
+        match disputed {
+            _ if is_unknown => State::Unknown,
+            Some(rival) => State::Disputed(rival),
+            None => State::Foreign,
+        }
     }
 
-    /// Whose a resource with tags is; `None` where there is none. What is made now is ours.
-    fn by_tag(&self, id: &ResourceId) -> Option<Whose> {
+    /// What is known of who owns a resource that exists.
+    fn ownership(&self, goal: &Goal, held: &Value) -> Ownership {
+        let claimant = self.facts.claimant;
+        match &goal.ownership {
+            OwnershipRule::ByName(rule) => {
+                Ownership::Proven(claimant.proof(Evidence::Name { name: goal.id.name().to_owned(), rule }))
+            }
+            OwnershipRule::Recorded if claimant.marked_only => {
+                Ownership::Unproven("another cluster comes first, and may have made it".to_owned())
+            }
+            OwnershipRule::Recorded => Ownership::Proven(claimant.proof(Claimant::recorded())),
+            OwnershipRule::Shown(evidence) => Ownership::Proven(claimant.proof(evidence.clone())),
+            OwnershipRule::Foreign => Ownership::Unproven("it is used as it is".to_owned()),
+            OwnershipRule::Tagged | OwnershipRule::TaggedWith(_) | OwnershipRule::TaggedFor(_) => {
+                claimant.by_tags(held)
+            }
+            OwnershipRule::Inside(other) => match self.whose_is(other) {
+                Ownership::Proven(_) => {
+                    Ownership::Proven(claimant.proof(Evidence::Within { resource: other.to_string() }))
+                }
+                unproven => unproven,
+            },
+        }
+    }
+
+    /// Whose a resource is that others go by: it has tags. Where it is missing it is the cluster's if one of the goals makes it.
+    fn whose_is(&self, id: &ResourceId) -> Ownership {
         match self.facts.observed.see(id) {
-            Seen::Present(held) if tags::are_ours(held, self.facts.cluster) => Some(Whose::Ours),
-            Seen::Present(_) => Some(Whose::Theirs),
-            Seen::Absent => None,
-            Seen::Unknown => Some(Whose::Unknown),
+            Seen::Present(held) => self.facts.claimant.by_tags(held),
+            Seen::Unknown => Ownership::Unknown,
+            Seen::Absent if self.goals.iter().any(|goal| goal.id == *id && goal.wanted) => {
+                Ownership::Proven(self.facts.claimant.proof(Claimant::recorded()))
+            }
+            Seen::Absent => Ownership::Unproven("it does not exist".to_owned()),
         }
-    }
-
-    /// Whose a resource is that others go by: it has tags. Where it is missing and no goal makes it, it is nobody's.
-    fn whose_is(&self, id: &ResourceId) -> Whose {
-        let made = self.goals.iter().any(|goal| goal.id == *id && goal.wanted);
-        self.by_tag(id).unwrap_or(if made { Whose::Ours } else { Whose::Theirs })
     }
 
     fn create(&self, goal: &Goal) -> State {
@@ -348,25 +385,26 @@ impl<'a> Judge<'a> {
             document: goal.document.clone(),
             partial: false,
             changes: Vec::new(),
+            proof: None,
             forced: false,
         })
     }
 
-    fn update(&self, goal: &Goal, held: &Value) -> State {
+    fn update(&self, goal: &Goal, held: &Value, proof: Proof) -> State {
         let kind = Kind::of(&goal.id);
         let failed = failure(held);
         if let Some((member, value)) = kind.shows_no_use(held) {
-            let State::Now(step) = self.delete(goal, held) else { return State::Reached };
+            let State::Now(step) = self.delete(goal, held, proof) else { return State::Reached };
             let change = Change { at: member.into(), from: Some(value.clone()), to: None, secret: false };
             return State::Now(Step { changes: vec![change], ..step });
         }
         match (goal.upkeep, failed) {
             (Upkeep::SingleTry, None) => return State::Reached,
-            (Upkeep::Once, None) => return self.update_members(goal, &["tags"], held),
+            (Upkeep::Once, None) => return self.update_members(goal, &["tags"], held, proof),
             (Upkeep::SingleTry, Some(state)) => {
                 return State::Refused(Action::Create, cause(held, state));
             }
-            (Upkeep::Members(members), _) => return self.update_members(goal, members, held),
+            (Upkeep::Members(members), _) => return self.update_members(goal, members, held, proof),
             (Upkeep::Once | Upkeep::Always, _) => {}
         }
         let (mut document, mut changes) = compare::merge(kind, &goal.document, held, &goal.withdrawn);
@@ -391,18 +429,19 @@ impl<'a> Judge<'a> {
             document,
             partial: false,
             changes,
+            proof: Some(proof),
             forced: false,
         })
     }
 
     /// Whether what is left to hold to is as wanted, whatever else is going on.
-    fn has_members(&self, goal: &Goal, held: &Value) -> bool {
+    fn has_members(&self, goal: &Goal, held: &Value, proof: &Proof) -> bool {
         matches!(goal.upkeep, Upkeep::Members(members)
-            if self.update_members(goal, members, held) == State::Reached)
+            if self.update_members(goal, members, held, proof.clone()) == State::Reached)
     }
 
     /// Brings some members to be as wanted, and sends no others.
-    fn update_members(&self, goal: &Goal, members: &[&str], held: &Value) -> State {
+    fn update_members(&self, goal: &Goal, members: &[&str], held: &Value, proof: Proof) -> State {
         let kind = Kind::of(&goal.id);
         let (document, changes) =
             compare::merge(kind, &only(members, &goal.document), &only(members, held), &goal.withdrawn);
@@ -416,11 +455,12 @@ impl<'a> Judge<'a> {
             document,
             partial: true,
             changes,
+            proof: Some(proof),
             forced: false,
         })
     }
 
-    fn delete(&self, goal: &Goal, held: &Value) -> State {
+    fn delete(&self, goal: &Goal, held: &Value, proof: Proof) -> State {
         let used = goal.kept_while_used.and_then(|list| held.pointer(list)).and_then(Value::as_array);
         // A document that was read before its last user went still speaks of it.
         let is_there = |user: &Value| {
@@ -437,6 +477,7 @@ impl<'a> Judge<'a> {
             document: Value::Null,
             partial: false,
             changes: Vec::new(),
+            proof: Some(proof),
             forced: goal.forced,
         })
     }

@@ -36,7 +36,11 @@ impl fmt::Display for Plan {
                     for change in &step.changes {
                         writeln!(f, "      {change}")?;
                     }
+                    if let (Action::Delete, Some(proof)) = (step.action, &step.proof) {
+                        writeln!(f, "      it belongs to {proof}")?;
+                    }
                 }
+                State::Disputed(rival) => writeln!(f, "  ! {name} belongs to {rival}: it is left alone")?,
                 State::Waits(first) => {
                     let action = if goal.wanted { Action::Create } else { Action::Delete };
                     count(&mut counts, action);

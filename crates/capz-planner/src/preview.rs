@@ -7,6 +7,7 @@ use std::fmt;
 use azure_types::ResourceId;
 use serde_json::{Value, json};
 
+use crate::claimant::Claimant;
 use crate::goal::Goal;
 use crate::kind::{Kind, ReadBy};
 use crate::observed::{Observed, Reading, Seen};
@@ -53,15 +54,15 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// Takes the steps that are possible, for a cluster of this name. `goals` are what its object wants, made of what
+    /// Takes the steps that are possible, on behalf of this cluster. `goals` are what its object wants, made of what
     /// [`Self::observed`] holds now.
-    pub fn next(&mut self, cluster: &str, goals: Vec<Goal>) -> Next {
+    pub fn next(&mut self, claimant: Claimant<'_>, goals: Vec<Goal>) -> Next {
         let unread = self.observed.missing(&goals);
         if !unread.is_empty() {
             return Next::Read(unread);
         }
         let (running, refused) = (BTreeMap::new(), BTreeMap::new());
-        let facts = Facts { cluster, observed: &self.observed, running: &running, refused: &refused };
+        let facts = Facts { claimant, observed: &self.observed, running: &running, refused: &refused };
         let plan = plan(goals, facts);
         for (goal, state) in &plan.items {
             if let State::Waits(first) = state {
@@ -166,7 +167,10 @@ impl fmt::Display for Outlook {
                     writeln!(f, "        {change}")?;
                 }
                 if step.action == Action::Delete {
-                    writeln!(f, "        it is ours, and wanted no longer")?;
+                    writeln!(f, "        it is wanted no longer")?;
+                    if let Some(proof) = &step.proof {
+                        writeln!(f, "        it belongs to {proof}")?;
+                    }
                 }
                 if !after.is_empty() {
                     // What something lies in is there before it.
@@ -198,6 +202,12 @@ impl fmt::Display for Outlook {
                     }
                 }
                 State::Unknown => writeln!(f, "    ? {name}: it is not known what Azure holds")?,
+                State::Disputed(rival) => {
+                    writeln!(
+                        f,
+                        "    ! {name} belongs to {rival}: it is left alone, and the object is refused"
+                    )?;
+                }
                 State::Reached | State::Foreign => {}
             }
         }

@@ -4,7 +4,7 @@ use azure_types::ResourceId;
 use capz_api::machine::{SystemAssignedRole, identity_kinds};
 use serde_json::json;
 
-use crate::goal::{Goal, GoalError, Ownership};
+use crate::goal::{Goal, GoalError, OwnershipRule};
 use crate::observed::{Observed, Seen};
 use crate::service;
 
@@ -35,5 +35,9 @@ pub(crate) fn goal(
     });
     let id = at.resource("Microsoft.Authorization", "roleAssignments", &name);
     let goal = Goal::new(id, &service::ROLE_ASSIGNMENTS, document);
-    Ok(Some(goal.owned(Ownership::ByName).once().after([owner.clone()])))
+    Ok(Some(
+        goal.owned(OwnershipRule::ByName("spec.systemAssignedIdentityRole.name"))
+            .once()
+            .after([owner.clone()]),
+    ))
 }

@@ -6,6 +6,7 @@ use capz_api::network::{LoadBalancer, NatGateway, Subnet, roles};
 use capz_api::{Gates, Tags};
 use serde_json::{Value, json};
 
+use crate::claimant::Claimant;
 use crate::tags;
 
 /// The port at which an API server answers where nobody says otherwise.
@@ -16,6 +17,12 @@ pub const API_SERVER_PORT: i32 = 6443;
 pub struct Scope<'a> {
     /// The name of the Cluster: what is ours has it in a tag.
     pub cluster: &'a str,
+    /// The id of the cluster: names are not unique. Empty where it has none, `None` where it is not known.
+    pub id: Option<&'a str>,
+    /// Whether another cluster comes first where both claim the same: then only what bears the id is this cluster's.
+    pub marked_only: bool,
+    /// The namespace of the AzureCluster.
+    pub namespace: &'a str,
     /// The name of the AzureCluster.
     pub name: &'a str,
     /// Its specification.
@@ -33,6 +40,18 @@ pub struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
+    /// The cluster, as resources are judged for it.
+    pub fn claimant(&self) -> Claimant<'a> {
+        Claimant {
+            kind: "AzureCluster",
+            namespace: self.namespace,
+            name: self.name,
+            cluster: self.cluster,
+            id: self.id,
+            marked_only: self.marked_only,
+        }
+    }
+
     /// The region.
     pub fn location(&self) -> &'a str {
         self.spec.location.as_deref().unwrap_or_default()
@@ -112,9 +131,7 @@ impl<'a> Scope<'a> {
     /// Whether the network was seen, and is somebody else's.
     fn is_network_foreign(&self) -> bool {
         let vnet = self.spec.network_spec.as_ref().and_then(|network| network.vnet.as_ref());
-        vnet.is_some_and(|vnet| {
-            vnet.id.is_some() && !tags::are_ours(&json!({ "tags": vnet.tags }), self.cluster)
-        })
+        vnet.is_some_and(|vnet| vnet.id.is_some() && !self.claimant().owns(&json!({ "tags": vnet.tags })))
     }
 
     /// Subnets in which machines of this role may be: those of the role, else those for all roles.
@@ -174,12 +191,18 @@ impl<'a> Scope<'a> {
     /// Tags of a resource: what the cluster declares, whose it is, its role and its name.
     pub fn tags(&self, role: Option<&str>, name: Option<&str>) -> Tags {
         let none = Tags::new();
-        tags::build(self.cluster, self.spec.additional_tags.as_ref().unwrap_or(&none), role, name)
+        tags::build(
+            self.cluster,
+            self.id.unwrap_or_default(),
+            self.spec.additional_tags.as_ref().unwrap_or(&none),
+            role,
+            name,
+        )
     }
 
     /// Tags of a resource that nobody's additional tags reach: whose it is, its role and its name.
     pub fn plain_tags(&self, role: Option<&str>, name: Option<&str>) -> Tags {
-        tags::build(self.cluster, &Tags::new(), role, name)
+        tags::build(self.cluster, self.id.unwrap_or_default(), &Tags::new(), role, name)
     }
 
     /// The edge zone of the cluster, as documents hold it.

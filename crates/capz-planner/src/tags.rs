@@ -2,12 +2,12 @@
 
 use capz_api::Tags;
 
-use crate::goal::GoalError;
-
 /// The beginning of the tag that says whose a resource is; the cluster's name follows.
 const OWNER: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_";
 /// The tag with the role of a resource.
 const ROLE: &str = "sigs.k8s.io_cluster-api-provider-azure_role";
+/// The tag with the id of the cluster: names of clusters are not unique, ids are.
+pub const ID: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster-id";
 /// The value of a tag that says whose something is.
 pub const OWNED: &str = "owned";
 
@@ -21,26 +21,14 @@ pub fn cloud_provider_key(cluster: &str) -> String {
     format!("kubernetes.io_cluster_{cluster}")
 }
 
-/// Whether a document says that the resource is this cluster's.
-pub fn are_ours(document: &serde_json::Value, cluster: &str) -> bool {
-    let key = owner_key(cluster);
-    document["tags"].as_object().is_some_and(|tags| {
-        tags.iter().any(|(name, value)| name.eq_ignore_ascii_case(&key) && value.as_str() == Some(OWNED))
-    })
-}
-
-/// What is said of a resource that has the name of one of ours, and is not ours: it is neither taken over nor deleted.
-pub(crate) fn foreign(noun: &str, name: &str, cluster: &str) -> GoalError {
-    let key = owner_key(cluster);
-    GoalError::NotNow(format!(
-        "a {noun} {name} exists already and is not this cluster's: give it the tag {key}={OWNED}, or delete it"
-    ))
-}
-
-/// The tags of a resource: what users want, then what says whose it is, its role and its name.
-pub fn build(cluster: &str, additional: &Tags, role: Option<&str>, name: Option<&str>) -> Tags {
+/// The tags of a resource: what users want, then what says whose it is, its role and its name. `id` is the cluster's id; empty
+/// where it is not known.
+pub fn build(cluster: &str, id: &str, additional: &Tags, role: Option<&str>, name: Option<&str>) -> Tags {
     let mut tags = additional.clone();
     tags.insert(owner_key(cluster), OWNED.to_owned());
+    if !id.is_empty() {
+        tags.insert(ID.to_owned(), id.to_owned());
+    }
     if let Some(role) = role {
         tags.insert(ROLE.to_owned(), role.to_owned());
     }
@@ -53,23 +41,24 @@ pub fn build(cluster: &str, additional: &Tags, role: Option<&str>, name: Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claimant::Claimant;
     use serde_json::json;
 
     #[test]
     fn our_tags_win_over_additional_ones() {
         let additional = Tags::from([("Name".into(), "mine".into()), ("team".into(), "a".into())]);
-        let tags = build("c", &additional, Some("common"), Some("rg"));
+        let tags = build("c", "a", &additional, Some("common"), Some("rg"));
         assert_eq!(
             json!(tags),
             json!({
                 "Name": "rg",
                 "team": "a",
                 "sigs.k8s.io_cluster-api-provider-azure_cluster_c": "owned",
+                "sigs.k8s.io_cluster-api-provider-azure_cluster-id": "a",
                 "sigs.k8s.io_cluster-api-provider-azure_role": "common",
             })
         );
-        assert!(are_ours(&json!({ "tags": tags }), "c"));
-        assert!(!are_ours(&json!({ "tags": tags }), "d"));
-        assert!(!are_ours(&json!({}), "c"));
+        assert!(Claimant::from("c").owns(&json!({ "tags": tags })));
+        assert!(!Claimant::from("d").owns(&json!({ "tags": tags })));
     }
 }

@@ -12,12 +12,12 @@ use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use crate::azure::{has_client_secret, kind_of};
-use crate::cluster::Surroundings;
 use crate::core;
 use crate::kinds::{API_VERSION, AzureCluster};
 use crate::owned_secret::OwnedSecret;
 use crate::shared::Manager;
 use crate::store::Key;
+use crate::surroundings::Surroundings;
 use crate::work::Outcome;
 
 /// The version of Microsoft.ManagedIdentity.
@@ -144,6 +144,7 @@ impl Manager {
     ) -> Result<OwnedSecret<'a>, String> {
         let surroundings =
             self.surroundings(azure_cluster, cluster).await.map_err(|error| error.to_string())?;
+        surroundings.check_rival().map_err(|failure| failure.to_string())?;
         let identity = self.identity_of(azure_cluster).map_err(|error| error.to_string())?;
         if carries_secret(machines.identity, kind_of(&identity.spec)) {
             self.recorder.warning(

@@ -1,150 +1,45 @@
 //! The controller of AzureClusters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use azure_types::ResourceId;
 use capz_api::azure_cluster::{AzureClusterSpec, AzureClusterStatus};
 use capz_api::{FailureDomain, Future};
 use capz_planner::cluster::{
-    End, Endpoint, Memory, complete, dns_suffix, end, endpoint, ends, goals, read_back, remembered,
+    CLUSTER_ID, Endpoint, Memory, complete, contact, endpoint, ends_beside, goals, linked_already,
+    links_of_zones, read_back, remembered, unrecorded,
 };
 use capz_planner::condition::{self, Severity, fails, holds};
 use capz_planner::elsewhere;
-use capz_planner::service::CLUSTER;
+use capz_planner::service::{CLUSTER, DNS_LINKS};
 use capz_planner::terminal::Terminal;
-use capz_planner::{Goal, Observed, Plan, Scope, State};
+use capz_planner::{Goal, Observed, OwnershipRule, Plan, State};
 use controllers::Reference;
 use tokio::time::Instant;
 
 use crate::about::About;
-use crate::azure::{Access, Material};
 use crate::core::{self, Cluster};
+use crate::ending::Ending;
 use crate::identity::IdentityError;
 use crate::kinds::{API_VERSION, AzureCluster};
 use crate::patch::{Edited, PatchError};
-use crate::reach::{Failure, Reach, Subject};
+use crate::reach::{Failure, Subject};
 use crate::shared::Manager;
+use crate::standing::{self, FINALIZER};
 use crate::store::{Key, key_of};
+use crate::surroundings::Surroundings;
 use crate::work::Outcome;
 
 const KIND: &str = "AzureCluster";
-/// The finalizer by which an AzureCluster waits for its resources to go.
-const FINALIZER: &str = "azurecluster.infrastructure.cluster.x-k8s.io";
 /// The annotation of an AzureCluster, with its UID, of which nothing is left in Azure.
 const ENDED: &str = "sigs.k8s.io/cluster-api-provider-azure-deleted";
 const NETWORK_READY: &str = "NetworkInfrastructureReady";
 
 type EditedCluster = Edited<AzureClusterSpec, AzureClusterStatus>;
 
-/// What was found out about a cluster before anything is wanted of it.
-pub(crate) struct Surroundings {
-    /// The Cluster.
-    pub cluster: Arc<Cluster>,
-    /// Azure.
-    pub access: Access,
-    /// What proves the cluster's identity.
-    pub material: Material,
-    /// The subscription in effect.
-    pub subscription: String,
-    /// Where public names end.
-    pub dns_suffix: &'static str,
-}
-
-impl Surroundings {
-    /// The scope of a cluster's goals.
-    pub fn scope<'a>(
-        &'a self,
-        name: &'a str,
-        spec: &'a AzureClusterSpec,
-        zones: &'a [String],
-        gates: capz_api::Gates,
-    ) -> Scope<'a> {
-        Scope {
-            cluster: self.cluster.metadata.name.as_deref().unwrap_or_default(),
-            name,
-            spec,
-            subscription: &self.subscription,
-            api_server_port: self.cluster.spec.cluster_network.api_server_port,
-            zones,
-            dns_suffix: self.dns_suffix,
-            gates,
-        }
-    }
-
-    /// What it takes to reach goals in this cluster's Azure, with what is read no older than that.
-    pub fn reach<'a>(&'a self, manager: &'a Manager, not_before: Instant) -> Reach<'a> {
-        Reach {
-            client: &self.access.client,
-            tenant: &self.access.tenant,
-            reads: &manager.reads,
-            written: &manager.written,
-            cluster: self.cluster.metadata.name.as_deref().unwrap_or_default(),
-            not_before,
-            requeue: manager.settings.timeouts.requeue,
-        }
-    }
-
-    /// Whether an object with these annotations is paused by now, or its cluster gone.
-    pub fn is_paused(&self, manager: &Manager, annotations: Option<&BTreeMap<String, String>>) -> bool {
-        let cluster = manager.stores.clusters.get(&key_of(&*self.cluster));
-        cluster.is_none_or(|cluster| core::is_paused(&cluster, annotations))
-    }
-}
-
 impl Manager {
-    /// What is around a cluster.
-    pub(crate) async fn surroundings(
-        &self,
-        object: &AzureCluster,
-        cluster: Arc<Cluster>,
-    ) -> Result<Surroundings, IdentityError> {
-        let environment = object.spec.azure_environment.as_deref().unwrap_or_default();
-        let dns_suffix = dns_suffix(environment)
-            .ok_or_else(|| crate::azure::AccessError::UnknownCloud(environment.to_owned()))?;
-        let subscription = object
-            .spec
-            .subscription_id
-            .as_deref()
-            .filter(|id| !id.is_empty())
-            .or(self.settings.subscription.as_deref())
-            .map(|id| id.trim().to_owned())
-            .ok_or_else(|| {
-                IdentityError::Missing(
-                    "no subscription is known: set spec.subscriptionID, or AZURE_SUBSCRIPTION_ID of the manager".into(),
-                )
-            })?;
-        let (access, material) = self.access(object).await?;
-        let found = Surroundings { access, material, cluster, subscription, dns_suffix };
-        let none = BTreeMap::new();
-        let annotations = object.metadata.annotations.as_ref().unwrap_or(&none);
-        let name = object.metadata.name.as_deref().unwrap_or_default();
-        let scope = found.scope(name, &object.spec, &[], self.settings.gates.of_admission());
-        elsewhere::check_cluster(scope, annotations).map_err(IdentityError::Elsewhere)?;
-        Ok(found)
-    }
-
-    /// Whether the whole cluster ends with its resource groups, and what is in them with it.
-    pub(crate) async fn goes_with_its_group(
-        &self,
-        surroundings: &Surroundings,
-        scope: Scope<'_>,
-    ) -> Result<bool, Failure> {
-        if surroundings.cluster.metadata.deletion_timestamp.is_none() {
-            return Ok(false);
-        }
-        let mut observed = Observed::default();
-        for id in [scope.group(), scope.network_group()] {
-            let client = &surroundings.access.client;
-            let document = client
-                .get_optional(&id, arm::ApiVersion::RESOURCES, arm::Class::Refresh)
-                .await
-                .map_err(|error| Failure::of(&error, self.settings.timeouts.requeue))?;
-            observed.take(&id, document);
-        }
-        Ok(end(scope, true, &observed) == End::WholeGroups)
-    }
-
     /// Brings Azure to what an AzureCluster declares.
     pub(crate) async fn reconcile_cluster(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
         let object = match self.own(&self.stores.azure_clusters, key) {
@@ -152,7 +47,7 @@ impl Manager {
             Err(end) => return end,
         };
         let annotations = object.metadata.annotations.as_ref();
-        if annotations.is_some_and(|annotations| annotations.contains_key(core::MANAGED_BY)) {
+        if core::is_managed_elsewhere(&object.metadata) {
             return Outcome::Idle;
         }
         let owners = object.metadata.owner_references.as_deref();
@@ -202,6 +97,10 @@ impl Manager {
             Ok(surroundings) => surroundings,
             Err(error) => return self.without_access(edited, &error).await,
         };
+        let mut surroundings = surroundings;
+        if surroundings.id.is_empty() {
+            surroundings.id = object.metadata.uid.clone().unwrap_or_default();
+        }
         let work = ClusterWork { manager: &self, key, surroundings: &surroundings, edited, not_before };
         match if deleting { work.delete().await } else { work.reconcile().await } {
             Ok(outcome) => outcome,
@@ -214,7 +113,6 @@ impl Manager {
         object: &AzureCluster,
         cluster: Arc<Cluster>,
     ) -> Result<Surroundings, IdentityError> {
-        self.check_allowed(object).await?;
         if object.metadata.deletion_timestamp.is_none() {
             self.check_can_hold(object)?;
         }
@@ -313,8 +211,8 @@ struct ClusterWork<'a> {
 
 /// What is wanted of Azure while a loop runs.
 enum Wish {
-    Declared(Memory),
-    Ended { memory: Memory, cluster_is_deleted: bool },
+    Declared { memory: Memory, strangers: BTreeSet<ResourceId> },
+    Ended { memory: Memory, ending: Ending },
 }
 
 impl ClusterWork<'_> {
@@ -334,8 +232,9 @@ impl ClusterWork<'_> {
     }
 
     async fn reconcile(mut self) -> Result<Outcome, PatchError> {
-        self.manager.hold_identity(&self.edited.object, true).await?;
-        self.edited.hold(FINALIZER);
+        if let Err(failure) = self.surroundings.check_rival() {
+            return self.failed(&failure, false).await;
+        }
         let cluster = self.surroundings.cluster.metadata.name.clone().unwrap_or_default();
         let port = self.surroundings.cluster.spec.cluster_network.api_server_port.unwrap_or(6443);
         complete(
@@ -348,14 +247,23 @@ impl ClusterWork<'_> {
         if let Err(failure) = self.find_zones().await {
             return self.failed(&failure, false).await;
         }
-        // What is about to be made is remembered before: if this process ends in between, it is still known to be ours.
         let before = self.memory();
-        self.remember(&before.with(&self.new_memory()));
+        let (strangers, seen) = match self.contact(&before).await {
+            Ok(found) => found,
+            Err(failure) => return self.failed(&failure, false).await,
+        };
+        // What is about to be made is remembered before, with the id that it will bear: if this process ends in between, it is still
+        // known to be ours.
+        self.manager.hold_identity(&self.edited.object, true).await?;
+        self.edited.hold(FINALIZER);
+        let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
+        annotations.insert(CLUSTER_ID.to_owned(), self.surroundings.id.clone());
+        self.remember(&before.with(&self.new_memory().without(&strangers)));
         self.manager.save(&mut self.edited).await?;
 
-        let wish = Wish::Declared(before);
-        match self.reach(wish).await {
-            Ok((observed, _)) => self.reached(&observed).await,
+        let wish = Wish::Declared { memory: before, strangers: strangers.clone() };
+        match self.reach_from(seen, wish).await {
+            Ok((observed, _)) => self.reached(&observed, &strangers).await,
             Err(failure) => self.failed(&failure, false).await,
         }
     }
@@ -369,7 +277,30 @@ impl ClusterWork<'_> {
         self.edited.object.metadata.annotations.get_or_insert_default().extend(memory.annotations());
     }
 
+    /// Looks at what is there already of what the cluster has not recorded yet. Gives what is not its own, and all that was seen.
+    async fn contact(&self, memory: &Memory) -> Result<(BTreeSet<ResourceId>, Observed), Failure> {
+        let mut seen = Observed::default();
+        // What the established provider has made bears no id, and is recorded nowhere.
+        if standing::is_taken_over(&self.edited.object) {
+            return Ok((BTreeSet::new(), seen));
+        }
+        let zones = self.zones();
+        let scope = self.surroundings.scope(&self.key.name, &self.edited.object.spec, &zones, self.gates());
+        let goals = unrecorded(goals(scope, memory), memory);
+        let reach = self.surroundings.reach(self.manager, self.not_before, (KIND, &self.key.name));
+        reach.look(&mut seen, &goals).await?;
+        let mut strangers = contact(scope, &goals, &seen).map_err(Failure::Refused)?;
+        for reading in links_of_zones(&goals, &seen) {
+            strangers.extend(linked_already(&goals, &reach.list(&reading).await?));
+        }
+        Ok((strangers, seen))
+    }
+
     async fn reach(&mut self, wish: Wish) -> Result<(Observed, Plan), Failure> {
+        self.reach_from(Observed::default(), wish).await
+    }
+
+    async fn reach_from(&mut self, seen: Observed, wish: Wish) -> Result<(Observed, Plan), Failure> {
         let kept: Vec<Future> = self
             .edited
             .object
@@ -377,7 +308,7 @@ impl ClusterWork<'_> {
             .as_ref()
             .and_then(|status| status.long_running_operation_states.clone())
             .unwrap_or_default();
-        let reach = self.surroundings.reach(self.manager, self.not_before);
+        let reach = self.surroundings.reach(self.manager, self.not_before, (KIND, &self.key.name));
         let zones = self.zones();
         let mut subject = ClusterSubject {
             manager: self.manager,
@@ -389,11 +320,15 @@ impl ClusterWork<'_> {
             zones,
             wish,
         };
-        reach.run(&mut subject, &kept).await
+        reach.run_from(seen, &mut subject, &kept).await
     }
 
     /// Everything is as declared.
-    async fn reached(mut self, observed: &Observed) -> Result<Outcome, PatchError> {
+    async fn reached(
+        mut self,
+        observed: &Observed,
+        strangers: &BTreeSet<ResourceId>,
+    ) -> Result<Outcome, PatchError> {
         let zones = self.zones();
         let now = self.manager.now();
         let declared = self.edited.object.spec.clone();
@@ -414,7 +349,7 @@ impl ClusterWork<'_> {
             }
         };
         read_back(&mut self.edited.object.spec, scope, observed);
-        let memory = self.new_memory().with(&self.memory().until_the_end());
+        let memory = self.new_memory().without(strangers).with(&self.memory().until_the_end());
         self.remember(&memory);
         self.manager.save(&mut self.edited).await?;
         // Machines that waited for their network need not wait for the watch.
@@ -497,10 +432,32 @@ impl ClusterWork<'_> {
             }
             Some(_) => {}
         }
-        let memory = self.memory().with(&self.new_memory());
+        let mut memory = self.memory();
+        // What the established provider has made is recorded nowhere.
+        if standing::is_taken_over(&self.edited.object) {
+            memory = memory.with(&self.new_memory());
+        }
         let cluster_is_deleted = self.surroundings.cluster.metadata.deletion_timestamp.is_some();
-        match self.reach(Wish::Ended { memory, cluster_is_deleted }).await {
-            Ok(_) => self.manager.let_cluster_go(self.edited).await,
+        let zones = self.zones();
+        let declared = self.edited.object.spec.clone();
+        let scope = self.surroundings.scope(&self.key.name, &declared, &zones, self.gates());
+        let ending = self.manager.ending(self.surroundings, scope, cluster_is_deleted, self.not_before).await;
+        let ending = match ending {
+            Ok(ending) => ending,
+            Err(failure) => return self.failed(&failure, true).await,
+        };
+        let left = ending.left();
+        if let Some(words) = &left {
+            let waiting = fails(NETWORK_READY, "Deleting", Severity::Info, words.clone());
+            set(&mut self.edited, self.manager.now(), [waiting]);
+        }
+        match self.reach(Wish::Ended { memory, ending }).await {
+            Ok(_) => {
+                if let Some(words) = left {
+                    self.manager.recorder.warning(reference(&self.edited.object), "ResourcesLeft", words);
+                }
+                self.manager.let_cluster_go(self.edited).await
+            }
             Err(failure) => self.failed(&failure, true).await,
         }
     }
@@ -518,20 +475,20 @@ struct ClusterSubject<'a> {
 }
 
 impl Subject for ClusterSubject<'_> {
-    fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
+    fn goals(&mut self, _: &Observed) -> Result<Vec<Goal>, Failure> {
         let spec = &self.edited.object.spec;
         let scope = self.surroundings.scope(&self.key.name, spec, &self.zones, self.gates);
         Ok(match &self.wish {
-            Wish::Declared(memory) => goals(scope, memory),
-            Wish::Ended { memory, cluster_is_deleted } => {
-                let end = end(scope, *cluster_is_deleted, observed);
-                if end == End::Unknown {
-                    // The groups have to be read before anything can be said.
-                    ends(scope, memory, End::WholeGroups)
-                } else {
-                    ends(scope, memory, end)
+            Wish::Declared { memory, strangers } => {
+                let mut goals = goals(scope, memory);
+                // Where another link does the same there is nothing to make.
+                goals.retain(|goal| *goal.service != DNS_LINKS || !strangers.contains(&goal.id));
+                for goal in goals.iter_mut().filter(|goal| strangers.contains(&goal.id)) {
+                    goal.ownership = OwnershipRule::Foreign;
                 }
+                goals
             }
+            Wish::Ended { memory, ending } => ends_beside(scope, memory, ending.end, &ending.inventory),
         })
     }
 

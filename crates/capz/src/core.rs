@@ -245,6 +245,13 @@ pub fn cluster_name(object: &ObjectMeta) -> Option<&str> {
     labelled.map(String::as_str).or_else(|| owner(object.owner_references.as_deref(), "Cluster"))
 }
 
+/// Whether an external tool makes the infrastructure of an object: then it is never ours, whatever its tags say.
+pub fn is_managed_elsewhere(object: &ObjectMeta) -> bool {
+    let says =
+        |all: &Option<BTreeMap<String, String>>| all.as_ref().is_some_and(|all| all.contains_key(MANAGED_BY));
+    says(&object.annotations) || says(&object.labels)
+}
+
 /// Whether an object, or the Cluster that it belongs to, is paused.
 pub fn is_paused(cluster: &Cluster, annotations: Option<&BTreeMap<String, String>>) -> bool {
     cluster.spec.paused || annotations.is_some_and(|annotations| annotations.contains_key(PAUSED))

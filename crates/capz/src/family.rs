@@ -6,11 +6,11 @@ use capz_planner::elsewhere;
 use controllers::Reference;
 
 use crate::about::About;
-use crate::cluster::Surroundings;
 use crate::core::{self, Cluster};
 use crate::kinds::{API_VERSION, AzureCluster};
 use crate::reach::Failure;
 use crate::shared::Manager;
+use crate::surroundings::Surroundings;
 
 /// Whose infrastructure it is, and the cluster that it belongs to.
 pub(crate) struct Family<O> {

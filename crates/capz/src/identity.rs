@@ -112,9 +112,11 @@ pub fn secret_of(identity: &AzureClusterIdentity) -> Option<Key> {
 }
 
 impl Manager {
-    /// The client of a cluster's identity, and what proves it. Secrets are read each time, and whoever uses one is woken when
+    /// The client of a cluster's identity, and what proves it: for every kind of object, after the namespace was found to be allowed.
+    /// Secrets are read each time, and whoever uses one is woken when
     /// it changes: a rotated one counts at once.
     pub(crate) async fn access(&self, cluster: &AzureCluster) -> Result<(Access, Material), IdentityError> {
+        self.check_allowed(cluster).await?;
         let identity = self.identity_of(cluster)?;
         let material = self.material(&identity).await?;
         let environment = cluster.spec.azure_environment.as_deref().unwrap_or_default();
@@ -185,7 +187,7 @@ impl Manager {
     }
 
     /// Whether the cluster's namespace may use its identity.
-    pub(crate) async fn check_allowed(&self, cluster: &AzureCluster) -> Result<(), IdentityError> {
+    async fn check_allowed(&self, cluster: &AzureCluster) -> Result<(), IdentityError> {
         let identity = self.identity_of(cluster)?;
         let namespace = key_of(cluster).namespace;
         let allowed = identity.spec.allowed_namespaces.as_ref();

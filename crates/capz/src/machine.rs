@@ -10,7 +10,7 @@ use capz_api::machine::Image;
 use capz_planner::condition::{self, Severity, fails};
 use capz_planner::machine::{
     CONTROL_PLANE_LABEL, GoalError, MADE_ANNOTATION, MachineScope, Making, Owner, TAGS, complete, conditions,
-    ends, found, goals, remembered_tags, stopped,
+    ends, found, goals, remembered_tags, stopped, unproven_end,
 };
 use capz_planner::sku::{Sku, Skus, VIRTUAL_MACHINES};
 use capz_planner::terminal::{Reason, Terminal};
@@ -21,7 +21,6 @@ use tokio::time::Instant;
 
 use crate::about::About;
 use crate::bootstrap::password;
-use crate::cluster::Surroundings;
 use crate::core::{self, Machine};
 use crate::family::Family;
 use crate::kinds::{API_VERSION, AzureCluster, AzureMachine};
@@ -30,6 +29,7 @@ use crate::reach::{DELETION_FAILED, Failure, Subject};
 use crate::reads;
 use crate::shared::Manager;
 use crate::store::{Key, key_of};
+use crate::surroundings::Surroundings;
 use crate::work::Outcome;
 
 const KIND: &str = "AzureMachine";
@@ -142,6 +142,7 @@ impl MachineWork<'_> {
     /// Works until the machine is there as declared.
     async fn pursue(&mut self, secret: &str) -> Result<Observed, Failure> {
         let surroundings = self.surroundings().await?;
+        surroundings.check_rival()?;
         let material = self.material(&surroundings, secret).await?;
         let zones = self.family.zones();
         let mut spec = self.edited.object.spec.clone();
@@ -248,7 +249,7 @@ impl MachineWork<'_> {
         let status = self.edited.object.status.as_ref();
         let kept: Vec<Future> =
             status.and_then(|status| status.long_running_operation_states.clone()).unwrap_or_default();
-        let reach = surroundings.reach(self.manager, self.not_before);
+        let reach = surroundings.reach(self.manager, self.not_before, (KIND, &self.key.name));
         let zones = self.family.zones();
         let context = MachineContext {
             manager: self.manager,
@@ -370,7 +371,11 @@ impl MachineWork<'_> {
             let zones = self.family.zones();
             if self
                 .manager
-                .goes_with_its_group(&surroundings, self.context(&surroundings, &zones).cluster())
+                .goes_with_its_group(
+                    &surroundings,
+                    self.context(&surroundings, &zones).cluster(),
+                    self.not_before,
+                )
                 .await?
             {
                 return Ok(());
@@ -444,7 +449,12 @@ impl Subject for MachineSubject<'_> {
         self.seen |= matches!(observed.see(&scope.vm()), Seen::Present(_));
         let state = found(&scope, observed).and_then(|found| found.stopped);
         self.stopped = state.map(|state| stopped(state, scope.vm().as_str()));
-        let Some(material) = self.material else { return Ok(ends(&scope, observed)) };
+        let Some(material) = self.material else {
+            return match unproven_end(&scope, observed) {
+                Some(words) => Err(Failure::Refused(words)),
+                None => Ok(ends(&scope, observed)),
+            };
+        };
         let making = Making {
             bootstrap: &material.bootstrap,
             password: &material.password,

@@ -227,6 +227,7 @@ impl Manager {
                 concerns::same_but_status,
                 |manager, it: &AzureCluster| {
                     manager.clusters.wake(key_of(it));
+                    manager.wake_namesakes_of(it);
                     manager.wake_dependants_of(it);
                 }
             ),

@@ -11,7 +11,7 @@ use capz_api::machine::Image;
 use capz_planner::condition::{self, Severity, fails};
 use capz_planner::kind::Kind;
 use capz_planner::pool::{
-    Claim, EXTENSIONS, Instance, Making, Owner, PoolScope, TAGS, complete, ends, goals, rival,
+    Claim, EXTENSIONS, Instance, Making, Owner, PoolScope, TAGS, complete, ends, goals, rival, unproven_end,
 };
 use capz_planner::sku::{Skus, VIRTUAL_MACHINES};
 use capz_planner::terminal::Reason;
@@ -23,7 +23,6 @@ use tokio::time::Instant;
 
 use crate::about::About;
 use crate::bootstrap::password;
-use crate::cluster::Surroundings;
 use crate::core::{self, MachinePool};
 use crate::family::Family;
 use crate::instances::{Look, Turn};
@@ -33,6 +32,7 @@ use crate::reach::{DELETION_FAILED, Failure, Subject};
 use crate::reads::{self, Answer};
 use crate::shared::Manager;
 use crate::store::{Key, key_of};
+use crate::surroundings::Surroundings;
 use crate::work::Outcome;
 
 pub(crate) const KIND: &str = "AzureMachinePool";
@@ -151,6 +151,9 @@ impl PoolWork<'_> {
             Ok(surroundings) => surroundings,
             Err(failure) => return self.failed(&failure, None).await,
         };
+        if let Err(failure) = surroundings.check_rival() {
+            return self.failed(&failure, None).await;
+        }
         let failure = match self.pursue(&surroundings, &secret).await {
             Ok(look) => return self.reached(&surroundings, look).await,
             Err(Failure::Changed) => return Ok(Outcome::After(Duration::ZERO)),
@@ -324,7 +327,7 @@ impl PoolWork<'_> {
         let status = self.edited.object.status.as_ref();
         let kept: Vec<Future> =
             status.and_then(|status| status.long_running_operation_states.clone()).unwrap_or_default();
-        let reach = surroundings.reach(self.manager, self.not_before);
+        let reach = surroundings.reach(self.manager, self.not_before, (KIND, &self.key.name));
         let annotations = self.edited.object.metadata.annotations.clone();
         let context = context(self.manager, self.key, &self.family, annotations.as_ref(), surroundings);
         let mut seen = Observed::default();
@@ -409,7 +412,7 @@ impl PoolWork<'_> {
             let scope = self.context(&surroundings);
             // The scale set is another pool's, or the group goes as a whole, and the scale set with it.
             if self.rival().is_some()
-                || self.manager.goes_with_its_group(&surroundings, scope.cluster()).await?
+                || self.manager.goes_with_its_group(&surroundings, scope.cluster(), self.not_before).await?
             {
                 return Ok(());
             }
@@ -513,7 +516,12 @@ struct PoolSubject<'a> {
 impl Subject for PoolSubject<'_> {
     fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
         let scope = self.context.pool(&self.edited.object.spec);
-        let Some(material) = self.material else { return Ok(ends(&scope)) };
+        let Some(material) = self.material else {
+            return match unproven_end(&scope, observed) {
+                Some(words) => Err(Failure::Refused(words)),
+                None => Ok(ends(&scope)),
+            };
+        };
         let size = material.skus.get(&material.size, VIRTUAL_MACHINES).map_err(Failure::Terminal)?;
         let making = Making {
             bootstrap: &material.bootstrap,

@@ -7,12 +7,11 @@ use capz_api::azure_machine_pool::{AzureMachinePoolMachineSpec, AzureMachinePool
 use capz_api::{Future, ObjectReference};
 use capz_planner::condition::{self, Severity, fails, holds};
 use capz_planner::pool::{Instance, Node, instance_end, is_instance_of};
-use capz_planner::{Goal, Observed, Plan, Seen};
+use capz_planner::{Claimant, Goal, Observed, Plan, Seen};
 use controllers::Reference;
 use kube::Api;
 use tokio::time::Instant;
 
-use crate::cluster::Surroundings;
 use crate::core::{self, MachinePool};
 use crate::family::Family;
 use crate::instances::{Look, is_within};
@@ -22,6 +21,7 @@ use crate::pool::{self, MACHINE_KIND};
 use crate::reach::{Failure, Subject};
 use crate::shared::Manager;
 use crate::store::Key;
+use crate::surroundings::Surroundings;
 use crate::work::Outcome;
 
 /// The finalizer by which an AzureMachinePoolMachine waits for its instance to go.
@@ -211,12 +211,12 @@ impl PoolMachineWork<'_> {
         let surroundings = family.surroundings_of(manager, Some(&id)).await?;
         let annotations = pool.metadata.annotations.as_ref();
         let context = pool::context(manager, pool_key, family, annotations, &surroundings);
-        if manager.goes_with_its_group(&surroundings, context.cluster()).await? {
+        if manager.goes_with_its_group(&surroundings, context.cluster(), self.not_before).await? {
             return Ok(());
         }
         let scope = context.pool(&pool.spec);
         let (scale_set, flexible) = (scope.scale_set(), scope.is_flexible());
-        let goal = instance_end(&id).filter(|_| flexible || is_within(&id, &scale_set));
+        let goal = instance_end(&id, &scale_set).filter(|_| flexible || is_within(&id, &scale_set));
         let Some(goal) = goal else {
             return Err(Failure::Refused(format!(
                 "{id} is no instance of the scale set {scale_set}: it is left alone"
@@ -224,17 +224,24 @@ impl PoolMachineWork<'_> {
         };
         let status = self.edited.object.status.get_or_insert_default();
         let kept: Vec<Future> = status.long_running_operation_states.clone().unwrap_or_default();
-        let reach = surroundings.reach(manager, self.not_before);
-        let scale_set = flexible.then_some(scale_set);
+        let reach = surroundings.reach(manager, self.not_before, (MACHINE_KIND, &self.key.name));
+        // What its pool has seen of the set need not be read again.
+        let mut seen = Observed::default();
+        if let Some(look) = manager.instances.latest(pool_key) {
+            seen.take(&scale_set, Some(look.scale_set.clone()));
+        }
+        let cluster = context.cluster();
         let mut subject = EndSubject {
             manager,
             surroundings: &surroundings,
             pool: pool_key,
             goal,
             scale_set,
+            flexible,
+            claimant: cluster.claimant(),
             edited: &mut self.edited,
         };
-        let ended = reach.run(&mut subject, &kept).await;
+        let ended = reach.run_from(seen, &mut subject, &kept).await;
         manager.see_anew(pool_key);
         ended.map(|_| ())
     }
@@ -281,17 +288,27 @@ struct EndSubject<'a> {
     surroundings: &'a Surroundings,
     pool: &'a Key,
     goal: Goal,
-    /// The scale set that the machine must be of, where its id does not tell.
-    scale_set: Option<azure_types::ResourceId>,
+    /// The scale set that the machine must be of.
+    scale_set: azure_types::ResourceId,
+    /// Whether the id of the machine does not tell its set.
+    flexible: bool,
+    claimant: Claimant<'a>,
     edited: &'a mut EditedPoolMachine,
 }
 
 impl Subject for EndSubject<'_> {
     fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
-        if let (Some(scale_set), Seen::Present(held)) = (&self.scale_set, observed.see(&self.goal.id))
+        let (scale_set, id) = (&self.scale_set, &self.goal.id);
+        if let Seen::Present(held) = observed.see(scale_set)
+            && !self.claimant.owns(held)
+        {
+            return Err(Failure::Refused(format!(
+                "{id} is left alone, for its scale set {scale_set} is not proven to be this cluster's by its tags"
+            )));
+        }
+        if let (true, Seen::Present(held)) = (self.flexible, observed.see(id))
             && !is_instance_of(held, scale_set)
         {
-            let id = &self.goal.id;
             return Err(Failure::Refused(format!(
                 "{id} is no machine of the scale set {scale_set}: it is left alone"
             )));

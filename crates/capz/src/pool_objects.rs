@@ -16,7 +16,6 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use serde_json::json;
 
-use crate::cluster::Surroundings;
 use crate::core::{self, Machine, MachinePool};
 use crate::instances::Look;
 use crate::kinds::{self, API_VERSION, AzureMachinePoolMachine};
@@ -26,6 +25,7 @@ use crate::pool_machine::FINALIZER;
 use crate::reads;
 use crate::shared::Manager;
 use crate::store::{Key, key_of};
+use crate::surroundings::Surroundings;
 
 /// A machine of a pool: the object that stands for its instance, and the Machine that owns it.
 pub(crate) struct Member {

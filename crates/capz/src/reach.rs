@@ -12,7 +12,7 @@ use capz_planner::kind::{Kind, ReadBy};
 use capz_planner::plan::{Facts, plan};
 use capz_planner::service::Service;
 use capz_planner::terminal::Terminal;
-use capz_planner::{Action, Goal, Observed, Plan, Reading, State, Step};
+use capz_planner::{Action, Claimant, Goal, Observed, Plan, Reading, State, Step};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join_all};
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -37,6 +37,8 @@ const CONTESTED: Duration = Duration::from_millis(200);
 /// How often in a row the same words say that a resource is busy before somebody is told: after some two minutes. It is tried
 /// on all the same.
 const BUSY_FOR_LONG: u32 = 12;
+/// The same for a conflict whose words do not speak of anything under way: it is another resource that is in the way.
+const CONFLICT_STAYS: u32 = 2;
 /// The wait after a throttled answer that names no time.
 const THROTTLED: Duration = Duration::from_secs(60);
 
@@ -129,8 +131,8 @@ pub struct Reach<'a> {
     pub reads: &'a Reads,
     /// Differences that were written lately, which all loops share, too.
     pub written: &'a Written,
-    /// The name of the Cluster.
-    pub cluster: &'a str,
+    /// On whose behalf resources are judged.
+    pub claimant: Claimant<'a>,
     /// What is read must be no older than this.
     pub not_before: Instant,
     /// The wait after a failure that names none.
@@ -196,7 +198,7 @@ impl Reach<'_> {
         };
         let mut last = None;
         let failure = match self.pursue(subject, kept, &mut work, &mut last).await {
-            Ok(plan) => return work.end(plan),
+            Ok(plan) => return work.end(plan, self.claimant),
             Err(failure) => failure,
         };
         // What was sent last becomes an operation, which the status keeps for whoever comes next.
@@ -222,11 +224,11 @@ impl Reach<'_> {
         loop {
             let goals = subject.goals(&work.observed)?;
             self.resume(work, &goals, kept);
-            if self.read_missing(work, &goals).await? {
+            if self.look(&mut work.observed, &goals).await? {
                 continue;
             }
             let facts = Facts {
-                cluster: self.cluster,
+                claimant: self.claimant,
                 observed: &work.observed,
                 running: &work.running,
                 refused: &work.refused,
@@ -256,21 +258,12 @@ impl Reach<'_> {
         }
     }
 
-    /// Goes on with what the status keeps.
-    fn resume(&self, work: &mut Work, goals: &[Goal], kept: &[Future]) {
-        for goal in goals {
-            if work.resumed.insert(goal.id.clone())
-                && let Some((action, operation)) = operations::kept(kept, goal)
-            {
-                let span = spans::step(goal.service, action, &goal.id, true);
-                work.wait_for(self.client, &goal.id, Told { service: goal.service, span }, action, operation);
-            }
-        }
-    }
-
-    /// Reads what goals need to know and nobody has read yet. Says whether anything was read.
-    async fn read_missing(&self, work: &mut Work, goals: &[Goal]) -> Result<bool, Failure> {
-        let missing = work.observed.missing(goals);
+    /// Reads what goals need to know and what has not been seen yet. Says whether anything was read.
+    ///
+    /// # Errors
+    /// Azure does not answer.
+    pub async fn look(&self, observed: &mut Observed, goals: &[Goal]) -> Result<bool, Failure> {
+        let missing = observed.missing(goals);
         if missing.is_empty() {
             return Ok(false);
         }
@@ -281,12 +274,36 @@ impl Reach<'_> {
         let answers = try_join_all(answers).await?;
         for ((reading, asked), answer) in missing.iter().zip(answers) {
             match (reading, answer) {
-                (_, Answer::List(listed)) => work.observed.take_list(asked, &listed.these(asked)),
-                (Reading::Get { id, .. }, Answer::One(document)) => work.observed.take(id, document),
+                (_, Answer::List(listed)) => observed.take_list(asked, &listed.these(asked)),
+                (Reading::Get { id, .. }, Answer::One(document)) => observed.take(id, document),
                 (Reading::List { .. }, Answer::One(_)) => {}
             }
         }
         Ok(true)
+    }
+
+    /// All that a list shows.
+    ///
+    /// # Errors
+    /// Azure does not answer.
+    pub async fn list(&self, reading: &Reading) -> Result<Vec<Value>, Failure> {
+        match self.reads.read(self.tenant, self.client, reading, self.not_before).await {
+            Ok(Answer::List(listed)) => Ok(listed.all()),
+            Ok(Answer::One(document)) => Ok(document.into_iter().collect()),
+            Err(error) => Err(Failure::of(&error, self.requeue)),
+        }
+    }
+
+    /// Goes on with what the status keeps.
+    fn resume(&self, work: &mut Work, goals: &[Goal], kept: &[Future]) {
+        for goal in goals {
+            if work.resumed.insert(goal.id.clone())
+                && let Some((action, operation)) = operations::kept(kept, goal)
+            {
+                let span = spans::step(goal.service, action, &goal.id, true);
+                work.wait_for(self.client, &goal.id, Told { service: goal.service, span }, action, operation);
+            }
+        }
     }
 
     /// Begins every step that may be taken now, and looks again at what Azure is at work on by itself.
@@ -500,8 +517,9 @@ impl Work {
         let words = error.full_text();
         let (last, times) = self.busy.entry(id.clone()).or_default();
         *times = if *last == words { *times + 1 } else { 1 };
+        let limit = if speaks_of_work(&words) { BUSY_FOR_LONG } else { CONFLICT_STAYS };
         *last = words;
-        *times >= BUSY_FOR_LONG
+        *times >= limit
     }
 
     fn look_again(&mut self, client: &Client, id: &ResourceId, action: Action) {
@@ -525,9 +543,14 @@ impl Work {
     }
 
     /// Nothing runs any more.
-    fn end(self, plan: Plan) -> Result<(Observed, Plan), Failure> {
+    fn end(self, plan: Plan, claimant: Claimant<'_>) -> Result<(Observed, Plan), Failure> {
         if let Some(words) = self.refused.values().next() {
             return Err(Failure::Refused(words.clone()));
+        }
+        for (goal, state) in &plan.items {
+            if let State::Disputed(rival) = state {
+                return Err(Failure::Refused(claimant.disputed(&goal.name_for_people(), rival)));
+            }
         }
         if let Some((_, (after, words))) = self.held_back.iter().max_by_key(|(_, (after, _))| *after) {
             return Err(Failure::Later { after: *after, words: words.clone() });
@@ -545,6 +568,24 @@ impl Work {
         }
         Ok((self.observed, plan))
     }
+}
+
+/// Whether the words of a conflict speak of something that is under way, and passes.
+fn speaks_of_work(words: &str) -> bool {
+    let words = words.to_lowercase();
+    [
+        "progress",
+        "another operation",
+        "retry",
+        "try again",
+        "being",
+        "pending",
+        "busy",
+        "precondition",
+        "changed",
+    ]
+    .iter()
+    .any(|word| words.contains(word))
 }
 
 fn why(state: &State) -> String {

@@ -141,7 +141,7 @@ async fn list(
     api_version: &'static str,
 ) -> Result<Arc<Listed>, Error> {
     let (namespace, kind) = resource_type.split_once('/').unwrap_or(("", resource_type));
-    let listing = if group.namespace().is_none() {
+    let listing = if group.namespace().is_none() && !namespace.is_empty() {
         Listing::of(group, namespace, kind)
     } else {
         Listing::children(group, kind.rsplit('/').next().unwrap_or(kind))

@@ -73,6 +73,7 @@ mod tests {
             document: Value::Null,
             partial: false,
             changes: vec![change],
+            proof: None,
             forced: false,
         }
     }

@@ -17,12 +17,12 @@ use capz_api::azure_cluster::AzureClusterSpec;
 use capz_api::azure_machine::AzureMachineSpec;
 use capz_api::azure_machine_pool::AzureMachinePoolSpec;
 use capz_api::{Gates, machine::Image};
-use capz_planner::cluster::{self, Memory, dns_suffix};
+use capz_planner::cluster::{self, CLUSTER_ID, Memory, dns_suffix};
 use capz_planner::machine::{self, MachineScope};
 use capz_planner::pool::{self, PoolScope};
 use capz_planner::preview::Next;
 use capz_planner::sku::{Sku, Skus, VIRTUAL_MACHINES};
-use capz_planner::{Goal, Observed, Outlook, Preview, Scope};
+use capz_planner::{Claimant, Goal, Observed, Outlook, Preview, Scope};
 use cloud_config::Secret;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -113,6 +113,9 @@ async fn plan_cluster(
     };
     let scope = Scope {
         cluster: &declared.cluster,
+        id: declared.azure["metadata"]["annotations"][CLUSTER_ID].as_str(),
+        marked_only: false,
+        namespace: text(&declared.azure, "/metadata/namespace"),
         name: text(&declared.azure, "/metadata/name"),
         spec: &spec,
         subscription: &subscription,
@@ -122,7 +125,7 @@ async fn plan_cluster(
         gates: Gates::default(),
     };
     let memory = Memory::of(&texts(&declared.azure, "/metadata/annotations"));
-    let mut planner = Planner { source, cluster: &declared.cluster, preview: Preview::default(), plan };
+    let mut planner = Planner { source, claimant: scope.claimant(), preview: Preview::default(), plan };
     planner.foresee(&declared.azure, "", |_| Ok(cluster::goals(scope, &memory))).await?;
     let mut is_first = true;
     for machine in &declared.machines {
@@ -143,7 +146,7 @@ async fn plan_cluster(
 
 struct Planner<'a> {
     source: &'a Source,
-    cluster: &'a str,
+    claimant: Claimant<'a>,
     preview: Preview,
     plan: &'a mut ClustersPlan,
 }
@@ -164,7 +167,7 @@ impl Planner<'_> {
                     break self.preview.end(capz_planner::Plan::default());
                 }
             };
-            match self.preview.next(self.cluster, goals) {
+            match self.preview.next(self.claimant, goals) {
                 Next::Read(unread) => {
                     for (reading, asked) in unread {
                         self.source.read(reading, &asked, &mut self.preview.observed).await?;

@@ -86,6 +86,9 @@ impl ClustersPlan {
                     if !step.document.is_null() {
                         entry["document"] = step.document.clone();
                     }
+                    if let Some(proof) = &step.proof {
+                        entry["proof"] = json!(proof);
+                    }
                     if let Some(version) = &step.if_match {
                         entry["ifMatch"] = json!(version);
                     }

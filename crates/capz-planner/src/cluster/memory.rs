@@ -7,7 +7,7 @@ use azure_types::ResourceId;
 use capz_api::Tags;
 use serde_json::{Value, json};
 
-use crate::goal::{Goal, Ownership};
+use crate::goal::{Goal, OwnershipRule};
 use crate::scope::Scope;
 use crate::service::{self, Service};
 
@@ -16,8 +16,7 @@ pub const SECURITY_RULES: &str = "sigs.k8s.io/cluster-api-provider-azure-last-ap
 /// Additional tags of all resources, under the name that the established provider has for those of resource groups:
 /// `{"<key>": "<value>"}`.
 pub const TAGS: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags-rg";
-/// Resources: `{"<service>": ["<id>"]}`.
-pub const RESOURCES: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-resources";
+pub use crate::claimant::RESOURCES;
 
 /// What goes as soon as it is declared no longer: nothing else that stays speaks of it, and while it is there it lets traffic
 /// through, or holds up a subnet. All else may be of use to machines and to others, and goes with the cluster.
@@ -107,6 +106,18 @@ impl Memory {
         all
     }
 
+    /// Whether it holds this resource.
+    pub fn has(&self, id: &ResourceId) -> bool {
+        self.resources.values().any(|ids| ids.contains(id))
+    }
+
+    /// The same without these resources.
+    #[must_use]
+    pub fn without(mut self, strangers: &BTreeSet<ResourceId>) -> Self {
+        self.resources.values_mut().for_each(|ids| ids.retain(|id| !strangers.contains(id)));
+        self
+    }
+
     /// What of it goes with the cluster alone, although it may be declared no longer.
     #[must_use]
     pub fn until_the_end(&self) -> Self {
@@ -143,8 +154,10 @@ impl Memory {
 fn gone(id: &ResourceId, service: &'static Service) -> Goal {
     let goal = Goal::gone(id.clone(), service);
     match id.parent() {
-        Some(network) if *service == service::SUBNETS => goal.owned(Ownership::Inside(network)),
-        _ if [&service::PEERINGS, &service::DNS_RECORD].contains(&service) => goal.owned(Ownership::ByName),
+        Some(network) if *service == service::SUBNETS => goal.owned(OwnershipRule::Inside(network)),
+        _ if [&service::PEERINGS, &service::DNS_RECORD].contains(&service) => {
+            goal.owned(OwnershipRule::Recorded)
+        }
         _ => goal,
     }
 }

@@ -2,9 +2,11 @@
 
 mod bastion;
 mod completion;
+mod contact;
 mod dns_name;
 mod endpoint;
 mod group;
+mod inventory;
 mod load_balancer;
 mod memory;
 mod nat_gateway;
@@ -13,24 +15,31 @@ mod private_dns;
 mod private_endpoint;
 mod public_ip;
 mod read_back;
+mod rival;
 mod route_table;
 mod security_group;
 
 pub use completion::complete;
+pub use contact::{contact, linked_already, links_of_zones, unrecorded};
 pub(crate) use dns_name::hash;
 pub use dns_name::{api_server_name, dns_suffix};
 pub use endpoint::{Endpoint, endpoint};
+pub use inventory::{Inventory, resources_of};
 pub use load_balancer::{control_plane_outbound_pool_name, internal_pool_name, pool_name};
 pub use memory::{Memory, RESOURCES, SECURITY_RULES, TAGS};
 pub(crate) use public_ip::goal_of as public_ip_goal;
 pub use read_back::read_back;
+pub use rival::{Claim, rival};
 
 use azure_types::ResourceId;
 
 use crate::goal::Goal;
 use crate::observed::{Observed, Seen};
 use crate::scope::Scope;
-use crate::tags;
+
+/// The annotation of AzureClusters with the id of the cluster: the UID that the object had when it was first worked on. UIDs change
+/// with `clusterctl move`, annotations stay.
+pub const CLUSTER_ID: &str = "sigs.k8s.io/cluster-api-provider-azure-cluster-id";
 
 /// What the cluster wants, and what of it goes at once that it wants no longer. `memory` is what was applied before.
 pub fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
@@ -60,12 +69,17 @@ pub fn remembered(scope: Scope<'_>) -> Memory {
     Memory::after(scope, &declared(scope, &Memory::default()))
 }
 
+/// The resource groups of a cluster: its own, and that of its network where it is another one.
+pub fn groups(scope: Scope<'_>) -> Vec<ResourceId> {
+    group::ids(scope)
+}
+
 /// How a cluster ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// Its resource groups are ours and go with all that is in them. What lies elsewhere goes before.
     WholeGroups,
-    /// Its resources go one by one; the group stays if it is somebody else's.
+    /// Its resources go one by one; a group stays that is another's, or holds what is not proven to be the cluster's.
     OneByOne,
     /// It is not known whose the groups are.
     Unknown,
@@ -79,7 +93,7 @@ pub fn end(scope: Scope<'_>, cluster_is_deleted: bool, observed: &Observed) -> E
     let mut end = End::WholeGroups;
     for group in group::ids(scope) {
         match observed.see(&group) {
-            Seen::Present(held) if tags::are_ours(held, scope.cluster) => {}
+            Seen::Present(held) if scope.claimant().owns(held) => {}
             Seen::Absent => {}
             Seen::Present(_) => return End::OneByOne,
             Seen::Unknown => end = End::Unknown,
@@ -88,7 +102,22 @@ pub fn end(scope: Scope<'_>, cluster_is_deleted: bool, observed: &Observed) -> E
     end
 }
 
-/// What is to go when the cluster ends like this: what it wants, and what it has ever wanted.
+/// What is to go when the cluster ends like this, and its groups hold that. A group that holds what is not proven to be the
+/// cluster's stays; then everything in it that is proven goes by itself.
+pub fn ends_beside(scope: Scope<'_>, memory: &Memory, end: End, inventory: &Inventory) -> Vec<Goal> {
+    let mut goals = ends(scope, memory, end);
+    goals.retain(|goal| {
+        *goal.service != crate::service::GROUP || !inventory.others().any(|other| other.is_within(&goal.id))
+    });
+    if end == End::OneByOne {
+        let more: Vec<Goal> =
+            inventory.ends().into_iter().filter(|more| goals.iter().all(|goal| goal.id != more.id)).collect();
+        goals.extend(more);
+    }
+    goals
+}
+
+/// What is to go when the cluster ends like this: what it has ever wanted, as it has recorded.
 pub fn ends(scope: Scope<'_>, memory: &Memory, end: End) -> Vec<Goal> {
     let groups = match end {
         End::Unknown => return Vec::new(),
@@ -98,6 +127,7 @@ pub fn ends(scope: Scope<'_>, memory: &Memory, end: End) -> Vec<Goal> {
     let goes_along = |id: &ResourceId| groups.iter().any(|group| id != group && id.is_within(group));
     let mut goals = declared(scope, memory);
     let gone = memory.gone(&goals, true);
+    goals.retain(|goal| memory.has(&goal.id));
     goals.extend(gone);
     goals
         .into_iter()

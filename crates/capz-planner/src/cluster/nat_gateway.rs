@@ -3,7 +3,7 @@
 use capz_api::network::{NatGateway, Subnet, roles};
 use serde_json::json;
 
-use crate::goal::{Goal, Ownership};
+use crate::goal::{Goal, OwnershipRule};
 use crate::scope::{Scope, reference};
 use crate::service;
 
@@ -16,9 +16,9 @@ pub(super) fn of(subnet: &Subnet) -> Option<&NatGateway> {
 
 /// The subnets whose way out is this NAT gateway, which is made for one of them that is ours or to be made. What somebody else's
 /// subnet goes out by is not ours to say.
-pub(super) fn users(scope: Scope<'_>, is_it: impl Fn(&NatGateway) -> bool) -> Ownership {
+pub(super) fn users(scope: Scope<'_>, is_it: impl Fn(&NatGateway) -> bool) -> OwnershipRule {
     let users = declared(scope).filter(|(_, gateway)| is_it(gateway));
-    Ownership::TaggedFor(
+    OwnershipRule::TaggedFor(
         users.filter_map(|(subnet, _)| Some(scope.subnet(subnet.name.as_deref()?))).collect(),
     )
 }

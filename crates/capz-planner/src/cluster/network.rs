@@ -4,7 +4,7 @@ use azure_types::ResourceId;
 use capz_api::network::{Peering, PeeringProperties, Subnet};
 use serde_json::{Map, Value, json};
 
-use crate::goal::{Goal, Ownership};
+use crate::goal::{Goal, OwnershipRule};
 use crate::scope::{Scope, reference};
 use crate::service;
 
@@ -60,7 +60,7 @@ fn subnet(scope: Scope<'_>, subnet: &Subnet) -> Goal {
     }
     let id = scope.subnet(subnet.name.as_deref().unwrap_or_default());
     Goal::new(id, &service::SUBNETS, json!({ "properties": properties }))
-        .owned(Ownership::Inside(scope.network()))
+        .owned(OwnershipRule::Inside(scope.network()))
 }
 
 /// Peerings in both directions.
@@ -104,7 +104,9 @@ fn one_way(from: &ResourceId, to: &ResourceId, wishes: Option<&PeeringProperties
         }
     }
     let id = from.child("virtualNetworkPeerings", &format!("{}-To-{}", from.name(), to.name()));
-    Goal::new(id, &service::PEERINGS, json!({ "properties": properties })).owned(Ownership::ByName).once()
+    Goal::new(id, &service::PEERINGS, json!({ "properties": properties }))
+        .owned(OwnershipRule::Recorded)
+        .once()
 }
 
 fn named(name: Option<&str>) -> Option<&str> {

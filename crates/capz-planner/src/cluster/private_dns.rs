@@ -4,7 +4,7 @@ use azure_types::ResourceId;
 use serde_json::json;
 use std::net::IpAddr;
 
-use crate::goal::{Goal, Ownership};
+use crate::goal::{Goal, OwnershipRule};
 use crate::scope::{Scope, reference};
 use crate::service;
 
@@ -60,7 +60,8 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
         };
         let id = zone.child(kind, RECORD);
         goals.push(
-            Goal::new(id, &service::DNS_RECORD, json!({ "properties": records })).owned(Ownership::ByName),
+            Goal::new(id, &service::DNS_RECORD, json!({ "properties": records }))
+                .owned(OwnershipRule::Recorded),
         );
     }
     goals

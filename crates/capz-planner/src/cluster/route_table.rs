@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::goal::{Goal, Ownership};
+use crate::goal::{Goal, OwnershipRule};
 use crate::scope::Scope;
 use crate::service;
 
@@ -21,7 +21,7 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
         });
         goals.push(
             Goal::new(id, &service::ROUTE_TABLES, document)
-                .owned(Ownership::TaggedWith(scope.network()))
+                .owned(OwnershipRule::TaggedWith(scope.network()))
                 .once(),
         );
     }

@@ -4,7 +4,7 @@ use capz_api::network::SecurityRule;
 use serde_json::{Map, Value, json};
 
 use super::memory::Memory;
-use crate::goal::{Goal, Ownership, Withdrawn};
+use crate::goal::{Goal, OwnershipRule, Withdrawn};
 use crate::scope::Scope;
 use crate::service;
 
@@ -34,7 +34,8 @@ pub(super) fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
             "properties": { "securityRules": rules },
         });
         goals.push(
-            Goal::new(id, &service::SECURITY_GROUPS, document).owned(Ownership::TaggedWith(scope.network())),
+            Goal::new(id, &service::SECURITY_GROUPS, document)
+                .owned(OwnershipRule::TaggedWith(scope.network())),
         );
     }
     for goal in &mut goals {

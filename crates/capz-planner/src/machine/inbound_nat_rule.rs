@@ -7,11 +7,12 @@ use capz_api::network::LoadBalancer;
 use serde_json::{Value, json};
 
 use super::{GoalError, MachineScope};
-use crate::goal::{Goal, Ownership};
+use crate::goal::{Goal, OwnershipRule};
 use crate::observed::{Observed, Seen};
 use crate::scope::reference;
 use crate::service;
 
+pub(super) const OWNERSHIP: OwnershipRule = OwnershipRule::ByName("the name of the virtual machine");
 const SSH: i64 = 22;
 /// Ports at the load balancer for further machines.
 const FURTHER: std::ops::RangeInclusive<i64> = 2201..=2219;
@@ -56,7 +57,7 @@ pub(super) fn goal(scope: &MachineScope<'_>, observed: &Observed) -> Result<Opti
             "frontendIPConfiguration": reference(&balancer.child("frontendIPConfigurations", frontend)),
         },
     });
-    Ok(Some(Goal::new(id, &service::INBOUND_NAT_RULES, document).owned(Ownership::ByName).once()))
+    Ok(Some(Goal::new(id, &service::INBOUND_NAT_RULES, document).owned(OWNERSHIP).once()))
 }
 
 /// The port at the load balancer: the one that the rule has, else one that no other rule has. Machines that come at the same

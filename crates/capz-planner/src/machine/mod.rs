@@ -17,6 +17,7 @@ use capz_api::Tags;
 use capz_api::azure_machine::AzureMachineSpec;
 use capz_api::machine::Image;
 use capz_api::network::{PublicIp, roles};
+use ownership::Ownership;
 
 pub use completion::complete;
 pub(crate) use completion::complete_first;
@@ -30,7 +31,7 @@ use crate::extension::{Extension, extensions};
 pub use crate::goal::GoalError;
 pub use crate::making::Making;
 
-use crate::goal::{Goal, Ownership, Upkeep};
+use crate::goal::{Goal, OwnershipRule, Upkeep};
 use crate::image::{self, ImageError};
 use crate::observed::{Observed, Seen};
 use crate::plan::failure_cause;
@@ -88,8 +89,8 @@ impl<'a> MachineScope<'a> {
         self.compute("virtualMachines", &self.vm_name())
     }
 
-    /// Whether it was made: its id is known.
-    fn is_made(&self) -> bool {
+    /// Whether the object knows a machine by its provider id.
+    fn has_provider_id(&self) -> bool {
         self.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty())
     }
 
@@ -125,7 +126,13 @@ impl<'a> MachineScope<'a> {
     }
 
     fn tags(&self, role: Option<&str>, name: &str) -> Tags {
-        tags::build(self.cluster.cluster, &self.additional_tags(), role, Some(name))
+        tags::build(
+            self.cluster.cluster,
+            self.cluster.id.unwrap_or_default(),
+            &self.additional_tags(),
+            role,
+            Some(name),
+        )
     }
 
     fn os_type(&self) -> Option<&'a str> {
@@ -174,9 +181,10 @@ pub fn goals(
             virtual_machine::check(scope, making)?;
         }
         Seen::Present(held) if is_unknown_here(scope, held) => {
-            return Err(tags::foreign("virtual machine", vm.name(), scope.cluster.cluster));
+            let words = scope.cluster.claimant().foreign("virtual machine", vm.name(), held);
+            return Err(GoalError::NotNow(words));
         }
-        Seen::Present(held) if !scope.is_made() => {
+        Seen::Present(held) if !scope.has_provider_id() => {
             // It is not made again: its first cause is told for as long as it is there.
             if let Some(cause) = failure_cause(held) {
                 let message = format!("virtual machine {} failed to create. err: {cause}", vm.name());
@@ -203,34 +211,65 @@ pub fn goals(
     Ok(goals)
 }
 
-/// Whether there is a machine of this name that nobody knows to be ours: neither does it say so, nor did we make it.
+/// Whether there is a machine of this name that is not known to be this cluster's: another cluster's id is on it, or neither does
+/// it say whose it is, nor does the object know it.
 fn is_unknown_here(scope: &MachineScope<'_>, held: &serde_json::Value) -> bool {
-    scope.spec.provider_id.as_deref().unwrap_or_default().is_empty()
-        && !tags::are_ours(held, scope.cluster.cluster)
+    match scope.cluster.claimant().by_tags(held) {
+        Ownership::Proven(_) => false,
+        Ownership::Disputed(_) => true,
+        Ownership::Unproven(_) | Ownership::Unknown => !scope.has_provider_id(),
+    }
+}
+
+/// Why the machine that `spec.providerID` names cannot be deleted, and what to do. A provider id is no proof: any user can write it.
+pub fn unproven_end(scope: &MachineScope<'_>, observed: &Observed) -> Option<String> {
+    let vm = scope.vm();
+    let (Seen::Present(held), true) = (observed.see(&vm), scope.has_provider_id()) else { return None };
+    unproven(scope.cluster, "virtual machine", vm.name(), held)
+}
+
+/// Why a resource that `spec.providerID` names cannot be deleted, and what to do; `None` where it is proven to be the cluster's, or
+/// another cluster's.
+pub(crate) fn unproven(
+    cluster: Scope<'_>,
+    noun: &str,
+    name: &str,
+    held: &serde_json::Value,
+) -> Option<String> {
+    if cluster.marked_only {
+        return None;
+    }
+    let Ownership::Unproven(lacks) = cluster.claimant().by_tags(held) else { return None };
+    Some(format!(
+        "{noun} {name} is named by spec.providerID, but it is not proven to be this cluster's, and is left alone: {lacks}. Give it \
+         that tag if it is to be deleted, or delete it by hand"
+    ))
 }
 
 /// What is to go when the machine ends. The machine does not wait for what runs on it; what was made with it follows it. Disks
-/// bear no tag of ours: they are ours where we made the machine, which left its id in the object, or an interface for it.
+/// bear no tag of ours: they are ours where we made the machine, as the object records, or an interface for it.
 pub fn ends(scope: &MachineScope<'_>, observed: &Observed) -> Vec<Goal> {
     let (interfaces, mut disks, public_ip) = (scope.interfaces(), scope.disks(), scope.public_ip());
-    if matches!(observed.see(&scope.vm()), Seen::Present(held) if is_unknown_here(scope, held)) {
+    let (mut rule, set) = (inbound_nat_rule::id(scope), availability_set::id(scope));
+    // What bears no tags follows the machine: that of another cluster keeps its own.
+    if scope.cluster.marked_only
+        || matches!(observed.see(&scope.vm()), Seen::Present(held) if !scope.cluster.claimant().owns(held))
+    {
         disks.clear();
+        rule = None;
     }
-    let (rule, set) = (inbound_nat_rule::id(scope), availability_set::id(scope));
-    // Whoever has its id in his object has made it.
-    let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
-    let whose = if made { Ownership::ByName } else { Ownership::Tagged };
+    let made = scope.has_provider_id()
+        && scope.annotations.get(MADE_ANNOTATION.0).is_some_and(|made| made == MADE_ANNOTATION.1);
     let disk = |id: ResourceId| {
         let goal = Goal::gone(id, &service::DISKS);
         match interfaces.first() {
             // The interface stays until the disks are gone: it says whose they are.
-            Some(first) if !made => goal.owned(Ownership::Inside(first.clone())).after([first.clone()]),
-            _ => goal.owned(Ownership::ByName),
+            Some(first) if !made => goal.owned(OwnershipRule::Inside(first.clone())).after([first.clone()]),
+            _ => goal.owned(OwnershipRule::ByName("the virtual machine that the AzureMachine has made")),
         }
     };
     let before: Vec<ResourceId> = interfaces.iter().chain(&disks).chain(&set).cloned().collect();
-    let mut goals =
-        vec![Goal::gone(scope.vm(), &service::VIRTUAL_MACHINE).owned(whose).forced().after(before)];
+    let mut goals = vec![Goal::gone(scope.vm(), &service::VIRTUAL_MACHINE).forced().after(before)];
     goals.extend(disks.into_iter().map(disk));
     goals.extend(set.map(|id| Goal {
         kept_while_used: Some("/properties/virtualMachines"),
@@ -240,7 +279,9 @@ pub fn ends(scope: &MachineScope<'_>, observed: &Observed) -> Vec<Goal> {
         let before = rule.iter().chain(&public_ip).cloned();
         Goal::gone(id, &service::INTERFACES).after(before)
     }));
-    goals.extend(rule.map(|id| Goal::gone(id, &service::INBOUND_NAT_RULES).owned(Ownership::ByName)));
+    goals.extend(
+        rule.map(|id| Goal::gone(id, &service::INBOUND_NAT_RULES).owned(inbound_nat_rule::OWNERSHIP)),
+    );
     goals.extend(public_ip.map(|id| Goal::gone(id, &service::PUBLIC_IPS)));
     goals
 }
@@ -268,7 +309,7 @@ fn extension_goals(scope: &MachineScope<'_>, making: &Making<'_>) -> Vec<Goal> {
         let before = goals.last().map(|goal| goal.id.clone());
         goals.push(
             Goal::new(scope.vm().child("extensions", &name), &service::EXTENSIONS, document)
-                .owned(Ownership::ByName)
+                .owned(OwnershipRule::ByName("the virtual machine in which it lies"))
                 .held_to(Upkeep::SingleTry)
                 .after(before),
         );

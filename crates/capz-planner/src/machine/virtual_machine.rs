@@ -18,7 +18,7 @@ pub(super) fn check(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<(),
 }
 
 pub(super) fn goal(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Goal, GoalError> {
-    let upkeep = if scope.is_made() { Upkeep::Members(&["tags"]) } else { Upkeep::SingleTry };
+    let upkeep = if scope.has_provider_id() { Upkeep::Members(&["tags"]) } else { Upkeep::SingleTry };
     Ok(Goal::new(scope.vm(), &service::VIRTUAL_MACHINE, document(scope, making)?).held_to(upkeep))
 }
 

@@ -9,7 +9,7 @@ use capz_api::Condition;
 use serde_json::Value;
 
 use crate::condition::{Severity, fails, holds};
-use crate::goal::{Goal, Ownership};
+use crate::goal::{Goal, OwnershipRule};
 use crate::profile::{PROVIDER_ID, provider_id};
 use crate::{cluster, image, service};
 
@@ -111,10 +111,10 @@ fn as_machine(id: &str) -> String {
     }
 }
 
-/// The goal of an instance's end, by the id that nodes have.
-pub fn end(provider_id: &str) -> Option<Goal> {
+/// The goal of an instance's end, by the id that nodes have: it is the cluster's if its scale set is.
+pub fn end(provider_id: &str, scale_set: &ResourceId) -> Option<Goal> {
     let id = ResourceId::parse(provider_id.strip_prefix(PROVIDER_ID)?).ok()?;
-    Some(Goal::gone(id, &service::SCALE_SET_INSTANCE).owned(Ownership::ByName))
+    Some(Goal::gone(id, &service::SCALE_SET_INSTANCE).owned(OwnershipRule::Inside(scale_set.clone())))
 }
 
 /// Labels of the objects that stand for instances.

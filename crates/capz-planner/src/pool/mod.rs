@@ -40,11 +40,11 @@ pub use selection::{PoolMachine, Wanted, select};
 pub use status::{Standing, standing};
 pub use sync::{Known, Sync, rollout_in_progress, sync};
 
-use crate::goal::{Goal, GoalError, Ownership};
+use crate::goal::{Goal, GoalError};
 use crate::image::{self, ImageError, WINDOWS};
 use crate::kind::Kind;
 pub use crate::making::Making;
-use crate::observed::{Observed, Reading};
+use crate::observed::{Observed, Reading, Seen};
 use crate::profile;
 use crate::role_assignment;
 use crate::scope::Scope;
@@ -204,9 +204,16 @@ pub fn goals(
     Ok(goals)
 }
 
+/// Why the scale set that `spec.providerID` names cannot be deleted, and what to do. A provider id is no proof: any user can write
+/// it.
+pub fn unproven_end(scope: &PoolScope<'_>, observed: &Observed) -> Option<String> {
+    let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
+    let id = scope.scale_set();
+    let (Seen::Present(held), true) = (observed.see(&id), made) else { return None };
+    crate::machine::unproven(scope.cluster, "scale set", id.name(), held)
+}
+
 /// What is to go when the pool ends. Its instances go with it.
 pub fn ends(scope: &PoolScope<'_>) -> Vec<Goal> {
-    let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
-    let whose = if made { Ownership::ByName } else { Ownership::Tagged };
-    vec![Goal::gone(scope.scale_set(), &service::SCALE_SET).owned(whose)]
+    vec![Goal::gone(scope.scale_set(), &service::SCALE_SET)]
 }

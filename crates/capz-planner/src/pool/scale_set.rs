@@ -3,6 +3,7 @@
 
 use capz_api::Tags;
 use capz_api::machine::NetworkInterface;
+use ownership::Ownership;
 use serde_json::{Value, json};
 
 use super::instance::Instance;
@@ -48,8 +49,13 @@ pub(super) fn goal(
         return Ok(Goal::new(id, &service::SCALE_SET, document));
     };
     let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
-    if !made && !tags::are_ours(held, scope.cluster.cluster) {
-        return Err(tags::foreign("scale set", id.name(), scope.cluster.cluster));
+    let is_foreign = match scope.cluster.claimant().by_tags(held) {
+        Ownership::Proven(_) => false,
+        Ownership::Disputed(_) => true,
+        Ownership::Unproven(_) | Ownership::Unknown => !made,
+    };
+    if is_foreign {
+        return Err(GoalError::NotNow(scope.cluster.claimant().foreign("scale set", id.name(), held)));
     }
     let mut withdrawn = Vec::new();
     let goal = |document: Value, upkeep: Upkeep, withdrawn: Vec<Withdrawn>| {
@@ -134,7 +140,13 @@ fn has_other_model(held: &Value, wanted: &Value) -> bool {
 
 fn tags_of(scope: &PoolScope<'_>, hash: &str) -> Tags {
     let name = scope.scale_set_name();
-    let mut tags = tags::build(scope.cluster.cluster, &scope.additional_tags(), Some(ROLE), Some(&name));
+    let mut tags = tags::build(
+        scope.cluster.cluster,
+        scope.cluster.id.unwrap_or_default(),
+        &scope.additional_tags(),
+        Some(ROLE),
+        Some(&name),
+    );
     tags.insert(HASH_TAG.to_owned(), hash.to_owned());
     tags
 }

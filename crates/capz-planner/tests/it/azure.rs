@@ -15,6 +15,8 @@ pub struct Azure {
     /// What was written, in order: by round.
     pub rounds: Vec<Vec<String>>,
     versions: u32,
+    /// What proved the target of each step on what existed to be the cluster's.
+    pub proofs: Vec<(ResourceId, Option<String>)>,
 }
 
 impl Azure {
@@ -65,7 +67,10 @@ impl Azure {
 
     pub fn plan(&self, cluster: &str, goals: Vec<Goal>) -> Plan {
         let (observed, running, refused) = (self.observed(&goals), BTreeMap::new(), BTreeMap::new());
-        plan(goals, Facts { cluster, observed: &observed, running: &running, refused: &refused })
+        plan(
+            goals,
+            Facts { claimant: cluster.into(), observed: &observed, running: &running, refused: &refused },
+        )
     }
 
     /// Carries plans out until there is nothing to do, and says how many rounds that took.
@@ -86,6 +91,9 @@ impl Azure {
 
     fn carry_out(&mut self, step: &Step) {
         let id = &step.target;
+        if step.action != Action::Create {
+            self.proofs.push((id.clone(), step.proof.as_ref().map(ToString::to_string)));
+        }
         if step.action == Action::Delete {
             let users: Vec<_> = self
                 .documents

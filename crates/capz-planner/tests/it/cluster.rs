@@ -53,6 +53,9 @@ impl Cluster {
     pub fn scope(&self) -> Scope<'_> {
         Scope {
             cluster: "my-cluster",
+            id: None,
+            marked_only: false,
+            namespace: "default",
             name: "my-cluster",
             spec: &self.spec,
             subscription: "123",
@@ -343,7 +346,7 @@ fn a_foreign_zone_is_used_until_it_is_tagged() {
             assert_eq!(azure.documents[&zone]["properties"]["provisioningState"], "Succeeded");
         }
         let how = end(cluster.scope(), true, &azure.observed(&goals));
-        let plan = azure.settle("my-cluster", &ends(cluster.scope(), &Memory::default(), how));
+        let plan = azure.settle("my-cluster", &ends(cluster.scope(), &remembered(cluster.scope()), how));
         assert!(plan.is_reached(), "{plan}");
         assert_eq!(azure.documents.contains_key(&zone), !is_tagged);
         assert!(!azure.names().contains("my-cluster-vnet-link"));

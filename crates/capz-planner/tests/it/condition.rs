@@ -30,7 +30,8 @@ fn conditions_tell_where_goals_stand() {
     let observed = azure.observed(&goals);
     let running = BTreeMap::from([(cluster.scope().group(), Action::Create)]);
     let none = BTreeMap::new();
-    let facts = Facts { cluster: "my-cluster", observed: &observed, running: &running, refused: &none };
+    let facts =
+        Facts { claimant: "my-cluster".into(), observed: &observed, running: &running, refused: &none };
     let conditions = project(&CLUSTER, &plan(goals.clone(), facts));
     assert_eq!(
         said(&conditions, "ResourceGroupReady"),
@@ -63,7 +64,8 @@ fn none_running() -> BTreeMap<azure_types::ResourceId, Action> {
 fn nothing_is_planned_for_what_nobody_has_seen() {
     let cluster = Cluster::new(json!({}));
     let (observed, running, refused) = (Observed::default(), BTreeMap::new(), BTreeMap::new());
-    let facts = Facts { cluster: "my-cluster", observed: &observed, running: &running, refused: &refused };
+    let facts =
+        Facts { claimant: "my-cluster".into(), observed: &observed, running: &running, refused: &refused };
     assert_eq!(plan(cluster.goals(), facts).steps().count(), 0);
 }
 

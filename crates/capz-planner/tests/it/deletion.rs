@@ -1,6 +1,6 @@
 //! How clusters end.
 
-use capz_planner::cluster::{End, Memory, end, ends};
+use capz_planner::cluster::{End, Inventory, Memory, end, ends, remembered};
 use serde_json::json;
 
 use super::azure::Azure;
@@ -26,7 +26,9 @@ fn owned_groups_go_with_all_that_is_in_them() {
     let end = end(cluster.scope(), true, &observed);
     assert_eq!(end, End::WholeGroups);
     azure.rounds.clear();
-    assert!(azure.settle("my-cluster", &ends(cluster.scope(), &Memory::default(), end)).is_reached());
+    assert!(
+        azure.settle("my-cluster", &ends(cluster.scope(), &remembered(cluster.scope()), end)).is_reached()
+    );
     assert_eq!(azure.documents, before);
     let rounds: Vec<Vec<&str>> =
         azure.rounds.iter().map(|round| round.iter().map(String::as_str).collect()).collect();
@@ -53,7 +55,7 @@ fn resources_in_a_foreign_group_go_one_by_one() {
     let observed = azure.observed(&cluster.goals());
     let end = end(cluster.scope(), true, &observed);
     assert_eq!(end, End::OneByOne);
-    let plan = azure.settle("my-cluster", &ends(cluster.scope(), &Memory::default(), end));
+    let plan = azure.settle("my-cluster", &ends(cluster.scope(), &remembered(cluster.scope()), end));
     assert!(plan.is_reached(), "{plan}");
     assert_eq!(azure.documents, before);
 }
@@ -65,4 +67,94 @@ fn nothing_goes_while_groups_are_unknown() {
     let unknown = capz_planner::Observed::default();
     assert_eq!(end(cluster.scope(), true, &unknown), End::Unknown);
     assert!(ends(cluster.scope(), &Memory::default(), End::Unknown).is_empty());
+}
+
+/// Each step that writes over or deletes what exists carries its proof, and says it.
+#[test]
+fn steps_on_what_exists_carry_their_proof() {
+    let cluster = Cluster::new(json!({}));
+    let mut azure = Azure::default();
+    assert!(azure.settle("my-cluster", &cluster.goals()).is_reached());
+    assert!(azure.proofs.is_empty(), "what is created needs none: {:?}", azure.proofs);
+    let group = cluster.scope().group();
+    azure.documents.get_mut(&group).unwrap()["tags"]["Name"] = json!("other");
+    let plan = azure.plan("my-cluster", cluster.goals());
+    let step = plan.steps().next().unwrap();
+    let tag = "tag sigs.k8s.io_cluster-api-provider-azure_cluster_my-cluster=owned";
+    assert!(step.proof.as_ref().unwrap().to_string().contains(tag), "{step:?}");
+    let ended = ends(cluster.scope(), &remembered(cluster.scope()), End::OneByOne);
+    let plan = azure.plan("my-cluster", ended.clone());
+    assert!(
+        plan.to_string()
+            .contains(&format!("it belongs to AzureCluster my-cluster of cluster my-cluster ({tag}")),
+        "{plan}"
+    );
+    assert!(azure.settle("my-cluster", &ended).is_reached());
+    assert!(azure.proofs.iter().all(|(_, proof)| proof.is_some()), "{:?}", azure.proofs);
+    assert!(azure.proofs.len() > 10);
+}
+
+fn listed(id: &azure_types::ResourceId, tags: serde_json::Value) -> serde_json::Value {
+    json!({ "id": id.as_str(), "tags": tags })
+}
+
+/// S2: what a list of a group shows, and whose it is.
+#[test]
+fn a_group_is_looked_at_as_a_whole() {
+    let cluster = Cluster::new(json!({}));
+    let scope = capz_planner::Scope { id: Some("a"), ..cluster.scope() };
+    let group = scope.group();
+    let of = |kind: &str, name: &str| {
+        let (namespace, kind) = kind.split_once('/').unwrap();
+        group.resource(namespace, kind, name)
+    };
+    let ours = json!({ "sigs.k8s.io_cluster-api-provider-azure_cluster_my-cluster": "owned" });
+    let mut theirs = ours.clone();
+    theirs["sigs.k8s.io_cluster-api-provider-azure_cluster-id"] = json!("b");
+    let vm = of("Microsoft.Compute/virtualMachines", "vm");
+    let disk = |name: &str| of("Microsoft.Compute/disks", name);
+    let balancer = of("Microsoft.Network/loadBalancers", "my-cluster");
+    let address = of("Microsoft.Network/publicIPAddresses", "service");
+    let interface = of("Microsoft.Network/networkInterfaces", "endpoint");
+    let mut managed = listed(&disk("attached"), json!({}));
+    managed["managedBy"] = json!(vm.as_str());
+    let all = [
+        listed(&vm, ours.clone()),
+        listed(&vm.child("extensions", "e"), json!({})),
+        managed,
+        listed(&disk("pvc"), json!({})),
+        listed(&of("Microsoft.Compute/virtualMachines", "rival"), theirs),
+        listed(&address, json!({ "k8s-azure-cluster-name": "my-cluster" })),
+        listed(
+            &of("Microsoft.Network/publicIPAddresses", "other"),
+            json!({ "k8s-azure-cluster-name": "other" }),
+        ),
+        listed(&balancer, json!({})),
+        listed(&of("Microsoft.Network/privateEndpoints", "pe"), ours),
+        listed(&interface, json!({})),
+    ];
+    let mut inventory = Inventory::of(scope, &all);
+    let names = |inventory: &Inventory| -> Vec<String> {
+        inventory.others().map(|id| id.name().to_owned()).collect()
+    };
+    assert_eq!(names(&inventory), ["pvc", "rival", "my-cluster", "endpoint", "other"]);
+    let asked: Vec<_> = inventory.unsettled().into_values().flatten().collect();
+    assert!(asked.contains(&balancer) && asked.contains(&interface));
+    let frontend = json!({ "properties": { "publicIPAddress": { "id": address.as_str() } } });
+    let with_members = |member: &azure_types::ResourceId| {
+        let members = json!([{ "id": member.as_str() }]);
+        json!({ "id": balancer.as_str(), "properties": { "frontendIPConfigurations": [frontend],
+            "backendAddressPools": [{ "properties": { "backendIPConfigurations": members } }] } })
+    };
+    let endpoint = json!({ "id": interface.as_str(),
+        "properties": { "privateEndpoint": { "id": of("Microsoft.Network/privateEndpoints", "pe").as_str() } } });
+    let mut shared = inventory.clone();
+    shared.settle(
+        scope,
+        &[with_members(&of("Microsoft.Network/networkInterfaces", "theirs")), endpoint.clone()],
+    );
+    assert_eq!(names(&shared), ["pvc", "rival", "my-cluster", "other"]);
+    inventory.settle(scope, &[with_members(&interface.child("ipConfigurations", "ip")), endpoint]);
+    assert_eq!(names(&inventory), ["pvc", "rival", "other"]);
+    assert!(inventory.others_for_people().contains("Microsoft.Compute/disks pvc"));
 }

@@ -312,7 +312,7 @@ fn machines_end_and_leave_nothing() {
     observed.take(&set, Some(held));
     let state = |observed: &Observed| {
         let (running, refused) = (BTreeMap::new(), BTreeMap::new());
-        let facts = Facts { cluster: "my-cluster", observed, running: &running, refused: &refused };
+        let facts = Facts { claimant: "my-cluster".into(), observed, running: &running, refused: &refused };
         plan::plan(ends.clone(), facts).state_of(&set).cloned().unwrap()
     };
     assert_eq!(state(&observed), State::Foreign);
@@ -403,7 +403,8 @@ fn secrets_are_not_printed() {
         observed.take_list(&asked, &[]);
     }
     let (running, refused) = (BTreeMap::new(), BTreeMap::new());
-    let facts = Facts { cluster: "my-cluster", observed: &observed, running: &running, refused: &refused };
+    let facts =
+        Facts { claimant: "my-cluster".into(), observed: &observed, running: &running, refused: &refused };
     let plan = plan::plan(goals, facts);
     for text in [plan.to_string(), format!("{plan:?}")] {
         assert!(text.contains("my-machine-nic"), "{text}");

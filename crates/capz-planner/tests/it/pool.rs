@@ -491,16 +491,23 @@ fn a_foreign_scale_set_stays_foreign() {
     let before = azure.documents.clone();
     assert!(azure.settle("my-cluster", &pool::ends(&pool.scope())).is_reached());
     assert_eq!(azure.documents, before);
-    // One that we made is ours, whatever became of its tags; it is not written then, but it goes with its pool.
+    // A provider id is no proof, for any user can write it: the set is neither written nor deleted, and the object says why.
     pool.spec.provider_id = Some(format!("azure://{}", pool.scope().scale_set()));
     assert_eq!(pool.step(&azure, &[]), None);
     assert!(azure.settle("my-cluster", &pool::ends(&pool.scope())).is_reached());
-    assert!(azure.documents.is_empty());
+    assert_eq!(azure.documents, before);
+    let observed = azure.observed(&pool::ends(&pool.scope()));
+    let words = pool::unproven_end(&pool.scope(), &observed).unwrap();
+    assert!(
+        words.contains("it lacks the tag sigs.k8s.io_cluster-api-provider-azure_cluster_my-cluster=owned"),
+        "{words}"
+    );
 }
 
 /// CAPZ-151.
 #[test]
 fn instances_are_objects_with_the_ids_of_nodes() {
+    let instance_set = Pool::new(json!({})).scope().scale_set();
     let pool = Pool::new(json!({}));
     let document = |id: &str| {
         json!({
@@ -541,7 +548,7 @@ fn instances_are_objects_with_the_ids_of_nodes() {
         assert_eq!(instance.state, "Creating");
         let condition = instance.bootstrap_condition().unwrap();
         assert_eq!(condition.reason.as_deref(), Some("BootstrapFailed"));
-        let end = pool::instance_end(&instance.provider_id).unwrap();
+        let end = pool::instance_end(&instance.provider_id, &instance_set).unwrap();
         assert!(!end.wanted && end.id.as_str().ends_with(provider_id));
     }
     let labels = pool::instance_labels("my-cluster", "mp", "machine-pool");

@@ -12,7 +12,7 @@ use super::machine::Machine;
 fn foresee(preview: &mut Preview, azure: &Azure, goals: impl Fn(&Observed) -> Vec<Goal>) -> Outlook {
     loop {
         let goals = goals(&preview.observed);
-        match preview.next("my-cluster", goals.clone()) {
+        match preview.next("my-cluster".into(), goals.clone()) {
             Next::Read(unread) => {
                 for (reading, asked) in unread {
                     match reading {

@@ -11,7 +11,7 @@ fn state_of(goal: Goal, held: Value) -> State {
     let mut observed = Observed::default();
     observed.take(&goal.id, Some(held));
     let (running, refused) = (BTreeMap::new(), BTreeMap::new());
-    let facts = Facts { cluster: "c", observed: &observed, running: &running, refused: &refused };
+    let facts = Facts { claimant: "c".into(), observed: &observed, running: &running, refused: &refused };
     plan(vec![goal], facts).items.remove(0).1
 }
 

@@ -58,7 +58,7 @@ where
         tenant: &tenant,
         reads: &reads,
         written: &written,
-        cluster: "c",
+        claimant: "c".into(),
         not_before: Instant::now(),
         requeue: Duration::from_secs(15),
     };

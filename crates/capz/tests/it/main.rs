@@ -13,6 +13,7 @@ mod kill_upgrade;
 mod machine;
 mod machine_flow;
 mod missed;
+mod neighbours;
 mod pace;
 mod play;
 mod pool_change;

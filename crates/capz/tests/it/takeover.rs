@@ -17,7 +17,8 @@ const WATCHED: Duration = Duration::from_secs(12 * 60);
 const OTHERS: [&str; 3] = ["Cluster", "Machine", "MachinePool"];
 
 /// What ours remembers beyond the established provider.
-const MEMORY: [&str; 3] = [
+const MEMORY: [&str; 4] = [
+    "sigs.k8s.io/cluster-api-provider-azure-cluster-id",
     "sigs.k8s.io/cluster-api-provider-azure-last-applied-resources",
     "sigs.k8s.io/cluster-api-provider-azure-last-applied-subscription",
     "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags-rg",
@@ -137,8 +138,8 @@ fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<String
     }
 }
 
-/// Our manager starts on what the established provider left, and rests: Azure is not written to, and whoever reads the
-/// objects finds them as they were.
+/// Our manager starts on what the established provider left, and rests: nothing is written to Azure but the id of the
+/// cluster on its group, and the objects say what they said.
 async fn taken_over(flavor: &str) {
     let mut world = World::bare(1, |_| {});
     world.settings.gates.edge_zone = true;
@@ -171,8 +172,20 @@ async fn taken_over(flavor: &str) {
         .filter(|entry| entry.method != "GET")
         .map(|entry| format!("{} {} {:?}", entry.method, entry.path, entry.changes))
         .collect();
-    assert_eq!(writes, Vec::<String>::new(), "{flavor}: Azure is written to");
-    assert_eq!(world.azure.documents(), documents, "{flavor}: Azure is as it was");
+    // S1: the id of the cluster is written on its group, and on nothing else.
+    assert_eq!(writes.len(), 1, "{flavor}: Azure is written to: {writes:?}");
+    assert!(
+        writes[0].to_lowercase().contains("/resourcegroups/") && !writes[0].contains("/providers/"),
+        "{writes:?}"
+    );
+    let mut after = world.azure.documents();
+    let mut marked = 0;
+    for document in &mut after {
+        let tags = document.get_mut("tags").and_then(Value::as_object_mut);
+        marked += usize::from(tags.is_some_and(|tags| tags.remove(capz_planner::tags::ID).is_some()));
+    }
+    assert_eq!(marked, 1, "{flavor}");
+    assert_eq!(after, documents, "{flavor}: Azure is as it was but for that tag");
     assert!(journal.entries.len() > 8, "{flavor}: Azure was looked at");
 
     let mut changed = Vec::new();

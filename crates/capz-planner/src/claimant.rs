@@ -1,0 +1,166 @@
+//! The cluster on whose behalf resources are judged, and what proves that one is its own.
+
+use ownership::{Evidence, Owner, Ownership, Proof, Rival};
+use serde_json::Value;
+
+use crate::tags::{ID, OWNED, owner_key};
+
+/// The annotation of AzureClusters with the resources that they have recorded: `{"<service>": ["<id>"]}`.
+pub const RESOURCES: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-resources";
+
+/// On whose behalf resources are judged. The Cluster's name alone is no proof: another cluster, in another namespace or in
+/// another management cluster, may have the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claimant<'a> {
+    /// The kind of the object that wants something.
+    pub kind: &'static str,
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// The name of the Cluster that it belongs to.
+    pub cluster: &'a str,
+    /// The id of the cluster, as its AzureCluster bears it in an annotation; empty where it has none yet. `None` where it is not
+    /// known, as for a manifest that no controller has seen: then the tag with the name decides alone.
+    pub id: Option<&'a str>,
+    /// Whether a resource with the cluster's name must bear the cluster's id as well. Otherwise one without any id is the
+    /// cluster's: the established provider made it, or an earlier version of this program, and the cluster has recorded it.
+    pub marked_only: bool,
+}
+
+impl<'a> From<&'a str> for Claimant<'a> {
+    /// A cluster of which nothing but the name is known.
+    fn from(cluster: &'a str) -> Self {
+        Self { kind: "AzureCluster", namespace: "", name: cluster, cluster, id: None, marked_only: false }
+    }
+}
+
+impl Claimant<'_> {
+    /// The object that proofs speak for.
+    pub fn owner(&self) -> Owner {
+        Owner {
+            kind: self.kind,
+            namespace: self.namespace.to_owned(),
+            name: self.name.to_owned(),
+            cluster: self.cluster.to_owned(),
+        }
+    }
+
+    /// A proof by one fact.
+    pub fn proof(&self, evidence: Evidence) -> Proof {
+        Proof::new(self.owner(), evidence)
+    }
+
+    /// The fact that the cluster wrote down what it would create.
+    pub fn recorded() -> Evidence {
+        Evidence::Recorded { place: format!("annotation {RESOURCES}") }
+    }
+
+    /// What the tags of a document say.
+    pub fn by_tags(&self, document: &Value) -> Ownership {
+        let key = owner_key(self.cluster);
+        if tag(document, &key) != Some(OWNED) {
+            return Ownership::Unproven(format!("it lacks the tag {key}={OWNED}"));
+        }
+        let named = self.proof(Evidence::Tag { key, value: OWNED.to_owned() });
+        let marked = |id: &str| Evidence::Tag { key: ID.to_owned(), value: id.to_owned() };
+        match tag(document, ID).filter(|id| !id.is_empty()) {
+            Some(_) if self.id.is_none() => Ownership::Proven(named),
+            Some(id) if Some(id) == self.id => Ownership::Proven(named.and(marked(id))),
+            Some(id) => Ownership::Disputed(Rival {
+                owner: format!("another cluster with the name {}", self.cluster),
+                evidence: marked(id),
+            }),
+            None if self.marked_only => {
+                Ownership::Unproven(format!("it lacks the tag {ID}={}", self.own_id()))
+            }
+            None if self.id.is_none() => Ownership::Proven(named),
+            None => Ownership::Proven(named.and(Self::recorded())),
+        }
+    }
+
+    fn own_id(&self) -> &str {
+        self.id.unwrap_or_default()
+    }
+
+    /// Whether the tags of a document prove that the resource is this cluster's.
+    pub fn owns(&self, document: &Value) -> bool {
+        self.by_tags(document).is_proven()
+    }
+
+    /// Why a resource that has the name of one of the cluster's is neither taken over nor deleted, and what to do.
+    pub fn foreign(&self, noun: &str, name: &str, held: &Value) -> String {
+        if let Ownership::Disputed(rival) = self.by_tags(held) {
+            return self.disputed(&format!("{noun} {name}"), &rival);
+        }
+        let key = owner_key(self.cluster);
+        format!(
+            "a {noun} {name} exists already and is not this cluster's: give it the tag {key}={OWNED}, or delete it"
+        )
+    }
+
+    /// Why a resource that exists is not touched, and what to do. `resource` is what people call it.
+    pub fn disputed(&self, resource: &str, rival: &Rival) -> String {
+        format!(
+            "{resource} belongs to {rival}, and is left alone: give this Cluster another name, or another resource group \
+             (spec.resourceGroup of its AzureCluster). If that cluster does not exist any more, give the resource the tag {ID}={}",
+            self.own_id()
+        )
+    }
+
+    /// Why a resource with the cluster's name is not taken over by a cluster that has not recorded it, and what to do.
+    pub fn unrecorded(&self, resource: &str) -> String {
+        let key = owner_key(self.cluster);
+        format!(
+            "{resource} exists already and bears the tag {key}={OWNED}, but this cluster has not made it: it may belong to another \
+             cluster with the name {}, in another namespace or another management cluster. Give this Cluster another name, or another \
+             resource group (spec.resourceGroup of its AzureCluster). If it is to be taken over, give the resource the tag {ID}={}",
+            self.cluster,
+            self.own_id()
+        )
+    }
+}
+
+/// The value of a tag, whose key has no case.
+pub(crate) fn tag<'d>(document: &'d Value, key: &str) -> Option<&'d str> {
+    let tags = document["tags"].as_object()?;
+    tags.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).and_then(|(_, value)| value.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// S1: the tag with the name proves a name; with another id it proves a rival.
+    #[test]
+    fn a_name_is_no_identity() {
+        let own = Claimant { id: Some("a"), ..Claimant::from("c") };
+        let strict = Claimant { marked_only: true, ..own };
+        let unknown = Claimant::from("c");
+        let name = "sigs.k8s.io_cluster-api-provider-azure_cluster_c";
+        for (tags, expected) in [
+            (json!({}), ["unproven", "unproven", "unproven"]),
+            (json!({ name: "shared" }), ["unproven", "unproven", "unproven"]),
+            (json!({ "sigs.k8s.io_cluster-api-provider-azure_cluster_d": OWNED }), ["unproven"; 3]),
+            (json!({ ID: "a" }), ["unproven", "unproven", "unproven"]),
+            (json!({ name: OWNED }), ["proven", "unproven", "proven"]),
+            (json!({ name.to_uppercase(): OWNED, ID.to_uppercase(): "a" }), ["proven", "proven", "proven"]),
+            (json!({ name: OWNED, ID: "b" }), ["disputed", "disputed", "proven"]),
+        ] {
+            let document = json!({ "tags": tags });
+            let found = [own, strict, unknown].map(|claimant| match claimant.by_tags(&document) {
+                Ownership::Proven(proof) => {
+                    assert!(!proof.evidence().is_empty());
+                    "proven"
+                }
+                Ownership::Disputed(_) => "disputed",
+                Ownership::Unproven(_) => "unproven",
+                Ownership::Unknown => "unknown",
+            });
+            assert_eq!(found, expected, "{document}");
+        }
+        assert_eq!(own.by_tags(&json!({})), Ownership::Unproven(format!("it lacks the tag {name}=owned")));
+    }
+}

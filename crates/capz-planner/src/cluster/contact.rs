@@ -1,0 +1,118 @@
+//! The first contact with a resource: what is there before the cluster has recorded that it would make it. A tag with the name of
+//! the cluster may be another cluster's then, and what bears no tags may belong to anyone.
+
+use std::collections::BTreeSet;
+
+use azure_types::ResourceId;
+use ownership::Ownership;
+use serde_json::Value;
+
+use super::memory::Memory;
+use crate::compare;
+use crate::goal::{Goal, OwnershipRule};
+use crate::observed::{Observed, Reading, Seen};
+use crate::scope::Scope;
+use crate::service;
+use crate::tags;
+
+/// Goals of which the cluster has not recorded the resource.
+pub fn unrecorded(goals: Vec<Goal>, memory: &Memory) -> Vec<Goal> {
+    goals.into_iter().filter(|goal| !memory.has(&goal.id)).collect()
+}
+
+/// The lists that tell whether a network is linked already, under another name, to a zone that exists: a zone has one link to a
+/// network.
+pub fn links_of_zones(goals: &[Goal], observed: &Observed) -> BTreeSet<Reading> {
+    let links = goals.iter().filter(|goal| *goal.service == service::DNS_LINKS);
+    links
+        .filter(|goal| observed.see(&goal.id) == Seen::Absent)
+        .filter_map(|goal| {
+            goal.id.parent().filter(|zone| matches!(observed.see(zone), Seen::Present(_))).zip(Some(goal))
+        })
+        .map(|(zone, goal)| Reading::List {
+            group: zone,
+            resource_type: goal.kind().resource_type,
+            api_version: goal.kind().api_version,
+        })
+        .collect()
+}
+
+/// The links of which others, among these, do the same.
+pub fn linked_already(goals: &[Goal], links: &[Value]) -> BTreeSet<ResourceId> {
+    let network =
+        |document: &Value| document.pointer("/properties/virtualNetwork/id")?.as_str().map(str::to_lowercase);
+    let zone = |link: &Value| ResourceId::parse(link["id"].as_str()?).ok()?.parent();
+    let goals = goals.iter().filter(|goal| *goal.service == service::DNS_LINKS);
+    goals
+        .filter(|goal| {
+            links
+                .iter()
+                .any(|link| zone(link) == goal.id.parent() && network(link) == network(&goal.document))
+        })
+        .map(|goal| goal.id.clone())
+        .collect()
+}
+
+/// What of these goals exists already, and shows nothing of whose it is: it is used as it is, and never written nor deleted. The
+/// goals are those that the cluster has not recorded.
+///
+/// # Errors
+/// One of them belongs to another cluster, may belong to one, or is in the way.
+pub fn contact(
+    scope: Scope<'_>,
+    goals: &[Goal],
+    observed: &Observed,
+) -> Result<BTreeSet<ResourceId>, String> {
+    let claimant = scope.claimant();
+    let mut strangers = BTreeSet::new();
+    for goal in goals {
+        let Seen::Present(held) = observed.see(&goal.id) else { continue };
+        match &goal.ownership {
+            OwnershipRule::Tagged | OwnershipRule::TaggedWith(_) | OwnershipRule::TaggedFor(_) => {
+                match claimant.by_tags(held) {
+                    Ownership::Disputed(rival) => {
+                        return Err(claimant.disputed(&goal.name_for_people(), &rival));
+                    }
+                    Ownership::Proven(_) if !has_id(held) => {
+                        return Err(claimant.unrecorded(&goal.name_for_people()));
+                    }
+                    _ => {}
+                }
+            }
+            OwnershipRule::Recorded if is_served(goal, held) => {
+                strangers.insert(goal.id.clone());
+            }
+            OwnershipRule::Recorded => return Err(in_the_way(goal)),
+            OwnershipRule::Inside(_)
+            | OwnershipRule::ByName(_)
+            | OwnershipRule::Shown(_)
+            | OwnershipRule::Foreign => {}
+        }
+    }
+    Ok(strangers)
+}
+
+fn has_id(held: &Value) -> bool {
+    held["tags"]
+        .as_object()
+        .is_some_and(|tags| tags.iter().any(|(key, id)| key.eq_ignore_ascii_case(tags::ID) && *id != ""))
+}
+
+/// Whether what is there says all that is wanted.
+fn is_served(goal: &Goal, held: &Value) -> bool {
+    if *goal.service == service::PEERINGS {
+        let other = "/properties/remoteVirtualNetwork/id";
+        let to = |document: &Value| document.pointer(other).and_then(Value::as_str).map(str::to_lowercase);
+        return to(&goal.document) == to(held);
+    }
+    compare::merge(goal.kind(), &goal.document, held, &[]).1.is_empty()
+}
+
+fn in_the_way(goal: &Goal) -> String {
+    let inside = goal.id.parent().map(|parent| crate::plan_text::describe(&parent)).unwrap_or_default();
+    format!(
+        "{} exists already in {inside}, says something else, and was not made by this cluster: it may be another cluster's, and is \
+         left alone. Name another zone (spec.networkSpec.privateDNSZoneName) or network, or delete it if it is of no use to anyone",
+        goal.name_for_people()
+    )
+}
