@@ -111,6 +111,16 @@ fn said(world: &World, kind: &str) -> BTreeMap<String, Value> {
                     condition.as_object_mut().unwrap().remove("lastTransitionTime");
                 }
                 conditions.sort_by_key(|condition| condition["type"].to_string());
+                // The established provider does not say of these objects that the instance runs, nor what it is called. Both are
+                // said here with the next event that wakes the object.
+                if kind == "AzureMachinePoolMachine" {
+                    conditions.retain(|it| it["type"] != "VMRunning" || it["status"] != "True");
+                }
+            }
+            if kind == "AzureMachinePoolMachine"
+                && let Some(status) = said["status"].as_object_mut()
+            {
+                status.remove("instanceName");
             }
             for member in ["managedFields", "resourceVersion", "generation"] {
                 said["metadata"].as_object_mut().unwrap().remove(member);
