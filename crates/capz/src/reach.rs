@@ -142,7 +142,7 @@ pub struct Reach<'a> {
 /// What ended.
 enum Ended {
     /// A step was sent.
-    Sent(Told, Step, Result<Accepted<Value>, Error>),
+    Sent(Told, Box<Step>, Result<Accepted<Value>, Error>),
     /// An operation is over, and this is there now.
     Done(ResourceId, Result<Option<Value>, Error>),
     /// A resource was looked at again.
@@ -336,7 +336,7 @@ impl Reach<'_> {
                         async move {
                             let sent = send(&client, &step).await;
                             spans::ended(&told.span, &sent);
-                            Ended::Sent(told, step, sent)
+                            Ended::Sent(told, Box::new(step), sent)
                         }
                         .instrument(span)
                         .boxed(),

@@ -93,10 +93,12 @@ pub enum Answer {
     One(Option<Value>),
 }
 
+type Lists = Arc<Shelf<Arc<Listed>>>;
+
 /// Lists that many loops share.
 #[derive(Default)]
 pub struct Reads {
-    shelves: Mutex<HashMap<(Arc<str>, Reading), Arc<Shelf<Arc<Listed>>>>>,
+    shelves: Mutex<HashMap<(Arc<str>, Reading), Lists>>,
 }
 
 impl Reads {

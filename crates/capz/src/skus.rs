@@ -17,14 +17,16 @@ use crate::shelf::Shelf;
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 const VERSION: ApiVersion = ApiVersion::new("2021-07-01");
 
+type Sizes = Arc<Shelf<Arc<Skus>>>;
+
 /// Lists of sizes, by whose they are and by region.
 #[derive(Default)]
 pub struct SkuCache {
-    shelves: Mutex<Recent<(Arc<str>, String), Arc<Shelf<Arc<Skus>>>>>,
+    shelves: Mutex<Recent<(Arc<str>, String), Sizes>>,
 }
 
 impl SkuCache {
-    fn shelf(&self, key: (Arc<str>, String)) -> Arc<Shelf<Arc<Skus>>> {
+    fn shelf(&self, key: (Arc<str>, String)) -> Sizes {
         let mut shelves = self.shelves.lock();
         if let Some(shelf) = shelves.get(&key) {
             return Arc::clone(shelf);

@@ -106,7 +106,7 @@ mod tests {
             (Claim { groups: group("App"), ..claim("a", None, true, 1) }, true),
             (Claim { groups: group("other"), ..claim("a", None, true, 1) }, false),
         ] {
-            assert_eq!(rival(&own, &[other.clone()]).is_some(), expected, "{other:?}");
+            assert_eq!(rival(&own, std::slice::from_ref(&other)).is_some(), expected, "{other:?}");
         }
         // Both are made: an earlier version has let both begin.
         let own = claim("b", Some("b"), true, 2);
