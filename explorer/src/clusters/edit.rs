@@ -135,6 +135,13 @@ impl Edit {
         }
     }
 
+    /// Whether it changes a tag that proves whose the resource is.
+    pub(super) fn is_of_owner(&self) -> bool {
+        let (Self::Remove(at) | Self::Replace(at, _)) = self else { return false };
+        let is_proof = |name: &str| name.starts_with("sigs.k8s.io_cluster-api-provider-azure_cluster");
+        matches!(at.as_slice(), [Step::Member(tags), Step::Member(name)] if tags == "tags" && is_proof(name))
+    }
+
     /// In words.
     pub(super) fn words(&self, id: &ResourceId) -> String {
         let place = |at: &[Step]| {

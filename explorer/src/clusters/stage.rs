@@ -51,6 +51,8 @@ pub(super) struct Stage {
     found: BTreeSet<String>,
     /// What a third party did.
     pub(super) edits: Vec<String>,
+    /// Resources of which a third party changed a tag that proves whose they are.
+    given_away: BTreeSet<ResourceId>,
 }
 
 impl Stage {
@@ -81,6 +83,7 @@ impl Stage {
             managements,
             found: BTreeSet::new(),
             edits: Vec::new(),
+            given_away: BTreeSet::new(),
         };
         stage.furnish(users_group);
         for (number, member) in members.iter().enumerate() {
@@ -330,6 +333,9 @@ impl Stage {
         };
         if done {
             self.edits.push(edit.words(id));
+            if edit.is_of_owner() {
+                self.given_away.insert(id.clone());
+            }
         }
         done
     }
@@ -461,8 +467,14 @@ impl Stage {
         left.chain(lost).collect()
     }
 
-    /// Whether a resource stays when its cluster goes: a record in a zone of a user's (CAPZ-064).
+    /// Whether a resource stays when its cluster goes: a record in a zone of a user's (CAPZ-064); what a third party has given
+    /// away, by the tags that prove whose it is, with the group that it lies in and with all that lies in it.
     pub(super) fn stays(&self, id: &ResourceId) -> bool {
+        let is_given_away = |given: &ResourceId| given == id || given.is_within(id) || id.is_within(given);
+        self.given_away.iter().any(is_given_away) || self.is_record_of_users(id)
+    }
+
+    fn is_record_of_users(&self, id: &ResourceId) -> bool {
         id.resource_type().eq_ignore_ascii_case("Microsoft.Network/privateDnsZones/A")
             && id.parent().is_some_and(|zone| self.ledger.maker(&zone) == Some(Maker::Others))
     }
