@@ -101,10 +101,13 @@ fn a_policy_that_sets_our_tag_back_holds_up_no_service() {
             world.settle_despite(is_fight).await;
         }
         let writes = world.writes(LOAD_BALANCERS);
-        assert!((3..=12).contains(&writes), "{writes} writes for three Services");
+        // Each Service makes another difference of it, which looks at Azure find three or four times, five minutes apart,
+        // before they leave it.
+        assert!((3..=18).contains(&writes), "{writes} writes for three Services");
         tokio::time::sleep(Duration::from_secs(24 * 3600)).await;
         let later = world.writes(LOAD_BALANCERS) - writes;
-        assert!(later <= 24, "{later} more writes in a day");
+        // The pauses grow to an hour.
+        assert!(later <= 28, "{later} more writes in a day");
         for key in SERVICES {
             assert_eq!(world.reached(world.address(key), 80).len(), 3, "{key}");
             let warnings: Vec<String> =
