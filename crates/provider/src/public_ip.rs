@@ -1,7 +1,7 @@
-//! Public IPs: written in parallel, looked at together.
+//! Public IPs: written in parallel, polled together.
 //!
-//! No operation is polled. A Service that waits alone looks at its own public IP, and those that wait at the same time read
-//! one list ([`Looks`]): state and address come with one request. Both happen when such operations were done before.
+//! Nobody polls the operation of a single public IP. Those who wait at the same time read the same list
+//! ([`CommonLooks`]): one request tells all states and addresses. It is read when such operations were done before.
 
 mod looks;
 
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arm::{ApiVersion, Class, Operation, OperationWatch, Repeats, Verdict};
+use arm::{ApiVersion, Operation, OperationWatch, Repeats, Verdict};
 use azure_types::{PublicIpAddress, ResourceId};
 use cloud::LogicalTime;
 use futures::future::join_all;
@@ -19,7 +19,7 @@ use planner::public_ip::{self as plans, Owners};
 use planner::sequence::Sequence;
 use planner::{Action, Cluster, Purpose, ServiceRemoval, Step, change};
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use crate::Notice;
@@ -27,7 +27,7 @@ use crate::azure::Azure;
 use crate::failure::{self, Failure, Kind};
 use crate::fingerprint;
 use crate::observed::{Observed, State};
-use crate::public_ip::looks::{Look, Looks, OnTheWay};
+use crate::public_ip::looks::{CommonLooks, OnTheWay};
 use crate::resource_cache::ResourceCache;
 
 /// How often one Service's public IPs are planned again because somebody else changed them. Ten lost races in a
@@ -39,8 +39,6 @@ const MAX_BUSY: u32 = 8;
 const MAX_REPAIRS: u32 = 2;
 /// How long a public IP may take: far more than Azure ever needs. The Service backs off after that.
 const READY_TIMEOUT: Duration = Duration::from_secs(15 * 60);
-/// A public IP that takes so long has troubles of its own: other Services do not wait for its Service any more.
-const LONG: Duration = Duration::from_secs(30);
 /// The longest wait between two tries where Azure does not say how long.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
@@ -50,7 +48,7 @@ pub(crate) struct PublicIps {
     azure: Azure,
     observed: Arc<Observed>,
     permits: Semaphore,
-    looks: Looks,
+    looks: CommonLooks,
     busy: Duration,
     /// The latest writes, to notice those that are of no use.
     repeats: Mutex<HashMap<ResourceId, Repeats>>,
@@ -74,7 +72,7 @@ impl PublicIps {
         busy: Duration,
     ) -> Self {
         let permits = Semaphore::new(parallelism.max(1));
-        let (looks, repeats) = (Looks::new(look_interval), Mutex::default());
+        let (looks, repeats) = (CommonLooks::new(look_interval), Mutex::default());
         Self { cluster, azure, observed, permits, looks, busy, repeats }
     }
 
@@ -103,21 +101,6 @@ impl PublicIps {
             found.extend(mine.cloned());
         }
         Ok(found)
-    }
-
-    /// What a look shows of a public IP; nothing where it is gone.
-    async fn seen(&self, id: &ResourceId, look: Look) -> Result<Option<Arc<PublicIpAddress>>, Failure> {
-        let Some(known) = self.cache(id) else { return Ok(None) };
-        match look {
-            Look::Shared(newer_than) => known.get(id.name(), newer_than).await,
-            Look::Own => match self.azure.get(id, ApiVersion::NETWORK, Class::Delete).await? {
-                Some(document) => Ok(Some(known.store(document))),
-                None => {
-                    known.remove(id.name());
-                    Ok(None)
-                }
-            },
-        }
     }
 
     async fn write(&self, step: &Step) -> Result<Option<Operation>, Failure> {
@@ -163,10 +146,9 @@ impl PublicIps {
         };
         let begin = Instant::now();
         let mut watch = self.azure.watch(&operation);
-        let (mut waiting, mut pause) = (self.looks.wait(), watch.first_pause());
+        let mut newer_than = self.looks.after(watch.first_pause()).await;
         while begin.elapsed() < READY_TIMEOUT {
-            let look = waiting.look(pause).await;
-            match self.seen(&step.target, look).await {
+            match known.get(step.target.name(), newer_than).await {
                 Ok(None) => {
                     watch.succeeded();
                     return Ok(());
@@ -179,7 +161,7 @@ impl PublicIps {
                 Err(failure) if failure.kind == Kind::Unavailable => {}
                 Err(failure) => return Err(failure),
             }
-            pause = watch.still_runs();
+            newer_than = self.looks.after(watch.still_runs()).await;
         }
         let message = format!("{} is still being deleted after a quarter of an hour", step.target);
         Err(Failure::new(Kind::Unavailable, message))
@@ -194,16 +176,18 @@ impl PublicIps {
         let begin = Instant::now();
         let watch = |id| operations.get(id).map(|operation| self.azure.watch(operation));
         let mut running: Vec<_> = ids.iter().map(|id| (id, watch(id))).collect();
-        // An operation of another program was seen running a moment ago.
-        let first = |watch: &Option<OperationWatch>| {
-            watch.as_ref().map_or(self.looks.interval(), OperationWatch::first_pause)
+        let pauses = running.iter().map(|(_, watch)| watch.as_ref().map(OperationWatch::first_pause));
+        let mut newer_than = match pauses.collect::<Option<Vec<_>>>() {
+            Some(pauses) => self.looks.after(pauses.into_iter().max().unwrap_or_default()).await,
+            // An operation of somebody else's was seen running a moment ago.
+            None => self.looks.next().await,
         };
-        let mut pause = running.iter().map(|(_, watch)| first(watch)).max().unwrap_or_default();
-        let mut waiting = self.looks.wait();
-        while !running.is_empty() {
-            let look = waiting.look(std::mem::take(&mut pause)).await;
+        loop {
+            let mut pause = Duration::ZERO;
             for (id, mut watch) in std::mem::take(&mut running) {
-                match self.seen(id, look).await?.map(|document| state(&document)) {
+                let Some(known) = self.cache(id) else { continue };
+                let document = known.get(id.name(), newer_than).await?;
+                match document.map(|document| state(&document)) {
                     Some(State::Running) if begin.elapsed() > READY_TIMEOUT => {
                         let message =
                             format!("public IP {} is still not ready after a quarter of an hour", id.name());
@@ -218,8 +202,11 @@ impl PublicIps {
                     Some(State::Failed) | None => {}
                 }
             }
+            if running.is_empty() {
+                return Ok(());
+            }
+            newer_than = self.looks.after(pause).await;
         }
-        Ok(())
     }
 
     /// Writes a public IP as it is, so that Azure finishes what it failed to do; one that Azure works on is left to it.
@@ -260,12 +247,10 @@ impl PublicIps {
         self.settled(&written, &operations).await
     }
 
-    /// Begins work on the public IPs of one Service. `put_off` is called when Azure puts it off, so that no other Service
-    /// waits for it.
-    pub(crate) fn attempt<'a>(&'a self, put_off: impl Fn() + Send + Sync + 'a) -> Attempt<'a> {
+    /// Begins work on the public IPs of one Service.
+    pub(crate) fn attempt(&self) -> Attempt<'_> {
         Attempt {
             public_ips: self,
-            put_off: Box::new(put_off),
             on_the_way: Some(self.looks.on_the_way()),
             conflicts: 0,
             busy: 0,
@@ -278,7 +263,6 @@ impl PublicIps {
 /// The work on one Service's public IPs, with what was tried in vain so far.
 pub(crate) struct Attempt<'a> {
     public_ips: &'a PublicIps,
-    put_off: Box<dyn Fn() + Send + Sync + 'a>,
     /// Until it is known whether there is anything to write, and that is sent.
     on_the_way: Option<OnTheWay<'a>>,
     conflicts: u32,
@@ -306,7 +290,6 @@ impl Attempt<'_> {
                 if self.busy > MAX_BUSY {
                     return false;
                 }
-                (self.put_off)();
                 let doubled = self.public_ips.busy.saturating_mul(1 << self.busy.min(10)) / 2;
                 sleep(failure.after.unwrap_or(doubled.min(MAX_WAIT))).await;
                 true
@@ -339,8 +322,7 @@ impl Attempt<'_> {
             }
             now.push(step);
         }
-        let writes = join_all(now.iter().map(|step| self.public_ips.write(step)));
-        let results = self.or_put_off(writes).await;
+        let results = join_all(now.iter().map(|step| self.public_ips.write(step))).await;
         self.arrived();
         let mut problem: Option<Failure> = None;
         for (step, result) in now.iter().zip(results) {
@@ -400,22 +382,9 @@ impl Attempt<'_> {
         Some(warning(owner, "CreateOrUpdatePublicIPAddress", &message))
     }
 
-    /// Waits for some work. If it takes long, no other Service waits for this one.
-    async fn or_put_off<T>(&self, work: impl Future<Output = T>) -> T {
-        let mut work = std::pin::pin!(work);
-        match timeout(LONG, &mut work).await {
-            Ok(done) => done,
-            Err(_elapsed) => {
-                (self.put_off)();
-                work.await
-            }
-        }
-    }
-
     /// Waits until no operation runs on these public IPs.
     pub(crate) async fn settle(&mut self, ids: &[ResourceId]) -> Result<(), Failure> {
-        let settled = self.or_put_off(self.public_ips.settled(ids, &self.operations)).await;
-        match settled {
+        match self.public_ips.settled(ids, &self.operations).await {
             Err(failure) if !self.should_retry(&failure).await => Err(failure),
             _ => Ok(()),
         }

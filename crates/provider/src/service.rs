@@ -8,7 +8,6 @@ use azure_types::{PrivateLinkService, PublicIpAddress, Subnet};
 use cloud::{Labels, LogicalTime};
 use futures::future::{BoxFuture, join_all};
 use k8s::{Node, ObjectKey, Service};
-use parking_lot::Mutex;
 use planner::cluster_name::LoadBalancersByName;
 use planner::load_balancer::{LoadBalancerIntent, Places};
 use planner::placement::MachineSets;
@@ -38,13 +37,7 @@ impl Announced {
         Some(self.load_balancers.swap_remove(at).1)
     }
 
-    /// The Service comes later, if at all: no other waits for it.
-    fn withdraw(&mut self) {
-        self.load_balancers.clear();
-        self.security_group = None;
-    }
-
-    /// The Service has its place on one load balancer: no other waits for it elsewhere.
+    /// The Service has its place on one load balancer: nobody waits for it elsewhere.
     fn decide(&mut self, destination: Option<&Balancer>) {
         if let Some(destination) = destination {
             self.load_balancers.retain(|(balancer, _)| balancer == destination);
@@ -251,11 +244,10 @@ impl Inner {
         &self,
         mut sequence: Sequence,
         mut newer_than: LogicalTime,
-        announced: Announced,
+        mut announced: Announced,
         notices: &mut Vec<Notice>,
     ) -> Result<Vec<std::net::IpAddr>, Failure> {
-        let announced = Mutex::new(announced);
-        let mut public_ips = self.public_ips.attempt(|| announced.lock().withdraw());
+        let mut public_ips = self.public_ips.attempt();
         let mut reading: Option<Reading> = None;
         let mut looked_again = false;
         loop {
@@ -286,7 +278,7 @@ impl Inner {
             };
             // Hundreds of Services wait for Azure at a time: none of them keeps a list of all nodes.
             known.nodes = Vec::new();
-            announced.lock().decide(sequence.destination(&self.cluster).as_ref());
+            announced.decide(sequence.destination(&self.cluster).as_ref());
             if !matches!(next, Ok(Task::WritePublicIps(_))) {
                 public_ips.arrived();
             }
@@ -298,7 +290,7 @@ impl Inner {
                 Ok(Task::Submit(intents)) => {
                     let leaves = sequence.intent().is_none();
                     notices.extend(sequence.farewell(&self.cluster, &known.public_ips));
-                    self.submit(known, intents, newer_than, &announced, leaves, notices).await?;
+                    self.submit(known, intents, newer_than, &mut announced, leaves, notices).await?;
                     sequence.submitted();
                     let asks = sequence.intent().is_some_and(|intent| intent.private_link.is_some());
                     if asks && sequence.stage() == Stage::Linking {
@@ -480,7 +472,7 @@ impl Inner {
         reading: &mut Reading,
         intents: Vec<Intent>,
         newer_than: LogicalTime,
-        announced: &Mutex<Announced>,
+        announced: &mut Announced,
         leaves: bool,
         notices: &mut Vec<Notice>,
     ) -> Result<(), Failure> {
@@ -499,18 +491,18 @@ impl Inner {
         for intent in intents {
             match intent {
                 Intent::LoadBalancer(balancer, intent) => {
-                    let announcement = announced.lock().take_load_balancer(&balancer);
+                    let announcement = announced.take_load_balancer(&balancer);
                     balancing.push(self.ensure_load_balancer(balancer, intent, newer_than, announcement));
                 }
                 Intent::SecurityGroup(intent) => {
-                    let announcement = announced.lock().security_group.take();
+                    let announcement = announced.security_group.take();
                     access.push(self.ensure_security_rules(intent, newer_than, announcement));
                 }
             }
         }
         if leaves {
             // Nothing more will come: nobody has to wait for it.
-            announced.lock().load_balancers.clear();
+            announced.load_balancers.clear();
         }
         let balancing = async {
             let balanced = join_all(balancing).await;

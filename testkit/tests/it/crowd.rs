@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use azure_simulator::{Fault, FaultAction, LatencyProfile, typical_latency};
+use azure_simulator::{LatencyProfile, typical_latency};
 use serde_json::json;
 use testkit::types::{LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS};
 use testkit::{World, run, service};
@@ -192,64 +192,5 @@ fn the_list_of_public_ips_is_read_when_they_are_likely_done() {
         }
         // One before anything is decided, one for each five seconds that Azure takes, and a few when they should be done.
         assert!(lists[1..].iter().all(|lists| *lists <= 6), "{lists:?}");
-    });
-}
-
-/// What nine of ten times do not exceed.
-fn p90(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times.get(times.len() * 9 / 10).copied().unwrap_or_default()
-}
-
-/// LB-493: Services that come and go one after the other are waited for as long as Azure takes, and no longer.
-#[test]
-fn services_that_come_and_go_one_by_one_wait_for_nothing_of_ours() {
-    run(async || {
-        // Azure takes so many writes at once and so many a second; and the load balancer stays, so that no machine joins
-        // and leaves its pools. What is left is our own waiting.
-        let world = World::builder().latency(LatencyProfile::instant()).budgets(None).start().await;
-        serve_exactly(&world, &["shop/stays".to_owned()]).await;
-        let (mut came, mut went) = (Vec::new(), Vec::new());
-        for number in 0..25 {
-            let name = [name(number)];
-            came.push(serve_exactly(&world, &name).await);
-            went.push(delete_exactly(&world, &name).await);
-        }
-        for number in 25..50 {
-            came.push(serve_exactly(&world, &[name(number)]).await);
-        }
-        for number in 25..50 {
-            went.push(delete_exactly(&world, &[name(number)]).await);
-        }
-        let limits = (Duration::from_millis(50), Duration::from_millis(100));
-        assert!(p90(came.clone()) <= limits.0, "created after {came:?}");
-        assert!(p90(went.clone()) <= limits.1, "gone after {went:?}");
-    });
-}
-
-/// LB-493: a Service that Azure has put off for a while holds up none of those that come and go beside it.
-#[test]
-fn services_that_come_one_by_one_do_not_wait_for_one_that_azure_puts_off() {
-    run(async || {
-        let world = World::builder().latency(LatencyProfile::instant()).budgets(None).start().await;
-        serve_exactly(&world, &["shop/stays".to_owned()]).await;
-        world.create(service("shop/stuck"));
-        let uid = world.service("shop/stuck")["metadata"]["uid"].as_str().unwrap().replace('-', "");
-        let busy =
-            FaultAction::Fail { status: 503, code: "ServiceUnavailable".into(), message: "busy".into() };
-        let fault = Fault::new(busy).on_method("PUT").on_type(PUBLIC_IPS).named("stuck");
-        let path = format!("*/publicIPAddresses/*a{}", &uid[..31]);
-        world.azure.inject(Fault { path: Some(path), ..fault });
-        tokio::time::sleep(Duration::from_secs(60)).await;
-        let mut times = Vec::new();
-        for number in 0..10 {
-            let name = [name(number)];
-            times.push(serve_exactly(&world, &name).await);
-            times.push(delete_exactly(&world, &name).await);
-        }
-        let struck =
-            world.azure.journal().entries.iter().filter(|e| e.fault.as_deref() == Some("stuck")).count();
-        assert!(struck > 0 && world.addresses("shop/stuck").is_empty(), "{struck}");
-        assert!(p90(times.clone()) <= Duration::from_millis(100), "{times:?}");
     });
 }

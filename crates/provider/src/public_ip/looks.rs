@@ -1,333 +1,242 @@
-//! When public IPs that are being written or deleted are looked at.
-//!
-//! A Service that waits alone looks at its own public IP when its operation is likely done. Those that wait at the same
-//! time share one list, which shows all of them.
+//! When everybody who waits for a public IP reads their list.
 //!
 //! # Guarantees
 //!
-//! * A Service that comes after others have finished waits for nothing but its own operation.
-//! * A shared list is read by all who wait, and is asked for when the first of them is likely done. The more lists in a row
-//!   showed a running operation, the later the next one follows: after a tenth of a second for each Service that waits, and
-//!   after an interval at the latest.
-//! * A Service that may be done at once waits for others that are about to write, and at most an interval: those that come
-//!   together read one list. One that gets no answer within an interval is not waited for any more.
+//! * Who waits alone looks when it wants to. Those who want to look at about the same time read one list.
+//! * The closer looks follow each other, the longer is the gap to the next one: from 20 ms up to an interval, or up to
+//!   a tenth of a second for each who waits where those are few. However many wait, in the long run the list is read once in an interval.
+//! * Who is done at once waits for those who are about to write, an interval at most.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cloud::LogicalTime;
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
-/// Services that come together come some milliseconds apart. It is also the first gap between two lists, doubled.
-const TOGETHER: Duration = Duration::from_millis(25);
+/// Services that come together come some milliseconds apart: so long after the last one the list is read for all of them.
+const LINGER: Duration = Duration::from_millis(20);
 
-/// What one Service waits for another: twenty that wait read one list in two seconds.
-const FOR_EACH: Duration = Duration::from_millis(100);
+/// How long the gap between two looks may become for each who waits: twenty who wait read one list in two seconds.
+const GAP_FOR_EACH: Duration = Duration::from_millis(100);
 
-/// The looks at public IPs that Services wait for.
-pub(super) struct Looks {
+/// The looks at a list that many wait for.
+pub(super) struct CommonLooks {
     interval: Duration,
-    /// Services that may come to a write or a deletion, and such calls that have no answer yet: since when, and a number.
-    on_the_way: watch::Sender<BTreeSet<(Instant, u64)>>,
-    next_number: AtomicU64,
+    /// How many Services may come to a write or a deletion, and how many such calls have no answer yet.
+    on_the_way: watch::Sender<usize>,
     /// How many wait for a look.
-    waiting: AtomicUsize,
-    /// The latest shared list.
-    list: watch::Sender<Option<List>>,
-    in_vain: Mutex<Option<InVain>>,
+    waiting: watch::Sender<usize>,
+    latest: Mutex<Option<Look>>,
 }
 
-/// A list that Services share.
-#[derive(Debug, Clone, Copy)]
-struct List {
+/// A look at the list.
+#[derive(Clone, Copy)]
+struct Look {
     at: Instant,
-    /// The time after which it is read.
+    /// The time after which the list is read.
     newer_than: LogicalTime,
+    /// How many looks came before it, none longer than an interval after the one before.
+    close_by: u32,
 }
 
-/// A list that showed a running operation.
-#[derive(Debug, Clone, Copy)]
-struct InVain {
-    list: List,
-    /// The number of such lists that followed each other, this one included.
-    in_a_row: u32,
-}
+/// One of those who are counted, until dropped.
+struct Counted<'a>(&'a watch::Sender<usize>);
 
-/// What a Service looks at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
-    /// Its public IPs alone: no other Service waits.
-    Own,
-    /// The list that is read after this time.
-    Shared(LogicalTime),
-}
-
-/// A call until its first answer, or a Service that may come to one; until dropped.
-pub(super) struct OnTheWay<'a> {
-    looks: &'a Looks,
-    entry: (Instant, u64),
-}
-
-impl Drop for OnTheWay<'_> {
-    fn drop(&mut self) {
-        self.looks.on_the_way.send_modify(|all| {
-            all.remove(&self.entry);
-        });
+impl<'a> Counted<'a> {
+    fn among(count: &'a watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count)
     }
 }
 
-/// A Service that waits for its operations.
-pub(super) struct Waiting<'a> {
-    looks: &'a Looks,
-    list: watch::Receiver<Option<List>>,
-    /// When it is likely done.
-    due: Instant,
-    /// The shared list that it looked at last.
-    looked: Option<List>,
-}
-
-impl Drop for Waiting<'_> {
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.looks.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.0.send_modify(|count| *count -= 1);
     }
 }
 
-impl Looks {
-    /// Looks at shared lists that are at most an `interval` apart.
+/// A call until its first answer, or a Service that may come to one.
+pub(super) struct OnTheWay<'a>(#[allow(dead_code, reason = "counts as long as it lives")] Counted<'a>);
+
+impl CommonLooks {
+    /// Looks that in the long run come an `interval` after one another.
     pub(super) fn new(interval: Duration) -> Self {
-        Self {
-            interval,
-            on_the_way: watch::Sender::default(),
-            next_number: AtomicU64::default(),
-            waiting: AtomicUsize::default(),
-            list: watch::Sender::default(),
-            in_vain: Mutex::default(),
-        }
+        let ((on_the_way, _), (waiting, _)) = (watch::channel(0), watch::channel(0));
+        Self { interval: interval.max(LINGER), on_the_way, waiting, latest: Mutex::default() }
     }
 
-    /// How long shared lists are apart at most.
+    /// How long looks are apart in the long run.
     pub(super) fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// Says that a write may come, until dropped.
+    /// Says that somebody is about to write, until dropped.
     pub(super) fn on_the_way(&self) -> OnTheWay<'_> {
-        let entry = (Instant::now(), self.next_number.fetch_add(1, Ordering::Relaxed));
-        self.on_the_way.send_modify(|all| {
-            all.insert(entry);
-        });
-        OnTheWay { looks: self, entry }
+        OnTheWay(Counted::among(&self.on_the_way))
     }
 
-    /// Begins to wait for operations that Azure has accepted.
-    pub(super) fn wait(&self) -> Waiting<'_> {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        Waiting { looks: self, list: self.list.subscribe(), due: Instant::now(), looked: None }
+    /// Waits for the look of somebody who expects to be done after a pause; gives the time after which the list is read.
+    ///
+    /// Who expects to be done at once waits until nobody is on the way: those who come one after the other do not read one
+    /// list each.
+    pub(super) async fn after(&self, pause: Duration) -> LogicalTime {
+        let came = LogicalTime::now();
+        let asked = Instant::now();
+        let _waiting = Counted::among(&self.waiting);
+        sleep(pause).await;
+        let moment = self.next_moment(pause);
+        sleep_until(moment).await;
+        if pause.is_zero() && timeout_at(asked + self.interval, self.calm()).await.is_ok() && moment <= asked
+        {
+            // Any list that was asked for since it came tells what it wants to know.
+            self.look(moment);
+            return came;
+        }
+        self.look(moment)
     }
 
-    /// Waits until nothing is on the way any more, but for what has been for an interval.
+    /// Waits an interval, for what nothing is known of; gives the time after which the list is read.
+    pub(super) async fn next(&self) -> LogicalTime {
+        self.after(self.interval).await
+    }
+
+    /// Now, or the end of the gap that is kept to the latest look. One that was begun at this very moment is shared.
+    fn next_moment(&self, pause: Duration) -> Instant {
+        let now = Instant::now();
+        let earlier = self.latest.lock().filter(|latest| latest.at < now);
+        earlier.map_or(now, |latest| {
+            let longest = if pause.is_zero() {
+                self.interval
+            } else {
+                let waiting = u32::try_from(*self.waiting.borrow()).unwrap_or(u32::MAX);
+                GAP_FOR_EACH.saturating_mul(waiting).clamp(pause.min(self.interval), self.interval)
+            };
+            let gap = LINGER.saturating_mul(1 << latest.close_by.min(10)).min(longest);
+            now.max(latest.at + gap)
+        })
+    }
+
+    /// Waits until nobody is on the way, and nobody comes for a little while.
     async fn calm(&self) {
         let mut on_the_way = self.on_the_way.subscribe();
-        loop {
-            let latest = on_the_way.borrow_and_update().last().map(|(since, _)| *since + self.interval);
-            match latest.filter(|end| *end > Instant::now()) {
-                // Whether something changed or the time is over: it is looked at again.
-                Some(end) => drop(timeout_at(end, on_the_way.changed()).await),
-                None => return,
+        while on_the_way.wait_for(|count| *count == 0).await.is_ok() {
+            if timeout(LINGER, on_the_way.changed()).await.is_err() {
+                return;
             }
         }
     }
 
-    /// Waits until nothing is on the way any more, and where several Services wait, a moment for those that come with them.
-    async fn all_came(&self) {
-        // Those that were woken together with this one have not said yet that they are on the way.
-        yield_now().await;
-        self.calm().await;
-        if self.waiting.load(Ordering::Relaxed) > 1 {
-            sleep(TOGETHER).await;
-            self.calm().await;
+    /// The look at a moment that has come: the first who comes begins it, and the others share its list.
+    fn look(&self, moment: Instant) -> LogicalTime {
+        let mut latest = self.latest.lock();
+        if let Some(shared) = latest.filter(|latest| latest.at >= moment) {
+            return shared.newer_than;
         }
-    }
-
-    /// Waits until a Service is likely done and it makes sense to look.
-    async fn turn(&self, due: Instant, may_be_done_at_once: bool) -> Look {
-        if may_be_done_at_once {
-            // Whether it became calm or not: an interval is enough.
-            drop(timeout(self.interval, self.all_came()).await);
-        }
-        sleep_until(due).await;
-        loop {
-            let waiting = u32::try_from(self.waiting.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
-            if waiting <= 1 {
-                return Look::Own;
-            }
-            let most = FOR_EACH.saturating_mul(waiting).min(self.interval);
-            let next = self.in_vain.lock().map(|before| before.list.at + before.gap().min(most));
-            match next.filter(|next| *next > Instant::now()) {
-                Some(next) => sleep_until(next).await,
-                None => {
-                    let list = List { at: Instant::now(), newer_than: LogicalTime::now() };
-                    self.list.send_replace(Some(list));
-                    return Look::Shared(list.newer_than);
-                }
-            }
-        }
-    }
-
-    /// A list showed a running operation.
-    fn note_in_vain(&self, list: List) {
-        let mut known = self.in_vain.lock();
-        let in_a_row = match *known {
-            Some(before) if before.list.newer_than >= list.newer_than => return,
-            Some(before) if list.at < before.list.at + 2 * self.interval => before.in_a_row.saturating_add(1),
-            _ => 1,
-        };
-        *known = Some(InVain { list, in_a_row });
-    }
-}
-
-impl InVain {
-    /// The time until the next list, if enough Services wait.
-    fn gap(&self) -> Duration {
-        TOGETHER * 2_u32.pow(self.in_a_row.min(10))
-    }
-}
-
-impl Waiting<'_> {
-    /// Waits for the next look of a Service that expects to be done after a pause. A Service that was woken before it
-    /// expected to be done keeps its time. Asked again, it has found an operation running.
-    pub(super) async fn look(&mut self, pause: Duration) -> Look {
-        if let Some(list) = self.looked.take() {
-            self.looks.note_in_vain(list);
-        }
-        let now = Instant::now();
-        if self.due <= now {
-            self.due = now + pause;
-        }
-        let turn = self.looks.turn(self.due, pause.is_zero());
-        let look = tokio::select! {
-            biased;
-            Ok(()) = self.list.changed() => None,
-            look = turn => Some(look),
-        };
-        if look == Some(Look::Own) {
-            return Look::Own;
-        }
-        self.looked = *self.list.borrow_and_update();
-        self.looked.map_or(Look::Own, |list| Look::Shared(list.newer_than))
+        let (at, newer_than) = (Instant::now(), LogicalTime::now());
+        let before = latest.filter(|latest| at < latest.at + 2 * self.interval);
+        let close_by = before.map_or(0, |before| before.close_by.saturating_add(1));
+        *latest = Some(Look { at, newer_than, close_by });
+        newer_than
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
     use futures::future::join_all;
+    use tokio::time::sleep;
 
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn looks() -> Looks {
-        Looks::new(2 * SECOND)
+    fn looks() -> Arc<CommonLooks> {
+        Arc::new(CommonLooks::new(2 * SECOND))
     }
 
-    /// How many shared lists those read who come so many milliseconds after the start, write for 5 ms, and are done after
-    /// so long; and when the last of them has seen it.
-    async fn lists(looks: &Looks, comers: impl IntoIterator<Item = (u64, Duration)>) -> (usize, u128) {
+    /// How many lists answer those who come so many milliseconds after the start with such a pause, write for 5 ms, and
+    /// wait for their first look; and when the last of them has looked.
+    async fn lists(
+        looks: &Arc<CommonLooks>,
+        comers: impl IntoIterator<Item = (u64, Duration)>,
+    ) -> (usize, u128) {
         let begin = Instant::now();
-        let came = comers.into_iter().map(|(after, takes)| async move {
+        let came = comers.into_iter().map(|(after, pause)| async move {
             sleep(Duration::from_millis(after)).await;
             let on_the_way = looks.on_the_way();
             sleep(Duration::from_millis(5)).await;
             drop(on_the_way);
-            let (done, mut pause) = (Instant::now() + takes, takes);
-            let (mut waiting, mut seen) = (looks.wait(), Vec::new());
-            loop {
-                match waiting.look(pause).await {
-                    Look::Own => {}
-                    Look::Shared(list) => seen.push(list),
-                }
-                if Instant::now() >= done {
-                    return (seen, begin.elapsed().as_millis());
-                }
-                pause = (done - Instant::now()).max(SECOND / 4);
-            }
+            looks.after(pause).await;
+            begin.elapsed().as_millis()
         });
-        let (seen, ends): (Vec<_>, Vec<_>) = join_all(came).await.into_iter().unzip();
-        (
-            seen.into_iter().flatten().collect::<BTreeSet<_>>().len(),
-            ends.into_iter().max().unwrap_or_default(),
-        )
+        let moments = join_all(came).await;
+        let last = moments.iter().max().copied().unwrap_or_default();
+        (moments.into_iter().collect::<BTreeSet<_>>().len(), last)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_service_that_is_alone_waits_for_its_operation_and_nothing_else() {
-        let looks = looks();
-        for takes in [Duration::ZERO, SECOND / 4, SECOND, 7 * SECOND] {
-            for _ in 0..20 {
-                assert_eq!(lists(&looks, [(0, takes)]).await, (0, 5 + takes.as_millis()));
-            }
-        }
+    async fn who_is_done_at_once_waits_for_those_on_the_way_and_a_little() {
+        assert_eq!(lists(&looks(), [(0, Duration::ZERO)]).await, (1, 25));
+        let twenty = (0..20).map(|number| (number * 4, Duration::ZERO));
+        assert_eq!(lists(&looks(), twenty).await, (1, 19 * 4 + 25));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn services_that_come_together_read_one_list() {
-        for (takes, most, late) in [(Duration::ZERO, 1, 25), (5 * SECOND, 3, 100)] {
-            let twenty = (0..20).map(|number| (number * 4, takes));
-            let (lists, last) = lists(&looks(), twenty).await;
-            let end = 19 * 4 + 5 + takes.as_millis();
-            assert!(lists <= most && last <= end + late, "{lists} lists, {last} ms");
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_write_that_gets_no_answer_is_waited_for_once() {
+    async fn who_never_stops_coming_is_waited_for_an_interval_at_most() {
         let looks = looks();
         let stuck = looks.on_the_way();
-        assert_eq!(lists(&looks, [(0, Duration::ZERO)]).await, (0, 2000));
-        for _ in 0..3 {
-            assert_eq!(lists(&looks, [(0, Duration::ZERO)]).await, (0, 5));
-        }
+        let begin = Instant::now();
+        looks.after(Duration::ZERO).await;
+        assert_eq!(begin.elapsed(), 2 * SECOND);
         drop(stuck);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn services_that_never_stop_coming_are_waited_for_an_interval_at_most() {
-        let looks = looks();
-        let busy = async {
-            loop {
-                let _on_the_way = (looks.on_the_way(), looks.on_the_way());
-                sleep(SECOND / 20).await;
-            }
-        };
-        let one = async { looks.wait().look(Duration::ZERO).await };
-        let begin = Instant::now();
-        let look = tokio::select! { biased; () = busy => Look::Own, look = one => look };
-        assert_eq!((look, begin.elapsed()), (Look::Own, 2 * SECOND));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_stream_of_services_reads_few_lists() {
+    async fn those_who_come_one_after_the_other_read_few_lists() {
         // One every 50 ms, for ten seconds.
-        let stream = (0..200).map(|number| (number * 50, 5 * SECOND));
-        let (lists, last) = lists(&looks(), stream).await;
-        assert!(lists <= 15, "{lists} lists in fifteen seconds");
+        let comers = || (0..200).map(|number| number * 50);
+        let (at_once, _) = lists(&looks(), comers().map(|after| (after, Duration::ZERO))).await;
+        assert!(at_once <= 16, "{at_once} lists in ten seconds");
+        let (later, last) = lists(&looks(), comers().map(|after| (after, 5 * SECOND))).await;
+        assert!(later <= 12, "{later} lists in ten seconds");
         assert!(last <= 17_000, "{last} ms");
     }
 
-    /// A shared list is asked for after those who read it began to wait.
     #[tokio::test(start_paused = true)]
-    async fn a_shared_list_is_younger_than_those_who_read_it() {
+    async fn who_comes_alone_is_looked_at_when_it_is_likely_done() {
         let looks = looks();
-        let wait = async || {
+        for pause in [SECOND, 5 * SECOND, 7 * SECOND] {
+            let begin = Instant::now();
+            looks.after(pause).await;
+            assert_eq!(begin.elapsed(), pause);
+            looks.after(SECOND / 4).await;
+            assert_eq!(begin.elapsed(), pause + SECOND / 4);
+            sleep(10 * SECOND).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn two_steps_of_one_service_do_not_wait_for_each_other() {
+        let looks = looks();
+        let begin = Instant::now();
+        for _ in 0..3 {
+            looks.after(Duration::ZERO).await;
+        }
+        assert!(begin.elapsed() <= Duration::from_millis(120), "{:?}", begin.elapsed());
+    }
+
+    /// Whoever shares a look reads what was asked for after it began to wait.
+    #[tokio::test(start_paused = true)]
+    async fn a_shared_list_is_younger_than_the_wish() {
+        let looks = looks();
+        let wait = || async {
             let came = LogicalTime::now();
-            (came, looks.wait().look(SECOND).await)
+            (came, looks.next().await)
         };
         let all = join_all((0..5).map(|_| wait())).await;
-        let Look::Shared(list) = all[0].1 else { panic!("{all:?}") };
-        assert!(all.iter().all(|(came, look)| list > *came && *look == Look::Shared(list)), "{all:?}");
+        assert!(all.iter().all(|(came, read)| read > came && *read == all[0].1));
     }
 }
