@@ -79,7 +79,7 @@ impl Trial for Drift {
     async fn run(&self) -> Vec<String> {
         let latency = if self.at_work { Duration::from_secs(3) } else { Duration::ZERO };
         let latency = LatencyProfile::instant().with("*", "*", latency);
-        let mut stage = Stage::new(self.seed, &[self.cluster.clone()], false, 1, latency);
+        let mut stage = Stage::new(self.seed, std::slice::from_ref(&self.cluster), false, 1, latency);
         stage.create(0);
         if !stage.until(PATIENCE, |stage| stage.is_ready(0)).await {
             return vec![format!("the cluster does not come: {:#?} {:#?}", said(&stage), stage.warnings(0))];

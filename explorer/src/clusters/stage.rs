@@ -292,7 +292,7 @@ impl Stage {
         };
         MOVING
             .iter()
-            .flat_map(|kind| of_kind(*kind))
+            .flat_map(|kind| of_kind(kind))
             .filter(|(kind, object)| *kind != "Secret" || is_users(object))
             .collect()
     }

@@ -106,7 +106,7 @@ pub(super) async fn run(trial: &Refusals) -> Vec<String> {
         ));
     }
     let is_told = |key: &&str| single.world().events(key).iter().any(|event| event.starts_with("Warning "));
-    if !BAD[..trial.bad.len()].iter().all(|key| is_told(&key)) {
+    if !BAD[..trial.bad.len()].iter().all(&is_told) {
         sleep(MAX_SILENCE).await;
     }
     for (key, bad) in BAD.into_iter().zip(&trial.bad) {
@@ -159,10 +159,10 @@ async fn take(trial: &Refusals, with_bad: bool) -> Taken {
     }
     let has_address = |key: &&str| !single.world().addresses(key).is_empty();
     let keys = &SERVICES[..trial.good.len()];
-    while !keys.iter().all(|key| has_address(&key)) && begin.elapsed() < PATIENCE {
+    while !keys.iter().all(&has_address) && begin.elapsed() < PATIENCE {
         sleep(TICK).await;
     }
-    let is_done = keys.iter().all(|key| has_address(&key)) && unserved(trial, &single).is_empty();
+    let is_done = keys.iter().all(has_address) && unserved(trial, &single).is_empty();
     let time = is_done.then(|| begin.elapsed());
     let writes = single.ledger.writes(Hand::Cluster(0)) - before;
     Taken { time, writes, single }
