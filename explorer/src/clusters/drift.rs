@@ -51,6 +51,10 @@ impl Trial for Drift {
         Known { id: "tags that say whose it is", says: &["tags/", "not repaired within"] },
         // Interfaces are written when they are made, and never compared again.
         Known { id: "interfaces are written once", says: &["/networkInterfaces/", "not repaired within"] },
+        Known {
+            id: "inbound NAT rules are written once",
+            says: &["/inboundNatRules/", "not repaired within"],
+        },
     ];
 
     fn of(seed: u64) -> Self {
