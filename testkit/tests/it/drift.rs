@@ -353,9 +353,3 @@ async fn a_day_at_rest(services: usize, nodes: u64, pages: u64) {
 fn a_day_at_rest_takes_four_reads_a_look_and_no_write() {
     run(async || a_day_at_rest(30, 10, 1).await);
 }
-
-#[test]
-#[ignore = "takes most of a minute: run in .ci/run"]
-fn a_day_at_rest_with_1000_services_and_5000_nodes() {
-    run(async || a_day_at_rest(1000, 5000, 10).await);
-}
