@@ -190,8 +190,7 @@ fn the_list_of_public_ips_is_read_when_they_are_likely_done() {
             lists.push(lists_of_public_ips(&world));
             delete_exactly(&world, &names(20)).await;
         }
-        // One before anything is decided, one for each five seconds that Azure takes, a few when they should be done, and at times
-        // that of the look at Azure every five minutes.
-        assert!(lists[1..].iter().all(|lists| *lists <= 7), "{lists:?}");
+        // One before anything is decided, one for each five seconds that Azure takes, and a few when they should be done.
+        assert!(lists[1..].iter().all(|lists| *lists <= 6), "{lists:?}");
     });
 }
