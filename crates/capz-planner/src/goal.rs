@@ -16,8 +16,8 @@ pub enum OwnershipRule {
     Tagged,
     /// It carries the cluster's tag; and while it is missing it is made only if that other one is not somebody else's.
     TaggedWith(ResourceId),
-    /// It carries the cluster's tag; and while it is missing it is made only for a subnet, of these, that is not somebody
-    /// else's, or that is still to be made.
+    /// It carries the cluster's tag; and while it is missing it is made only if one of these subnets is not
+    /// foreign, or is still to be made.
     TaggedFor(Vec<ResourceId>),
     /// It has no tags: it is ours if that other one is, in which it lies. In somebody else's it is made where it is missing,
     /// and theirs from then on.

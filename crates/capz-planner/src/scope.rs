@@ -118,8 +118,8 @@ impl<'a> Scope<'a> {
         network.and_then(|network| network.subnets.as_deref()).unwrap_or_default()
     }
 
-    /// The NAT gateway by which the machines of a subnet go out; none where it would be made for a subnet of somebody else's
-    /// network, which goes out as its owner has arranged.
+    /// The NAT gateway by which the machines of a subnet reach the internet; none for a subnet of a foreign network, whose owner
+    /// has arranged that.
     pub fn way_out(&self, subnet: &str) -> Option<&'a NatGateway> {
         let subnet = self.subnets().iter().find(|known| known.name.as_deref() == Some(subnet))?;
         let gateway = subnet.nat_gateway.as_ref()?;
@@ -128,7 +128,7 @@ impl<'a> Scope<'a> {
         (named(&gateway.name) && (named(&gateway.id) || !self.is_network_foreign())).then_some(gateway)
     }
 
-    /// Whether the network was seen, and is somebody else's.
+    /// Whether the network was read, and is foreign.
     fn is_network_foreign(&self) -> bool {
         let vnet = self.spec.network_spec.as_ref().and_then(|network| network.vnet.as_ref());
         vnet.is_some_and(|vnet| vnet.id.is_some() && !self.claimant().owns(&json!({ "tags": vnet.tags })))

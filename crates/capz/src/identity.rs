@@ -113,8 +113,7 @@ pub fn secret_of(identity: &AzureClusterIdentity) -> Option<Key> {
 
 impl Manager {
     /// The client of a cluster's identity, and what proves it: for every kind of object, after the namespace was found to be allowed.
-    /// Secrets are read each time, and whoever uses one is woken when
-    /// it changes: a rotated one counts at once.
+    /// Secrets are read each time, and a change of one wakes the objects that use it: a rotated Secret counts at once.
     pub(crate) async fn access(&self, cluster: &AzureCluster) -> Result<(Access, Material), IdentityError> {
         self.check_allowed(cluster).await?;
         let identity = self.identity_of(cluster)?;

@@ -148,7 +148,7 @@ impl NodeSync {
                 continue;
             }
             if !seen.contains(&key) {
-                // It has no load balancer to be told of: why not is said where that is found (D2).
+                // It has no load balancer to report on. The cause is reported where it is found (D2).
                 continue;
             }
             let is_told = before.contains(&key);

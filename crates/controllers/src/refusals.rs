@@ -1,7 +1,7 @@
 //! Services that were refused for good, and when their owners were last reminded of it.
 //!
 //! A refusal holds until the Service changes, and costs the cloud nothing meanwhile. Events live an hour: the refusal is
-//! reported again about as often while it holds, and at once when anybody touches the Service in a way that does not matter to
+//! reported again about as often while it holds, and at once after a change of the Service that does not matter to
 //! its load balancer.
 
 use std::collections::HashMap;
@@ -69,7 +69,7 @@ impl Refusals {
         self.0.lock().contains_key(key)
     }
 
-    /// A Service has changed. Gives whether it was refused and somebody touched it, who may be looking for an answer.
+    /// A Service has changed. Gives whether it was refused and was touched since: its owner may be waiting for an answer.
     pub fn follow(&self, before: &Service, now: &Service) -> bool {
         let mut all = self.0.lock();
         let Some(refusal) = all.get_mut(&now.key()).filter(|_| is_touched(before, now)) else { return false };

@@ -1,5 +1,5 @@
-//! Azure is looked at again by itself, also where nothing happens: what somebody else changed is repaired within the
-//! period, and its Services hear of it.
+//! Compares Azure with what Services want at a fixed interval, also if nothing happens: what others changed is repaired within
+//! the interval, and its Services get an event.
 
 use std::sync::Arc;
 use std::time::Duration;

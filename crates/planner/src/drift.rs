@@ -1,5 +1,5 @@
-//! What a Service that has what it wants lacks now, although nobody asks: everything but what the writers of shared
-//! documents compare by themselves.
+//! What a Service lacks by now that had all it wants: everything but what the writers of shared documents compare by
+//! themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -141,7 +141,7 @@ impl Look<'_> {
                     found.difference = Some(Difference::Refused);
                     return found;
                 }
-                // Somebody's operation runs, or its load balancer is not as it should be, which that one's writer sees.
+                // An operation runs, or its load balancer is not as it should be, which the load balancer's writer finds.
                 Ok(Task::AwaitPublicIps(_)) | Err(Stop::NotYet(_)) => return found,
             }
         }

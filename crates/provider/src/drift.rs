@@ -1,6 +1,6 @@
 //! Services whose parts in Azure were found to be other than they want them, although they had what they want.
 //!
-//! Writers repair what differs in the documents that they share, whoever asks. What else has to happen (a public IP, an
+//! Writers repair what differs in shared documents with each write. What else has to happen (a public IP, an
 //! address that is another one now, an event) is the Service's own matter: it is ensured again.
 
 use std::collections::BTreeMap;
@@ -17,9 +17,9 @@ use crate::Notice;
 use crate::failure;
 use crate::writer::Disturbance;
 
-/// What is told of parts that were repaired.
+/// The event for parts that were repaired.
 const REPAIRED: &str = "LoadBalancerRepaired";
-/// What is told of parts that others change again and again, or that cannot be repaired.
+/// The event for parts that others change again and again, or that cannot be repaired.
 const NOT_KEPT: &str = "LoadBalancerNotKept";
 
 /// The kinds of what may differ, as metrics name them.
@@ -118,7 +118,7 @@ impl Drift {
         true
     }
 
-    /// Something that is nobody's in particular differed.
+    /// Something differed that belongs to no Service in particular.
     pub(crate) fn count(&self, kind: Kind) {
         *self.found.lock().counts.entry(kind.as_str()).or_default() += 1;
     }

@@ -47,7 +47,7 @@ impl Inner {
     pub(crate) async fn look_again(&self) -> Looked {
         let subscription = self.cluster.config.network_subscription_id();
         if !self.azure().has_room(subscription, OperationGroup::Reads, Class::Refresh) {
-            // Whoever waits for Azure goes first.
+            // Calls that a Service waits for go first.
             return Looked { next: Some(PUT_OFF), ..Looked::default() };
         }
         let failures = self.look_at_all(LogicalTime::now()).await;

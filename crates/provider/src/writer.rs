@@ -363,7 +363,7 @@ impl<R: Resource> Inner<R> {
         }
         group.entries.retain(|_, entry| !entry.stands);
         if group.entries.is_empty() {
-            // Nobody asks.
+            // No owner waits for an answer.
             group.entries = repairs;
             group.open = false;
             return None;

@@ -45,7 +45,7 @@ pub(super) enum Maker {
     Others,
 }
 
-/// What was made by whom, and what was wrong with it.
+/// Which cluster made what, and which writes were wrong.
 #[derive(Debug, Default)]
 struct Books {
     /// Makers by id in lower case.
@@ -236,7 +236,7 @@ impl Books {
         }
     }
 
-    /// Who made a resource, or what it lies in. A group makes nobody the maker of what lies in it.
+    /// Who made a resource, or what it lies in. The maker of a group is not the maker of what lies in it.
     fn maker(&self, id: &ResourceId) -> Option<Maker> {
         let mut next = Some(id.clone());
         while let Some(one) = next {

@@ -320,7 +320,7 @@ impl Stage {
     /// Carries out an edit. Whether Azure let it.
     pub(super) fn do_edit(&mut self, id: &ResourceId, edit: &Edit) -> bool {
         let done = if *edit == Edit::Delete {
-            // A group goes with all in it, and nobody does that by mistake to what several share.
+            // A group is deleted with all that is in it: a third party does not do that to a group that several clusters share.
             let done = id.namespace().is_some() && self.azure.delete(id).is_ok();
             if done && self.azure.document(id).is_none() {
                 self.ledger.went(id);

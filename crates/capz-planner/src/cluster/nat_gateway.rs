@@ -14,8 +14,8 @@ pub(super) fn of(subnet: &Subnet) -> Option<&NatGateway> {
     subnet.nat_gateway.as_ref().filter(named).filter(|_| has_nodes)
 }
 
-/// The subnets whose way out is this NAT gateway, which is made for one of them that is ours or to be made. What somebody else's
-/// subnet goes out by is not ours to say.
+/// The subnets that use this NAT gateway. It is made only if one of them is the cluster's or still to be made: the owner of a
+/// foreign subnet decides how its machines reach the internet.
 pub(super) fn users(scope: Scope<'_>, is_it: impl Fn(&NatGateway) -> bool) -> OwnershipRule {
     let users = declared(scope).filter(|(_, gateway)| is_it(gateway));
     OwnershipRule::TaggedFor(

@@ -185,7 +185,7 @@ pub fn goals(
             return Err(GoalError::NotNow(words));
         }
         Seen::Present(held) if !scope.has_provider_id() => {
-            // It is not made again: its first cause is told for as long as it is there.
+            // It is not made again: its first cause is reported for as long as it exists.
             if let Some(cause) = failure_cause(held) {
                 let message = format!("virtual machine {} failed to create. err: {cause}", vm.name());
                 return Err(Terminal::create(message).into());

@@ -1,7 +1,7 @@
 //! What owners were given and still want.
 //!
-//! A batch holds those who ask now. The document that it is planned against is everybody's, so each plan takes in all who
-//! want something of it: what was changed behind our back is found and repaired with the next write, whoever asks for it.
+//! A batch holds the intents that wait now. The document belongs to all owners, so each plan takes in the intents of all of
+//! them: what others changed is found and repaired with the next write.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
