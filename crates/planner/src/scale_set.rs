@@ -71,9 +71,13 @@ fn has_eligible_node(
     })
 }
 
-/// Whether nodes have names that this scale set gives to its machines, and all of them are machines of others: two sets
-/// have one computer name prefix.
+/// Whether the scale set has machines, nodes have names that it gives to them, and all of these nodes are machines of
+/// others: two sets have one computer name prefix. A set without machines brings none into a pool, and may be a pool of the
+/// cluster that has been scaled down.
 fn has_namesakes_alone(scale_set: &ScaleSet, nodes: &[Arc<Node>]) -> bool {
+    if scale_set.sku.as_ref().is_some_and(|sku| sku.capacity == Some(0)) {
+        return false;
+    }
     let mut has_namesake = false;
     for node in nodes {
         let Some(machine) = machine_id(node) else { continue };

@@ -1,6 +1,6 @@
 //! Cases of `docs/rules/backend-pools.md`.
 
-use azure_types::{InterfaceConfigurations, IpConfiguration, SubResource};
+use azure_types::{InterfaceConfigurations, IpConfiguration, Sku, SubResource};
 use k8s::names::*;
 use serde_json::json;
 
@@ -649,4 +649,17 @@ fn what_joined_by_a_name_leaves_when_the_id_is_known() {
     assert_eq!(targets(&steps), ["beta", "0"]);
     assert_eq!(steps[1].target.parent(), Some(scale_set_id("beta")));
     assert_eq!(counts(&mut machines, Family::V4), [1, 1, 0, 0, 1, 1]);
+}
+
+/// LB-606, S9: a scale set that has been scaled down to nothing stays as it is beside nodes of another one with its names:
+/// it may be a pool of the cluster, whose next machine would have to join again.
+#[test]
+fn a_set_without_machines_is_not_judged_by_names() {
+    let pool = v4()[0].pool.clone();
+    let (mut empty, _) = named_alpha("beta");
+    Arc::make_mut(&mut empty).sku = Some(Sku { capacity: Some(0), ..Default::default() });
+    let mut machines =
+        Machines { scale_sets: vec![scale_set("alpha", 1), (empty, Vec::new())], ..Machines::default() };
+    put_in(&mut machines, &pool);
+    assert_eq!(bring(&mut machines, &v4(), &nodes([node("alpha", 0)])), []);
 }
