@@ -278,7 +278,7 @@ impl<'a> Preview<'a> {
             for id in &planned.addresses_to_keep {
                 let public_ip = self.expected.public_ip(id);
                 let step = public_ip.and_then(|one| {
-                    let proof = public_ip::used_by_cluster(self.cluster, one);
+                    let proof = public_ip::used_by(self.cluster, &self.cluster.load_balancer_id(&balancer));
                     public_ip::keep_address(id, one, &on_behalf_of, proof)
                 });
                 step.into_iter().for_each(|step| self.take(step));

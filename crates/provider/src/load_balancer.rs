@@ -357,7 +357,8 @@ impl SharedLoadBalancer {
         let id = self.id();
         // Whatever becomes of the deletion: its pools are not what they were.
         self.membership.forget(&id);
-        let kept = self.public_ips.keep_addresses(&work.addresses_to_keep, &work.step.on_behalf_of).await;
+        let kept =
+            self.public_ips.keep_addresses(&id, &work.addresses_to_keep, &work.step.on_behalf_of).await;
         kept.map_err(|failure| failure.seen_from(&id))?;
         self.membership.leave(&work.empty_first).await?;
         if let Some(document) = seen.load_balancer.as_deref() {
@@ -498,7 +499,7 @@ impl Resource for SharedLoadBalancer {
         }
         for id in ids_in(&failure.full_text(), "publicIPAddresses") {
             info!(public_ip = %id, "a public IP that the load balancer refers to is not ready");
-            if let Err(error) = self.public_ips.repair(&id).await {
+            if let Err(error) = self.public_ips.repair(&id, &self.id()).await {
                 return error.while_doing(&failure.message).seen_from(&self.id());
             }
         }

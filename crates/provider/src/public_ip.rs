@@ -211,22 +211,25 @@ impl PublicIps {
 
     /// Writes a public IP as it is, so that Azure finishes what it failed to do; one that Azure works on is left to it.
     /// The end is not waited for: a Service that needs the public IP comes again.
-    pub(crate) async fn repair(&self, id: &ResourceId) -> Result<(), Failure> {
+    /// `load_balancer` is the one that refers to it.
+    pub(crate) async fn repair(&self, id: &ResourceId, load_balancer: &ResourceId) -> Result<(), Failure> {
         let Some(known) = self.cache(id) else { return Ok(()) };
         let Some(document) = known.get(id.name(), LogicalTime::now()).await? else { return Ok(()) };
         if state(&document) == State::Running {
             return Ok(());
         }
-        let proof = plans::used_by_cluster(&self.cluster, &document);
+        let proof = plans::used_by(&self.cluster, load_balancer);
         match self.write(&plans::repair(id, &document, proof)).await {
             Err(failure) if failure.kind != Kind::Aborted => Err(failure),
             _ => Ok(()),
         }
     }
 
-    /// Lets public IPs keep their addresses when no frontend uses them any more, and waits until that is so.
+    /// Lets public IPs keep their addresses when no frontend of this load balancer uses them any more, and waits until that
+    /// is so.
     pub(crate) async fn keep_addresses(
         &self,
+        load_balancer: &ResourceId,
         ids: &[ResourceId],
         on_behalf_of: &[ObjectKey],
     ) -> Result<(), Failure> {
@@ -235,7 +238,7 @@ impl PublicIps {
             let Some(known) = self.cache(id) else { continue };
             let public_ip = known.get(id.name(), LogicalTime::now()).await?;
             let step = public_ip.and_then(|one| {
-                let proof = plans::used_by_cluster(&self.cluster, &one);
+                let proof = plans::used_by(&self.cluster, load_balancer);
                 plans::keep_address(id, &one, on_behalf_of, proof)
             });
             if let Some(step) = step {

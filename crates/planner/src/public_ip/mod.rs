@@ -18,7 +18,7 @@ use claim::{Claim, claim, find_by_address};
 pub use claim::{Owners, claimed};
 use ownership::{CLUSTER_TAGS, DNS_TAGS, SERVICE_TAGS, ownership, services, set_tag, tag};
 pub(crate) use ownership::{base_in_name, is_of_other_cluster, is_used_by};
-pub use ownership::{kept, tagged_addresses, used_by_cluster};
+pub use ownership::{kept, tagged_addresses, used_by};
 
 use crate::change::Change;
 use crate::cluster::{Cluster, Family, Flavor};

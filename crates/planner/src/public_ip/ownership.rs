@@ -8,18 +8,17 @@ use k8s::ObjectKey;
 use ownership::{Evidence, Proof};
 
 use super::{address_of, name_of, version_of};
+use crate::annotations::{self as keys, full_key};
 use crate::cluster::{Cluster, Family};
 use crate::intent::ServiceRemoval;
 use crate::names;
 use crate::plan::Notice;
 use crate::proof;
 
-/// What proves that a public IP may be written as it is, or so that it keeps its address: a load balancer of the cluster
-/// uses it.
-pub fn used_by_cluster(cluster: &Cluster, public_ip: &PublicIpAddress) -> Proof {
-    let user = user_of(public_ip).or_else(|| public_ip.id.clone());
-    let resource = user.as_ref().map(ToString::to_string).unwrap_or_default();
-    Proof::new(proof::cluster(cluster), Evidence::Refers { resource })
+/// What proves that a public IP may be written as it is, or so that it keeps its address: a frontend of this load balancer of
+/// the cluster refers to it.
+pub fn used_by(cluster: &Cluster, load_balancer: &ResourceId) -> Proof {
+    Proof::new(proof::cluster(cluster), Evidence::Refers { resource: load_balancer.to_string() })
 }
 
 /// Which Services use the address, separated by commas; first the key that is written.
@@ -185,8 +184,17 @@ pub(super) fn proof(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &Publi
     });
     let tags = [SERVICE_TAGS, CLUSTER_TAGS].into_iter().filter_map(tag_of).filter(|_| ours.managed);
     let mut facts = tags.chain(name);
-    let asked =
-        || Evidence::Declared { key: "the public IP or the address that its annotations name".to_owned() };
+    let asked = || {
+        let family = version_of(public_ip).unwrap_or(Family::V4);
+        let is_named = owner.public_ip_names.contains_key(&family);
+        let key = match (is_named, family) {
+            (true, Family::V4) => keys::PIP_NAME,
+            (true, Family::V6) => keys::PIP_NAME_IPV6,
+            (false, Family::V4) => keys::LOAD_BALANCER_IPV4,
+            (false, Family::V6) => keys::LOAD_BALANCER_IPV6,
+        };
+        Evidence::Declared { key: format!("annotation {}", full_key(key)) }
+    };
     let first = facts.next().unwrap_or_else(asked);
     facts.fold(Proof::new(service, first), Proof::and)
 }

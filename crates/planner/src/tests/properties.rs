@@ -315,11 +315,32 @@ fn neighbours(azure: &Azure) -> (Value, bool) {
     (json!(public_ip.map(|one| &one.tags)), open.contains(&"198.18.0.9".parse().unwrap()))
 }
 
+/// Whether a fact that a step on a public IP gives as evidence is so in Azure. Facts of other resources are of their parts.
+fn holds(azure: &Azure, step: &Step, fact: &ownership::Evidence) -> bool {
+    let Some(held) = azure.observed.public_ips.iter().find(|one| one.id.as_ref() == Some(&step.target))
+    else {
+        return true;
+    };
+    match fact {
+        ownership::Evidence::Tag { key, value } => {
+            held.tags.as_ref().is_some_and(|tags| tags.get(key) == Some(value))
+        }
+        ownership::Evidence::Name { name, .. } => step.target.name() == name,
+        _ => true,
+    }
+}
+
 /// What a step takes away of what exists without a proof for it.
 fn unproven(azure: &Azure, step: &Step) -> Vec<String> {
     let target = step.target.to_string();
     if step.action != Action::Create && step.ownership.is_empty() {
         return vec![target];
+    }
+    let false_facts =
+        step.ownership.iter().flat_map(ownership::Proof::evidence).filter(|fact| !holds(azure, step, fact));
+    let false_facts: Vec<String> = false_facts.map(|fact| format!("{target}: {fact}")).collect();
+    if !false_facts.is_empty() {
+        return false_facts;
     }
     let proven = |part: &String| step.ownership.iter().any(|proof| proof.part() == Some(part));
     let parts: Vec<String> = match &step.document {
