@@ -132,10 +132,7 @@ const GOOD: [Wish; 6] =
 impl Trial for Refusals {
     const NAME: &'static str = "refusals";
 
-    const KNOWN: &'static [Known] = &[
-        // A fault of Azure's own (5xx) is waited out for all for some time, because it mostly concerns all.
-        Known { id: "a fault that one Service brings about", says: &["beside [", "refusal: Status(500)"] },
-    ];
+    const KNOWN: &'static [Known] = &[];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);

@@ -123,6 +123,7 @@ impl ClientBuilder {
                 operation_deadline: self.operation_deadline,
                 operation_pace: OperationPace::default(),
             }),
+            gives_faults_back: false,
         }
     }
 }

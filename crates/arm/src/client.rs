@@ -42,6 +42,8 @@ pub struct Accepted<T> {
 #[derive(Clone)]
 pub struct Client {
     pub(crate) inner: Arc<Inner>,
+    /// Whether a write that Azure answers with a fault of its own (500) is left to the caller, who repeats it.
+    pub(crate) gives_faults_back: bool,
 }
 
 pub(crate) struct Inner {
@@ -75,6 +77,13 @@ fn matching(id: &ResourceId, if_match: Option<&str>) -> Result<Option<(HeaderNam
 }
 
 impl Client {
+    /// A clone whose writes are not sent again when Azure answers with a fault of its own (500): for a caller that changes
+    /// what it writes before it tries again.
+    #[must_use]
+    pub fn giving_faults_back(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), gives_faults_back: true }
+    }
+
     /// Begins a client of this cloud.
     pub fn builder(cloud: Cloud, transport: Transport, credential: Credential) -> ClientBuilder {
         ClientBuilder::new(cloud, transport, credential)

@@ -109,6 +109,11 @@ impl Client {
         })
     }
 
+    /// Whether a fault of Azure's own is left to the caller.
+    fn is_given_back(&self, call: &Call<'_>, error: &Error) -> bool {
+        self.gives_faults_back && call.purpose == Purpose::Write && error.status() == Some(500)
+    }
+
     /// Sends one request, and again where that can help: after throttling when the budget opens, after
     /// passing failures as the policy says. 400, 403, 404, 409 and 412 are answers, not failures.
     async fn send_repeated(&self, call: &Call<'_>) -> Result<Answer, Error> {
@@ -174,6 +179,7 @@ impl Client {
                         return Err(error);
                     }
                 }
+                error if self.is_given_back(call, error) => return Err(error.clone()),
                 error if error.is_transient() => {}
                 _ => return Err(error),
             }

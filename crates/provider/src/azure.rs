@@ -142,7 +142,8 @@ impl Azure {
         self.client.get_optional(id, version, class).await.map_err(failure)
     }
 
-    /// Carries out a step that writes a document, waits for the end, and gives the document as it is then.
+    /// Carries out a step that writes a document which several owners share, waits for the end, and gives the document as it
+    /// is then. Faults of Azure's own are left to the writer, who looks for the owner that brings them about.
     pub(crate) async fn put<T: DeserializeOwned>(
         &self,
         step: &Step,
@@ -151,9 +152,10 @@ impl Azure {
         let started = Instant::now();
         let document = required(step)?;
         let etag = step.if_match.as_deref();
+        let client = self.client.giving_faults_back();
         let result = match step.action {
-            Action::Create => self.client.create_and_wait(&step.target, version, document, class(step)).await,
-            _ => self.client.put_and_wait(&step.target, version, document, etag, class(step)).await,
+            Action::Create => client.create_and_wait(&step.target, version, document, class(step)).await,
+            _ => client.put_and_wait(&step.target, version, document, etag, class(step)).await,
         };
         finished(step, started, result)
     }

@@ -39,10 +39,12 @@ pub(crate) fn of(error: &arm::Error, shared: Option<&ResourceId>) -> Scope {
         // A proxy that does not let one document pass answers with a page of its own.
         return if matches!(error, arm::Error::Malformed { .. }) { Scope::Unclear } else { Scope::All };
     };
+    // A part of one owner may bring about a fault of Azure's own, each time that it is written.
+    let is_fault = answer.status == 500;
     let is_about_caller = answer.status == 401
         || ABOUT_CALLER.iter().any(|code| error.has_code(code))
         || error.is_throttled()
-        || error.is_transient();
+        || (error.is_transient() && !is_fault);
     if is_about_caller {
         return Scope::All;
     }
@@ -148,7 +150,8 @@ mod tests {
             (412, "PreconditionFailed", "m", unclear),
             (429, "TooManyRequests", "m", all),
             (429, "RetryableError", "m", unclear),
-            (500, "InternalServerError", "m", all),
+            (500, "InternalServerError", "m", unclear),
+            (503, "ServiceUnavailable", "m", all),
             (200, "SubnetIsFull", "an operation that failed later", unclear),
             (200, "InternalServerError", "m", all),
         ] {

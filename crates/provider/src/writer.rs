@@ -76,6 +76,9 @@ const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 /// How often a batch is written again because Azure was busy: with doubled waits some four minutes, in which most
 /// troubles of Azure pass without a Warning on any Service.
 const MAX_BUSY: u32 = 8;
+/// How often of these, where one owner may be the reason, before that owner is looked for. A search in vain costs some writes,
+/// and then the batch waits as above.
+const MAX_BUSY_BEFORE_SEARCH: u32 = 1;
 /// How many writes a group makes for the same wishes, each other than those before. Two suffice for all that is known;
 /// more would hide that we and Azure do not agree. Whatever is wanted anew meanwhile is counted from the beginning.
 const MAX_WRITES: usize = 6;
@@ -228,6 +231,7 @@ impl<R: Resource> Inner<R> {
             if let Some(at) = closed.iter().rposition(Group::is_due) {
                 let group = closed.remove(at);
                 closed.extend(self.attempt(group, &BTreeSet::new()).await);
+                self.join_searched(&mut closed);
                 rested = false;
             }
             if rested {
@@ -457,6 +461,24 @@ impl<R: Resource> Inner<R> {
         }
     }
 
+    /// Makes one group of those in which one owner was looked for in vain, because Azure is busy for all: they wait together.
+    fn join_searched(&self, closed: &mut Vec<Group<R>>) {
+        let is_in_vain = |group: &mut Group<R>| {
+            let found = group.search.as_ref().and_then(|search| search.lock().in_vain());
+            let Some((refused, _)) = found.filter(|(_, failure)| failure.may_be_a_conflict_of_one()) else {
+                return false;
+            };
+            refused.iter().for_each(|key| self.suspects.lock().clear(key));
+            true
+        };
+        let searched: Vec<_> = closed.extract_if(.., is_in_vain).collect();
+        closed.extend(searched.into_iter().reduce(Group::join).map(|joined| Group {
+            search: None,
+            searched: true,
+            ..joined
+        }));
+    }
+
     /// Takes back what a refused write left behind.
     async fn restore(&self, observed: &R::Observed) {
         if let Err(problem) = self.resource.restore(observed).await {
@@ -606,6 +628,17 @@ impl<R: Resource> Inner<R> {
             }
             Kind::Unavailable | Kind::Unknown => {
                 group.busy += 1;
+                let is_to_be_searched = failure.may_be_a_conflict_of_one() && !group.searched;
+                if let Some((search, key)) = group.search.as_ref().zip(group.only())
+                    && is_to_be_searched
+                {
+                    search.lock().refused(key.clone(), &failure);
+                }
+                if is_to_be_searched && group.entries.len() > 1 && group.busy > MAX_BUSY_BEFORE_SEARCH {
+                    // Steps of a search are not tries.
+                    group.busy = MAX_BUSY_BEFORE_SEARCH;
+                    return self.search(group, &failure);
+                }
                 let doubled = self.pace.busy.saturating_mul(1 << group.busy.min(10)) / 2;
                 (group.busy <= MAX_BUSY).then(|| failure.after.unwrap_or(doubled.min(MAX_WAIT)))
             }
@@ -616,7 +649,7 @@ impl<R: Resource> Inner<R> {
             | Kind::Overdue => None,
         };
         let Some(wait) = wait else {
-            if group.entries.len() > 1 && failure.may_be_a_conflict_of_one() {
+            if group.entries.len() > 1 && !group.searched && failure.may_be_a_conflict_of_one() {
                 return self.search(group, &failure);
             }
             warn!(resource = %name, error = %failure.message, "failed to write to Azure");

@@ -64,13 +64,27 @@ pub(super) struct Group<R: Resource> {
     pub(super) prepared: BTreeSet<u64>,
     /// The search for culprits that it is a part of.
     pub(super) search: Option<Arc<Mutex<Search<R::Key>>>>,
+    /// Whether such a search was in vain.
+    pub(super) searched: bool,
 }
 
 impl<R: Resource> Group<R> {
     pub(super) fn new(entries: BTreeMap<R::Key, Entry<R>>, newer_than: LogicalTime, open: bool) -> Self {
         let (written, prepared) = (BTreeSet::new(), BTreeSet::new());
         let (not_before, search) = (Instant::now(), None);
-        Self { entries, newer_than, open, not_before, conflicts: 0, busy: 0, written, prepared, search }
+        let searched = false;
+        Self {
+            entries,
+            newer_than,
+            open,
+            not_before,
+            conflicts: 0,
+            busy: 0,
+            written,
+            prepared,
+            search,
+            searched,
+        }
     }
 
     pub(super) fn closed(entries: BTreeMap<R::Key, Entry<R>>) -> Self {
@@ -79,14 +93,29 @@ impl<R: Resource> Group<R> {
 
     /// Parts the group in two, every other owner: owners that are alike, such as those of one namespace, are spread over both.
     pub(super) fn halve(self) -> [Self; 2] {
-        let Self { entries, busy, conflicts, search, .. } = self;
+        let Self { entries, busy, conflicts, search, searched, .. } = self;
         let (mut upper, mut lower) = (BTreeMap::new(), BTreeMap::new());
         for (at, (key, entry)) in entries.into_iter().enumerate() {
             let half = if at % 2 == 0 { &mut lower } else { &mut upper };
             half.insert(key, entry);
         }
-        let part = |entries| Self { busy, conflicts, search: search.clone(), ..Self::closed(entries) };
+        let part =
+            |entries| Self { busy, conflicts, search: search.clone(), searched, ..Self::closed(entries) };
         [part(upper), part(lower)]
+    }
+
+    /// Both as one, which waits as long as either.
+    pub(super) fn join(mut self, other: Self) -> Self {
+        self.newer_than = self.newer_than.max(other.newer_than);
+        self.not_before = self.not_before.max(other.not_before);
+        self.busy = self.busy.max(other.busy);
+        self.conflicts = self.conflicts.max(other.conflicts);
+        self.written.extend(other.written);
+        self.prepared.extend(other.prepared);
+        for (key, entry) in other.entries {
+            put(&mut self.entries, key, entry);
+        }
+        self
     }
 
     pub(super) fn batch(&self) -> Vec<(R::Key, R::Intent)> {

@@ -58,7 +58,7 @@ pub(super) struct Search<K> {
     failure: Failure,
 }
 
-impl<K: Clone> Search<K> {
+impl<K: Clone + PartialEq> Search<K> {
     /// In a batch of so many owners, of which Azure names none.
     pub(super) fn new(owners: usize, failure: Failure) -> Self {
         let limit = 2 + owners.checked_ilog2().unwrap_or_default() as usize;
@@ -66,7 +66,9 @@ impl<K: Clone> Search<K> {
     }
 
     pub(super) fn refused(&mut self, key: K, failure: &Failure) {
-        self.refused.push(key);
+        if !self.refused.contains(&key) {
+            self.refused.push(key);
+        }
         self.failure = failure.clone();
     }
 

@@ -715,6 +715,58 @@ async fn no_kind_of_refusal_holds_up_owners_that_it_does_not_concern() {
     }
 }
 
+/// A fault of Azure's own: its text does not show which owner brings it about.
+fn fault() -> Failure {
+    let error = arm::ServiceError {
+        method: "PUT".into(),
+        subject: "loadBalancers/kubernetes".into(),
+        resource: None,
+        status: 500,
+        code: "InternalServerError".into(),
+        message: "An error occurred.".into(),
+        target: None,
+        details: Vec::new(),
+        request_id: None,
+        retry_after: None,
+    };
+    crate::azure::failure(arm::Error::Service(Arc::new(error)))
+}
+
+/// One owner brings about a fault of Azure's own each time: the others have what they want within seconds.
+#[tokio::test(start_paused = true)]
+async fn a_fault_that_one_owner_brings_about_holds_up_no_other_for_long() {
+    let shelf = Shelf::bad(&["item020"]);
+    shelf.0.lock().refusal = fault();
+    let writer = start(&shelf);
+    let wall = writer.announce();
+    let begin = Instant::now();
+    let timed = async |key: String| (submit(&writer, &key, 1).await.is_ok(), begin.elapsed(), key);
+    let all = futures::future::join_all(numbered(40).into_iter().map(timed));
+    let (answers, ()) = tokio::join!(all, async { drop(wall) });
+    for (is_good, took, key) in answers {
+        assert_eq!(is_good, key != "item020", "{key}");
+        assert!(!is_good || took <= Duration::from_secs(20), "{key}: {took:?}");
+    }
+}
+
+/// A fault that concerns all is waited for by all, with a bounded number of writes, and none of them fails.
+#[tokio::test(start_paused = true)]
+async fn a_fault_that_passes_fails_no_owner() {
+    let keys = numbered(256);
+    let names: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let shelf = Shelf::bad(&names);
+    shelf.0.lock().refusal = fault();
+    let writer = start(&shelf);
+    let wall = writer.announce();
+    let passes = async {
+        sleep(Duration::from_secs(90)).await;
+        shelf.0.lock().bad.clear();
+    };
+    let (answers, (), ()) = tokio::join!(submit_all(&writer, keys), passes, async { drop(wall) });
+    assert!(answers.iter().all(|(_, good)| *good), "{answers:?}");
+    assert!(shelf.attempts() <= 120, "{} writes", shelf.attempts());
+}
+
 /// A refusal that concerns all and does not say so costs a bounded number of writes.
 #[tokio::test(start_paused = true)]
 async fn a_refusal_of_all_is_not_looked_for_in_each() {
@@ -730,7 +782,7 @@ async fn a_refusal_of_all_is_not_looked_for_in_each() {
             let (answers, ()) = tokio::join!(submit_all(&writer, keys.clone()), async { drop(wall) });
             assert!(answers.iter().all(|(_, good)| !good));
             let writes = shelf.attempts() - before;
-            assert!(writes <= 40, "{kind:?}: {writes} writes in round {round}");
+            assert!(writes <= 50, "{kind:?}: {writes} writes in round {round}");
         }
         // It has passed: no owner is taken for the culprit.
         shelf.0.lock().bad.clear();
