@@ -87,15 +87,7 @@ const HOWS: [How; 8] = [
 impl Trial for Edits {
     const NAME: &'static str = "edits";
 
-    const KNOWN: &'static [Known] = &[
-        // A Service of another cluster of the same name may use the address: what is not known stays listed.
-        Known {
-            id: "a user of unknown origin",
-            says: &["publicIPAddresses", "-     \"k8s-azure-service\"", "+     \"k8s-azure-service\""],
-        },
-        // An address of unknown origin stays in a security rule (LB-293), without a word.
-        Known { id: "a destination of unknown origin", says: &["networkSecurityGroups", "198.51.100.77"] },
-    ];
+    const KNOWN: &'static [Known] = &[];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);

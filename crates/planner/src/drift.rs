@@ -37,7 +37,7 @@ pub struct Look<'a> {
     /// The sets of machines that are virtual machines of their own, where load balancers are of SKU Basic.
     pub machine_sets: Option<&'a MachineSets>,
     /// The public IPs that each Service may have to do with ([`by_service`]).
-    pub public_ips: BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>>,
+    pub public_ips: &'a BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>>,
 }
 
 /// The public IPs that each of these Services may have to do with.

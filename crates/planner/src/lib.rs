@@ -76,6 +76,7 @@ mod rule;
 pub mod scale_set;
 pub mod security_group;
 pub mod sequence;
+pub mod strangers;
 mod tags;
 pub mod unserved;
 mod wait;

@@ -3,7 +3,7 @@
 //! Writers repair what differs in shared documents with each write. What else has to happen (a public IP, an
 //! address that is another one now, an event) is the Service's own matter: it is ensured again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use arm::{Repeats, Verdict};
@@ -63,6 +63,8 @@ impl fmt::Display for Kind {
 #[derive(Debug, Default)]
 pub(crate) struct Drift {
     found: Mutex<Found>,
+    /// What the latest look said and does not say again while it holds.
+    said: Mutex<BTreeSet<(ObjectKey, String)>>,
     wake: Notify,
 }
 
@@ -121,6 +123,24 @@ impl Drift {
     /// Something differed that belongs to no Service in particular.
     pub(crate) fn count(&self, kind: Kind) {
         *self.found.lock().counts.entry(kind.as_str()).or_default() += 1;
+    }
+
+    /// Tells Services' owners what a look found, but not what the look before found as well.
+    pub(crate) fn say(&self, notices: Vec<Notice>) {
+        let now = notices.iter().map(|one| (one.service.clone(), one.message.clone())).collect();
+        let before = std::mem::replace(&mut *self.said.lock(), now);
+        let mut found = self.found.lock();
+        for mut notice in notices {
+            if before.contains(&(notice.service.clone(), notice.message.clone())) {
+                continue;
+            }
+            notice.message = failure::short(notice.message);
+            let service = notice.service.clone();
+            let new = || Drifted { service: service.clone(), notices: Vec::new(), ensure: false };
+            found.drifted.entry(service.clone()).or_insert_with(new).notices.push(notice);
+        }
+        drop(found);
+        self.wake.notify_one();
     }
 
     fn add(&self, service: &ObjectKey, kind: Kind, notice: Option<Notice>, ensure: bool) {

@@ -17,6 +17,7 @@ use k8s::ObjectKey;
 use planner::drift::{self, Difference, Look};
 use planner::load_balancer::LoadBalancerIntent;
 use planner::security_group::{self, AccessIntent};
+use planner::strangers::Strangers;
 use planner::{Action, Balancer, ServiceIntent, Step};
 use tokio::time::Instant;
 
@@ -93,7 +94,8 @@ impl Inner {
         let mut failures = Vec::new();
         let (read, unread) = self.read_public_ips_of(&served, since).await;
         failures.extend(unread);
-        let access = match self.compare(&served, &read, since).await {
+        let public_ips = drift::by_service(served.iter().map(|one| &*one.intent), &read.public_ips);
+        let access = match self.compare(&served, &read.unread, &public_ips, since).await {
             Ok(access) => access,
             Err(failure) => {
                 failures.push(failure);
@@ -102,6 +104,7 @@ impl Inner {
         };
         failures.extend(self.compare_shared(since).await);
         failures.extend(self.compare_access(&access, since).await.err());
+        failures.extend(self.look_for_strangers(&served, &public_ips, since).await.err());
         match self.membership.look_again(since).await {
             Ok(true) => self.drift.count(Kind::PoolMembership),
             Ok(false) => {}
@@ -135,7 +138,8 @@ impl Inner {
     async fn compare(
         &self,
         served: &[Served],
-        read: &Read,
+        unread: &BTreeSet<ResourceId>,
+        public_ips: &BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>>,
         since: LogicalTime,
     ) -> Result<Vec<AccessIntent>, Failure> {
         let all = self.observed.load_balancers().all_cached();
@@ -180,7 +184,7 @@ impl Inner {
                 .into_iter()
                 .map(|(balancer, document)| (balancer, document.indexed()))
                 .collect(),
-            public_ips: drift::by_service(served.iter().map(|one| &*one.intent), &read.public_ips),
+            public_ips,
             nodes: &nodes,
             private_links: &private_links,
             subnets: &known_subnets,
@@ -189,7 +193,7 @@ impl Inner {
         };
         let mut access = Vec::new();
         for Served { balancer, intent } in served {
-            if !intent.removal().public_ip_groups.is_disjoint(&read.unread) {
+            if !intent.removal().public_ip_groups.is_disjoint(unread) {
                 continue;
             }
             let Some(published) = self.published(&intent.key) else { continue };
@@ -266,6 +270,36 @@ impl Inner {
                 self.drift.differs(&key, Kind::SecurityGroup);
             }
         }
+        Ok(())
+    }
+
+    /// Says what is of unknown origin beside Services' parts: once, while it is there.
+    async fn look_for_strangers(
+        &self,
+        served: &[Served],
+        public_ips: &BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>>,
+        since: LogicalTime,
+    ) -> Result<(), Failure> {
+        if !self.state.services_synced() {
+            return Ok(());
+        }
+        let strangers = match self.security_group_writer() {
+            Some(writer) => {
+                let group = writer.resource().observed_group(since).await?;
+                let usage = writer.resource().usage([]);
+                group.map(|group| Strangers::of_rules(&group, &usage)).unwrap_or_default()
+            }
+            None => Strangers::default(),
+        };
+        let none = Vec::new();
+        let exists = |key: &ObjectKey| self.state.service(key).is_some();
+        let mut notices = Vec::new();
+        for Served { intent, .. } in served {
+            let Some(published) = self.published(&intent.key) else { continue };
+            let of_service = public_ips.get(&intent.key).unwrap_or(&none);
+            notices.extend(strangers.beside(&self.cluster, intent, &published, of_service, exists));
+        }
+        self.drift.say(notices);
         Ok(())
     }
 }

@@ -353,3 +353,54 @@ async fn a_day_at_rest(services: usize, nodes: u64, pages: u64) {
 fn a_day_at_rest_takes_four_reads_a_look_and_no_write() {
     run(async || a_day_at_rest(30, 10, 1).await);
 }
+
+/// What may be another cluster's stays as it is, and the Service's owner reads of it, once while it is there.
+#[test]
+fn what_may_be_another_clusters_stays_and_is_reported() {
+    run(async || {
+        let world = three().await;
+        let address = world.address(WEB).to_string();
+        let tagged = |world: &World| {
+            let all = world.azure.documents_of_type(PUBLIC_IPS);
+            let mine =
+                all.iter().find(|one| one["properties"]["ipAddress"] == address.as_str()).unwrap().clone();
+            (
+                ResourceId::parse(mine["id"].as_str().unwrap()).unwrap(),
+                mine["tags"]["k8s-azure-service"].clone(),
+            )
+        };
+        let (id, _) = tagged(&world);
+        world
+            .azure
+            .edit(&id, |document| document["tags"]["k8s-azure-service"] = json!(format!("{WEB},theirs/app")))
+            .unwrap();
+        let edit = |document: &mut Value| {
+            for rule in document["properties"]["securityRules"].as_array_mut().unwrap() {
+                let properties = rule["properties"].as_object_mut().unwrap();
+                let mut all: Vec<Value> = properties
+                    .remove("destinationAddressPrefixes")
+                    .and_then(|list| list.as_array().cloned())
+                    .unwrap_or_default();
+                all.extend(properties.remove("destinationAddressPrefix"));
+                if all.contains(&json!(address)) {
+                    all.push(json!("198.51.100.77"));
+                }
+                properties.insert("destinationAddressPrefixes".into(), json!(all));
+            }
+        };
+        world.azure.edit(&world.security_group(), edit).unwrap();
+        let writes = world.azure.journal_after(u64::MAX).counts.writes;
+        for _ in 0..3 {
+            sleep(PERIOD).await;
+            world.settle_despite(|_| true).await;
+        }
+        let said: Vec<String> =
+            world.events(WEB).into_iter().filter(|one| one.contains("SharedWithUnknown")).collect();
+        assert_eq!(said.len(), 2, "{said:#?}");
+        assert!(said.iter().any(|one| one.contains("also names theirs/app")), "{said:#?}");
+        assert!(said.iter().any(|one| one.contains("also opens 198.51.100.77")), "{said:#?}");
+        assert!(!has(&world, "default/other", "Normal SharedWithUnknown"));
+        assert_eq!(tagged(&world).1, json!(format!("{WEB},theirs/app")));
+        assert_eq!(world.azure.journal_after(u64::MAX).counts.writes, writes, "it is left alone");
+    });
+}

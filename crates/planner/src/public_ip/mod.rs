@@ -16,9 +16,10 @@ use change::{Outcome, is_basic, is_running, update, without_label};
 pub use change::{keep_address, repair};
 use claim::{Claim, claim, find_by_address};
 pub use claim::{Owners, claimed};
+pub(crate) use ownership::strange_users;
 use ownership::{CLUSTER_TAGS, DNS_TAGS, SERVICE_TAGS, ownership, services, set_tag, tag};
+pub use ownership::{SERVICE_TAG, kept, tagged_addresses, used_by};
 pub(crate) use ownership::{base_in_name, is_of_other_cluster, is_used_by};
-pub use ownership::{kept, tagged_addresses, used_by};
 
 use crate::change::Change;
 use crate::cluster::{Cluster, Family, Flavor};

@@ -21,8 +21,10 @@ pub fn used_by(cluster: &Cluster, load_balancer: &ResourceId) -> Proof {
     Proof::new(proof::cluster(cluster), Evidence::Refers { resource: load_balancer.to_string() })
 }
 
-/// Which Services use the address, separated by commas; first the key that is written.
-pub(super) const SERVICE_TAGS: [&str; 2] = ["k8s-azure-service", "service"];
+/// The tag that names the Services which use the address, separated by commas.
+pub const SERVICE_TAG: &str = "k8s-azure-service";
+/// Which Services use the address; first the key that is written.
+pub(super) const SERVICE_TAGS: [&str; 2] = [SERVICE_TAG, "service"];
 /// Which cluster uses the address; first the key that is written.
 pub(super) const CLUSTER_TAGS: [&str; 2] = ["k8s-azure-cluster-name", "kubernetes-cluster-name"];
 /// Which Service chose the DNS label; first the key that is written.
@@ -197,6 +199,24 @@ pub(super) fn proof(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &Publi
     };
     let first = facts.next().unwrap_or_else(asked);
     facts.fold(Proof::new(service, first), Proof::and)
+}
+
+/// The users in the tag of a public IP that the Service uses which are no Services of the cluster.
+pub(crate) fn strange_users(
+    cluster: &Cluster,
+    owner: &ServiceRemoval,
+    public_ip: &PublicIpAddress,
+    exists: impl Fn(&ObjectKey) -> bool,
+) -> Vec<String> {
+    if !is_used_by(cluster, owner, public_ip) {
+        return Vec::new();
+    }
+    let is_known = |user: &&str| {
+        let key = user.split_once('/').map(|(namespace, name)| ObjectKey::new(namespace, name));
+        lists(user, &owner.key) || key.is_some_and(|key| exists(&key))
+    };
+    let users = services(tag(public_ip.tags.as_ref(), SERVICE_TAGS));
+    users.filter(|user| !is_known(user)).map(str::to_owned).collect()
 }
 
 /// What to say when a Service goes that is listed on a public IP which the cluster did not make: it stays.

@@ -13,6 +13,7 @@ mod limits;
 mod repair;
 mod retain;
 mod rule;
+mod strange;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -31,6 +32,7 @@ pub use held::{ShownAddress, open_addresses, recorded, shown_addresses};
 pub use repair::restore;
 use rule::WantedRule;
 pub(crate) use rule::{MAX_PRIORITY, MIN_PRIORITY};
+pub use strange::{StrangeRule, strange_rules};
 pub use usage::ClusterUsage;
 
 use crate::cluster::{Cluster, Family};
