@@ -201,14 +201,20 @@ pub(super) fn proof(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &Publi
     facts.fold(Proof::new(service, first), Proof::and)
 }
 
-/// The users in the tag of a public IP that the Service uses which are no Services of the cluster.
+/// The users in the tag of a public IP that the Service has, or was made for it, which are no Services of the cluster.
 pub(crate) fn strange_users(
     cluster: &Cluster,
     owner: &ServiceRemoval,
     public_ip: &PublicIpAddress,
     exists: impl Fn(&ObjectKey) -> bool,
 ) -> Vec<String> {
-    if !is_used_by(cluster, owner, public_ip) {
+    // Whether it lists the Service itself is another matter: something else may have changed the whole tag.
+    let is_its = || {
+        let published =
+            address_of(public_ip).is_some_and(|address| owner.published_addresses.contains(&address));
+        published || is_named_after(cluster, owner, public_ip)
+    };
+    if !ownership(cluster, owner, public_ip).managed || !is_its() {
         return Vec::new();
     }
     let is_known = |user: &&str| {
