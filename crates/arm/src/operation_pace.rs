@@ -75,7 +75,8 @@ pub(crate) struct OperationPace(Mutex<HashMap<Kind, Expected>>);
 impl OperationPace {
     /// Begins to look at an operation.
     fn looks(&self, kind: &Kind) -> Looks {
-        Looks { expected: self.0.lock().get(kind).copied(), running: None, misses: 0, is_lesson: true }
+        let expected = self.0.lock().get(kind).copied();
+        Looks { expected, due: Duration::ZERO, running: None, misses: 0, is_lesson: true }
     }
 
     /// An operation was found to have succeeded at this age.
@@ -116,11 +117,13 @@ impl OperationWatch {
     }
 
     /// The pause before the first look; zero where it is not known what such operations take.
-    pub fn first_pause(&self) -> Duration {
-        self.looks.first(self.age())
+    pub fn first_pause(&mut self) -> Duration {
+        let age = self.age();
+        self.looks.first(age)
     }
 
-    /// It still runs: the pause before the next look, between a quarter of a second and five.
+    /// It still runs: the pause before the next look, between a quarter of a second and five. A look before its time, as by
+    /// a list that others asked for, does not put off the one that is due.
     pub fn still_runs(&mut self) -> Duration {
         let age = self.age();
         self.looks.missed(age)
@@ -143,6 +146,8 @@ impl OperationWatch {
 struct Looks {
     /// What was expected when it was first looked at.
     expected: Option<Expected>,
+    /// The age at which the next look is due.
+    due: Duration,
     /// Its age when it was last seen running.
     running: Option<Duration>,
     /// How often it was seen running when it was expected to be done.
@@ -153,13 +158,18 @@ struct Looks {
 
 impl Looks {
     /// The pause before the first look.
-    fn first(&self, age: Duration) -> Duration {
-        self.expected.map_or(Duration::ZERO, |expected| towards(expected.at.saturating_sub(age)))
+    fn first(&mut self, age: Duration) -> Duration {
+        let pause = self.expected.map_or(Duration::ZERO, |expected| towards(expected.at.saturating_sub(age)));
+        self.due = age.saturating_add(pause);
+        pause
     }
 
     /// It was seen running at this age: the pause before the next look.
     fn missed(&mut self, age: Duration) -> Duration {
         self.running = Some(age);
+        if age.saturating_add(age / LATENESS) < self.due {
+            return (self.due - age).clamp(MIN_PAUSE, MAX_PAUSE);
+        }
         let pause = match self.expected {
             None => age / LATENESS_AT_FIRST,
             Some(expected) if expected.at > age => towards(expected.at - age),
@@ -170,7 +180,9 @@ impl Looks {
                 (age / LATENESS).saturating_mul(doubled)
             }
         };
-        pause.clamp(MIN_PAUSE, MAX_PAUSE)
+        let pause = pause.clamp(MIN_PAUSE, MAX_PAUSE);
+        self.due = age.saturating_add(pause);
+        pause
     }
 
     /// A look had no answer, and Azure asks to wait so long: the pause before the next one.
@@ -291,8 +303,21 @@ mod tests {
             (expected, 4, 30.0, 5.0),
             (expected, u32::MAX, 1e9, 5.0),
         ] {
-            let mut looks = Looks { expected, running: None, misses, is_lesson: true };
+            let mut looks = Looks { expected, due: Duration::ZERO, running: None, misses, is_lesson: true };
             assert_eq!(looks.missed(seconds(age)), seconds(pause), "{expected:?} {misses} {age}");
+            assert_eq!(looks.running, Some(seconds(age)));
+        }
+    }
+
+    #[test]
+    fn a_look_that_others_asked_for_does_not_put_off_the_one_that_is_due() {
+        let expected = Some(Expected { at: seconds(9.0), hits: 0 });
+        let mut looks = Looks { expected, due: Duration::ZERO, running: None, misses: 0, is_lesson: true };
+        assert_eq!(looks.first(Duration::ZERO), seconds(4.5));
+        for (age, pause) in
+            [(1.0, 3.5), (4.0, 0.5), (4.4, 4.6), (8.0, 1.0), (9.0, 0.45), (9.2, 0.46), (9.5, 0.95)]
+        {
+            assert_eq!(looks.missed(seconds(age)), seconds(pause), "{age}");
             assert_eq!(looks.running, Some(seconds(age)));
         }
     }

@@ -47,8 +47,8 @@ pub struct Options {
     pub linger: Duration,
     /// How many public IPs are written or deleted at the same time.
     pub public_ip_parallelism: usize,
-    /// How often the list of public IPs is looked at while some are being written or deleted, at most; besides, once
-    /// when the last of them was sent.
+    /// How long two lists of public IPs are apart at most, because of many Services that wait while theirs are being written or
+    /// deleted. A Service that waits alone keeps no such gap.
     pub public_ip_look: Duration,
     /// The first wait where Azure is busy and does not say how long; doubled each time.
     pub busy: Duration,

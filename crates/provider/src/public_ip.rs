@@ -1,7 +1,7 @@
-//! Public IPs: written in parallel, polled together.
+//! Public IPs: written in parallel, looked at together.
 //!
-//! Nobody polls the operation of a single public IP. Those who wait at the same time read the same list
-//! ([`CommonLooks`]): one request tells all states and addresses. It is read when such operations were done before.
+//! No operation of a single public IP is polled. Services that wait at the same time read the same list ([`CommonLooks`]):
+//! one request shows all states and addresses. It is read when such operations were done before.
 
 mod looks;
 
@@ -126,7 +126,8 @@ impl PublicIps {
     }
 
     async fn delete(&self, step: &Step) -> Result<(), Failure> {
-        let Some(known) = self.cache(&step.target) else { return Ok(()) };
+        let Some(group) = step.target.parent() else { return Ok(()) };
+        let known = self.observed.public_ips(&group);
         self.repeats.lock().remove(&step.target);
         let begun = {
             let _on_the_way = self.looks.on_the_way();
@@ -146,8 +147,9 @@ impl PublicIps {
         };
         let begin = Instant::now();
         let mut watch = self.azure.watch(&operation);
-        let mut newer_than = self.looks.after(watch.first_pause()).await;
+        let (waiting, mut pause) = (self.looks.wait(group), watch.first_pause());
         while begin.elapsed() < READY_TIMEOUT {
+            let newer_than = waiting.after(pause).await;
             match known.get(step.target.name(), newer_than).await {
                 Ok(None) => {
                     watch.succeeded();
@@ -161,7 +163,7 @@ impl PublicIps {
                 Err(failure) if failure.kind == Kind::Unavailable => {}
                 Err(failure) => return Err(failure),
             }
-            newer_than = self.looks.after(watch.still_runs()).await;
+            pause = watch.still_runs();
         }
         let message = format!("{} is still being deleted after a quarter of an hour", step.target);
         Err(Failure::new(Kind::Unavailable, message))
@@ -176,14 +178,15 @@ impl PublicIps {
         let begin = Instant::now();
         let watch = |id| operations.get(id).map(|operation| self.azure.watch(operation));
         let mut running: Vec<_> = ids.iter().map(|id| (id, watch(id))).collect();
-        let pauses = running.iter().map(|(_, watch)| watch.as_ref().map(OperationWatch::first_pause));
-        let mut newer_than = match pauses.collect::<Option<Vec<_>>>() {
-            Some(pauses) => self.looks.after(pauses.into_iter().max().unwrap_or_default()).await,
-            // An operation of somebody else's was seen running a moment ago.
-            None => self.looks.next().await,
+        // An operation of another program was seen running a moment ago.
+        let first = |watch: &mut Option<OperationWatch>| {
+            watch.as_mut().map_or(self.looks.interval(), OperationWatch::first_pause)
         };
-        loop {
-            let mut pause = Duration::ZERO;
+        let mut pause = running.iter_mut().map(|(_, watch)| first(watch)).max().unwrap_or_default();
+        let Some(group) = ids.first().and_then(ResourceId::parent) else { return Ok(()) };
+        let waiting = self.looks.wait(group);
+        while !running.is_empty() {
+            let newer_than = waiting.after(std::mem::take(&mut pause)).await;
             for (id, mut watch) in std::mem::take(&mut running) {
                 let Some(known) = self.cache(id) else { continue };
                 let document = known.get(id.name(), newer_than).await?;
@@ -202,11 +205,8 @@ impl PublicIps {
                     Some(State::Failed) | None => {}
                 }
             }
-            if running.is_empty() {
-                return Ok(());
-            }
-            newer_than = self.looks.after(pause).await;
         }
+        Ok(())
     }
 
     /// Writes a public IP as it is, so that Azure finishes what it failed to do; one that Azure works on is left to it.

@@ -1,34 +1,43 @@
-//! When everybody who waits for a public IP reads their list.
+//! When the Services that wait for public IPs read the list of a resource group.
 //!
 //! # Guarantees
 //!
-//! * Who waits alone looks when it wants to. Those who want to look at about the same time read one list.
-//! * The closer looks follow each other, the longer is the gap to the next one: from 20 ms up to an interval, or up to
-//!   a tenth of a second for each who waits where those are few. However many wait, in the long run the list is read once in an interval.
-//! * Who is done at once waits for those who are about to write, an interval at most.
+//! * A Service that waits alone looks when it wants to, whatever came before it.
+//! * A list that one Service reads wakes all others of the group: it shows each whether it is done.
+//! * While others wait, a list is read 20 ms for each of them after the one before, or a twentieth of what its Service has
+//!   waited already, and an interval at most. However many wait, in the long run the list is read once in an interval.
+//! * A Service that may be done at once waits for those that are about to write, an interval at most.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use azure_types::ResourceId;
 use cloud::LogicalTime;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 /// Services that come together come some milliseconds apart: so long after the last one the list is read for all of them.
+/// And so long each one that waits puts off the next list.
 const LINGER: Duration = Duration::from_millis(20);
 
-/// How long the gap between two looks may become for each who waits: twenty who wait read one list in two seconds.
-const GAP_FOR_EACH: Duration = Duration::from_millis(100);
+/// A look may be late by this part of what its Service has waited, as one at a single operation may be
+/// (`arm/operation_pace.rs`).
+const LATENESS: u32 = 20;
 
-/// The looks at a list that many wait for.
+/// The looks at lists that many wait for.
 pub(super) struct CommonLooks {
     interval: Duration,
     /// How many Services may come to a write or a deletion, and how many such calls have no answer yet.
     on_the_way: watch::Sender<usize>,
-    /// How many wait for a look.
-    waiting: watch::Sender<usize>,
-    latest: Mutex<Option<Look>>,
+    /// How many Services wait until their operations are done.
+    waiting: watch::Sender<u32>,
+    /// The latest look of each resource group.
+    latest: Mutex<HashMap<ResourceId, Arc<Latest>>>,
 }
+
+type Latest = watch::Sender<Option<Look>>;
 
 /// A look at the list.
 #[derive(Clone, Copy)]
@@ -36,88 +45,57 @@ struct Look {
     at: Instant,
     /// The time after which the list is read.
     newer_than: LogicalTime,
-    /// How many looks came before it, none longer than an interval after the one before.
-    close_by: u32,
 }
 
-/// One of those who are counted, until dropped.
-struct Counted<'a>(&'a watch::Sender<usize>);
+/// A call until its first answer, or a Service that may come to one; until dropped.
+pub(super) struct OnTheWay<'a>(&'a CommonLooks);
 
-impl<'a> Counted<'a> {
-    fn among(count: &'a watch::Sender<usize>) -> Self {
-        count.send_modify(|count| *count += 1);
-        Self(count)
-    }
-}
-
-impl Drop for Counted<'_> {
+impl Drop for OnTheWay<'_> {
     fn drop(&mut self) {
-        self.0.send_modify(|count| *count -= 1);
+        self.0.on_the_way.send_modify(|count| *count -= 1);
     }
 }
 
-/// A call until its first answer, or a Service that may come to one.
-pub(super) struct OnTheWay<'a>(#[allow(dead_code, reason = "counts as long as it lives")] Counted<'a>);
+/// A Service that waits until its operations are done, or until dropped.
+pub(super) struct Waiting<'a> {
+    looks: &'a CommonLooks,
+    latest: Arc<Latest>,
+    since: Instant,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.looks.waiting.send_modify(|count| *count -= 1);
+    }
+}
 
 impl CommonLooks {
-    /// Looks that in the long run come an `interval` after one another.
+    /// Looks that are an `interval` apart where many wait.
     pub(super) fn new(interval: Duration) -> Self {
-        let ((on_the_way, _), (waiting, _)) = (watch::channel(0), watch::channel(0));
-        Self { interval: interval.max(LINGER), on_the_way, waiting, latest: Mutex::default() }
+        let interval = interval.max(LINGER);
+        let (on_the_way, waiting) = (watch::Sender::default(), watch::Sender::default());
+        Self { interval, on_the_way, waiting, latest: Mutex::default() }
     }
 
-    /// How long looks are apart in the long run.
+    /// How long looks are apart where many wait.
     pub(super) fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// Says that somebody is about to write, until dropped.
+    /// Says that a write or a deletion may come, until dropped.
     pub(super) fn on_the_way(&self) -> OnTheWay<'_> {
-        OnTheWay(Counted::among(&self.on_the_way))
+        self.on_the_way.send_modify(|count| *count += 1);
+        OnTheWay(self)
     }
 
-    /// Waits for the look of somebody who expects to be done after a pause; gives the time after which the list is read.
-    ///
-    /// Who expects to be done at once waits until nobody is on the way: those who come one after the other do not read one
-    /// list each.
-    pub(super) async fn after(&self, pause: Duration) -> LogicalTime {
-        let came = LogicalTime::now();
-        let asked = Instant::now();
-        let _waiting = Counted::among(&self.waiting);
-        sleep(pause).await;
-        let moment = self.next_moment(pause);
-        sleep_until(moment).await;
-        if pause.is_zero() && timeout_at(asked + self.interval, self.calm()).await.is_ok() && moment <= asked
-        {
-            // Any list that was asked for since it came tells what it wants to know.
-            self.look(moment);
-            return came;
-        }
-        self.look(moment)
+    /// Begins to wait for operations in a resource group that Azure has accepted.
+    pub(super) fn wait(&self, group: ResourceId) -> Waiting<'_> {
+        self.waiting.send_modify(|count| *count += 1);
+        let latest = Arc::clone(self.latest.lock().entry(group).or_default());
+        Waiting { looks: self, latest, since: Instant::now() }
     }
 
-    /// Waits an interval, for what nothing is known of; gives the time after which the list is read.
-    pub(super) async fn next(&self) -> LogicalTime {
-        self.after(self.interval).await
-    }
-
-    /// Now, or the end of the gap that is kept to the latest look. One that was begun at this very moment is shared.
-    fn next_moment(&self, pause: Duration) -> Instant {
-        let now = Instant::now();
-        let earlier = self.latest.lock().filter(|latest| latest.at < now);
-        earlier.map_or(now, |latest| {
-            let longest = if pause.is_zero() {
-                self.interval
-            } else {
-                let waiting = u32::try_from(*self.waiting.borrow()).unwrap_or(u32::MAX);
-                GAP_FOR_EACH.saturating_mul(waiting).clamp(pause.min(self.interval), self.interval)
-            };
-            let gap = LINGER.saturating_mul(1 << latest.close_by.min(10)).min(longest);
-            now.max(latest.at + gap)
-        })
-    }
-
-    /// Waits until nobody is on the way, and nobody comes for a little while.
+    /// Waits until nothing is on the way, and nothing comes for a little while.
     async fn calm(&self) {
         let mut on_the_way = self.on_the_way.subscribe();
         while on_the_way.wait_for(|count| *count == 0).await.is_ok() {
@@ -126,25 +104,49 @@ impl CommonLooks {
             }
         }
     }
+}
 
-    /// The look at a moment that has come: the first who comes begins it, and the others share its list.
-    fn look(&self, moment: Instant) -> LogicalTime {
-        let mut latest = self.latest.lock();
-        if let Some(shared) = latest.filter(|latest| latest.at >= moment) {
-            return shared.newer_than;
+impl Waiting<'_> {
+    /// Waits for a look: that of a Service that expects to be done after a pause, or one that another asks for before. Gives
+    /// the time after which the list is read.
+    ///
+    /// One that expects to be done at once waits until nothing is on the way: Services that come a moment after each other
+    /// do not read one list each.
+    pub(super) async fn after(&self, pause: Duration) -> LogicalTime {
+        let came = LogicalTime::now();
+        let mut latest = self.latest.subscribe();
+        tokio::select! {
+            biased;
+            Ok(look) = latest.wait_for(|look| look.is_some_and(|look| look.newer_than > came)) => {
+                look.map_or(came, |look| look.newer_than)
+            }
+            () = self.due(pause) => {
+                let look = Look { at: Instant::now(), newer_than: LogicalTime::now() };
+                self.latest.send_replace(Some(look));
+                look.newer_than
+            }
         }
-        let (at, newer_than) = (Instant::now(), LogicalTime::now());
-        let before = latest.filter(|latest| at < latest.at + 2 * self.interval);
-        let close_by = before.map_or(0, |before| before.close_by.saturating_add(1));
-        *latest = Some(Look { at, newer_than, close_by });
-        newer_than
+    }
+
+    /// Waits until this Service wants to look, and the latest look is long enough ago.
+    async fn due(&self, pause: Duration) {
+        let asked = Instant::now();
+        sleep(pause).await;
+        let latest = *self.latest.borrow();
+        let others = self.looks.waiting.borrow().saturating_sub(1);
+        if let Some(latest) = latest.filter(|_| others > 0) {
+            let gap = LINGER.saturating_mul(others).max(self.since.elapsed() / LATENESS);
+            sleep_until(latest.at + gap.min(self.looks.interval)).await;
+        }
+        if pause.is_zero() {
+            _ = timeout_at(asked + self.looks.interval, self.looks.calm()).await;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::sync::Arc;
 
     use futures::future::join_all;
     use tokio::time::sleep;
@@ -153,90 +155,129 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn looks() -> Arc<CommonLooks> {
-        Arc::new(CommonLooks::new(2 * SECOND))
+    fn looks() -> CommonLooks {
+        CommonLooks::new(2 * SECOND)
     }
 
-    /// How many lists answer those who come so many milliseconds after the start with such a pause, write for 5 ms, and
-    /// wait for their first look; and when the last of them has looked.
-    async fn lists(
-        looks: &Arc<CommonLooks>,
-        comers: impl IntoIterator<Item = (u64, Duration)>,
-    ) -> (usize, u128) {
+    fn group(name: &str) -> ResourceId {
+        ResourceId::group("5ca1ab1e-0000-4000-8000-000000000001", name)
+    }
+
+    /// One more Service that waits in the group of all.
+    fn wait(looks: &CommonLooks) -> Waiting<'_> {
+        looks.wait(group("cluster"))
+    }
+
+    /// How many lists answer Services that come so many milliseconds after the start, write for 5 ms, expect to be done after
+    /// so long, and are; and when the last of them has seen it.
+    async fn lists(looks: &CommonLooks, comers: impl IntoIterator<Item = (u64, Duration)>) -> (usize, u128) {
         let begin = Instant::now();
-        let came = comers.into_iter().map(|(after, pause)| async move {
+        let came = comers.into_iter().map(|(after, takes)| async move {
             sleep(Duration::from_millis(after)).await;
             let on_the_way = looks.on_the_way();
             sleep(Duration::from_millis(5)).await;
             drop(on_the_way);
-            looks.after(pause).await;
-            begin.elapsed().as_millis()
+            let waiting = wait(looks);
+            let mut seen = vec![waiting.after(takes).await];
+            while waiting.since.elapsed() < takes {
+                seen.push(waiting.after(takes - waiting.since.elapsed()).await);
+            }
+            (seen, begin.elapsed().as_millis())
         });
-        let moments = join_all(came).await;
-        let last = moments.iter().max().copied().unwrap_or_default();
-        (moments.into_iter().collect::<BTreeSet<_>>().len(), last)
+        let (lists, ends): (Vec<_>, Vec<_>) = join_all(came).await.into_iter().unzip();
+        let lists: BTreeSet<_> = lists.into_iter().flatten().collect();
+        (lists.len(), ends.into_iter().max().unwrap_or_default())
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_done_at_once_waits_for_those_on_the_way_and_a_little() {
+    async fn a_service_that_is_done_at_once_waits_for_those_on_the_way_and_a_little() {
         assert_eq!(lists(&looks(), [(0, Duration::ZERO)]).await, (1, 25));
         let twenty = (0..20).map(|number| (number * 4, Duration::ZERO));
         assert_eq!(lists(&looks(), twenty).await, (1, 19 * 4 + 25));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_never_stops_coming_is_waited_for_an_interval_at_most() {
+    async fn what_never_comes_is_waited_for_an_interval_at_most() {
         let looks = looks();
         let stuck = looks.on_the_way();
         let begin = Instant::now();
-        looks.after(Duration::ZERO).await;
+        wait(&looks).after(Duration::ZERO).await;
         assert_eq!(begin.elapsed(), 2 * SECOND);
         drop(stuck);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn those_who_come_one_after_the_other_read_few_lists() {
-        // One every 50 ms, for ten seconds.
-        let comers = || (0..200).map(|number| number * 50);
-        let (at_once, _) = lists(&looks(), comers().map(|after| (after, Duration::ZERO))).await;
-        assert!(at_once <= 16, "{at_once} lists in ten seconds");
-        let (later, last) = lists(&looks(), comers().map(|after| (after, 5 * SECOND))).await;
-        assert!(later <= 12, "{later} lists in ten seconds");
-        assert!(last <= 17_000, "{last} ms");
+    async fn a_stream_of_services_reads_few_lists() {
+        for (apart, takes, most) in [
+            (10, Duration::ZERO, 8),
+            (10, SECOND, 8),
+            (50, SECOND, 35),
+            (50, 5 * SECOND, 12),
+            (500, 5 * SECOND, 45),
+        ] {
+            let stream = (0..10_000 / apart).map(|number| (number * apart, takes));
+            let (lists, last) = lists(&looks(), stream).await;
+            let what = format!("one comes each {apart} ms and takes {takes:?}");
+            assert!(lists <= most, "{lists} lists: {what}");
+            assert!(last <= 12_100 + takes.as_millis(), "{last} ms: {what}");
+        }
+    }
+
+    /// Whatever came before it, and also beside some that wait for hours.
+    #[tokio::test(start_paused = true)]
+    async fn services_that_come_in_a_chain_wait_for_their_operations() {
+        for stuck in [0, 1, 3] {
+            let looks = looks();
+            let _stuck: Vec<_> = (0..stuck).map(|_| wait(&looks)).collect();
+            for takes in [Duration::ZERO, SECOND / 4, SECOND, 7 * SECOND] {
+                for together in [1, 2, 1, 2] {
+                    for _ in 0..20 {
+                        let (_, took) = lists(&looks, vec![(0, takes); together]).await;
+                        let late = took - 5 - takes.as_millis();
+                        let others = (stuck + together - 1) as u128;
+                        assert!(
+                            late <= 25.max(20 * others) + 20,
+                            "{together} beside {stuck}, {takes:?}: {late} ms late"
+                        );
+                    }
+                }
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_comes_alone_is_looked_at_when_it_is_likely_done() {
+    async fn a_list_wakes_all_of_its_group() {
         let looks = looks();
-        for pause in [SECOND, 5 * SECOND, 7 * SECOND] {
-            let begin = Instant::now();
-            looks.after(pause).await;
-            assert_eq!(begin.elapsed(), pause);
-            looks.after(SECOND / 4).await;
-            assert_eq!(begin.elapsed(), pause + SECOND / 4);
-            sleep(10 * SECOND).await;
-        }
+        let begin = Instant::now();
+        let wait = async |name, seconds| {
+            let list = looks.wait(group(name)).after(seconds * SECOND).await;
+            (list, begin.elapsed().as_secs())
+        };
+        let (one, same, other) = tokio::join!(wait("one", 3), wait("ONE", 90), wait("two", 5));
+        assert_eq!((one, one.1, other.1), (same, 3, 5));
+        assert!(other.0 > one.0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn two_steps_of_one_service_do_not_wait_for_each_other() {
         let looks = looks();
+        let waiting = wait(&looks);
         let begin = Instant::now();
         for _ in 0..3 {
-            looks.after(Duration::ZERO).await;
+            waiting.after(Duration::ZERO).await;
         }
-        assert!(begin.elapsed() <= Duration::from_millis(120), "{:?}", begin.elapsed());
+        assert!(begin.elapsed() <= Duration::from_millis(60), "{:?}", begin.elapsed());
     }
 
-    /// Whoever shares a look reads what was asked for after it began to wait.
+    /// A list is asked for after all that share it began to wait.
     #[tokio::test(start_paused = true)]
     async fn a_shared_list_is_younger_than_the_wish() {
         let looks = looks();
-        let wait = || async {
+        let one = async || {
             let came = LogicalTime::now();
-            (came, looks.next().await)
+            (came, wait(&looks).after(SECOND).await)
         };
-        let all = join_all((0..5).map(|_| wait())).await;
+        let all = join_all((0..5).map(|_| one())).await;
         assert!(all.iter().all(|(came, read)| read > came && *read == all[0].1));
     }
 }
