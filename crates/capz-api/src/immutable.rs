@@ -14,6 +14,8 @@ pub enum Fixed {
     OnceSet,
     /// It may be taken away, nothing else.
     OnlyCleared,
+    /// It may be set and taken away, but another value does not take its place.
+    NotReplaced,
 }
 
 /// A member and until when it can be changed.
@@ -40,7 +42,9 @@ pub fn check_member(
     }
     let shown = new.cloned().unwrap_or_default();
     match (old, new, fixed) {
-        (None, None, _) | (None, _, Fixed::OnceSet) | (Some(_), None, Fixed::OnlyCleared) => {}
+        (None, None, _)
+        | (None, _, Fixed::OnceSet | Fixed::NotReplaced)
+        | (Some(_), None, Fixed::OnlyCleared | Fixed::NotReplaced) => {}
         (Some(_), None, _) => errors.invalid(
             path,
             shown,
@@ -126,6 +130,9 @@ mod tests {
             (Fixed::OnceSet, &none, &a, None),
             (Fixed::OnceSet, &a, &b, Some("field is immutable")),
             (Fixed::OnceSet, &a, &none, Some("unable to set an empty value")),
+            (Fixed::NotReplaced, &none, &a, None),
+            (Fixed::NotReplaced, &a, &none, None),
+            (Fixed::NotReplaced, &a, &b, Some("field is immutable")),
             (Fixed::OnlyCleared, &a, &none, None),
             (Fixed::OnlyCleared, &none, &a, Some("unable to assign a value")),
         ] {

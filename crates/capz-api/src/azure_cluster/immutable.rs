@@ -8,15 +8,20 @@ use super::AzureClusterSpec;
 use super::defaults::{DEFAULT_ENVIRONMENT, has_ipv6};
 use crate::field_error::{FieldErrors, Path};
 use crate::immutable::{Fixed, Rule, at, check as check_rules, check_member};
-use crate::network::{LoadBalancer, Subnet};
+use crate::network::{FrontendIp, LoadBalancer, Subnet, roles};
 
 /// The tag of what the controller has made for a cluster: this and the cluster's name; its value is `owned`.
 const OWNERSHIP_TAG: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_";
 
-const RULES: [Rule; 9] = [
+/// Under another name or in another place everything would be made a second time, and what is there would be deleted or belong to
+/// no cluster.
+const RULES: [Rule; 12] = [
     ("spec.resourceGroup", Fixed::Always),
     ("spec.subscriptionID", Fixed::Always),
     ("spec.location", Fixed::Always),
+    ("spec.extendedLocation", Fixed::Always),
+    ("spec.networkSpec.vnet.name", Fixed::OnceSet),
+    ("spec.networkSpec.vnet.resourceGroup", Fixed::OnceSet),
     ("spec.controlPlaneEndpoint.host", Fixed::OnceSet),
     ("spec.controlPlaneEndpoint.port", Fixed::OnceSet),
     ("spec.networkSpec.privateDNSZoneName", Fixed::Always),
@@ -26,7 +31,8 @@ const RULES: [Rule; 9] = [
 ];
 
 /// Of the API server's load balancer.
-const API_SERVER: [Rule; 4] = [
+const API_SERVER: [Rule; 5] = [
+    ("spec.networkSpec.apiServerLB.backendPool.name", Fixed::OnceSet),
     ("spec.networkSpec.apiServerLB.name", Fixed::OnceSet),
     ("spec.networkSpec.apiServerLB.sku", Fixed::OnceSet),
     ("spec.networkSpec.apiServerLB.type", Fixed::OnceSet),
@@ -42,11 +48,18 @@ const NODE_OUTBOUND: [Rule; 5] = [
     ("spec.networkSpec.nodeOutboundLB.idleTimeoutInMinutes", Fixed::OnceSet),
 ];
 
+/// Of that load balancer in every cluster: it may come and go, but another one does not take its place under machines.
+const NODE_OUTBOUND_NAMES: [Rule; 2] = [
+    ("spec.networkSpec.nodeOutboundLB.name", Fixed::NotReplaced),
+    ("spec.networkSpec.nodeOutboundLB.backendPool.name", Fixed::NotReplaced),
+];
+
 /// Compares what it shall be with what it was.
 pub(super) fn check(name: &str, new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
     let (new_value, old_value) = (json!({ "spec": new }), json!({ "spec": old }));
     check_rules(&RULES, &old_value, &new_value, errors);
     check_environment(new, old, errors);
+    check_control_plane(new, old, errors);
     if let Some(bastion) = at(&old_value, "spec.bastionSpec.azureBastion")
         && Some(bastion) != at(&new_value, "spec.bastionSpec.azureBastion")
     {
@@ -60,9 +73,21 @@ pub(super) fn check(name: &str, new: &AzureClusterSpec, old: &AzureClusterSpec, 
     check_subnets(name, new, old, errors);
     check_rules(&API_SERVER, &old_value, &new_value, errors);
     check_private_address(new, old, errors);
+    check_public_addresses(new, old, errors);
     if has_ipv6(old.network_spec.as_ref().and_then(|network| network.subnets.as_deref())) {
         check_rules(&NODE_OUTBOUND, &old_value, &new_value, errors);
         check_frontends(&old_value, &new_value, errors);
+    } else {
+        check_rules(&NODE_OUTBOUND_NAMES, &old_value, &new_value, errors);
+    }
+}
+
+/// A control plane does not leave its network: its load balancer would go, and its address with it. Nothing said means that it is
+/// there.
+fn check_control_plane(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
+    let of = |spec: &AzureClusterSpec| spec.control_plane_enabled.unwrap_or(true);
+    if of(new) != of(old) {
+        errors.invalid(&Path::new("spec.controlPlaneEnabled"), of(new), "field is immutable");
     }
 }
 
@@ -124,10 +149,29 @@ fn check_subnets(name: &str, new: &AzureClusterSpec, old: &AzureClusterSpec, err
         if managed {
             check("cidrBlocks", Fixed::Always);
         }
+        check("role", Fixed::OnceSet);
         check("routeTable.name", Fixed::OnceSet);
         check("natGateway.name", Fixed::OnceSet);
         check("securityGroup.name", Fixed::Always);
     }
+    // Subnets of workers come and go (CAPZ-073). The control plane has one, and its machines do not move.
+    let now = subnets_of(new);
+    for subnet in before.iter().filter(|before| holds_control_plane(before)) {
+        if now.iter().all(|now| now.name != subnet.name) {
+            let (name, role) = (subnet.name.as_deref(), subnet.role.as_deref());
+            let (name, role) = (name.unwrap_or_default(), role.unwrap_or_default());
+            errors.forbidden(
+                &Path::new("spec.networkSpec.subnets"),
+                format_args!(
+                    "subnet {name} holds the control plane (role {role}) and can be neither removed nor renamed: add it again"
+                ),
+            );
+        }
+    }
+}
+
+fn holds_control_plane(subnet: &Subnet) -> bool {
+    [roles::CONTROL_PLANE, roles::CLUSTER].map(Some).contains(&subnet.role.as_deref())
 }
 
 /// The private address of the API server cannot move.
@@ -146,6 +190,34 @@ fn check_private_address(new: &AzureClusterSpec, old: &AzureClusterSpec, errors:
                 &Path::new("spec.networkSpec.apiServerLB.frontendIPs[0].privateIP"),
                 format_args!("API Server load balancer private IP should not be modified after AzureCluster creation: it is {before}"),
             );
+        }
+    }
+}
+
+/// The public address of the API server is the cluster's: a frontend that has one keeps its name, the address and the DNS name.
+fn check_public_addresses(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
+    let frontends_of = |spec: &'_ AzureClusterSpec| -> Vec<FrontendIp> {
+        let balancer = spec.network_spec.as_ref().and_then(|network| network.api_server_lb.as_ref());
+        balancer.and_then(|balancer| balancer.frontend_ips.clone()).unwrap_or_default()
+    };
+    let now = frontends_of(new);
+    let list = Path::new("spec.networkSpec.apiServerLB.frontendIPs");
+    for before in frontends_of(old) {
+        let Some(address) = before.public_ip else { continue };
+        let Some(index) = now.iter().position(|now| now.name == before.name) else {
+            errors.forbidden(
+                &list,
+                format_args!(
+                    "frontend {} is where the API server answers, and can be neither removed nor renamed: add it again",
+                    before.name.unwrap_or_default()
+                ),
+            );
+            continue;
+        };
+        let (before, now) = (json!(address), json!(now.get(index).and_then(|now| now.public_ip.as_ref())));
+        for member in ["name", "dnsName"] {
+            let path = list.index(index).child("publicIP").child(member);
+            check_member(&path, Fixed::OnceSet, at(&before, member), at(&now, member), errors);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What of an AzureMachine cannot be changed: Azure has no way to, or the machine would have to be made again, which whoever
-//! owns it decides.
+//! What of an AzureMachine cannot be changed: Azure has no way to, or the machine would have to be made again, which its owner
+//! decides.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,10 @@ use super::AzureMachineSpec;
 use crate::field_error::{FieldErrors, Path};
 use crate::immutable::{Fixed, Rule, at, check as check_rules};
 
-const RULES: [Rule; 18] = [
+const RULES: [Rule; 20] = [
+    // The name of the machine is read from it: with another one the machine that is there would belong to no object.
+    ("spec.providerID", Fixed::OnceSet),
+    ("spec.failureDomain", Fixed::OnceSet),
     ("spec.image", Fixed::Always),
     ("spec.identity", Fixed::Always),
     ("spec.systemAssignedIdentityRole", Fixed::Always),

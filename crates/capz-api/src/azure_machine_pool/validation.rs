@@ -6,6 +6,7 @@ use super::AzureMachinePoolSpec;
 use crate::common::IntOrPercent;
 use crate::context::{Context, Lookup};
 use crate::field_error::{FieldErrors, Path};
+use crate::immutable::{Fixed, Rule, check as check_rules, check_member};
 use crate::machine::{
     check_diagnostics, check_image, check_os_disk, check_role, check_ssh_key, check_subnet_name,
     check_user_assigned,
@@ -13,6 +14,17 @@ use crate::machine::{
 
 /// The first version of Kubernetes whose cloud provider knows flexible scale sets.
 const FLEXIBLE_SINCE: (u64, u64) = (1, 26);
+
+/// What makes a pool the scale set that it is: with another value there would be a second one, and the first would belong to no
+/// object.
+const RULES: [Rule; 3] = [
+    ("spec.location", Fixed::OnceSet),
+    ("spec.providerID", Fixed::OnceSet),
+    // The name of the scale set depends on it.
+    ("spec.template.osDisk.osType", Fixed::OnceSet),
+];
+/// The mode of a pool that names none.
+const UNIFORM: &str = "Uniform";
 
 /// What is wrong with a pool, where `old` is what it was.
 pub fn validate(
@@ -52,6 +64,15 @@ pub fn validate(
         &spec,
         &mut errors,
     );
+    if let Some(old) = old {
+        check_rules(&RULES, &json!({ "spec": old }), &json!({ "spec": new }), &mut errors);
+        let mode = |spec: &AzureMachinePoolSpec| {
+            let mode = spec.orchestration_mode.as_deref().filter(|mode| !mode.is_empty());
+            json!(mode.unwrap_or(UNIFORM))
+        };
+        let (before, now) = (mode(old), mode(new));
+        check_member(&spec.child("orchestrationMode"), Fixed::Always, Some(&before), Some(&now), &mut errors);
+    }
     check_role_stays(new, old, &spec, &mut errors);
     // An interface without a number of addresses has one; pools are judged at every write, and some were stored so.
     check_subnet_name(

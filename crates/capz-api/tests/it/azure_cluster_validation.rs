@@ -409,6 +409,84 @@ fn what_azure_cannot_change_stays() {
     assert!(refused(KIND, changed(&overrides), &Context::default()).is_empty(), "it may be set at creation");
 }
 
+/// S6, CAPZ-073: what would delete the network, or leave resources that belong to no cluster, is refused; a subnet of workers may go.
+/// Each case: what the object was, what it shall be, and what the refusal says (nothing where it is taken).
+#[test]
+fn what_would_delete_or_orphan_is_refused() {
+    let network = |member: &str, value: Value| vec![(format!("spec.networkSpec.{member}"), value)];
+    let api = |member: &str, value: Value| network(&format!("apiServerLB.{member}"), value);
+    let frontend = |name: &str, ip: &str, dns: &str| {
+        api("frontendIPs", json!([{ "name": name, "publicIP": { "name": ip, "dnsName": dns } }]))
+    };
+    let outbound = |name: &str| network("nodeOutboundLB", json!({ "name": name }));
+    let mut listed = subnets(json!({}));
+    let one_more = json!({ "role": "node", "name": "m", "cidrBlocks": ["10.2.0.0/16"] });
+    listed.as_array_mut().unwrap().push(one_more);
+    let roles = |first: &str, second: &str| {
+        let mut subnets = listed.clone();
+        (subnets[0]["role"], subnets[1]["role"]) = (json!(first), json!(second));
+        network("subnets", subnets)
+    };
+    let mut renamed = subnets(json!({}));
+    renamed[0]["name"] = json!("other");
+    let none = Vec::new;
+    let enabled = |value: bool| vec![("spec.controlPlaneEnabled".to_owned(), json!(value))];
+    for (old, new, expected) in [
+        (
+            none(),
+            network("vnet.name", json!("v")),
+            "spec.networkSpec.vnet.name: Invalid value: \"v\": field is immutable",
+        ),
+        (network("vnet.name", json!("v")), none(), "spec.networkSpec.vnet.name: Invalid value"),
+        (network("vnet.name", json!("v")), network("vnet.name", json!("v")), ""),
+        (
+            none(),
+            network("vnet.resourceGroup", json!("g")),
+            "spec.networkSpec.vnet.resourceGroup: Invalid value",
+        ),
+        (none(), enabled(false), "spec.controlPlaneEnabled: Invalid value: false"),
+        (none(), enabled(true), ""),
+        (roles("control-plane", "node"), roles("control-plane", "node"), ""),
+        (
+            roles("control-plane", "node"),
+            roles("node", "control-plane"),
+            "subnets[0].role: Invalid value: \"node\"",
+        ),
+        (roles("control-plane", "node"), network("subnets", subnets(json!({}))), ""),
+        (
+            network("subnets", subnets(json!({}))),
+            network("subnets", renamed),
+            "subnet cp holds the control plane (role control-plane) and can be neither removed nor renamed: add it again",
+        ),
+        (none(), api("backendPool", json!({ "name": "x" })), "apiServerLB.backendPool.name: Invalid value"),
+        (frontend("f", "ip", ""), frontend("f", "ip", "a.example.com"), ""),
+        (
+            frontend("f", "ip", ""),
+            frontend("f", "other", ""),
+            "frontendIPs[0].publicIP.name: Invalid value: \"other\"",
+        ),
+        (
+            frontend("f", "ip", "a"),
+            frontend("f", "ip", "b"),
+            "frontendIPs[0].publicIP.dnsName: Invalid value: \"b\"",
+        ),
+        (frontend("f", "ip", ""), frontend("g", "ip", ""), "frontend f is where the API server answers"),
+        (none(), outbound("a"), ""),
+        (outbound("a"), none(), ""),
+        (outbound("a"), outbound("b"), "nodeOutboundLB.name: Invalid value: \"b\""),
+    ] {
+        let changed = |changes: &[(String, Value)]| {
+            let changes: Vec<(&str, Value)> =
+                changes.iter().map(|(path, value)| (path.as_str(), value.clone())).collect();
+            with(&base(), &changes)
+        };
+        let errors = change_refused(KIND, changed(&old), changed(&new), &Context::default());
+        let found = errors.iter().any(|error| error.contains(expected));
+        let fits = if expected.is_empty() { errors.is_empty() } else { found };
+        assert!(fits, "{old:?} to {new:?}, expected {expected:?}: {errors:#?}");
+    }
+}
+
 /// CAPZ-040, CAPZ-043: what an older release has stored without a default may get it, and nothing else may change with that.
 /// Each case: a member, what was stored, what it shall be, and what the refusal says.
 #[test]

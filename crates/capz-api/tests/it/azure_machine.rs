@@ -346,6 +346,18 @@ fn what_would_need_another_machine_stays() {
             ),
             true,
         ),
+        // S6: a machine is the one of its provider id, in its zone.
+        (base(), with(&base(), &[("spec.providerID", json!("azure:///a"))]), true),
+        (
+            with(&base(), &[("spec.providerID", json!("azure:///a"))]),
+            with(&base(), &[("spec.providerID", json!("azure:///b"))]),
+            false,
+        ),
+        (
+            with(&base(), &[("spec.failureDomain", json!("1"))]),
+            with(&base(), &[("spec.failureDomain", json!("2"))]),
+            false,
+        ),
         (base(), with(&base(), &bootstrap(false)), true),
         (with(&base(), &bootstrap(false)), with(&base(), &bootstrap(true)), false),
         (with(&base(), &bootstrap(false)), base(), false),

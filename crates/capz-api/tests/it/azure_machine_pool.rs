@@ -87,6 +87,24 @@ fn what_a_pool_decided_once_stays() {
     assert!(change_refused(KIND, base(), system, &context()).is_empty());
 }
 
+/// S6: with another value there would be a second scale set, and the first would belong to no pool.
+#[test]
+fn a_pool_stays_the_scale_set_that_it_is() {
+    let with = |member: &str, value: &str| super::with(&base(), &[(member, json!(value))]);
+    for (member, before, now) in [
+        ("spec.location", "eastus", "westus"),
+        ("spec.orchestrationMode", "Uniform", "Flexible"),
+        ("spec.template.osDisk.osType", "Linux", "Windows"),
+        ("spec.providerID", "azure:///a", "azure:///b"),
+    ] {
+        let errors = change_refused(KIND, with(member, before), with(member, now), &context());
+        let expected = format!("{member}: Invalid value: \"{now}\": field is immutable");
+        assert!(errors.contains(&expected), "{member}: {errors:?}");
+        assert!(change_refused(KIND, with(member, before), with(member, before), &context()).is_empty());
+    }
+    assert!(change_refused(KIND, base(), with("spec.providerID", "azure:///a"), &context()).is_empty());
+}
+
 /// CAPZ-133, as far as it is about admission: no gate keeps a pool out.
 #[test]
 fn pools_are_taken_whatever_the_gates() {
