@@ -99,7 +99,7 @@ impl Merger<'_> {
             (Value::Array(wanted), Value::Array(held)) if rule != Some(Rule::Whole) => {
                 segments.push("*");
                 for item in wanted {
-                    self.item(segments, at, item, held, rule == Some(Rule::AddOnly));
+                    self.item(segments, at, item, held);
                 }
                 segments.pop();
                 return;
@@ -153,14 +153,7 @@ impl Merger<'_> {
         }
     }
 
-    fn item<'w>(
-        &mut self,
-        segments: &mut Vec<&'w str>,
-        at: &str,
-        wanted: &'w Value,
-        held: &mut Vec<Value>,
-        add_only: bool,
-    ) {
+    fn item<'w>(&mut self, segments: &mut Vec<&'w str>, at: &str, wanted: &'w Value, held: &mut Vec<Value>) {
         let key = key_of(wanted);
         let at = match key {
             Some(key) => format!("{at}[{}]", key.rsplit('/').next().unwrap_or(key)),
@@ -173,7 +166,6 @@ impl Merger<'_> {
             None => held.iter_mut().find(|item| is_contained(wanted, item)),
         };
         match found {
-            Some(_) if add_only => {}
             Some(held) => self.value(segments, &at, wanted, held),
             None => {
                 self.change(segments, &at, None, Some(wanted.clone()));

@@ -21,8 +21,6 @@ pub enum ReadBy {
 pub enum Rule {
     /// It counts when the resource is made, and never again: Azure does not show it, or it must not change.
     AtCreation,
-    /// Items are added where their name is missing, and left alone where it is there.
-    AddOnly,
     /// A list in which each item counts as a whole, in any order; or an object that is written as a whole where it differs.
     Whole,
 }
@@ -70,6 +68,21 @@ const PLAIN: Kind = Kind {
     secret: &[],
 };
 
+/// Azure can change none of these of a public IP. A region may have got zones since.
+const PUBLIC_IP_RULES: [(&str, Rule); 4] = [
+    ("location", Rule::AtCreation),
+    ("extendedLocation", Rule::AtCreation),
+    ("zones", Rule::AtCreation),
+    ("properties/ipTags", Rule::AtCreation),
+];
+const INTERFACE_RULES: [(&str, Rule); 4] = [
+    ("location", Rule::AtCreation),
+    ("extendedLocation", Rule::AtCreation),
+    // A user may keep the address of a machine as it is.
+    ("properties/ipConfigurations/*/properties/privateIPAllocationMethod", Rule::AtCreation),
+    ("properties/dnsSettings/dnsServers", Rule::Whole),
+];
+
 /// Members of a machine that carry secrets, below the machine's own properties or a set's profile.
 const MACHINE_SECRETS: [&str; 2] = ["properties/osProfile/adminPassword", "properties/osProfile/customData"];
 const SET_SECRETS: [&str; 4] = [
@@ -114,6 +127,7 @@ pub static KINDS: [Kind; 23] = [
         resource_type: "Microsoft.Network/virtualNetworks/virtualNetworkPeerings",
         noun: "peering",
         read_by: ReadBy::Parent("virtualNetworkPeerings"),
+        conditional: true,
         // Its other half is gone: neither half can be written any more.
         beyond_repair: Some(("/properties/peeringState", "Disconnected")),
         ..PLAIN
@@ -129,12 +143,16 @@ pub static KINDS: [Kind; 23] = [
     Kind {
         resource_type: "Microsoft.Network/routeTables",
         noun: "route table",
+        conditional: true,
+        rules: &[("location", Rule::AtCreation)],
         back: &["properties/subnets"],
         ..PLAIN
     },
     Kind {
         resource_type: "Microsoft.Network/publicIPAddresses",
         noun: "public IP",
+        conditional: true,
+        rules: &PUBLIC_IP_RULES,
         back: &["properties/ipConfiguration", "properties/natGateway"],
         ..PLAIN
     },
@@ -151,9 +169,7 @@ pub static KINDS: [Kind; 23] = [
         conditional: true,
         rules: &[
             ("location", Rule::AtCreation),
-            ("properties/frontendIPConfigurations", Rule::AddOnly),
-            ("properties/backendAddressPools", Rule::AddOnly),
-            ("properties/outboundRules", Rule::AddOnly),
+            ("properties/frontendIPConfigurations/*/zones", Rule::AtCreation),
         ],
         back: &[
             "properties/backendAddressPools/*/properties/backendIPConfigurations",
@@ -165,6 +181,7 @@ pub static KINDS: [Kind; 23] = [
         resource_type: "Microsoft.Network/loadBalancers/inboundNatRules",
         noun: "inbound NAT rule",
         read_by: ReadBy::Parent("inboundNatRules"),
+        conditional: true,
         back: &["properties/backendIPConfiguration"],
         ..PLAIN
     },
@@ -186,6 +203,7 @@ pub static KINDS: [Kind; 23] = [
         api_version: PRIVATE_DNS,
         noun: "private DNS zone",
         read_by: ReadBy::Id,
+        conditional: true,
         ..PLAIN
     },
     Kind {
@@ -193,6 +211,7 @@ pub static KINDS: [Kind; 23] = [
         api_version: PRIVATE_DNS,
         noun: "link of a private DNS zone",
         read_by: ReadBy::Id,
+        conditional: true,
         ..PLAIN
     },
     Kind {
@@ -214,6 +233,8 @@ pub static KINDS: [Kind; 23] = [
     Kind {
         resource_type: "Microsoft.Network/networkInterfaces",
         noun: "network interface",
+        conditional: true,
+        rules: &INTERFACE_RULES,
         back: &["properties/virtualMachine", "properties/privateEndpoint"],
         ..PLAIN
     },

@@ -9,8 +9,8 @@ use capz_api::azure_machine::{AzureMachineSpec, AzureMachineStatus};
 use capz_api::machine::Image;
 use capz_planner::condition::{self, Severity, fails};
 use capz_planner::machine::{
-    CONTROL_PLANE_LABEL, GoalError, MADE_ANNOTATION, MachineScope, Making, Owner, TAGS, complete, conditions,
-    ends, found, goals, remembered_tags, stopped, unproven_end,
+    CONTROL_PLANE_LABEL, GoalError, MADE_ANNOTATION, MachineScope, Making, Owner, complete, conditions, ends,
+    found, goals, remembered, stopped, unproven_end,
 };
 use capz_planner::sku::{Sku, Skus, VIRTUAL_MACHINES};
 use capz_planner::terminal::{Reason, Terminal};
@@ -286,7 +286,7 @@ impl MachineWork<'_> {
         let zones = self.family.zones();
         let context = self.context(&surroundings, &zones);
         let scope = context.scope(&self.edited.object.spec);
-        let (known, tags) = (found(&scope, observed), remembered_tags(&scope));
+        let (known, memory) = (found(&scope, observed), remembered(&scope, observed));
         let vm = scope.vm().to_string();
         drop(context);
         // Azure calls it neither made nor failed, and is not at work on it: who knows for how long.
@@ -306,7 +306,7 @@ impl MachineWork<'_> {
         }
         self.edited.object.spec.provider_id = Some(known.provider_id);
         let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
-        annotations.insert(TAGS.to_owned(), tags);
+        annotations.extend(memory);
         annotations.insert(MADE_ANNOTATION.0.to_owned(), MADE_ANNOTATION.1.to_owned());
         let status = self.edited.object.status.get_or_insert_default();
         let ran = status.ready == Some(true);

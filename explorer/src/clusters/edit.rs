@@ -24,7 +24,9 @@ pub(super) enum Step {
 }
 
 /// Members that cannot change while a resource lives, or that Azure answers in other words.
-const FIXED: [&str; 17] = [
+const FIXED: [&str; 18] = [
+    // Azure changes it only while no machine runs on the interface, and what the size can do decides.
+    "enableAcceleratedNetworking",
     "singlePlacementGroup",
     "location",
     "id",

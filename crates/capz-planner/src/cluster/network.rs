@@ -104,9 +104,7 @@ fn one_way(from: &ResourceId, to: &ResourceId, wishes: Option<&PeeringProperties
         }
     }
     let id = from.child("virtualNetworkPeerings", &format!("{}-To-{}", from.name(), to.name()));
-    Goal::new(id, &service::PEERINGS, json!({ "properties": properties }))
-        .owned(OwnershipRule::Recorded)
-        .once()
+    Goal::new(id, &service::PEERINGS, json!({ "properties": properties })).owned(OwnershipRule::Recorded)
 }
 
 fn named(name: Option<&str>) -> Option<&str> {

@@ -36,9 +36,8 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
         &zone_name(scope),
     );
     let tags = scope.tags(None, None);
-    let mut goals = vec![
-        Goal::new(zone.clone(), &service::DNS_ZONE, json!({ "location": "global", "tags": tags })).once(),
-    ];
+    let mut goals =
+        vec![Goal::new(zone.clone(), &service::DNS_ZONE, json!({ "location": "global", "tags": tags }))];
     let peerings = network.vnet.as_ref().and_then(|vnet| vnet.peerings.as_deref()).unwrap_or_default();
     let remote = peerings.iter().map(|peering| super::network::remote(scope, peering));
     for network in std::iter::once(scope.network()).chain(remote) {
@@ -48,7 +47,7 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
             "tags": tags,
             "properties": { "virtualNetwork": reference(&network), "registrationEnabled": false },
         });
-        goals.push(Goal::new(id, &service::DNS_LINKS, document).once());
+        goals.push(Goal::new(id, &service::DNS_LINKS, document));
     }
     let address = balancer.frontend_ips.iter().flatten().find_map(|frontend| frontend.private_ip.clone());
     if let Some(address) = address {

@@ -84,5 +84,5 @@ pub(crate) fn goal_of(
     if let Some(edge) = edge {
         document["extendedLocation"] = edge;
     }
-    Goal::new(scope.public_ip(name), &service::PUBLIC_IPS, document).once()
+    Goal::new(scope.public_ip(name), &service::PUBLIC_IPS, document)
 }

@@ -20,9 +20,7 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
             "properties": { "routes": [] },
         });
         goals.push(
-            Goal::new(id, &service::ROUTE_TABLES, document)
-                .owned(OwnershipRule::TaggedWith(scope.network()))
-                .once(),
+            Goal::new(id, &service::ROUTE_TABLES, document).owned(OwnershipRule::TaggedWith(scope.network())),
         );
     }
     goals

@@ -6,6 +6,7 @@ use azure_types::ResourceId;
 use capz_api::network::LoadBalancer;
 use serde_json::{Value, json};
 
+use super::memory::{SSH_PORT, applied_port};
 use super::{GoalError, MachineScope};
 use crate::goal::{Goal, OwnershipRule};
 use crate::observed::{Observed, Seen};
@@ -38,7 +39,7 @@ pub(super) fn goal(scope: &MachineScope<'_>, observed: &Observed) -> Result<Opti
         .or_else(|| frontends().next())
         .and_then(|frontend| frontend.name.as_deref())
         .ok_or_else(|| GoalError::NotNow("the API server's load balancer has no frontend".to_owned()))?;
-    let port = port(&balancer, &id, scope.earlier, observed).ok_or_else(|| {
+    let port = port(scope, &balancer, &id, observed).ok_or_else(|| {
         GoalError::NotNow(format!(
             "No available SSH Frontend ports for the inbound NAT rule {} on the load balancer {}: 22 and {} to {} are taken",
             id.name(),
@@ -57,25 +58,42 @@ pub(super) fn goal(scope: &MachineScope<'_>, observed: &Observed) -> Result<Opti
             "frontendIPConfiguration": reference(&balancer.child("frontendIPConfigurations", frontend)),
         },
     });
-    Ok(Some(Goal::new(id, &service::INBOUND_NAT_RULES, document).owned(OWNERSHIP).once()))
+    Ok(Some(Goal::new(id, &service::INBOUND_NAT_RULES, document).owned(OWNERSHIP)))
 }
 
-/// The port at the load balancer: the one that the rule has, else one that no other rule has. Machines that come at the same
-/// time see the same free ports: each leaves as many of them as there are machines before it that have no rule yet.
-fn port(balancer: &ResourceId, rule: &ResourceId, earlier: &[String], observed: &Observed) -> Option<i64> {
-    let port_of = |document: &Value| document["properties"]["frontendPort"].as_i64();
-    if let Seen::Present(held) = observed.see(rule) {
-        return Some(port_of(held).unwrap_or(SSH));
-    }
+/// The port at the load balancer that the rule has.
+pub(super) fn known_port(scope: &MachineScope<'_>, observed: &Observed) -> Option<i64> {
+    let Seen::Present(held) = observed.see(&id(scope)?) else { return None };
+    port_of(held)
+}
+
+fn port_of(rule: &Value) -> Option<i64> {
+    rule["properties"]["frontendPort"].as_i64()
+}
+
+/// The port at the load balancer: the one that the machine was given before, else the one that the rule has, else one that no other
+/// rule has. Machines that come at the same time see the same free ports: each leaves as many of them as there are machines before
+/// it that have no rule yet.
+fn port(
+    scope: &MachineScope<'_>,
+    balancer: &ResourceId,
+    rule: &ResourceId,
+    observed: &Observed,
+) -> Option<i64> {
     let rules: &[Value] = match observed.see(balancer) {
         Seen::Present(held) => held["properties"]["inboundNatRules"].as_array().map_or(&[], Vec::as_slice),
         Seen::Absent | Seen::Unknown => &[],
     };
-    let taken: BTreeSet<i64> = rules.iter().filter_map(port_of).collect();
-    let has_rule = |name: &String| {
-        rules.iter().any(|rule| rule["name"].as_str().is_some_and(|it| it.eq_ignore_ascii_case(name)))
-    };
-    let left = earlier.iter().filter(|name| !has_rule(name)).count();
+    let is_named =
+        |rule: &Value, name: &str| rule["name"].as_str().is_some_and(|it| it.eq_ignore_ascii_case(name));
+    let taken: BTreeSet<i64> =
+        rules.iter().filter(|other| !is_named(other, rule.name())).filter_map(port_of).collect();
+    let given = applied_port(scope.annotations.get(SSH_PORT)).filter(|port| !taken.contains(port));
+    if let Some(port) = given.or_else(|| known_port(scope, observed)) {
+        return Some(port);
+    }
+    let has_rule = |name: &String| rules.iter().any(|rule| is_named(rule, name));
+    let left = scope.earlier.iter().filter(|name| !has_rule(name)).count();
     let mut free = std::iter::once(SSH).chain(FURTHER).filter(|port| !taken.contains(port));
     let first = free.clone().next();
     free.nth(left).or(first)

@@ -1,17 +1,31 @@
-//! Which tags were applied before, as an annotation of the AzureMachine remembers it: without it nobody could tell what is
-//! wanted no longer from what somebody else added.
+//! What was applied before, as annotations of the AzureMachine remember it: without them, what is wanted no longer could not be
+//! told from what another hand has added, nor the port that a machine was given from one that another hand has put there.
+
+use std::collections::BTreeMap;
 
 use capz_api::Tags;
 use serde_json::json;
 
-use super::MachineScope;
+use super::{MachineScope, inbound_nat_rule};
+use crate::observed::Observed;
 
 /// Additional tags of the virtual machine, and of what belongs to it: `{"<key>": "<value>"}`.
 pub const TAGS: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags-vm";
 
-/// The annotation once the tags are applied.
-pub fn remembered_tags(scope: &MachineScope<'_>) -> String {
-    json!(scope.additional_tags()).to_string()
+/// The port of the machine's inbound NAT rule at the load balancer: `"<port>"`.
+pub(super) const SSH_PORT: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-ssh-port";
+
+/// The annotations once the machine is as wanted.
+pub fn remembered(scope: &MachineScope<'_>, observed: &Observed) -> BTreeMap<String, String> {
+    let tags = json!(scope.additional_tags()).to_string();
+    let port = inbound_nat_rule::known_port(scope, observed);
+    let port = port.map(|port| (SSH_PORT.to_owned(), port.to_string()));
+    std::iter::once((TAGS.to_owned(), tags)).chain(port).collect()
+}
+
+/// The port that an annotation remembers.
+pub(super) fn applied_port(memory: Option<&String>) -> Option<i64> {
+    memory?.parse().ok()
 }
 
 /// The tags that an annotation remembers. One that cannot be read remembers nothing: what it was about stays in Azure.

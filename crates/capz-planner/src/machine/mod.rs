@@ -24,7 +24,7 @@ pub(crate) use completion::complete_first;
 pub use conditions::{conditions, stopped};
 pub use found::{Found, found};
 pub(crate) use memory::applied_tags;
-pub use memory::{TAGS, remembered_tags};
+pub use memory::{TAGS, remembered};
 
 use crate::cluster;
 use crate::extension::{Extension, extensions};
@@ -200,7 +200,7 @@ pub fn goals(
         goals.push(cluster::public_ip_goal(cluster, &name, &PublicIp::default(), cluster.zones, edge));
     }
     goals.extend(inbound_nat_rule::goal(scope, observed)?);
-    goals.extend(network_interface::goals(scope, making)?);
+    goals.extend(network_interface::goals(scope, making, observed)?);
     goals.extend(availability_set::goal(scope, making)?);
     goals.push(virtual_machine::goal(scope, making)?);
     let role = scope.spec.system_assigned_identity_role.as_ref();

@@ -8,11 +8,16 @@ use super::{GoalError, MachineScope, Making, inbound_nat_rule};
 use crate::cluster::{control_plane_outbound_pool_name, internal_pool_name, pool_name};
 use crate::document::without_nulls;
 use crate::goal::Goal;
+use crate::observed::{Observed, Seen};
 use crate::scope::reference;
 use crate::service;
 use crate::sku::capability;
 
-pub(super) fn goals(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Vec<Goal>, GoalError> {
+pub(super) fn goals(
+    scope: &MachineScope<'_>,
+    making: &Making<'_>,
+    observed: &Observed,
+) -> Result<Vec<Goal>, GoalError> {
     let declared = scope.spec.network_interfaces.as_deref().unwrap_or_default();
     if declared.is_empty() {
         return Err(GoalError::NotNow("the machine has no network interface".to_owned()));
@@ -22,16 +27,21 @@ pub(super) fn goals(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Vec
         .into_iter()
         .zip(declared)
         .enumerate()
-        .map(|(index, (id, interface))| goal(scope, making, id, interface, index == 0))
+        .map(|(index, (id, interface))| {
+            // What the size can do decides when the interface is made: Azure does not change it while the machine runs.
+            let is_there = matches!(observed.see(&id), Seen::Present(_));
+            let default = || (!is_there).then(|| making.size.can(capability::ACCELERATED_NETWORKING));
+            goal(scope, id, interface, index == 0, interface.accelerated_networking.or_else(default))
+        })
         .collect()
 }
 
 fn goal(
     scope: &MachineScope<'_>,
-    making: &Making<'_>,
     id: ResourceId,
     interface: &NetworkInterface,
     first: bool,
+    accelerated: Option<bool>,
 ) -> Result<Goal, GoalError> {
     let cluster = &scope.cluster;
     let name = id.name();
@@ -65,22 +75,19 @@ fn goal(
             "properties": { "primary": false, "privateIPAddressVersion": "IPv6", "subnet": subnet },
         }));
     }
-    let fast = interface
-        .accelerated_networking
-        .unwrap_or_else(|| making.size.can(capability::ACCELERATED_NETWORKING));
     let dns = scope.spec.dns_servers.as_deref().filter(|servers| first && !servers.is_empty());
     let document: Value = without_nulls(json!({
         "location": cluster.location(),
         "extendedLocation": cluster.extended_location(),
         "tags": scope.tags(None, name),
         "properties": {
-            "enableAcceleratedNetworking": fast,
+            "enableAcceleratedNetworking": accelerated,
             "enableIPForwarding": scope.spec.enable_ip_forwarding.unwrap_or_default(),
             "dnsSettings": dns.map(|servers| json!({ "dnsServers": servers })),
             "ipConfigurations": configurations,
         },
     }));
-    Ok(Goal::new(id, &service::INTERFACES, document).once())
+    Ok(Goal::new(id, &service::INTERFACES, document))
 }
 
 /// The backend pools and the inbound NAT rule of the first interface.

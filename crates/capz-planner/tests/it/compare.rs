@@ -56,7 +56,7 @@ fn what_is_wanted_must_be_contained_in_what_is_held() {
             balancer,
             json!({ "properties": { "frontendIPConfigurations": [{ "name": "f", "properties": { "a": 1 } }] } }),
             json!({ "properties": { "frontendIPConfigurations": [{ "name": "f", "properties": { "a": 2 } }] } }),
-            vec![],
+            vec!["frontendIPConfigurations[f].a: 2 becomes 1"],
         ),
         (
             balancer,

@@ -259,6 +259,184 @@ async fn no_way_out_is_made_for_subnets_of_others() {
     assert!(pools[0]["id"].as_str().unwrap().ends_with("my-cluster-outboundBackendPool"), "{nic:#}");
 }
 
+/// A network of others, with which the cluster's is joined.
+fn hub(world: &World) -> ResourceId {
+    let group = ResourceId::group(SUBSCRIPTION, "hub");
+    world.azure.put(&group, json!({ "location": "eastus" })).unwrap();
+    let hub = group.resource("Microsoft.Network", "virtualNetworks", "hub");
+    let space = json!({ "location": "eastus", "properties": { "addressSpace": { "addressPrefixes": ["172.16.0.0/16"] } } });
+    world.azure.put(&hub, space).unwrap();
+    hub
+}
+
+/// A cluster with a machine of the control plane and a worker with an address of its own, and its network joined with a hub.
+async fn with_all_kinds(api_server: &str) -> World {
+    let mut world = World::new();
+    hub(&world);
+    let peering = json!({ "remoteVnetName": "hub", "resourceGroup": "hub",
+        "forwardPeeringProperties": { "allowForwardedTraffic": true, "allowVirtualNetworkAccess": true } });
+    world.cluster(
+        "my-cluster",
+        json!({ "additionalTags": { "team": "a" }, "networkSpec": {
+        "apiServerLB": { "type": api_server }, "vnet": { "peerings": [peering] } } }),
+    );
+    world.start_with_network().await;
+    let control_plane = json!({ "cluster.x-k8s.io/control-plane": "" });
+    for name in ["cp-1", "cp-2"] {
+        world.machine("my-cluster", name, control_plane.clone(), json!({}));
+        world.until(name, |world| world.is_ready(MACHINE, name)).await;
+    }
+    world.machine(
+        "my-cluster",
+        "worker",
+        json!({}),
+        json!({ "allocatePublicIP": true, "dnsServers": ["10.0.0.4"] }),
+    );
+    world.until("worker", |world| world.is_ready(MACHINE, "worker")).await;
+    world
+}
+
+/// Members of a document that a third party changes: where, and to what; null takes them away.
+type Edits<'a> = &'a [(&'a str, Value)];
+
+/// D1, D10: what another hand changes of interfaces, public IPs, inbound NAT rules, peerings, zones, links, records, route tables and
+/// frontends comes back within the sync period, and what it adds stays. Where nothing differs nothing is written.
+#[tokio::test(start_paused = true)]
+async fn what_another_hand_changes_is_repaired_and_what_it_adds_stays() {
+    const CONFIGURATION: &str = "/properties/ipConfigurations/0/properties";
+    let member = |name: &str| format!("{CONFIGURATION}/{name}");
+    let pools = member("loadBalancerBackendAddressPools");
+    let rules = member("loadBalancerInboundNatRules");
+    let address = member("publicIPAddress");
+    let route = json!([{ "name": "pods", "properties": { "addressPrefix": "10.244.0.0/24",
+        "nextHopType": "VirtualAppliance", "nextHopIpAddress": "10.1.0.4" } }]);
+    let public: &[(&str, &str, Edits<'_>, Edits<'_>)] = &[
+        ("networkInterfaces", "cp-1-nic", &[("/properties/enableIPForwarding", json!(true))], &[]),
+        (
+            "networkInterfaces",
+            "cp-1-nic",
+            &[(&pools, json!([])), (&rules, json!([]))],
+            &[("/tags/theirs", json!("1"))],
+        ),
+        ("networkInterfaces", "worker-nic", &[(&address, Value::Null)], &[]),
+        (
+            "networkInterfaces",
+            "worker-nic",
+            &[("/properties/dnsSettings/dnsServers", json!(["1.1.1.1"]))],
+            &[],
+        ),
+        (
+            "loadBalancers",
+            "my-cluster-public-lb/inboundNatRules/cp-1",
+            &[("/properties/idleTimeoutInMinutes", json!(9)), ("/properties/frontendPort", json!(2300))],
+            &[],
+        ),
+        // Another machine may have this port, too.
+        (
+            "loadBalancers",
+            "my-cluster-public-lb/inboundNatRules/cp-2",
+            &[("/properties/frontendPort", json!(2205))],
+            &[("/properties/enableTcpReset", json!(true))],
+        ),
+        (
+            "publicIPAddresses",
+            "pip-my-cluster-apiserver",
+            &[("/properties/dnsSettings", Value::Null)],
+            &[("/properties/idleTimeoutInMinutes", json!(7))],
+        ),
+        (
+            "publicIPAddresses",
+            "pip-worker",
+            &[("/tags/Name", json!("other"))],
+            &[("/tags/theirs", json!("1"))],
+        ),
+        (
+            "routeTables",
+            "my-cluster-node-routetable",
+            &[("/tags/Name", Value::Null)],
+            &[("/properties/routes", route)],
+        ),
+        (
+            "virtualNetworks",
+            "my-cluster-vnet/virtualNetworkPeerings/my-cluster-vnet-To-hub",
+            &[
+                ("/properties/allowForwardedTraffic", json!(false)),
+                ("/properties/allowVirtualNetworkAccess", json!(false)),
+            ],
+            &[("/properties/allowGatewayTransit", json!(true))],
+        ),
+        (
+            "loadBalancers",
+            "my-cluster-public-lb",
+            &[("/properties/outboundRules/0/properties/idleTimeoutInMinutes", json!(30))],
+            &[],
+        ),
+    ];
+    let private: &[(&str, &str, Edits<'_>, Edits<'_>)] = &[
+        ("privateDnsZones", "my-cluster.capz.io", &[("/tags/team", json!("b"))], &[]),
+        (
+            "privateDnsZones",
+            "my-cluster.capz.io/virtualNetworkLinks/my-cluster-vnet-link",
+            &[("/properties/registrationEnabled", json!(true))],
+            &[("/tags/theirs", json!("1"))],
+        ),
+        (
+            "privateDnsZones",
+            "my-cluster.capz.io/A/apiserver",
+            &[("/properties/aRecords", json!([{ "ipv4Address": "10.0.0.9" }]))],
+            &[],
+        ),
+        ("networkInterfaces", "cp-2-nic", &[(&pools, json!([]))], &[]),
+    ];
+    for (api_server, edits) in [("Public", public), ("Internal", private)] {
+        let world = with_all_kinds(api_server).await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let sequence = world.sequence();
+        tokio::time::sleep(LOOKED_AT).await;
+        assert_eq!(world.requests_after(sequence).1, 0, "nothing differs");
+        for (kind, name, changed, added) in edits {
+            let mut path = name.split('/');
+            let mut id = network(&world, kind, path.next().unwrap());
+            while let (Some(kind), Some(name)) = (path.next(), path.next()) {
+                id = id.child(kind, name);
+            }
+            let before = world.azure.document(&id).unwrap();
+            let edit = |edits: Edits<'_>| {
+                world.azure.edit(&id, |document| {
+                    for (pointer, value) in edits {
+                        let (parent, member) = pointer.rsplit_once('/').unwrap();
+                        document.pointer_mut(parent).unwrap()[member] = value.clone();
+                    }
+                })
+            };
+            edit(added).unwrap_or_else(|refusal| panic!("{id}: {refusal:?}"));
+            edit(changed).unwrap_or_else(|refusal| panic!("{id}: {refusal:?}"));
+            let is_back = |world: &World| {
+                let document = world.azure.document(&id).unwrap_or_default();
+                changed.iter().all(|(pointer, _)| document.pointer(pointer) == before.pointer(pointer))
+            };
+            assert!(!is_back(&world), "{id}: {changed:?}");
+            let took = world.until(id.as_str(), is_back).await;
+            assert!(took < LOOKED_AT, "{id}: {took:?}");
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            let after = world.azure.document(&id).unwrap();
+            for (pointer, value) in *added {
+                let kept = after.pointer(pointer);
+                let stays = match value.as_array() {
+                    Some(items) => kept.and_then(Value::as_array).is_some_and(|kept| {
+                        items.iter().all(|item| kept.iter().any(|it| it["name"] == item["name"]))
+                    }),
+                    None => kept == Some(value),
+                };
+                assert!(stays, "{id}: {pointer}: {after:#}");
+            }
+        }
+        let sequence = world.sequence();
+        tokio::time::sleep(LOOKED_AT).await;
+        assert_eq!(world.requests_after(sequence).1, 0, "nothing differs any more");
+    }
+}
+
 /// D7, D10, and design rule 6: whatever is deleted at rest comes back within minutes by itself, or its owner is given the reason.
 #[tokio::test(start_paused = true)]
 async fn what_another_hand_deletes_at_rest_comes_back() {
