@@ -3,7 +3,7 @@
 use ownership::{Evidence, Owner, Ownership, Proof, Rival};
 use serde_json::Value;
 
-use crate::tags::{ID, OWNED, owner_key};
+use crate::tags::{ID, OWNED, SHARED, owner_key};
 
 /// The annotation of AzureClusters with the resources that they have recorded: `{"<service>": ["<id>"]}`.
 pub const RESOURCES: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-resources";
@@ -59,11 +59,17 @@ impl Claimant<'_> {
     /// What the tags of a document say.
     pub fn by_tags(&self, document: &Value) -> Ownership {
         let key = owner_key(self.cluster);
-        if tag(document, &key) != Some(OWNED) {
-            return Ownership::Unproven(format!("it lacks the tag {key}={OWNED}"));
+        let marked = |id: &str| Evidence::Tag { key: ID.to_owned(), value: id.to_owned() };
+        let name = tag(document, &key);
+        if name != Some(OWNED) {
+            // No other program writes the id: a tag that was taken away, or changed, gives nothing away. The value `shared` does.
+            let own = tag(document, ID).filter(|id| !id.is_empty() && Some(*id) == self.id);
+            return match own.filter(|_| name != Some(SHARED)) {
+                Some(id) => Ownership::Proven(self.proof(marked(id))),
+                None => Ownership::Unproven(format!("it lacks the tag {key}={OWNED}")),
+            };
         }
         let named = self.proof(Evidence::Tag { key, value: OWNED.to_owned() });
-        let marked = |id: &str| Evidence::Tag { key: ID.to_owned(), value: id.to_owned() };
         match tag(document, ID).filter(|id| !id.is_empty()) {
             Some(_) if self.id.is_none() => Ownership::Proven(named),
             Some(id) if Some(id) == self.id => Ownership::Proven(named.and(marked(id))),
@@ -144,7 +150,10 @@ mod tests {
             (json!({}), ["unproven", "unproven", "unproven"]),
             (json!({ name: "shared" }), ["unproven", "unproven", "unproven"]),
             (json!({ "sigs.k8s.io_cluster-api-provider-azure_cluster_d": OWNED }), ["unproven"; 3]),
-            (json!({ ID: "a" }), ["unproven", "unproven", "unproven"]),
+            (json!({ ID: "a" }), ["proven", "proven", "unproven"]),
+            (json!({ ID: "a", name: "changed" }), ["proven", "proven", "unproven"]),
+            (json!({ ID: "a", name: "shared" }), ["unproven", "unproven", "unproven"]),
+            (json!({ ID: "b" }), ["unproven", "unproven", "unproven"]),
             (json!({ name: OWNED }), ["proven", "unproven", "proven"]),
             (json!({ name.to_uppercase(): OWNED, ID.to_uppercase(): "a" }), ["proven", "proven", "proven"]),
             (json!({ name: OWNED, ID: "b" }), ["disputed", "disputed", "proven"]),

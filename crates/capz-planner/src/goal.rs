@@ -6,6 +6,7 @@ use ownership::Evidence;
 use serde_json::Value;
 
 use crate::kind::Kind;
+use crate::owner_tags::Borne;
 use crate::service::Service;
 use crate::terminal::Terminal;
 
@@ -100,6 +101,8 @@ pub struct Goal {
     pub kept_while_used: Option<&'static str>,
     /// Whether it is deleted without waiting for what runs on it.
     pub forced: bool,
+    /// The tags that proved it to be the cluster's when it was last as wanted.
+    pub borne: Borne,
 }
 
 impl Goal {
@@ -116,6 +119,7 @@ impl Goal {
             after: Vec::new(),
             kept_while_used: None,
             forced: false,
+            borne: Borne::Nothing,
         }
     }
 

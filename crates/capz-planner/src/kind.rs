@@ -328,6 +328,11 @@ impl Kind {
             .unwrap_or(&UNKNOWN)
     }
 
+    /// Whether it is a resource group: it gets the cluster's id later, too.
+    pub(crate) fn is_group(&self) -> bool {
+        self.noun == RESOURCE_GROUP
+    }
+
     /// What shows that a resource that is there is of no more use.
     pub(crate) fn shows_no_use<'a>(&self, held: &'a Value) -> Option<(&'static str, &'a Value)> {
         let (path, value) = self.beyond_repair?;
@@ -349,10 +354,6 @@ impl Kind {
 
     /// The rule for the member at this path; `segments` are names of members, and `*` for items of lists.
     pub(crate) fn rule(&self, segments: &[&str]) -> Option<Rule> {
-        // What was made without the cluster's id is not written for it: only the resource group gets it later.
-        if matches!(segments, ["tags", tag] if *tag == crate::tags::ID) && self.noun != RESOURCE_GROUP {
-            return Some(Rule::AtCreation);
-        }
         self.rules
             .iter()
             .find(|(path, _)| path.split('/').eq(segments.iter().copied()))

@@ -1,5 +1,6 @@
 //! What may be done now, and what waits for what.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -13,7 +14,9 @@ use crate::goal::{Goal, OwnershipRule, Upkeep};
 use crate::instance_view::cause;
 use crate::kind::{Kind, ReadBy};
 use crate::observed::{Observed, Seen};
+use crate::owner_tags::Borne;
 use crate::references::{ids_in, own_ids_in};
+use crate::tags;
 
 /// What a step does to its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -354,7 +357,7 @@ impl<'a> Judge<'a> {
             OwnershipRule::Shown(evidence) => Ownership::Proven(claimant.proof(evidence.clone())),
             OwnershipRule::Foreign => Ownership::Unproven("it is used as it is".to_owned()),
             OwnershipRule::Tagged | OwnershipRule::TaggedWith(_) | OwnershipRule::TaggedFor(_) => {
-                claimant.by_tags(held)
+                goal.borne.ownership(claimant, held)
             }
             OwnershipRule::Inside(other) => match self.whose_is(other) {
                 Ownership::Proven(_) => {
@@ -368,7 +371,10 @@ impl<'a> Judge<'a> {
     /// Whose a resource is that others go by: it has tags. Where it is missing it is the cluster's if one of the goals makes it.
     fn whose_is(&self, id: &ResourceId) -> Ownership {
         match self.facts.observed.see(id) {
-            Seen::Present(held) => self.facts.claimant.by_tags(held),
+            Seen::Present(held) => {
+                let goal = self.goals.iter().find(|goal| goal.id == *id);
+                goal.map_or(Borne::Nothing, |goal| goal.borne).ownership(self.facts.claimant, held)
+            }
             Seen::Unknown => Ownership::Unknown,
             Seen::Absent if self.goals.iter().any(|goal| goal.id == *id && goal.wanted) => {
                 Ownership::Proven(self.facts.claimant.proof(Claimant::recorded()))
@@ -407,7 +413,7 @@ impl<'a> Judge<'a> {
             (Upkeep::Members(members), _) => return self.update_members(goal, members, held, proof),
             (Upkeep::Once | Upkeep::Always, _) => {}
         }
-        let (mut document, mut changes) = compare::merge(kind, &goal.document, held, &goal.withdrawn);
+        let (mut document, mut changes) = compare::merge(kind, &compared(goal), held, &goal.withdrawn);
         if changes.is_empty() && failed.is_none() {
             return State::Reached;
         }
@@ -444,7 +450,7 @@ impl<'a> Judge<'a> {
     fn update_members(&self, goal: &Goal, members: &[&str], held: &Value, proof: Proof) -> State {
         let kind = Kind::of(&goal.id);
         let (document, changes) =
-            compare::merge(kind, &only(members, &goal.document), &only(members, held), &goal.withdrawn);
+            compare::merge(kind, &only(members, &compared(goal)), &only(members, held), &goal.withdrawn);
         if changes.is_empty() {
             return State::Reached;
         }
@@ -504,6 +510,19 @@ fn shared_document(id: &ResourceId) -> Option<ResourceId> {
 /// The version that was seen, where a write may be made conditional on it.
 fn if_match(kind: &Kind, held: &Value) -> Option<String> {
     held["etag"].as_str().filter(|_| kind.conditional).map(str::to_owned)
+}
+
+/// What of a document is compared. What was made without the cluster's id is not written for it: only the resource group gets it
+/// later, and what bore it before.
+fn compared(goal: &Goal) -> Cow<'_, Value> {
+    if goal.kind().is_group() || goal.borne == Borne::Id || goal.document["tags"].get(tags::ID).is_none() {
+        return Cow::Borrowed(&goal.document);
+    }
+    let mut document = goal.document.clone();
+    if let Some(all) = document["tags"].as_object_mut() {
+        all.remove(tags::ID);
+    }
+    Cow::Owned(document)
 }
 
 /// A document with some of its members alone.

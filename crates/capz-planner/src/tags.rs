@@ -10,6 +10,8 @@ const ROLE: &str = "sigs.k8s.io_cluster-api-provider-azure_role";
 pub const ID: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster-id";
 /// The value of a tag that says whose something is.
 pub const OWNED: &str = "owned";
+/// The value of that tag on what its owner has given away on purpose.
+pub(crate) const SHARED: &str = "shared";
 
 /// The key of the tag that says that a resource is this cluster's.
 pub fn owner_key(cluster: &str) -> String {

@@ -9,7 +9,7 @@ use capz_api::azure_cluster::{AzureClusterSpec, AzureClusterStatus};
 use capz_api::{FailureDomain, Future};
 use capz_planner::cluster::{
     CLUSTER_ID, Endpoint, Memory, complete, contact, endpoint, ends_beside, goals, linked_already,
-    links_of_zones, read_back, remembered, unrecorded,
+    links_of_zones, read_back, remembered, remembered_of, unrecorded,
 };
 use capz_planner::condition::{self, Severity, fails, holds};
 use capz_planner::elsewhere;
@@ -349,7 +349,11 @@ impl ClusterWork<'_> {
             }
         };
         read_back(&mut self.edited.object.spec, scope, observed);
-        let memory = self.new_memory().without(strangers).with(&self.memory().until_the_end());
+        let memory = {
+            let spec = &self.edited.object.spec;
+            let scope = self.surroundings.scope(&self.key.name, spec, &zones, self.gates());
+            remembered_of(scope, observed).without(strangers).with(&self.memory().until_the_end())
+        };
         self.remember(&memory);
         self.manager.save(&mut self.edited).await?;
         // Machines that waited for their network need not wait for the watch.

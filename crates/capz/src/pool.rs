@@ -15,7 +15,7 @@ use capz_planner::pool::{
 };
 use capz_planner::sku::{Skus, VIRTUAL_MACHINES};
 use capz_planner::terminal::Reason;
-use capz_planner::{Goal, GoalError, Observed, Plan, Scope, Seen, State, Upkeep, service};
+use capz_planner::{Goal, GoalError, OWNER_TAGS, Observed, Plan, Scope, Seen, State, Upkeep, service};
 use cloud_config::Secret;
 use controllers::Reference;
 use serde_json::Value;
@@ -361,9 +361,11 @@ impl PoolWork<'_> {
         let context = self.context(surroundings);
         let scope = context.pool(&self.edited.object.spec);
         let (tags, extensions) = (scope.remembered_tags(), scope.remembered_extensions(&look.scale_set));
+        let owner = scope.remembered_owner(&look.scale_set);
         drop(context);
         let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
         annotations.insert(TAGS.to_owned(), tags);
+        annotations.extend(owner.map(|word| (OWNER_TAGS.to_owned(), word.to_owned())));
         annotations.extend(extensions.map(|names| (EXTENSIONS.to_owned(), names)));
         let again = self.follow(surroundings, &look).await?;
         Ok(again.map_or(Outcome::Rest, Outcome::After))

@@ -8,6 +8,8 @@ use capz_api::Tags;
 use serde_json::{Value, json};
 
 use crate::goal::{Goal, OwnershipRule};
+use crate::observed::{Observed, Seen};
+use crate::owner_tags::{Borne, OWNER_TAGS};
 use crate::scope::Scope;
 use crate::service::{self, Service};
 
@@ -37,6 +39,8 @@ pub struct Memory {
     pub tags: Tags,
     /// Resources by the name of their service. Whether one of them is ours shows when it is looked at.
     pub resources: BTreeMap<String, BTreeSet<ResourceId>>,
+    /// The tags that proved resources to be the cluster's when they were last as wanted.
+    pub borne: BTreeMap<ResourceId, Borne>,
 }
 
 impl Memory {
@@ -57,12 +61,33 @@ impl Memory {
             let ids = value.as_array().into_iter().flatten();
             ids.filter_map(|id| ResourceId::parse(id.as_str()?).ok()).collect()
         };
+        let borne = |(id, word): (String, String)| Some((ResourceId::parse(&id).ok()?, Borne::read(&word)));
         let rules = members(&read(SECURITY_RULES));
         let resources = members(&read(RESOURCES));
         Self {
             rules: rules.into_iter().map(|(group, rules)| (group, texts(&rules))).collect(),
             tags: texts(&read(TAGS)),
             resources: resources.into_iter().map(|(service, listed)| (service, ids(&listed))).collect(),
+            borne: texts(&read(OWNER_TAGS)).into_iter().filter_map(borne).collect(),
+        }
+    }
+
+    /// What resources bear that are as wanted. `declared` are the goals of what the cluster declares.
+    #[must_use]
+    pub(super) fn bearing(self, scope: Scope<'_>, declared: &[Goal], observed: &Observed) -> Self {
+        let bears = |goal: &Goal| {
+            let Seen::Present(held) = observed.see(&goal.id) else { return None };
+            Some((goal.id.clone(), Borne::of(scope.claimant(), held))).filter(|(_, it)| *it != Borne::Nothing)
+        };
+        // What has no tags is proven otherwise.
+        let tagged = declared.iter().filter(|goal| goal.document["tags"].is_object());
+        Self { borne: tagged.filter_map(bears).collect(), ..self }
+    }
+
+    /// Tells goals what their resources bore.
+    pub(super) fn remind(&self, goals: &mut [Goal]) {
+        for goal in goals {
+            goal.borne = self.borne.get(&goal.id).copied().unwrap_or_default();
         }
     }
 
@@ -89,7 +114,8 @@ impl Memory {
         for goal in declared {
             resources.entry(goal.service.name.to_owned()).or_default().insert(goal.id.clone());
         }
-        Self { rules, tags: scope.spec.additional_tags.clone().unwrap_or_default(), resources }
+        let tags = scope.spec.additional_tags.clone().unwrap_or_default();
+        Self { rules, tags, resources, borne: BTreeMap::new() }
     }
 
     /// What is in this memory, or in that one.
@@ -102,6 +128,9 @@ impl Memory {
         all.tags.extend(other.tags.clone());
         for (service, ids) in &other.resources {
             all.resources.entry(service.clone()).or_default().extend(ids.iter().cloned());
+        }
+        for (id, borne) in &other.borne {
+            all.borne.entry(id.clone()).or_insert(*borne);
         }
         all
     }
@@ -125,6 +154,7 @@ impl Memory {
         let resources = self.resources.iter().filter(|(service, _)| !goes_at_once(service));
         Self {
             resources: resources.map(|(service, ids)| (service.clone(), ids.clone())).collect(),
+            borne: self.borne.clone(),
             ..Self::default()
         }
     }
@@ -143,10 +173,17 @@ impl Memory {
         let ids = |ids: &BTreeSet<ResourceId>| ids.iter().map(|id| json!(id.as_str())).collect::<Value>();
         let resources: Value =
             self.resources.iter().map(|(service, listed)| (service.clone(), ids(listed))).collect();
-        [(SECURITY_RULES, json!(self.rules)), (TAGS, json!(self.tags)), (RESOURCES, resources)]
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value.to_string()))
-            .collect()
+        let words = self.borne.iter().filter_map(|(id, borne)| Some((id.to_string(), borne.word()?.into())));
+        let borne = Value::Object(words.collect());
+        [
+            (SECURITY_RULES, json!(self.rules)),
+            (TAGS, json!(self.tags)),
+            (RESOURCES, resources),
+            (OWNER_TAGS, borne),
+        ]
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value.to_string()))
+        .collect()
     }
 }
 

@@ -47,6 +47,7 @@ pub fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
     goals.iter_mut().for_each(|goal| goal.without_tags(&memory.tags));
     let gone = memory.gone(&goals, false);
     goals.extend(gone);
+    memory.remind(&mut goals);
     goals
 }
 
@@ -67,6 +68,12 @@ fn declared(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
 /// What is to be remembered once everything that the cluster declares is applied.
 pub fn remembered(scope: Scope<'_>) -> Memory {
     Memory::after(scope, &declared(scope, &Memory::default()))
+}
+
+/// The same, now that everything is applied and Azure holds that.
+pub fn remembered_of(scope: Scope<'_>, observed: &Observed) -> Memory {
+    let declared = declared(scope, &Memory::default());
+    Memory::after(scope, &declared).bearing(scope, &declared, observed)
 }
 
 /// The resource groups of a cluster: its own, and that of its network where it is another one.
@@ -129,6 +136,7 @@ pub fn ends(scope: Scope<'_>, memory: &Memory, end: End) -> Vec<Goal> {
     let gone = memory.gone(&goals, true);
     goals.retain(|goal| memory.has(&goal.id));
     goals.extend(gone);
+    memory.remind(&mut goals);
     goals
         .into_iter()
         // A record goes with its zone, and stays in somebody else's.

@@ -7,7 +7,8 @@ use capz_api::Tags;
 use serde_json::json;
 
 use super::{MachineScope, inbound_nat_rule};
-use crate::observed::Observed;
+use crate::observed::{Observed, Seen};
+use crate::owner_tags::{Borne, OWNER_TAGS};
 
 /// Additional tags of the virtual machine, and of what belongs to it: `{"<key>": "<value>"}`.
 pub const TAGS: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags-vm";
@@ -20,7 +21,12 @@ pub fn remembered(scope: &MachineScope<'_>, observed: &Observed) -> BTreeMap<Str
     let tags = json!(scope.additional_tags()).to_string();
     let port = inbound_nat_rule::known_port(scope, observed);
     let port = port.map(|port| (SSH_PORT.to_owned(), port.to_string()));
-    std::iter::once((TAGS.to_owned(), tags)).chain(port).collect()
+    let borne = match observed.see(&scope.vm()) {
+        Seen::Present(held) => Borne::of(scope.cluster.claimant(), held).word(),
+        Seen::Absent | Seen::Unknown => None,
+    };
+    let borne = borne.map(|word| (OWNER_TAGS.to_owned(), word.to_owned()));
+    std::iter::once((TAGS.to_owned(), tags)).chain(port).chain(borne).collect()
 }
 
 /// The port that an annotation remembers.

@@ -34,6 +34,7 @@ pub use crate::making::Making;
 use crate::goal::{Goal, OwnershipRule, Upkeep};
 use crate::image::{self, ImageError};
 use crate::observed::{Observed, Seen};
+use crate::owner_tags::{Borne, OWNER_TAGS};
 use crate::plan::failure_cause;
 use crate::profile;
 use crate::role_assignment;
@@ -82,6 +83,11 @@ impl<'a> MachineScope<'a> {
     /// The name of the virtual machine.
     pub fn vm_name(&self) -> String {
         names::virtual_machine(self.name, self.spec)
+    }
+
+    /// The tags that all that belongs to it bore when it was last as wanted.
+    fn borne(&self) -> Borne {
+        self.annotations.get(OWNER_TAGS).map_or(Borne::Nothing, |word| Borne::read(word))
     }
 
     /// The virtual machine.
@@ -207,7 +213,14 @@ pub fn goals(
     goals.extend(role_assignment::goal(&vm, scope.spec.identity.as_deref(), role, observed)?);
     goals.extend(extension_goals(scope, making));
     let applied = applied_tags(scope.annotations.get(TAGS));
-    goals.iter_mut().for_each(|goal| goal.without_tags(&applied));
+    let borne = scope.borne();
+    for goal in &mut goals {
+        goal.without_tags(&applied);
+        // The availability set is other machines', too, and may be older.
+        if *goal.service != service::AVAILABILITY_SET {
+            goal.borne = borne;
+        }
+    }
     Ok(goals)
 }
 

@@ -45,6 +45,7 @@ use crate::image::{self, ImageError, WINDOWS};
 use crate::kind::Kind;
 pub use crate::making::Making;
 use crate::observed::{Observed, Reading, Seen};
+use crate::owner_tags::{Borne, OWNER_TAGS};
 use crate::profile;
 use crate::role_assignment;
 use crate::scope::Scope;
@@ -146,6 +147,16 @@ impl<'a> PoolScope<'a> {
     /// The annotation [`TAGS`] once the tags are applied.
     pub fn remembered_tags(&self) -> String {
         serde_json::json!(self.additional_tags()).to_string()
+    }
+
+    /// The annotation [`OWNER_TAGS`], once the pool's scale set is like this.
+    pub fn remembered_owner(&self, scale_set: &Value) -> Option<&'static str> {
+        Borne::of(self.cluster.claimant(), scale_set).word()
+    }
+
+    /// The tags that its scale set bore when it was last as wanted.
+    fn borne(&self) -> Borne {
+        self.annotations.get(OWNER_TAGS).map_or(Borne::Nothing, |word| Borne::read(word))
     }
 
     /// The annotation [`EXTENSIONS`], once the pool's scale set is like this.

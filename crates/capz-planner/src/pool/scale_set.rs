@@ -62,6 +62,7 @@ pub(super) fn goal(
         let goal = Goal::new(id.clone(), &service::SCALE_SET, document).held_to(upkeep);
         let mut goal = goal.without(withdrawn);
         goal.without_tags(&applied_tags(scope.annotations.get(TAGS)));
+        goal.borne = scope.borne();
         goal
     };
     let held_hash = held["tags"][HASH_TAG].as_str();

@@ -263,8 +263,14 @@ fn tags_of_a_machine_are_kept_up() {
     // What somebody has given another value is somebody's own.
     azure.documents.get_mut(&id).unwrap()["tags"]["b"] = json!("changed");
     assert_eq!(step(&machine, &azure).unwrap().changes.len(), 1);
-    // A machine without the tag is left alone.
+    // Tags that were taken away come back where it is recorded that they were there; else the machine is left alone.
     azure.documents.get_mut(&id).unwrap()["tags"] = json!({ "a": "1" });
+    let written = step(&machine, &azure).unwrap();
+    assert_eq!(
+        written.document["tags"]["sigs.k8s.io_cluster-api-provider-azure_cluster_my-cluster"],
+        "owned"
+    );
+    machine.annotations.remove(capz_planner::OWNER_TAGS).unwrap();
     assert_eq!(step(&machine, &azure), None);
 }
 

@@ -437,6 +437,91 @@ async fn what_another_hand_changes_is_repaired_and_what_it_adds_stays() {
     }
 }
 
+/// D10: tags that say whose a resource is come back when another hand takes them away, one of them or both. What another hand adds
+/// stays. The id of another cluster is a claim of that one, and the value `shared` gives the resource away. The network of a user
+/// bears no tags of ours, and gets none.
+#[tokio::test(start_paused = true)]
+async fn tags_that_say_whose_it_is_come_back() {
+    const OWNER: &str = crate::cluster_change::OWNER;
+    let mut world = with_all_kinds("Internal").await;
+    // A neighbour in a network of a user's.
+    let group = ResourceId::group(SUBSCRIPTION, "corp");
+    world.azure.put(&group, json!({ "location": "eastus" })).unwrap();
+    let corp = group.resource("Microsoft.Network", "virtualNetworks", "corp");
+    let space = json!({ "location": "eastus", "properties": { "addressSpace": { "addressPrefixes": ["10.8.0.0/13"] },
+        "subnets": [{ "name": "cps", "properties": { "addressPrefix": "10.8.0.0/16" } },
+            { "name": "nodes", "properties": { "addressPrefix": "10.9.0.0/16" } }] } });
+    world.azure.put(&corp, space).unwrap();
+    let subnet =
+        |name: &str, role: &str, range: &str| json!({ "name": name, "role": role, "cidrBlocks": [range] });
+    world.cluster("beside", json!({ "networkSpec": { "vnet": { "name": "corp", "resourceGroup": "corp", "cidrBlocks": ["10.8.0.0/13"] },
+        "subnets": [subnet("cps", "control-plane", "10.8.0.0/16"), subnet("nodes", "node", "10.9.0.0/16")] } }));
+    world.until("beside", |world| world.is_ready(CLUSTER, "beside")).await;
+    tokio::time::sleep(LOOKED_AT).await;
+    let id_tag = capz_planner::tags::ID;
+    let ours: Vec<Value> =
+        world.azure.documents().into_iter().filter(|it| it["tags"][OWNER] == "owned").collect();
+    for kind in [
+        "networkSecurityGroups",
+        "natGateways",
+        "loadBalancers",
+        "routeTables",
+        "virtualNetworks",
+        "publicIPAddresses",
+        "networkInterfaces",
+        "virtualMachines",
+        "privateDnsZones",
+        "virtualNetworkLinks",
+    ] {
+        assert!(ours.iter().any(|it| it["id"].as_str().unwrap().contains(kind)), "{kind}");
+    }
+    for gone in [&[OWNER][..], &[id_tag], &[OWNER, id_tag]] {
+        for document in &ours {
+            let id = ResourceId::parse(document["id"].as_str().unwrap()).unwrap();
+            world
+                .azure
+                .edit(&id, |document| {
+                    let tags = document["tags"].as_object_mut().unwrap();
+                    tags.retain(|key, _| !gone.contains(&key.as_str()));
+                    tags.insert("policy".into(), json!("p"));
+                })
+                .unwrap();
+        }
+        let are_back = |world: &World| {
+            ours.iter().all(|was| {
+                let id = ResourceId::parse(was["id"].as_str().unwrap()).unwrap();
+                let is = world.azure.document(&id).unwrap_or_default();
+                [OWNER, id_tag].iter().all(|key| is["tags"][key] == was["tags"][key])
+                    && is["tags"]["policy"] == "p"
+            })
+        };
+        assert!(!are_back(&world));
+        let took = world.until("the tags", are_back).await;
+        assert!(took < LOOKED_AT, "{gone:?}: {took:?}");
+    }
+    let sequence = world.sequence();
+    tokio::time::sleep(LOOKED_AT).await;
+    assert_eq!(world.requests_after(sequence).1, 0, "nothing differs any more");
+    assert_eq!(world.azure.document(&corp).unwrap()["tags"].as_object().map_or(0, |tags| tags.len()), 0);
+
+    let table = network(&world, "routeTables", "my-cluster-node-routetable");
+    let tag = |tags: Value| world.azure.edit(&table, |document| document["tags"] = tags.clone()).unwrap();
+    tag(json!({ id_tag: "another" }));
+    let says = |world: &World| world.get(CLUSTER, "my-cluster").unwrap()["status"]["conditions"].to_string();
+    world.until("told", |world| says(world).contains("belongs to another cluster")).await;
+    assert_eq!(world.azure.document(&table).unwrap()["tags"], json!({ id_tag: "another" }));
+    tag(json!({ OWNER: "shared", id_tag: ours[0]["tags"][id_tag] }));
+    world
+        .until("served again", |world| {
+            world
+                .condition(CLUSTER, "my-cluster", "NetworkInfrastructureReady")
+                .is_some_and(|it| it.0 == "True")
+        })
+        .await;
+    tokio::time::sleep(LOOKED_AT).await;
+    assert_eq!(world.azure.document(&table).unwrap()["tags"][OWNER], "shared");
+}
+
 /// D7, D10, and design rule 6: whatever is deleted at rest comes back within minutes by itself, or its owner is given the reason.
 #[tokio::test(start_paused = true)]
 async fn what_another_hand_deletes_at_rest_comes_back() {

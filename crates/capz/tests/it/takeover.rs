@@ -17,7 +17,8 @@ const WATCHED: Duration = Duration::from_secs(12 * 60);
 const OTHERS: [&str; 3] = ["Cluster", "Machine", "MachinePool"];
 
 /// What ours remembers beyond the established provider.
-const MEMORY: [&str; 5] = [
+const MEMORY: [&str; 6] = [
+    "sigs.k8s.io/cluster-api-provider-azure-last-applied-owner-tags",
     "sigs.k8s.io/cluster-api-provider-azure-cluster-id",
     "sigs.k8s.io/cluster-api-provider-azure-last-applied-resources",
     "sigs.k8s.io/cluster-api-provider-azure-last-applied-ssh-port",

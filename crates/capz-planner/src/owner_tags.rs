@@ -1,0 +1,118 @@
+//! The tags that proved a resource to be the cluster's when it was last as wanted. An annotation keeps them: another hand that takes
+//! all tags away does not make the resource another's.
+
+use ownership::{Evidence, Ownership, Rival};
+use serde_json::Value;
+
+use crate::claimant::{Claimant, tag};
+use crate::tags::{ID, SHARED, owner_key};
+
+/// The annotation. On an AzureCluster it has a word for each resource, `{"<id>": "<word>"}`; on a machine or a pool it is the word for
+/// all that belongs to it.
+pub const OWNER_TAGS: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-owner-tags";
+
+/// What a resource bore when it was last as wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Borne {
+    /// It was not proven to be the cluster's, or that is not known.
+    #[default]
+    Nothing,
+    /// The tag with the cluster's name. The established provider made it, which writes no ids.
+    Name,
+    /// The tag with the cluster's id as well.
+    Id,
+}
+
+impl Borne {
+    /// What this document bears.
+    pub fn of(claimant: Claimant<'_>, held: &Value) -> Self {
+        match tag(held, ID).filter(|id| !id.is_empty()) {
+            _ if !claimant.owns(held) => Self::Nothing,
+            Some(id) if Some(id) == claimant.id => Self::Id,
+            _ => Self::Name,
+        }
+    }
+
+    /// What an annotation remembers.
+    pub fn read(word: &str) -> Self {
+        match word {
+            "id" => Self::Id,
+            "name" => Self::Name,
+            _ => Self::Nothing,
+        }
+    }
+
+    /// The word for it; none where there is nothing to remember.
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Nothing => None,
+            Self::Name => Some("name"),
+            Self::Id => Some("id"),
+        }
+    }
+
+    /// Whose a resource is by its tags, and by what it bore before they were taken away. The id of another cluster on it is another
+    /// hand's claim, and the value `shared` gives it away.
+    pub(crate) fn ownership(self, claimant: Claimant<'_>, held: &Value) -> Ownership {
+        let found = claimant.by_tags(held);
+        if self == Self::Nothing || claimant.marked_only || !matches!(found, Ownership::Unproven(_)) {
+            return found;
+        }
+        if tag(held, &owner_key(claimant.cluster)) == Some(SHARED) {
+            return found;
+        }
+        match tag(held, ID).filter(|id| !id.is_empty() && claimant.id.is_some_and(|own| own != *id)) {
+            Some(id) => Ownership::Disputed(Rival {
+                owner: "another cluster".to_owned(),
+                evidence: Evidence::Tag { key: ID.to_owned(), value: id.to_owned() },
+            }),
+            None => {
+                let place = format!("annotation {OWNER_TAGS}");
+                Ownership::Proven(claimant.proof(Evidence::Recorded { place }))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Tags that were taken away are written again where the cluster has recorded them and no other id is there.
+    #[test]
+    fn tags_that_were_taken_away_give_nothing_away() {
+        const NAME: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_c";
+        let own = Claimant { id: Some("a"), ..Claimant::from("c") };
+        let second = Claimant { marked_only: true, ..own };
+        for (borne, claimant, tags, expected) in [
+            (Borne::Nothing, own, json!({}), "unproven"),
+            (Borne::Nothing, own, json!({ ID: "a" }), "proven"),
+            (Borne::Name, own, json!({}), "proven"),
+            (Borne::Id, own, json!({}), "proven"),
+            (Borne::Id, own, json!({ NAME: "changed" }), "proven"),
+            (Borne::Id, own, json!({ NAME: "shared", ID: "a" }), "unproven"),
+            (Borne::Id, own, json!({ ID: "b" }), "disputed"),
+            (Borne::Id, own, json!({ NAME: "owned", ID: "b" }), "disputed"),
+            (Borne::Id, second, json!({}), "unproven"),
+            (Borne::Id, second, json!({ ID: "a" }), "proven"),
+        ] {
+            let held = json!({ "tags": tags });
+            let found = match borne.ownership(claimant, &held) {
+                Ownership::Proven(_) => "proven",
+                Ownership::Disputed(_) => "disputed",
+                Ownership::Unproven(_) => "unproven",
+                Ownership::Unknown => "unknown",
+            };
+            assert_eq!(found, expected, "{borne:?} {held}");
+        }
+        let marked = json!({ "tags": { NAME: "owned", ID: "a" } });
+        assert_eq!(Borne::of(own, &marked), Borne::Id);
+        assert_eq!(Borne::of(own, &json!({ "tags": { NAME: "owned" } })), Borne::Name);
+        assert_eq!(Borne::of(own, &json!({ "tags": {} })), Borne::Nothing);
+        for borne in [Borne::Name, Borne::Id] {
+            assert_eq!(Borne::read(borne.word().unwrap()), borne);
+        }
+    }
+}
