@@ -329,7 +329,7 @@ impl Kind {
     }
 
     /// Whether it is a resource group: it gets the cluster's id later, too.
-    pub(crate) fn is_group(&self) -> bool {
+    pub fn is_group(&self) -> bool {
         self.noun == RESOURCE_GROUP
     }
 

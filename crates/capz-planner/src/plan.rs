@@ -9,6 +9,7 @@ use ownership::{Evidence, Ownership, Proof, Rival};
 use serde_json::{Map, Value};
 
 use crate::claimant::Claimant;
+use crate::cluster;
 use crate::compare::{self, Change};
 use crate::goal::{Goal, OwnershipRule, Upkeep};
 use crate::instance_view::cause;
@@ -357,7 +358,13 @@ impl<'a> Judge<'a> {
             OwnershipRule::Shown(evidence) => Ownership::Proven(claimant.proof(evidence.clone())),
             OwnershipRule::Foreign => Ownership::Unproven("it is used as it is".to_owned()),
             OwnershipRule::Tagged | OwnershipRule::TaggedWith(_) | OwnershipRule::TaggedFor(_) => {
-                goal.borne.ownership(claimant, held)
+                match goal.borne.ownership(claimant, held) {
+                    Ownership::Disputed(rival) => match self.by_first(goal) {
+                        Some(proof) => Ownership::Proven(proof),
+                        None => Ownership::Disputed(rival),
+                    },
+                    known => known,
+                }
             }
             OwnershipRule::Inside(other) => match self.whose_is(other) {
                 Ownership::Proven(_) => {
@@ -366,6 +373,16 @@ impl<'a> Judge<'a> {
                 unproven => unproven,
             },
         }
+    }
+
+    /// What proves a group that bears the id of another cluster: that one wrote it at the same moment, and what is made first in it
+    /// bears the id of this one.
+    fn by_first(&self, goal: &Goal) -> Option<Proof> {
+        let first = cluster::first::of(&goal.id, self.goals).filter(|_| goal.kind().is_group())?;
+        let Seen::Present(held) = self.facts.observed.see(&first) else { return None };
+        let claimant = self.facts.claimant;
+        (Borne::of(claimant, held) == Borne::Id)
+            .then(|| claimant.proof(Evidence::Refers { resource: first.to_string() }))
     }
 
     /// Whose a resource is that others go by: it has tags. Where it is missing it is the cluster's if one of the goals makes it.

@@ -364,6 +364,11 @@ impl Reach<'_> {
                 work.running.remove(&step.target);
                 let document = if step.action == Action::Delete { None } else { body };
                 match document {
+                    // Azure takes no condition on the creation of a group: another cluster may have made it at the same moment. It
+                    // is whose id it bears now.
+                    _ if step.action == Action::Create && Kind::of(&step.target).is_group() => {
+                        work.look_soon(self.client, &step.target, step.action, Duration::ZERO);
+                    }
                     // An answer without a body says nothing of what is there now.
                     None if step.action != Action::Delete => {
                         work.look_again(self.client, &step.target, step.action);

@@ -1,8 +1,9 @@
 //! Who made what in Azure, and who changed what another made: kept by a wire that sees each call with its caller.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use arm::Transport;
 use axum::Router;
@@ -14,10 +15,14 @@ use azure_simulator::Azure;
 use azure_types::ResourceId;
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// What the token of a cluster begins with; its number follows.
 const TOKEN: &str = "cluster-";
+
+/// How long after the creation of a group another one counts as made at the same moment.
+const AT_ONCE: Duration = Duration::from_secs(10);
 
 /// Members that Azure derives from other resources, or changes with each write.
 const DERIVED: [&str; 8] = [
@@ -50,6 +55,8 @@ pub(super) enum Maker {
 struct Books {
     /// Makers by id in lower case.
     makers: BTreeMap<String, Maker>,
+    /// When groups were made that clusters made, and by which of them at the same moment, by id in lower case.
+    groups: BTreeMap<String, (Instant, BTreeSet<usize>)>,
     /// What each cluster asked for last, by id in lower case.
     asked: BTreeMap<String, (ResourceId, Value)>,
     /// How many writes Azure took.
@@ -193,9 +200,16 @@ impl Books {
             }
             (None, Some(_)) => {
                 self.makers.insert(id.to_lower(), me);
+                if id.namespace().is_none() {
+                    self.groups.insert(id.to_lower(), (Instant::now(), BTreeSet::from([cluster])));
+                }
                 self.judge_references(cluster, id, &asked);
             }
             (Some(before), Some(after)) => {
+                // Azure takes no condition on the creation of a group: one that two make at the same moment is the last one's.
+                if method == "PUT" && id.namespace().is_none() && self.is_made_twice(cluster, id) {
+                    self.makers.insert(id.to_lower(), me);
+                }
                 let owner = self.maker(id);
                 if owner.is_some_and(|owner| owner != me) && steady(before) != steady(after) {
                     let whose = whose(owner);
@@ -208,6 +222,15 @@ impl Books {
         if method == "PUT" && is_taken {
             self.asked.insert(id.to_lower(), (id.clone(), asked));
         }
+    }
+
+    /// Whether a cluster is one of those that made a group at the same moment.
+    fn is_made_twice(&mut self, cluster: usize, group: &ResourceId) -> bool {
+        let Some((made, makers)) = self.groups.get_mut(&group.to_lower()) else { return false };
+        if made.elapsed() < AT_ONCE {
+            makers.insert(cluster);
+        }
+        makers.contains(&cluster)
     }
 
     /// What goes with a resource must be the cluster's.
@@ -251,6 +274,7 @@ impl Books {
     fn forget(&mut self, id: &ResourceId) {
         self.makers.retain(|key, _| !ResourceId::parse(key).is_ok_and(|one| one.is_within(id)));
         self.asked.retain(|_, (one, _)| !one.is_within(id));
+        self.groups.remove(&id.to_lower());
     }
 }
 

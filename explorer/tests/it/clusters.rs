@@ -1,7 +1,7 @@
 //! The properties of clusters of Cluster API: a fixed share of their trials, and before them those that failed once;
 //! `cargo xtask explore cluster-neighbours`, `cluster-edits` and `cluster-refusals` run as many as there is time for.
 
-use explorer::clusters::{Beside, Drift, Neighbourhood};
+use explorer::clusters::{Act, ApiServer, Beside, Drift, Member, Neighbourhood, Network};
 
 use crate::properties::{holds_for_hundreds, holds_for_kept, holds_for_some};
 
@@ -54,4 +54,38 @@ fn refused_clusters_and_machines_hold_up_no_good_ones_in_hundreds_of_trials() {
 #[test]
 fn refusals_that_held_up_clusters_once_hold_up_none() {
     holds_for_kept::<Beside>();
+}
+
+/// S1: Azure takes no condition on the creation of a resource group. Of two clusters of one name whose managers make it at the same
+/// moment one is served, and the other one is refused before anything of it is in the group.
+#[test]
+fn one_of_two_clusters_that_make_one_group_at_the_same_moment_is_served() {
+    let member = |management: usize, api_server: ApiServer, network: Network| Member {
+        management,
+        namespace: format!("team-{}", ["a", "b"][management]),
+        name: "prod".to_owned(),
+        group: None,
+        network,
+        api_server,
+        common_names: false,
+        machines: 0,
+        common_machines: false,
+        pool: false,
+    };
+    explorer::on_all_cores(0..18, |seed| {
+        let api_server = if seed % 2 == 0 { ApiServer::Public } else { ApiServer::Private };
+        let mut acts = vec![Act::Create { cluster: 1 }, Act::Create { cluster: 0 }];
+        if seed % 3 == 1 {
+            acts.swap(0, 1);
+        }
+        let trial = Neighbourhood {
+            seed,
+            latency: [0, 3, 1][(seed % 3) as usize],
+            users_group: false,
+            clusters: vec![member(0, api_server, Network::Own), member(1, api_server, Network::Peered)],
+            acts,
+        };
+        let complaints = explorer::property::all_complaints(&trial);
+        assert!(complaints.is_empty(), "{trial:?}: {complaints:#?}");
+    });
 }

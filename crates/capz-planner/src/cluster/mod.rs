@@ -5,6 +5,7 @@ mod completion;
 mod contact;
 mod dns_name;
 mod endpoint;
+pub(crate) mod first;
 mod group;
 mod inventory;
 mod load_balancer;
@@ -48,6 +49,7 @@ pub fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
     let gone = memory.gone(&goals, false);
     goals.extend(gone);
     memory.remind(&mut goals);
+    first::wait(&scope.group(), &mut goals);
     goals
 }
 

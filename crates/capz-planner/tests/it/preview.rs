@@ -61,25 +61,25 @@ fn it_reads_like_a_plan_of_terraform() {
     let outlook = foresee(&mut Preview::default(), &Azure::default(), |_| Cluster::new(json!({})).goals());
     let lines = "
    1. + resource group my-rg
-   2. + virtual network my-cluster-vnet: 10.0.0.0/8
-        after resource group my-rg
-   2. + security group my-cluster-controlplane-nsg: rules allow_ssh, allow_apiserver
-        after resource group my-rg
-   2. + security group my-cluster-node-nsg
-        after resource group my-rg
-   2. + route table my-cluster-node-routetable
-        after resource group my-rg
-   2. + public IP pip-my-cluster-apiserver: Standard; Static; IPv4; name my-cluster-3f5c6fa8
-        after resource group my-rg
    2. + public IP pip-my-cluster-node-natgw: Standard; Static; IPv4
         after resource group my-rg
-   3. + subnet my-cluster-vnet/my-cluster-controlplane-subnet: 10.0.0.0/16
-        after security group my-cluster-controlplane-nsg, route table my-cluster-node-routetable, virtual network my-cluster-vnet
+   3. + virtual network my-cluster-vnet: 10.0.0.0/8
+        after public IP pip-my-cluster-node-natgw
+   3. + security group my-cluster-controlplane-nsg: rules allow_ssh, allow_apiserver
+        after public IP pip-my-cluster-node-natgw
+   3. + security group my-cluster-node-nsg
+        after public IP pip-my-cluster-node-natgw
+   3. + route table my-cluster-node-routetable
+        after public IP pip-my-cluster-node-natgw
+   3. + public IP pip-my-cluster-apiserver: Standard; Static; IPv4; name my-cluster-3f5c6fa8
+        after public IP pip-my-cluster-node-natgw
    3. + NAT gateway my-cluster-node-natgw: Standard
         after public IP pip-my-cluster-node-natgw
-   3. + load balancer my-cluster-public-lb: Standard; rules LBRuleHTTPS
+   4. + subnet my-cluster-vnet/my-cluster-controlplane-subnet: 10.0.0.0/16
+        after security group my-cluster-controlplane-nsg, route table my-cluster-node-routetable, virtual network my-cluster-vnet
+   4. + load balancer my-cluster-public-lb: Standard; rules LBRuleHTTPS
         after public IP pip-my-cluster-apiserver
-   4. + subnet my-cluster-vnet/my-cluster-node-subnet: 10.1.0.0/16
+   5. + subnet my-cluster-vnet/my-cluster-node-subnet: 10.1.0.0/16
         after NAT gateway my-cluster-node-natgw, security group my-cluster-node-nsg, route table my-cluster-node-routetable, virtual network my-cluster-vnet
 ";
     assert_eq!(outlook.to_string(), lines.trim_start_matches('\n'));

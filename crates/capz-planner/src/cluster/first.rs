@@ -1,0 +1,45 @@
+//! The resource that is made first in a cluster's group. Azure takes no condition on the creation of a group: two clusters of one name
+//! may both make it at the same moment, and the tags of the later one stand. What lies in it is created only where nothing is, so one of
+//! the two makes this resource. The group is that one's, and the other one makes nothing.
+
+use azure_types::ResourceId;
+
+use crate::goal::{Goal, OwnershipRule};
+use crate::references::ids_in;
+use crate::service::{self, Service};
+
+/// The resource that all others of the cluster wait for: one that needs no other. Best is the public IP of a NAT gateway, which takes
+/// longest to be ready, so that nothing comes later for it; where the network is a user's, no gateway is made.
+pub(crate) fn of(group: &ResourceId, goals: &[Goal]) -> Option<ResourceId> {
+    let find = |service: &Service, is_for_gateway: bool| {
+        let mut all = goals.iter().filter(|goal| goal.wanted && goal.id.is_within(group));
+        all.find(|goal| {
+            goal.service == service && matches!(goal.ownership, OwnershipRule::TaggedFor(_)) == is_for_gateway
+        })
+    };
+    let network = find(&service::VIRTUAL_NETWORK, false);
+    let first = match network {
+        Some(network) => find(&service::PUBLIC_IPS, true).unwrap_or(network),
+        None => find(&service::PUBLIC_IPS, false)?,
+    };
+    Some(first.id.clone())
+}
+
+/// Lets all others wait for it. What refers to one that waits, or lies in it, comes later anyway, unless that one is a user's.
+pub(super) fn wait(group: &ResourceId, goals: &mut [Goal]) {
+    let Some(first) = of(group, goals) else { return };
+    let is_made = |goal: &Goal| goal.wanted && *goal.service != service::GROUP;
+    let has_network =
+        goals.iter().any(|goal| *goal.service == service::VIRTUAL_NETWORK && goal.id.is_within(group));
+    let needs_another = |goal: &Goal| {
+        let ids = ids_in(&goal.document);
+        let others = goals.iter().filter(|other| is_made(other) && other.id != goal.id);
+        has_network && { others }
+            .any(|other| goal.id.is_within(&other.id) || ids.iter().any(|id| id.is_within(&other.id)))
+    };
+    let waits: Vec<bool> =
+        goals.iter().map(|goal| is_made(goal) && goal.id != first && !needs_another(goal)).collect();
+    for (goal, _) in goals.iter_mut().zip(waits).filter(|(_, waits)| *waits) {
+        goal.after.push(first.clone());
+    }
+}
