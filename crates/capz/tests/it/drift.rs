@@ -443,7 +443,7 @@ async fn what_another_hand_changes_is_repaired_and_what_it_adds_stays() {
 #[tokio::test(start_paused = true)]
 async fn tags_that_say_whose_it_is_come_back() {
     const OWNER: &str = crate::cluster_change::OWNER;
-    let mut world = with_all_kinds("Internal").await;
+    let world = with_all_kinds("Internal").await;
     // A neighbour in a network of a user's.
     let group = ResourceId::group(SUBSCRIPTION, "corp");
     world.azure.put(&group, json!({ "location": "eastus" })).unwrap();
