@@ -288,7 +288,10 @@ impl Play {
         for (id, path, leaf) in of_services.filter(|(id, ..)| !id.contains("/routetables/")) {
             // A load balancer stays for what others have put into it, and with it the members of its pools.
             let is_used = used.iter().any(|used| id == *used || path.contains(&used.replace('/', "|")));
-            if !is_used && !self.ledger.is_rule_of_others(Hand::Cluster(cluster), &id, &path) {
+            // A DNS label that was set on an address of the user's stays with it (LB-111).
+            let is_label =
+                id.contains("/resourcegroups/kept/") && path.starts_with("/properties/dnsSettings");
+            if !is_used && !is_label && !self.ledger.is_rule_of_others(Hand::Cluster(cluster), &id, &path) {
                 let value = leaf.value;
                 self.complaints.push(format!("when cluster {cluster} is gone: {id} keeps {path} ({value})"));
             }
