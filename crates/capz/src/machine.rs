@@ -9,8 +9,8 @@ use capz_api::azure_machine::{AzureMachineSpec, AzureMachineStatus};
 use capz_api::machine::Image;
 use capz_planner::condition::{self, Severity, fails};
 use capz_planner::machine::{
-    CONTROL_PLANE_LABEL, GoalError, MADE_ANNOTATION, MachineScope, Making, Owner, complete, conditions, ends,
-    found, goals, remembered, stopped, unproven_end,
+    CONTROL_PLANE_LABEL, GoalError, MADE_ANNOTATION, MachineScope, Making, Owner, TRIED_ZONES, complete,
+    conditions, ends, found, goals, next_zone, remembered, stopped, unproven_end,
 };
 use capz_planner::sku::{Sku, Skus, VIRTUAL_MACHINES};
 use capz_planner::terminal::{Reason, Terminal};
@@ -152,12 +152,43 @@ impl MachineWork<'_> {
             complete(&mut spec, context.cluster(), role).map_err(Failure::Refused)?;
         }
         self.edited.object.spec = spec;
-        match self.reach(&surroundings, Some(&material)).await {
+        let reached = self.reach(&surroundings, Some(&material)).await;
+        if let Err(failure) = &reached
+            && self.goes_to_another_zone(&surroundings, &material, failure)
+        {
+            return Err(Failure::Changed);
+        }
+        match reached {
             Err(Failure::Terminal(terminal)) if terminal.reason == Reason::UpdateError => {
                 Err(self.confirmed(&surroundings, terminal).await)
             }
             reached => reached,
         }
+    }
+
+    /// Sends a machine to another zone where there is no room for it, and its owner has chosen none.
+    fn goes_to_another_zone(
+        &mut self,
+        surroundings: &Surroundings,
+        material: &Material,
+        failure: &Failure,
+    ) -> bool {
+        let words = match failure {
+            Failure::Refused(words) => words,
+            Failure::Terminal(terminal) => &terminal.message,
+            Failure::Later { .. } | Failure::Changed => return false,
+        };
+        let zones = self.family.zones();
+        let context = self.context(surroundings, &zones);
+        let next = next_zone(&context.scope(&self.edited.object.spec), &material.size, words);
+        drop(context);
+        let Some(next) = next else { return false };
+        let zone = next.rsplit(',').next().unwrap_or_default();
+        let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
+        let told = format!("{words}: trying zone {zone}, because no failure domain is set");
+        self.manager.recorder.warning(about, "NoRoomForMachine", told);
+        self.edited.object.metadata.annotations.get_or_insert_default().insert(TRIED_ZONES.to_owned(), next);
+        true
     }
 
     /// A list did not have the machine. Lists lag, and what is declared gone is never looked at again: so Azure is asked for the

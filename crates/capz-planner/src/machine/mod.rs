@@ -8,6 +8,7 @@ mod inbound_nat_rule;
 mod memory;
 mod names;
 mod network_interface;
+mod placement;
 mod virtual_machine;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ pub use conditions::{conditions, stopped};
 pub use found::{Found, found};
 pub(crate) use memory::applied_tags;
 pub use memory::{TAGS, remembered};
+pub use placement::{TRIED_ZONES, next_zone};
 
 use crate::cluster;
 use crate::extension::{Extension, extensions};
@@ -118,8 +120,13 @@ impl<'a> MachineScope<'a> {
         image::choose(self.spec.image.as_ref(), self.os_type(), self.owner.version, self.annotations)
     }
 
-    /// Its zone: the Machine's failure domain comes first.
+    /// Its zone: the one that was chosen, else one in which it is tried for lack of room elsewhere.
     pub fn zone(&self) -> Option<&'a str> {
+        self.chosen_zone().or_else(|| placement::tried_last(self))
+    }
+
+    /// The zone that its owner has chosen: the Machine's failure domain comes first.
+    fn chosen_zone(&self) -> Option<&'a str> {
         let named = |zone: &&str| !zone.is_empty();
         self.owner.failure_domain.filter(named).or(self.spec.failure_domain.as_deref().filter(named))
     }
@@ -178,6 +185,11 @@ pub fn goals(
     observed: &Observed,
 ) -> Result<Vec<Goal>, GoalError> {
     let vm = scope.vm();
+    if !matches!(observed.see(&vm), Seen::Present(held) if is_unknown_here(scope, held))
+        && let Some(remains) = placement::remains(scope, observed)
+    {
+        return Ok(remains);
+    }
     match observed.see(&vm) {
         Seen::Absent => {
             if let Some(id) = scope.spec.provider_id.as_deref().filter(|id| !id.is_empty()) {

@@ -107,7 +107,7 @@ async fn the_first_cause_of_a_failed_machine_stays() {
     let words = "We do not have sufficient capacity for the requested VM size in this region.";
     let fails = FaultAction::FailOperation { code: "AllocationFailed".into(), message: words.into() };
     world.azure.inject(Fault::new(fails).on_method("PUT").on_resource("worker").times(1));
-    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world.machine("my-cluster", "worker", json!({}), json!({ "failureDomain": "1" }));
     world.until("told", |world| message(world, "worker", "VMRunning").contains(words)).await;
     for restart in [false, true] {
         if restart {
@@ -149,7 +149,7 @@ async fn the_cause_is_found_by_a_manager_that_did_not_see_it() {
         message: "no room".into(),
     };
     world.azure.inject(Fault::new(fails).on_method("PUT").on_resource("worker").times(1));
-    world.machine("my-cluster", "worker", json!({}), json!({}));
+    world.machine("my-cluster", "worker", json!({}), json!({ "failureDomain": "1" }));
     world.until("begun", |world| world.azure.document(&vm(world, "worker")).is_some()).await;
     world.kill().await;
     tokio::time::sleep(Duration::from_secs(120)).await;
@@ -163,6 +163,99 @@ async fn the_cause_is_found_by_a_manager_that_did_not_see_it() {
         .await;
     let said = message(&world, "worker", "VMRunning");
     assert!(said.contains("OverconstrainedZonalAllocationRequest: no room"), "{said}");
+}
+
+/// D5: where Azure has no room for a machine, and its owner has chosen no zone, each zone of its size is tried once. A machine beside
+/// it whose failure domain is set stays where it was asked for.
+#[tokio::test(start_paused = true)]
+async fn a_machine_without_a_zone_is_tried_in_others() {
+    let fails = |code: &str| FaultAction::FailOperation { code: code.into(), message: "no room".into() };
+    let writes = |world: &World, name: &str| {
+        let journal = world.azure.journal();
+        let end = format!("/virtualmachines/{name}");
+        let is_one = |path: &str| path.to_lowercase().split('?').next().unwrap().ends_with(&end);
+        journal.entries.iter().filter(|it| it.method == "PUT" && is_one(&it.path)).count()
+    };
+    for (failures, refusal, expected) in
+        [(1, false, Some("1")), (2, false, Some("2")), (2, true, Some("2")), (9, false, None)]
+    {
+        let mut world = World::new();
+        world.cluster("my-cluster", json!({}));
+        world.start_with_network().await;
+        let action = if refusal {
+            FaultAction::Fail { status: 409, code: "SkuNotAvailable".into(), message: "no room".into() }
+        } else {
+            fails("AllocationFailed")
+        };
+        world.azure.inject(Fault::new(action).on_method("PUT").on_resource("worker").times(failures));
+        let chosen = fails("OverconstrainedZonalAllocationRequest");
+        world.azure.inject(Fault::new(chosen).on_method("PUT").on_resource("chosen").times(1));
+        world.machine("my-cluster", "worker", json!({}), json!({}));
+        world.machine("my-cluster", "chosen", json!({}), json!({ "failureDomain": "3" }));
+        world
+            .until("tried again", |world| {
+                world.events(MACHINE, "worker").contains(&"NoRoomForMachine".to_owned())
+            })
+            .await;
+        world.kill().await;
+        world.start();
+        match expected {
+            Some(zone) => {
+                world.until("ready", |world| world.is_ready(MACHINE, "worker")).await;
+                let made = world.azure.document(&vm(&world, "worker")).unwrap();
+                assert_eq!(made["zones"], json!([zone]));
+                let disk =
+                    made["properties"]["storageProfile"]["osDisk"]["managedDisk"]["id"].as_str().unwrap();
+                let disk = world.azure.document(&ResourceId::parse(disk).unwrap()).unwrap();
+                assert_eq!(disk["zones"], json!([zone]), "the disk is that of this attempt");
+                let status = world.get(MACHINE, "worker").unwrap()["status"].clone();
+                assert_eq!(status["failureReason"], Value::Null, "{status:#}");
+                tokio::time::sleep(LOOKED_AT).await;
+                assert!(world.is_ready(MACHINE, "worker"));
+                assert_eq!(writes(&world, "worker"), failures as usize + 1);
+            }
+            None => {
+                let failed = |world: &World| {
+                    world.get(MACHINE, "worker").unwrap()["status"]["failureReason"] == "CreateError"
+                };
+                world.until("told", failed).await;
+                assert!(message(&world, "worker", "VMRunning").contains("AllocationFailed: no room"));
+                tokio::time::sleep(LOOKED_AT).await;
+                assert_eq!(writes(&world, "worker"), 4, "no zone and each of three, once");
+            }
+        }
+        let status = world.get(MACHINE, "chosen").unwrap()["status"].clone();
+        assert_eq!(status["failureReason"], "CreateError", "{status:#}");
+        assert_eq!(writes(&world, "chosen"), 1);
+        world.delete(MACHINE, "worker");
+        world.until("gone", |world| world.get(MACHINE, "worker").is_none()).await;
+        assert!(
+            world.azure.documents().iter().all(|it| !it["id"]
+                .as_str()
+                .unwrap()
+                .to_lowercase()
+                .contains("/worker"))
+        );
+    }
+}
+
+/// A disk of another hand's stays, whatever its name is, when a machine is tried in another zone.
+#[tokio::test(start_paused = true)]
+async fn a_disk_of_another_hand_outlives_attempts_in_other_zones() {
+    let mut world = World::new();
+    world.cluster("my-cluster", json!({}));
+    world.start_with_network().await;
+    let disk = world.group("my-cluster").resource("Microsoft.Compute", "disks", "worker_OSDisk");
+    let document = json!({ "location": "eastus", "sku": { "name": "Premium_LRS" },
+        "properties": { "creationData": { "createOption": "Empty" }, "diskSizeGB": 8 } });
+    world.azure.put(&disk, document).unwrap();
+    let refuse = FaultAction::Fail { status: 409, code: "SkuNotAvailable".into(), message: "no room".into() };
+    world.azure.inject(Fault::new(refuse).on_method("PUT").on_resource("worker").times(2));
+    world.machine("my-cluster", "worker", json!({}), json!({}));
+    let tried = |world: &World| world.events(MACHINE, "worker").iter().any(|it| it == "NoRoomForMachine");
+    world.until("tried again", tried).await;
+    tokio::time::sleep(LOOKED_AT).await;
+    assert!(world.azure.document(&disk).is_some());
 }
 
 /// D6: a machine that is stopped or deallocated is not ready, and says why; started again it is. No call a machine is made for it.

@@ -1,0 +1,85 @@
+//! Another zone for a machine that no zone was chosen for, where Azure has no room for it: each zone that its size has is tried once.
+
+use azure_types::ResourceId;
+use ownership::Evidence;
+
+use super::MachineScope;
+use crate::goal::{Goal, OwnershipRule};
+use crate::observed::{Observed, Seen};
+use crate::plan::failure_cause;
+use crate::service;
+use crate::sku::Sku;
+
+/// The annotation of AzureMachines with the zones that were tried, the latest one last: `"1,3"`.
+pub const TRIED_ZONES: &str = "sigs.k8s.io/cluster-api-provider-azure-tried-zones";
+/// Azure's codes for a lack of room.
+const NO_ROOM: [&str; 5] = [
+    "AllocationFailed",
+    "ZonalAllocationFailed",
+    "OverconstrainedAllocationRequest",
+    "OverconstrainedZonalAllocationRequest",
+    "SkuNotAvailable",
+];
+
+/// The zone that a machine is tried in for lack of room elsewhere.
+pub(super) fn tried_last<'a>(scope: &MachineScope<'a>) -> Option<&'a str> {
+    tried(scope).last()
+}
+
+fn tried<'a>(scope: &MachineScope<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    let all = scope.annotations.get(TRIED_ZONES).map_or("", String::as_str);
+    all.split(',').filter(|zone| !zone.is_empty())
+}
+
+/// The annotation that sends a machine to the next zone, where these words say that there is no room in the last one; `None` where its
+/// owner has chosen the place, or no zone is left.
+pub fn next_zone(scope: &MachineScope<'_>, size: &Sku, words: &str) -> Option<String> {
+    let spec = scope.spec;
+    let is_chosen = scope.chosen_zone().is_some()
+        || scope.has_provider_id()
+        || spec.capacity_reservation_group_id.is_some()
+        || spec.virtual_machine_scale_set_id.is_some()
+        || scope.cluster.spec.extended_location.is_some();
+    if is_chosen || !NO_ROOM.iter().any(|code| words.contains(code)) {
+        return None;
+    }
+    let tried: Vec<&str> = tried(scope).collect();
+    let is_known = |zone: &str| scope.cluster.zones.iter().any(|known| known == zone);
+    let next = size.zones().find(|zone| is_known(zone) && !tried.contains(zone))?;
+    Some(tried.into_iter().chain([next]).collect::<Vec<_>>().join(","))
+}
+
+/// What of an attempt in another zone has to go before the machine is made in this one: the machine that failed, and the disks that
+/// are seen to be its own. `None` where nothing is left, or the machine is that of this zone.
+pub(super) fn remains(scope: &MachineScope<'_>, observed: &Observed) -> Option<Vec<Goal>> {
+    let zone = tried_last(scope).filter(|_| !scope.has_provider_id())?;
+    let vm = scope.vm();
+    let is_failed = match observed.see(&vm) {
+        Seen::Present(held) => held["zones"][0].as_str() != Some(zone) && failure_cause(held).is_some(),
+        Seen::Absent => false,
+        Seen::Unknown => return None,
+    };
+    // A disk with the name of one of the machine's may be another's: it is its own if it was attached to it. It is not read again.
+    let disks: Vec<ResourceId> = scope
+        .disks()
+        .into_iter()
+        .filter(|id| match observed.see(id) {
+            Seen::Present(held) => {
+                held["managedBy"].as_str().is_some_and(|by| by.eq_ignore_ascii_case(vm.as_str()))
+            }
+            Seen::Absent => false,
+            Seen::Unknown => is_failed,
+        })
+        .collect();
+    if !is_failed && (observed.see(&vm) != Seen::Absent || disks.is_empty()) {
+        return None;
+    }
+    let mut goals = vec![Goal::gone(vm.clone(), &service::VIRTUAL_MACHINE).forced().after(disks.clone())];
+    let attached = Evidence::Refers { resource: vm.to_string() };
+    goals.extend(
+        disks
+            .into_iter()
+            .map(|id| Goal::gone(id, &service::DISKS).owned(OwnershipRule::Shown(attached.clone()))),
+    );
+    Some(goals)
+}
