@@ -19,7 +19,7 @@ use planner::public_ip::{self as plans, Owners};
 use planner::sequence::Sequence;
 use planner::{Action, Cluster, Purpose, ServiceRemoval, Step, change};
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::Notice;
@@ -104,7 +104,6 @@ impl PublicIps {
     }
 
     async fn write(&self, step: &Step) -> Result<Option<Operation>, Failure> {
-        let _on_the_way = self.looks.on_the_way();
         let _permit = self.permits.acquire().await;
         let known = self.cache(&step.target);
         match self.azure.begin_put::<PublicIpAddress>(step, ApiVersion::NETWORK).await {
@@ -257,6 +256,7 @@ impl PublicIps {
             on_the_way: Some(self.looks.on_the_way()),
             conflicts: 0,
             busy: 0,
+            put_off: None,
             operations: HashMap::new(),
             repairs: HashMap::new(),
         }
@@ -270,6 +270,7 @@ pub(crate) struct Attempt<'a> {
     on_the_way: Option<OnTheWay<'a>>,
     conflicts: u32,
     busy: u32,
+    put_off: Option<Duration>,
     operations: HashMap<ResourceId, Operation>,
     repairs: HashMap<ResourceId, u32>,
 }
@@ -280,8 +281,13 @@ impl Attempt<'_> {
         self.on_the_way = None;
     }
 
-    /// Whether it makes sense to try again after a failure; waits as long as Azure asks.
-    pub(crate) async fn should_retry(&mut self, failure: &Failure) -> bool {
+    /// How long to wait before the next try, if Azure puts this Service off.
+    pub(crate) fn put_off(&mut self) -> Option<Duration> {
+        self.put_off.take()
+    }
+
+    /// Whether it makes sense to try again after a failure, and after the pause that Azure asks for ([`Self::put_off`]).
+    pub(crate) fn should_retry(&mut self, failure: &Failure) -> bool {
         self.arrived();
         match failure.kind {
             Kind::Aborted | Kind::Unknown => {
@@ -294,7 +300,7 @@ impl Attempt<'_> {
                     return false;
                 }
                 let doubled = self.public_ips.busy.saturating_mul(1 << self.busy.min(10)) / 2;
-                sleep(failure.after.unwrap_or(doubled.min(MAX_WAIT))).await;
+                self.put_off = self.put_off.max(Some(failure.after.unwrap_or(doubled.min(MAX_WAIT))));
                 true
             }
             Kind::NotFound
@@ -342,7 +348,7 @@ impl Attempt<'_> {
             }
         }
         match problem {
-            Some(failure) if !self.should_retry(&failure).await => {
+            Some(failure) if !self.should_retry(&failure) => {
                 notices.push(warning(&owner, REASON, &failure.message));
                 Err(failure)
             }
@@ -388,7 +394,7 @@ impl Attempt<'_> {
     /// Waits until no operation runs on these public IPs.
     pub(crate) async fn settle(&mut self, ids: &[ResourceId]) -> Result<(), Failure> {
         match self.public_ips.settled(ids, &self.operations).await {
-            Err(failure) if !self.should_retry(&failure).await => Err(failure),
+            Err(failure) if !self.should_retry(&failure) => Err(failure),
             _ => Ok(()),
         }
     }
@@ -415,7 +421,7 @@ impl Attempt<'_> {
                 info!(public_ip = %step.target, "public IP kept: something else refers to it");
                 notices.push(warning(&owner, REASON, &failure.message));
                 sequence.keep(step.target.clone());
-            } else if !self.should_retry(&failure).await {
+            } else if !self.should_retry(&failure) {
                 notices.push(warning(&owner, REASON, &failure.message));
                 // A deletion that is refused now may be possible later without the Service changing.
                 return Err(failure.not_attributable());

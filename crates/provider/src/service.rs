@@ -14,6 +14,7 @@ use planner::placement::MachineSets;
 use planner::security_group::{self, AccessIntent, in_force};
 use planner::sequence::{Intent, Seen, Sequence, Stage, Stop, Task};
 use planner::{Action, Balancer, Flavor, ListedLoadBalancer, ServiceRemoval, backend_pool, public_ip};
+use tokio::time::sleep;
 
 use crate::failure::{Failure, Kind};
 use crate::load_balancer::{self, Owner, SharedLoadBalancer, Wish};
@@ -37,7 +38,13 @@ impl Announced {
         Some(self.load_balancers.swap_remove(at).1)
     }
 
-    /// The Service has its place on one load balancer: nobody waits for it elsewhere.
+    /// Azure puts the Service off: no other waits for it.
+    fn withdraw(&mut self) {
+        self.load_balancers.clear();
+        self.security_group = None;
+    }
+
+    /// The Service has its place on one load balancer: no other waits for it elsewhere.
     fn decide(&mut self, destination: Option<&Balancer>) {
         if let Some(destination) = destination {
             self.load_balancers.retain(|(balancer, _)| balancer == destination);
@@ -251,6 +258,10 @@ impl Inner {
         let mut reading: Option<Reading> = None;
         let mut looked_again = false;
         loop {
+            if let Some(wait) = public_ips.put_off() {
+                announced.withdraw();
+                sleep(wait).await;
+            }
             let read = match reading.take() {
                 None => {
                     let fresh = self.read(&mut sequence, newer_than, notices).await;
@@ -267,7 +278,7 @@ impl Inner {
             };
             let known = match read {
                 Ok(known) => known,
-                Err(failure) if public_ips.should_retry(&failure).await => continue,
+                Err(failure) if public_ips.should_retry(&failure) => continue,
                 Err(failure) => return Err(failure),
             };
             known.nodes = self.state.nodes();
@@ -310,7 +321,7 @@ impl Inner {
                     } else {
                         let written = self.private_links.write(&steps, &mut sequence, notices).await;
                         if let Err(failure) = written
-                            && !public_ips.should_retry(&failure).await
+                            && !public_ips.should_retry(&failure)
                         {
                             return Err(failure);
                         }

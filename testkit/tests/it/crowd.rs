@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use azure_simulator::{LatencyProfile, typical_latency};
+use azure_simulator::{Fault, FaultAction, LatencyProfile, typical_latency};
 use serde_json::json;
 use testkit::types::{LOAD_BALANCERS, PUBLIC_IPS, SECURITY_GROUPS};
 use testkit::{World, run, service};
@@ -235,4 +235,31 @@ fn services_that_come_and_go_in_a_chain_wait_for_nothing_of_ours() {
             assert!(p90(went.clone()) <= limits.1, "{together} at a time, gone after {went:?}");
         });
     }
+}
+
+/// LB-493: a Service that Azure puts off holds up none of those that come and go beside it.
+#[test]
+fn services_in_a_chain_do_not_wait_for_one_that_azure_puts_off() {
+    run(async || {
+        let world = world_for_chains().await;
+        world.create(service("shop/stuck"));
+        let uid = world.service("shop/stuck")["metadata"]["uid"].as_str().unwrap().replace('-', "");
+        let busy =
+            FaultAction::Fail { status: 503, code: "ServiceUnavailable".into(), message: "busy".into() };
+        let fault = Fault::new(busy).on_method("PUT").on_type(PUBLIC_IPS).named("stuck");
+        let path = format!("*/publicIPAddresses/*a{}", &uid[..31]);
+        world.azure.inject(Fault { path: Some(path), ..fault });
+        // As long as it is not known whether it is put off, each batch waits for it some seconds.
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let mut times = Vec::new();
+        for name in names(20) {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            times.push(serve_exactly(&world, &[name.clone()]).await);
+            times.push(delete_exactly(&world, &[name]).await);
+        }
+        let journal = world.azure.journal();
+        assert!(journal.entries.iter().any(|entry| entry.fault.as_deref() == Some("stuck")));
+        assert!(world.addresses("shop/stuck").is_empty());
+        assert!(p90(times.clone()) <= Duration::from_millis(100), "{times:?}");
+    });
 }
