@@ -254,7 +254,7 @@ fn services_in_a_chain_do_not_wait_for_one_that_azure_puts_off() {
         let mut times = Vec::new();
         for name in names(20) {
             tokio::time::sleep(Duration::from_secs(10)).await;
-            times.push(serve_exactly(&world, &[name.clone()]).await);
+            times.push(serve_exactly(&world, std::slice::from_ref(&name)).await);
             times.push(delete_exactly(&world, &[name]).await);
         }
         let journal = world.azure.journal();
