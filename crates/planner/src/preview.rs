@@ -407,7 +407,9 @@ impl<'a> Preview<'a> {
             self.expected.load_balancers(),
             true,
         );
-        let usage = usage.with_proofs(self.shown.iter().map(|one| (one.address, one.proof.clone())));
+        let usage = usage
+            .as_shown(&self.shown)
+            .with_proofs(self.shown.iter().map(|one| (one.address, one.proof.clone())));
         let planned = security_group::plan(self.cluster, observed, batch, &usage);
         self.refused.extend(planned.refused);
         self.notices.extend(planned.notices);

@@ -174,6 +174,7 @@ impl SharedSecurityGroup {
         let held = self.recently.held().into_iter().map(|address| (address, recorded.clone()));
         let parsed = &mut self.parsed.lock();
         ClusterUsage::of_known(&self.cluster, parsed, &services, &nodes, &alive, &load_balancers, known)
+            .as_shown(&shown)
             .with_proofs(shown.into_iter().map(|one| (one.address, one.proof)).chain(held))
     }
 

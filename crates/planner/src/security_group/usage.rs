@@ -10,6 +10,7 @@ use k8s::{Node, ObjectKey, Service};
 use ownership::{Evidence, Proof};
 
 use super::demand::Needs;
+use super::held::ShownAddress;
 use super::rule;
 use crate::cluster::{Balancer, Cluster, Family, Flavor};
 use crate::intent::ServiceRemoval;
@@ -117,6 +118,23 @@ impl ClusterUsage {
     pub fn with_proofs(mut self, proven: impl IntoIterator<Item = (IpAddr, Proof)>) -> Self {
         for (address, proof) in proven {
             self.proven.entry(address.to_string()).or_insert(proof);
+        }
+        self
+    }
+
+    /// Takes from Services the addresses that Azure shows to be those of other Services alone: the status of one that has
+    /// moved still names the address that it had. One whose load-balancing rules are not as it asks for keeps all.
+    #[must_use]
+    pub fn as_shown(mut self, shown: &[ShownAddress]) -> Self {
+        let mut owners: HashMap<IpAddr, BTreeSet<&ObjectKey>> = HashMap::new();
+        for one in shown {
+            owners.entry(one.address).or_default().insert(&one.service);
+        }
+        for (key, footprint) in &mut self.footprints {
+            if !footprint.holds_on {
+                let is_others = |address: &IpAddr| owners.get(address).is_some_and(|of| !of.contains(key));
+                footprint.addresses.retain(|address| !is_others(address));
+            }
         }
         self
     }
