@@ -378,7 +378,10 @@ fn a_day_at_rest_of_many_services_and_nodes_takes_the_same_lists() {
             json!({"name": name, "primaryVMSet": set})
         };
         let entries: Vec<Value> = SETS.iter().map(entry).collect();
-        let config = json!({"multipleStandardLoadBalancerConfigurations": entries});
+        let config = json!({
+            "loadBalancerBackendPoolConfigurationType": "nodeIP",
+            "multipleStandardLoadBalancerConfigurations": entries,
+        });
         let world = builder.config(&config).start().await;
         for number in 0..services {
             world.create(service(&format!("shop/s{number:04}")));
