@@ -38,7 +38,12 @@ pub struct Neighbourhood {
 
 impl Trial for Neighbourhood {
     const NAME: &'static str = "cluster-neighbours";
-    const KNOWN: &'static [Known] = &[];
+    // Azure takes no condition on the creation of a resource group. The first resource in it decides where clusters are of one
+    // name; where they are not, each makes its own.
+    const KNOWN: &'static [Known] = &[Known {
+        id: "clusters of other names make one group at the same moment",
+        says: &["is gone and leaves ", "/resourceGroups/team"],
+    }];
 
     fn of(seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
