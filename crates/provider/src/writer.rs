@@ -13,6 +13,8 @@
 //! * Whoever has what it wants is answered, although others of its batch need more writes.
 //! * An intent that Azure refuses fails with Azure's words, and alone: the others of its batch are written. Only a
 //!   refusal that [provably concerns all](Failure::concerns_all) fails more than one owner.
+//! * An owner whose part makes Azure fail or be busy each time is looked for after one repetition. If there is none, all wait
+//!   together.
 //! * An owner that was refused is written alone until Azure takes its intent. Others do not wait until all culprits are
 //!   found: between two writes of the search there is one of the intents that came meanwhile.
 //! * Of two intents of one owner only the later counts, and both are answered alike.
@@ -76,8 +78,8 @@ const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 /// How often a batch is written again because Azure was busy: with doubled waits some four minutes, in which most
 /// troubles of Azure pass without a Warning on any Service.
 const MAX_BUSY: u32 = 8;
-/// How often of these, where one owner may be the reason, before that owner is looked for. A search in vain costs some writes,
-/// and then the batch waits as above.
+/// After how many of these a batch is parted to find one owner that may be the reason. If the search is in vain, Azure is busy for
+/// all, and the batch waits as above.
 const MAX_BUSY_BEFORE_SEARCH: u32 = 1;
 /// How many writes a group makes for the same wishes, each other than those before. Two suffice for all that is known;
 /// more would hide that we and Azure do not agree. Whatever is wanted anew meanwhile is counted from the beginning.

@@ -33,7 +33,7 @@ pub(super) struct CommonLooks {
     on_the_way: watch::Sender<usize>,
     /// How many Services wait until their operations are done.
     waiting: watch::Sender<u32>,
-    /// The latest look of each resource group.
+    /// The latest look of each resource group in which Services wait.
     latest: Mutex<HashMap<ResourceId, Arc<Latest>>>,
 }
 
@@ -91,7 +91,10 @@ impl CommonLooks {
     /// Begins to wait for operations in a resource group that Azure has accepted.
     pub(super) fn wait(&self, group: ResourceId) -> Waiting<'_> {
         self.waiting.send_modify(|count| *count += 1);
-        let latest = Arc::clone(self.latest.lock().entry(group).or_default());
+        let mut all = self.latest.lock();
+        // Where none waits, no Service keeps a gap to the latest look.
+        all.retain(|_, latest| Arc::strong_count(latest) > 1);
+        let latest = Arc::clone(all.entry(group).or_default());
         Waiting { looks: self, latest, since: Instant::now() }
     }
 
