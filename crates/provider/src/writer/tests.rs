@@ -8,6 +8,7 @@ use cloud::LogicalTime;
 use proptest::prelude::*;
 use tokio::time::sleep;
 
+use super::trouble::MAX_CONFLICTS;
 use super::*;
 use crate::ServiceError;
 use crate::scope::Scope;

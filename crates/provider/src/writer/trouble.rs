@@ -1,0 +1,248 @@
+//! After a write that failed: who waits, who goes on without whom, and whose part is refused.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloud::LogicalTime;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use super::Inner;
+use super::group::{Entry, Group};
+use super::resource::Resource;
+use super::suspects::Search;
+use crate::failure::{Failure, Kind};
+
+/// How often in a row a batch is written again because somebody else changed the resource. Ten lost races mean that
+/// something else writes all the time: the Services are told, and come again after their back-off.
+pub(super) const MAX_CONFLICTS: u32 = 10;
+/// How many lost races in a row are no reason to wait. While hundreds of machines join its pools, a load balancer changes
+/// with each of them: whoever goes on at once then loses ten times within a second.
+const FREE_CONFLICTS: u32 = 3;
+/// The pause after the next one; doubled each time, so that ten races take some 13 s.
+const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
+/// How often a batch is written again because Azure was busy: with doubled waits some four minutes, in which most
+/// troubles of Azure pass without a Warning on any Service.
+const MAX_BUSY: u32 = 8;
+/// After how many of these a batch is parted to find one owner that may be the reason. If the search is in vain, Azure is busy for
+/// all, and the batch waits as above.
+const MAX_BUSY_BEFORE_SEARCH: u32 = 1;
+/// The longest wait between two tries where Azure does not say how long: a trouble of Azure's that has passed is
+/// noticed within a minute.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+impl<R: Resource> Inner<R> {
+    /// Parts a group after a failure of whatever kind: those who ask go by themselves, so that no repair of others can
+    /// hold them up, and then what is to be repaired.
+    pub(super) fn part(&self, group: &mut Group<R>, work: &R::Work) -> Option<Vec<Group<R>>> {
+        let concerned = group.standing(self.resource.concerned(work, &group.batch()));
+        let mut repairs = BTreeMap::new();
+        for key in concerned {
+            if let Some(entry) = group.take(&key) {
+                repairs.insert(key, entry);
+            }
+        }
+        group.entries.retain(|_, entry| !entry.stands);
+        if group.entries.is_empty() {
+            // No owner waits for an answer.
+            group.entries = repairs;
+            group.open = false;
+            return None;
+        }
+        if repairs.is_empty() {
+            return None;
+        }
+        let asking = std::mem::take(&mut group.entries);
+        Some(vec![Group::closed(repairs), Group::closed(asking)])
+    }
+
+    /// Makes one group of those in which one owner was looked for in vain, because Azure is busy for all: they wait together.
+    pub(super) fn join_searched(&self, closed: &mut Vec<Group<R>>) {
+        let is_in_vain = |group: &mut Group<R>| {
+            let found = group.search.as_ref().and_then(|search| search.lock().in_vain());
+            let Some((refused, _)) = found.filter(|(_, failure)| failure.may_be_a_conflict_of_one()) else {
+                return false;
+            };
+            refused.iter().for_each(|key| self.suspects.lock().clear(key));
+            true
+        };
+        let searched: Vec<_> = closed.extract_if(.., is_in_vain).collect();
+        closed.extend(searched.into_iter().reduce(Group::join).map(|joined| Group {
+            search: None,
+            searched: true,
+            ..joined
+        }));
+    }
+
+    /// Takes back what a refused write left behind.
+    pub(super) async fn restore(&self, observed: &R::Observed) {
+        if let Err(problem) = self.resource.restore(observed).await {
+            warn!(resource = %self.resource.name(), error = %problem.message,
+                "failed to restore what Azure refused to change");
+        }
+    }
+
+    /// After a failure that passes by itself or is about the resource. Where Azure names some of the group, the others do
+    /// not wait for these.
+    pub(super) async fn after_trouble(
+        &self,
+        mut group: Group<R>,
+        observed: &R::Observed,
+        work: &R::Work,
+        failure: Failure,
+    ) -> Vec<Group<R>> {
+        let named = self.named(&group, &failure);
+        if !named.is_empty() && named.len() < group.entries.len() {
+            // Azure keeps what it accepted before it failed: the others would write it again.
+            self.restore(observed).await;
+            let (of_named, rest) =
+                std::mem::take(&mut group.entries).into_iter().partition(|(key, _)| named.contains(key));
+            group.entries = rest;
+            let waiting = Group { busy: group.busy, conflicts: group.conflicts, ..Group::closed(of_named) };
+            group.newer_than = LogicalTime::now();
+            let mut parts = self.retry_or_fail(waiting, Some(work), failure);
+            parts.push(group);
+            return parts;
+        }
+        let failure = self.resource.overcome(failure).await;
+        if !failure.concerns_all() {
+            return self.bisect(group, work, failure);
+        }
+        self.retry_or_fail(group, Some(work), failure)
+    }
+
+    /// The owners of a group that Azure names.
+    fn named(&self, group: &Group<R>, failure: &Failure) -> BTreeSet<R::Key> {
+        let named = self.resource.blame(&failure.full_text(), &group.batch());
+        named.into_iter().filter(|key| group.entries.contains_key(key)).collect()
+    }
+
+    /// A failure that has nothing to do with one owner: the group is tried again later, or given up for now.
+    pub(super) fn retry_or_fail(
+        &self,
+        mut group: Group<R>,
+        work: Option<&R::Work>,
+        failure: Failure,
+    ) -> Vec<Group<R>> {
+        let name = self.resource.name();
+        group.newer_than = LogicalTime::now();
+        let wait = match failure.kind {
+            Kind::Aborted => {
+                group.conflicts += 1;
+                let paused = group.conflicts.checked_sub(FREE_CONFLICTS + 1);
+                let pause =
+                    paused.map_or(Duration::ZERO, |times| CONFLICT_PAUSE.saturating_mul(1 << times.min(10)));
+                (group.conflicts <= MAX_CONFLICTS).then_some(pause)
+            }
+            Kind::Unavailable | Kind::Unknown => {
+                group.busy += 1;
+                let is_to_be_searched = failure.may_be_a_conflict_of_one() && !group.searched;
+                if let Some((search, key)) = group.search.as_ref().zip(group.only())
+                    && is_to_be_searched
+                {
+                    search.lock().refused(key.clone(), &failure);
+                }
+                if is_to_be_searched && group.entries.len() > 1 && group.busy > MAX_BUSY_BEFORE_SEARCH {
+                    // Steps of a search are not tries.
+                    group.busy = MAX_BUSY_BEFORE_SEARCH;
+                    return self.search(group, &failure);
+                }
+                let doubled = self.pace.busy.saturating_mul(1 << group.busy.min(10)) / 2;
+                (group.busy <= MAX_BUSY).then(|| failure.after.unwrap_or(doubled.min(MAX_WAIT)))
+            }
+            Kind::NotFound
+            | Kind::InvalidArgument
+            | Kind::FailedPrecondition
+            | Kind::PermissionDenied
+            | Kind::Overdue => None,
+        };
+        let Some(wait) = wait else {
+            if group.entries.len() > 1 && !group.searched && failure.may_be_a_conflict_of_one() {
+                return self.search(group, &failure);
+            }
+            warn!(resource = %name, error = %failure.message, "failed to write to Azure");
+            if let Some((search, key)) = group.search.as_ref().zip(group.only()) {
+                self.suspects.lock().add(key.clone());
+                search.lock().refused(key.clone(), &failure);
+            }
+            let error = match failure.kind {
+                // Nobody's intent in particular was refused, so nobody's is terminal.
+                Kind::InvalidArgument => failure.not_attributable(),
+                // Whoever waits for this resource on the way to its own has lost no race there.
+                Kind::Aborted => Failure { kind: Kind::Unavailable, ..failure },
+                _ => failure,
+            };
+            let concerned = work.map(|work| self.resource.concerned(work, &group.batch()));
+            for (key, entry) in group.entries {
+                let complaint = self.resource.complaint(&key, work, &error);
+                let failure = error.clone().while_doing(&name).with_notices(complaint);
+                // A part that is not asked for is only in trouble if it was to be written.
+                if !entry.stands || concerned.as_ref().is_some_and(|concerned| concerned.contains(&key)) {
+                    self.refuse(key, entry, failure);
+                }
+            }
+            return Vec::new();
+        };
+        info!(resource = %name, error = %failure.message, wait_ms = wait.as_millis(),
+            "failed to write to Azure, trying again");
+        group.not_before = Instant::now() + wait;
+        vec![group]
+    }
+
+    /// Azure refused the write: whoever it names fails with its words, the rest is written again. Where that
+    /// is unclear the group is halved until the culprit stands alone.
+    pub(super) fn bisect(&self, mut group: Group<R>, work: &R::Work, failure: Failure) -> Vec<Group<R>> {
+        let name = self.resource.name();
+        let refuse = |key: &R::Key, entry: Entry<R>| {
+            warn!(resource = %name, owner = %key, error = %failure.message, "Azure refused a change");
+            if !entry.stands {
+                self.suspects.lock().add(key.clone());
+            }
+            self.refuse(key.clone(), entry, failure.clone().while_doing(&name));
+        };
+        if group.entries.len() == 1 && !self.resource.is_repair(work) {
+            for (key, entry) in group.entries {
+                group.search.iter().for_each(|search| search.lock().refused(key.clone(), &failure));
+                refuse(&key, entry);
+            }
+            return Vec::new();
+        }
+        let named = self.named(&group, &failure);
+        info!(resource = %name, intents = group.entries.len(), named = named.len(), error = %failure.message,
+            "Azure refused a write, looking for the Service that it refuses");
+        if named.is_empty() && self.resource.is_repair(work) {
+            // Somebody else's part is in the way, of which nobody here knows anything.
+            return self.retry_or_fail(group, Some(work), failure);
+        }
+        if named.is_empty() || (named.len() == group.entries.len() && named.len() > 1) {
+            return self.search(group, &failure);
+        }
+        group.newer_than = LogicalTime::now();
+        if named.len() == 1 {
+            for key in &named {
+                group.take(key).into_iter().for_each(|entry| refuse(key, entry));
+            }
+            return vec![group];
+        }
+        // Several are named, perhaps because one stands in another's way: the rest first, then one by one.
+        let mut parts = Vec::new();
+        for key in named.iter().rev() {
+            if let Some(entry) = group.take(key) {
+                parts.push(Group::closed(BTreeMap::from([(key.clone(), entry)])));
+            }
+        }
+        parts.push(group);
+        parts
+    }
+
+    /// Halves a group of which Azure names no part. The search for a refusal that may be about the resource has a limit.
+    fn search(&self, mut group: Group<R>, failure: &Failure) -> Vec<Group<R>> {
+        if group.search.is_none() && failure.may_concern_all() {
+            let search = Search::new(group.entries.len(), failure.clone());
+            group.search = Some(Arc::new(Mutex::new(search)));
+        }
+        group.halve().into()
+    }
+}
