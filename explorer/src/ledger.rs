@@ -196,6 +196,8 @@ impl Ledger {
                         breach(format!("added {path} ({value}), though {} made it", document.maker));
                     }
                     let stated = stated.contains_key(&path);
+                    // What Azure adds at a third party's write, an address for example, is Azure's.
+                    let hand = if hand == Hand::Others && !stated { Hand::Azure } else { hand };
                     Leaf { value, hand, stated }
                 }
             };
@@ -209,9 +211,14 @@ impl Ledger {
     /// Changes a document as a third party. Tells whether Azure took it.
     pub fn edit(&self, id: &ResourceId, edit: impl FnOnce(&mut Value)) -> bool {
         self.see(&mut self.book.lock(), id);
+        let mut stated = Value::Null;
+        let edit = |document: &mut Value| {
+            edit(document);
+            stated = document.clone();
+        };
         let taken = self.azure.edit(id, edit).is_ok();
         if taken {
-            self.wrote(Hand::Others, id, "edit", None, false);
+            self.wrote(Hand::Others, id, "edit", Some(&stated), false);
         }
         taken
     }
@@ -219,8 +226,8 @@ impl Ledger {
     /// Creates something as a third party.
     pub fn put(&self, id: &ResourceId, document: Value) {
         self.see(&mut self.book.lock(), id);
-        self.azure.put(id, document).unwrap_or_else(|refusal| panic!("{id}: {refusal:?}"));
-        self.wrote(Hand::Others, id, "creation", None, false);
+        self.azure.put(id, document.clone()).unwrap_or_else(|refusal| panic!("{id}: {refusal:?}"));
+        self.wrote(Hand::Others, id, "creation", Some(&document), false);
     }
 
     /// What was not the writer's to change.

@@ -109,7 +109,8 @@ impl Claimant<'_> {
     pub fn disputed(&self, resource: &str, rival: &Rival) -> String {
         format!(
             "{resource} belongs to {rival}, and is left alone: give this Cluster another name, or another resource group \
-             (spec.resourceGroup of its AzureCluster). If that cluster does not exist any more, give the resource the tag {ID}={}",
+             (spec.resourceGroup of its AzureCluster), or the resource another name where the AzureCluster names it. If that \
+             cluster does not exist any more, give the resource the tag {ID}={}",
             self.own_id()
         )
     }

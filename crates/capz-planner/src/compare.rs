@@ -70,7 +70,7 @@ fn short(value: &Value) -> String {
 /// nothing is to be written.
 pub fn merge(kind: &Kind, wanted: &Value, held: &Value, withdrawn: &[Withdrawn]) -> (Value, Vec<Change>) {
     let mut merged = held.clone();
-    let mut merger = Merger { kind, changes: Vec::new() };
+    let mut merger = Merger { kind, at_creation: false, changes: Vec::new() };
     merger.value(&mut Vec::new(), "", wanted, &mut merged);
     for gone in withdrawn {
         merger.withdraw(gone, &mut merged);
@@ -78,8 +78,18 @@ pub fn merge(kind: &Kind, wanted: &Value, held: &Value, withdrawn: &[Withdrawn])
     (merged, merger.changes)
 }
 
+/// Where Azure holds another value than was written, members included that count at the creation alone.
+pub fn differences(kind: &Kind, written: &Value, held: &Value) -> Vec<Change> {
+    let mut merger = Merger { kind, at_creation: true, changes: Vec::new() };
+    merger.value(&mut Vec::new(), "", written, &mut held.clone());
+    merger.changes.retain(|change| change.from.is_some());
+    merger.changes
+}
+
 struct Merger<'a> {
     kind: &'a Kind,
+    /// Whether members are compared, too, that count at the creation alone.
+    at_creation: bool,
     changes: Vec<Change>,
 }
 
@@ -92,7 +102,7 @@ impl Merger<'_> {
     fn value<'w>(&mut self, segments: &mut Vec<&'w str>, at: &str, wanted: &'w Value, held: &mut Value) {
         let rule = self.kind.rule(segments);
         match (wanted, &mut *held) {
-            _ if rule == Some(Rule::AtCreation) => return,
+            _ if rule == Some(Rule::AtCreation) && !self.at_creation => return,
             (Value::Object(wanted), Value::Object(held)) if rule != Some(Rule::Whole) => {
                 return self.members(segments, at, wanted, held);
             }

@@ -103,6 +103,8 @@ pub struct Goal {
     pub forced: bool,
     /// The tags that proved it to be the cluster's when it was last as wanted.
     pub borne: Borne,
+    /// What it was made with and is not written again, although others can change it: a difference is reported.
+    pub reported: Value,
 }
 
 impl Goal {
@@ -120,6 +122,7 @@ impl Goal {
             kept_while_used: None,
             forced: false,
             borne: Borne::Nothing,
+            reported: Value::Null,
         }
     }
 
@@ -151,6 +154,21 @@ impl Goal {
     /// The same, deleted without waiting for what runs on it.
     pub fn forced(self) -> Self {
         Self { forced: true, ..self }
+    }
+
+    /// The same, and where these members of its document differ, that is reported. A path names members from the top.
+    pub fn reporting(mut self, members: &[&str]) -> Self {
+        for path in members {
+            let Some(value) = self.document.pointer(path).filter(|value| !value.is_null()).cloned() else {
+                continue;
+            };
+            let mut place = &mut self.reported;
+            for name in path.split('/').skip(1) {
+                place = &mut place[name];
+            }
+            *place = value;
+        }
+        self
     }
 
     /// The same, after these.

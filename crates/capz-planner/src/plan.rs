@@ -17,7 +17,7 @@ use crate::kind::{Kind, ReadBy};
 use crate::observed::{Observed, Seen};
 use crate::owner_tags::Borne;
 use crate::references::{ids_in, own_ids_in};
-use crate::tags;
+use crate::{service, tags};
 
 /// What a step does to its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -139,6 +139,20 @@ impl Plan {
         left.map(|(goal, _)| &goal.id)
     }
 
+    /// What others have changed since it was made, of what is not written again: a sentence for each resource.
+    pub fn changed_by_others(&self, observed: &Observed) -> Vec<String> {
+        let changed = self.items.iter().filter_map(|(goal, _)| {
+            let Seen::Present(held) = observed.see(&goal.id) else { return None };
+            let changes = compare::differences(goal.kind(), &goal.reported, held);
+            let words: Vec<String> = changes.iter().map(ToString::to_string).collect();
+            (!words.is_empty()).then(|| {
+                let (name, words) = (goal.name_for_people(), words.join("; "));
+                format!("{name} is not as it was made, and is not written again ({words}): put it back in Azure, or replace it")
+            })
+        });
+        changed.collect()
+    }
+
     /// Lets go of what documents hold: where goals stand can be told without.
     pub fn let_documents_go(&mut self) {
         for (goal, state) in &mut self.items {
@@ -160,6 +174,23 @@ pub fn plan(goals: Vec<Goal>, facts: Facts<'_>) -> Plan {
     let judge = Judge::new(&goals, facts);
     let states = judge.all();
     Plan { items: goals.into_iter().zip(states).collect() }
+}
+
+/// The first of these goals whose resource is there and owned by a cluster of another name, and that cluster.
+pub(crate) fn owned_beside<'g>(
+    claimant: Claimant<'_>,
+    goals: &'g [Goal],
+    observed: &Observed,
+) -> Option<(&'g Goal, Rival)> {
+    let nothing = (BTreeMap::new(), BTreeMap::new());
+    let facts = Facts { claimant, observed, running: &nothing.0, refused: &nothing.1 };
+    let judge = Judge { goals, facts, needs: Vec::new() };
+    goals.iter().find_map(|goal| match observed.see(&goal.id) {
+        Seen::Present(held) if matches!(judge.ownership(goal, held), Ownership::Unproven(_)) => {
+            Some((goal, judge.owner_beside(goal, held)?))
+        }
+        _ => None,
+    })
 }
 
 struct Judge<'a> {
@@ -293,10 +324,35 @@ impl<'a> Judge<'a> {
                     (None, false) => self.delete(goal, held, proof),
                 },
                 Ownership::Disputed(rival) if wanted => State::Disputed(rival),
-                Ownership::Disputed(_) | Ownership::Unproven(_) => State::Foreign,
+                Ownership::Disputed(_) => State::Foreign,
+                Ownership::Unproven(_) => {
+                    self.owner_beside(goal, held).map_or(State::Foreign, State::Disputed)
+                }
                 Ownership::Unknown => State::Unknown,
             },
         }
+    }
+
+    /// The cluster of another name that owns a resource which this one would make for itself. A group, a network and a zone may be
+    /// used by several clusters, and with a network what hangs on its subnets. All else serves one cluster.
+    fn owner_beside(&self, goal: &Goal, held: &Value) -> Option<Rival> {
+        let is_for_all =
+            [&service::GROUP, &service::VIRTUAL_NETWORK, &service::DNS_ZONE].contains(&goal.service);
+        if !goal.wanted || is_for_all {
+            return None;
+        }
+        let would_be_made = match &goal.ownership {
+            OwnershipRule::Tagged => true,
+            OwnershipRule::TaggedWith(_) | OwnershipRule::TaggedFor(_) => {
+                matches!(self.absent(goal), State::Now(_))
+            }
+            _ => false,
+        };
+        if !would_be_made {
+            return None;
+        }
+        let (cluster, evidence) = tags::owner_in(held, self.facts.claimant.cluster)?;
+        Some(Rival { owner: format!("cluster {cluster}"), evidence })
     }
 
     /// Where a goal stands whose resource does not exist, and is wanted.

@@ -1,6 +1,8 @@
 //! Tags of a cluster's resources.
 
 use capz_api::Tags;
+use ownership::Evidence;
+use serde_json::Value;
 
 /// The beginning of the tag that says whose a resource is; the cluster's name follows.
 const OWNER: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_";
@@ -40,11 +42,33 @@ pub fn build(cluster: &str, id: &str, additional: &Tags, role: Option<&str>, nam
     tags
 }
 
+/// The other cluster that the tags of a document name as the owner, and the tag.
+pub(crate) fn owner_in(document: &Value, own: &str) -> Option<(String, Evidence)> {
+    document["tags"].as_object()?.iter().find_map(|(key, value)| {
+        let has_prefix = key.get(..OWNER.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(OWNER));
+        let name = has_prefix.then(|| &key[OWNER.len()..])?;
+        let evidence = || Evidence::Tag { key: key.clone(), value: OWNED.to_owned() };
+        (value == OWNED && !name.eq_ignore_ascii_case(own)).then(|| (name.to_owned(), evidence()))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::claimant::Claimant;
     use serde_json::json;
+
+    #[test]
+    fn another_owner_is_known_by_its_tag() {
+        let owner = |tags: Value| owner_in(&json!({ "tags": tags }), "blue").map(|(name, _)| name);
+        let key = |name: &str| owner_key(name);
+        assert_eq!(owner(json!({ key("green"): "owned" })), Some("green".to_owned()));
+        assert_eq!(owner(json!({ key("green").to_uppercase(): "owned" })), Some("GREEN".to_owned()));
+        assert_eq!(owner(json!({ key("green"): "shared" })), None);
+        assert_eq!(owner(json!({ key("Blue"): "owned", ID: "owned" })), None);
+        assert_eq!(owner(json!({ "team": "owned" })), None);
+        assert_eq!(owner(Value::Null), None);
+    }
 
     #[test]
     fn our_tags_win_over_additional_ones() {

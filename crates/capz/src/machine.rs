@@ -295,7 +295,9 @@ impl MachineWork<'_> {
         };
         let mut subject =
             MachineSubject { context, material, edited: &mut self.edited, seen: false, stopped: None };
-        let (observed, _) = reach.run(&mut subject, &kept).await?;
+        let (observed, plan) = reach.run(&mut subject, &kept).await?;
+        let about = Reference::of(API_VERSION, KIND, &subject.edited.object.metadata);
+        self.manager.recorder.changed_by_others(&about, &plan, &observed);
         let vm = subject.context.scope(&subject.edited.object.spec).vm();
         // What no list has shown may be there all the same, and would run on for ever.
         if material.is_none()

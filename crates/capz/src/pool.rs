@@ -350,7 +350,11 @@ impl PoolWork<'_> {
             self.manager.instances.outdate(self.key);
         }
         match reached {
-            Ok((observed, _)) => Ok(Reached::Done { observed, written }),
+            Ok((observed, plan)) => {
+                let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
+                self.manager.recorder.changed_by_others(&about, &plan, &observed);
+                Ok(Reached::Done { observed, written })
+            }
             Err(Failure::Changed) if is_unchecked => Ok(Reached::Unchecked),
             Err(failure) => Err(failure),
         }

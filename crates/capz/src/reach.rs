@@ -323,6 +323,9 @@ impl Reach<'_> {
             }
             match state {
                 State::Now(step) if !work.held_back.contains_key(&goal.id) => {
+                    if step.action == Action::Delete {
+                        self.written.forget(&step.target);
+                    }
                     if let Some(print) = fingerprint(step) {
                         work.prints.insert(goal.id.clone(), print);
                     }

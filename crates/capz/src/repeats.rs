@@ -1,5 +1,5 @@
-//! Differences that come back after they were written: another program, or a policy, wants it otherwise. All loops share what
-//! is remembered of them, since such a difference outlives a loop.
+//! Differences that come back after they were written, and resources that go after they were made: another program, or a
+//! policy, wants it otherwise. All loops share what is remembered of them, since such a difference outlives a loop.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,6 +18,11 @@ const CAPACITY: &str = "sku.capacity";
 pub struct Written(Mutex<HashMap<ResourceId, Repeats>>);
 
 impl Written {
+    /// The manager deletes a resource itself: when it makes it again, nothing comes back.
+    pub fn forget(&self, id: &ResourceId) {
+        self.0.lock().remove(id);
+    }
+
     /// Takes note that a difference with this fingerprint was written.
     pub fn note(&self, id: &ResourceId, print: u64) {
         let now = Instant::now();
@@ -31,22 +36,36 @@ impl Written {
         let print = fingerprint(step)?;
         let verdict = self.0.lock().get(&step.target)?.judge(print, Instant::now());
         let Verdict::Wait(_) = verdict else { return None };
-        let changes: Vec<String> = step.changes.iter().map(ToString::to_string).collect();
+        let name = goal.name_for_people();
         // Without the time to wait: events are counted together whose words are the same.
+        if step.action == Action::Create {
+            return Some(format!(
+                "{name} is gone each time after it was made: look for another program, or a policy, that deletes it"
+            ));
+        }
+        let changes: Vec<String> = step.changes.iter().map(ToString::to_string).collect();
         Some(format!(
-            "{} does not keep what is written to it ({}): look for another program, or a policy, that changes it",
-            goal.name_for_people(),
+            "{name} does not keep what is written to it ({}): look for another program, or a policy, that changes it",
             changes.join("; ")
         ))
     }
 }
 
-/// Equal for steps that write the same difference. Nothing where a repetition says nothing.
+/// Equal for steps that write the same difference, or that make the same resource. Nothing where a repetition says nothing.
 pub fn fingerprint(step: &Step) -> Option<u64> {
-    if step.action != Action::Update || step.changes.iter().any(|change| change.at == CAPACITY) {
+    let says_nothing = match step.action {
+        Action::Create => false,
+        Action::Update => step.changes.iter().any(|change| change.at == CAPACITY),
+        Action::Delete => true,
+    };
+    if says_nothing {
         return None;
     }
     let mut hasher = DefaultHasher::new();
+    (step.action == Action::Create).hash(&mut hasher);
+    if step.action == Action::Create {
+        return Some(hasher.finish());
+    }
     for change in &step.changes {
         change.at.hash(&mut hasher);
         for value in [&change.from, &change.to] {
@@ -85,7 +104,8 @@ mod tests {
         assert_eq!(print("tags.a", 2), print("tags.a", 2));
         assert_ne!(print("tags.a", 2), print("tags.a", 3));
         assert_ne!(print("tags.a", 2), print("tags.b", 2));
-        assert_eq!(fingerprint(&step(Action::Create, "tags.a", 2)), None);
+        assert_eq!(fingerprint(&step(Action::Create, "", 2)), fingerprint(&step(Action::Create, "", 3)));
+        assert_eq!(fingerprint(&step(Action::Delete, "", 2)), None);
         assert_eq!(print("sku.capacity", 2), None, "machines that are replaced lower it each time");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use capz_planner::{Observed, Plan};
 use clock::Clock;
 use controllers::{Recorder, Reference};
 use kube::Client;
@@ -90,6 +91,13 @@ impl Events {
         let Reference { kind, namespace, name, .. } = &about;
         tracing::warn!(kind, object = %format_args!("{namespace}/{name}"), reason, %message, "Event occurred");
         self.of(&about).warning(about, reason, message);
+    }
+
+    /// What others have changed of resources that are not written again, as long as it is so.
+    pub fn changed_by_others(&self, about: &Reference, plan: &Plan, observed: &Observed) {
+        for words in plan.changed_by_others(observed) {
+            self.warning(about.clone(), "ChangedByOthers", words);
+        }
     }
 
     /// Who tells of an object: the reconciler of its kind, as established installations name it.

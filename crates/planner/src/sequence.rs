@@ -475,7 +475,8 @@ impl Sequence {
 
     /// The load balancer, and beside it the security group where all addresses are known. If the Service is served at an
     /// address that it is about to leave, the security group comes afterwards: should the load balancer be refused, the
-    /// Service still lives on that address (LB-454).
+    /// Service still lives on that address (LB-454). So it does where the address is a user's and the Service has no frontend
+    /// there yet: another cluster behind the same security group may have the address.
     fn place(
         &mut self,
         cluster: &Cluster,
@@ -486,12 +487,18 @@ impl Sequence {
         let mut intents = vec![Intent::LoadBalancer(balancer.clone(), self.presence(seen, intent))];
         let known: Option<Vec<IpAddr>> =
             self.public_ips.values().map(|id| address_of(seen.public_ips, id)).collect();
-        let leaves_none = |addresses: &Vec<IpAddr>| {
+        let may_open = |addresses: &Vec<IpAddr>| {
             let served = self.observed_addresses(cluster, seen.load_balancers, seen.public_ips);
+            let may_be_others = |one: &PublicIpAddress| {
+                let address = public_ip::address_of(one);
+                address.is_some_and(|it| addresses.contains(&it) && !served.contains(&it))
+                    && public_ip::may_pass_on(cluster, one)
+            };
             served.iter().all(|address| addresses.contains(address))
+                && !seen.public_ips.iter().any(|one| may_be_others(one))
         };
         let known =
-            known.filter(|addresses| !self.access_last && !addresses.is_empty() && leaves_none(addresses));
+            known.filter(|addresses| !self.access_last && !addresses.is_empty() && may_open(addresses));
         self.access_beside = known.is_some();
         if let Some(addresses) = known {
             intents.push(access(cluster, seen, intent, addresses));

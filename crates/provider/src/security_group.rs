@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arm::ApiVersion;
 use async_trait::async_trait;
-use azure_types::{ResourceId, SecurityGroup};
+use azure_types::{PublicIpAddress, ResourceId, SecurityGroup};
 use cloud::LogicalTime;
 use k8s::{ObjectKey, Service};
 use parking_lot::Mutex;
@@ -37,6 +37,8 @@ struct Recent {
     /// Addresses of the cluster at which the security group is open: while it is, they prove whose the rule is, also
     /// when nothing in the cluster has them any more.
     held: BTreeSet<IpAddr>,
+    /// Addresses of users that had gone over to others when the group was to be closed there.
+    passed_on: BTreeSet<IpAddr>,
 }
 
 impl RecentlyProgrammed {
@@ -91,6 +93,18 @@ impl RecentlyProgrammed {
 
     fn held(&self) -> Vec<IpAddr> {
         self.0.lock().held.iter().copied().collect()
+    }
+
+    /// These addresses have gone over to others.
+    fn pass_on(&self, addresses: &BTreeSet<IpAddr>) {
+        self.0.lock().passed_on.extend(addresses);
+    }
+
+    /// The addresses that have gone over to others and that the cluster has not got again.
+    fn passed_on(&self, has_again: impl Fn(&IpAddr) -> bool) -> Vec<IpAddr> {
+        let passed_on = &mut self.0.lock().passed_on;
+        passed_on.retain(|address| !has_again(address));
+        passed_on.iter().copied().collect()
     }
 
     /// The Services of which something may be left.
@@ -172,10 +186,42 @@ impl SharedSecurityGroup {
         alive.extend(tagged.into_iter().chain(served).filter(|(key, _)| is_elsewhere(key)));
         let recorded = plans::recorded(&self.cluster);
         let held = self.recently.held().into_iter().map(|address| (address, recorded.clone()));
+        let passed_on = self.recently.passed_on(|address| shown.iter().any(|one| one.address == *address));
         let parsed = &mut self.parsed.lock();
         ClusterUsage::of_known(&self.cluster, parsed, &services, &nodes, &alive, &load_balancers, known)
             .as_shown(&shown)
+            .with_others(passed_on)
             .with_proofs(shown.into_iter().map(|one| (one.address, one.proof)).chain(held))
+    }
+
+    /// Before addresses of users are closed: whether one has gone over to somebody else's load balancer or machine since it
+    /// was the cluster's. The public IPs are read after the group was: whoever opened the group for an address before
+    /// that had the address by then, and a later opening is a conflict of the write.
+    async fn passed_on(&self, step: &Step) -> Result<(), Failure> {
+        let closing = plans::closed_addresses(step);
+        let is_closed = |one: &PublicIpAddress| {
+            public_ip::address_of(one).is_some_and(|address| closing.contains(&address))
+                && public_ip::may_pass_on(&self.cluster, one)
+        };
+        let known = self.observed.cached_public_ips();
+        let groups: BTreeSet<ResourceId> =
+            known.iter().filter(|one| is_closed(one)).filter_map(|one| one.id.as_ref()?.parent()).collect();
+        let mut public_ips = Vec::new();
+        let now = LogicalTime::now();
+        for group in &groups {
+            public_ips.extend(self.observed.public_ips(group).list(now).await?);
+        }
+        let load_balancers = self.observed.load_balancers().all_cached();
+        let load_balancers = self.cluster.own_load_balancers(load_balancers, &self.state.services());
+        let public_ips = public_ips.iter().map(|one| &**one).filter(|one| is_closed(one));
+        let passed_on = public_ip::addresses_of_others(&self.cluster, public_ips, &load_balancers);
+        if passed_on.is_empty() {
+            return Ok(());
+        }
+        self.recently.pass_on(&passed_on);
+        let addresses: Vec<String> = passed_on.iter().map(ToString::to_string).collect();
+        let message = format!("others use the public IP address {} by now", addresses.join(", "));
+        Err(Failure::new(Kind::Aborted, message))
     }
 
     /// What is said to those who need the group, where there is none.
@@ -236,6 +282,7 @@ impl Resource for SharedSecurityGroup {
         observed: &Self::Observed,
         step: &Step,
     ) -> Result<Written<Self::Observed>, Failure> {
+        self.passed_on(step).await?;
         if let (Some(observed), Some(Document::SecurityGroup(document))) = (observed, &step.document) {
             let before = plans::open_addresses(observed);
             let after = plans::open_addresses(document);

@@ -24,7 +24,11 @@ pub(super) enum Step {
 }
 
 /// Members that cannot change while a resource lives, or that Azure answers in other words.
-const FIXED: [&str; 18] = [
+const FIXED: [&str; 20] = [
+    // It says what machines of the set do when they start, and is written with that: bootstrap data changes by itself.
+    "capz-custom-data-hash",
+    // Of the interfaces of a machine, and of their addresses, one has to be it: Azure takes no other.
+    "primary",
     // Azure changes it only while no machine runs on the interface, and what the size can do decides.
     "enableAcceleratedNetworking",
     "singlePlacementGroup",

@@ -25,8 +25,9 @@ const TOKEN: &str = "cluster-";
 const AT_ONCE: Duration = Duration::from_secs(10);
 
 /// Members that Azure derives from other resources, or changes with each write.
-const DERIVED: [&str; 8] = [
+const DERIVED: [&str; 9] = [
     "etag",
+    "uniqueId",
     "provisioningState",
     "resourceGuid",
     "timeCreated",
@@ -57,7 +58,7 @@ struct Books {
     makers: BTreeMap<String, Maker>,
     /// When groups were made that clusters made, and by which of them at the same moment, by id in lower case.
     groups: BTreeMap<String, (Instant, BTreeSet<usize>)>,
-    /// What each cluster asked for last, by id in lower case.
+    /// What each cluster asked for when it made a resource, by id in lower case.
     asked: BTreeMap<String, (ResourceId, Value)>,
     /// How many writes Azure took.
     writes: usize,
@@ -156,7 +157,7 @@ impl Ledger {
         self.0.lock().maker(id)
     }
 
-    /// What a cluster asked for last, of what it made, by id.
+    /// What a cluster asked for when it made a resource, by id.
     pub(super) fn asked_by(&self, cluster: usize) -> Vec<(ResourceId, Value)> {
         let books = self.0.lock();
         let theirs = |(id, _): &&(ResourceId, Value)| books.maker(id) == Some(Maker::Cluster(cluster));
@@ -215,12 +216,16 @@ impl Books {
                     let whose = whose(owner);
                     self.harm.push(format!("cluster {cluster} changed {id}, which {whose} made ({method})"));
                 }
-                self.judge_references(cluster, id, &asked);
+                // What Azure refuses ties nothing.
+                if is_taken {
+                    self.judge_references(cluster, id, &asked);
+                }
             }
             _ => {}
         }
         if method == "PUT" && is_taken {
-            self.asked.insert(id.to_lower(), (id.clone(), asked));
+            // What it asked for first is its own: a later write repeats what Azure has added.
+            self.asked.entry(id.to_lower()).or_insert_with(|| (id.clone(), asked));
         }
     }
 
@@ -330,7 +335,13 @@ fn strip(value: &mut Value) {
             members.retain(|name, value| !DERIVED.contains(&name.as_str()) && !is_list_of_references(value));
             members.values_mut().for_each(strip);
         }
-        Value::Array(items) => items.iter_mut().for_each(strip),
+        Value::Array(items) => {
+            items.iter_mut().for_each(strip);
+            // Items that have names have no order.
+            if items.iter().all(|item| item["name"].is_string()) {
+                items.sort_by_cached_key(|item| item["name"].as_str().map(str::to_owned));
+            }
+        }
         _ => {}
     }
 }

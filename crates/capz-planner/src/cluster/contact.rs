@@ -11,6 +11,7 @@ use super::memory::Memory;
 use crate::compare;
 use crate::goal::{Goal, OwnershipRule};
 use crate::observed::{Observed, Reading, Seen};
+use crate::plan;
 use crate::scope::Scope;
 use crate::service;
 use crate::tags;
@@ -64,6 +65,9 @@ pub fn contact(
     observed: &Observed,
 ) -> Result<BTreeSet<ResourceId>, String> {
     let claimant = scope.claimant();
+    if let Some((goal, rival)) = plan::owned_beside(claimant, goals, observed) {
+        return Err(claimant.disputed(&goal.name_for_people(), &rival));
+    }
     let mut strangers = BTreeSet::new();
     for goal in goals {
         let Seen::Present(held) = observed.see(&goal.id) else { continue };

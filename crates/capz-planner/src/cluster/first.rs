@@ -33,7 +33,9 @@ pub(super) fn wait(group: &ResourceId, goals: &mut [Goal]) {
         goals.iter().any(|goal| *goal.service == service::VIRTUAL_NETWORK && goal.id.is_within(group));
     let needs_another = |goal: &Goal| {
         let ids = ids_in(&goal.document);
-        let others = goals.iter().filter(|other| is_made(other) && other.id != goal.id);
+        // What lies in a group of a user's, such as a zone, may be there already.
+        let is_later = |other: &Goal| is_made(other) && other.id.is_within(group);
+        let others = goals.iter().filter(|other| is_later(other) && other.id != goal.id);
         has_network && { others }
             .any(|other| goal.id.is_within(&other.id) || ids.iter().any(|id| id.is_within(&other.id)))
     };

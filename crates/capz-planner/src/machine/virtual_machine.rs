@@ -12,6 +12,15 @@ use crate::scope::reference;
 use crate::terminal::Terminal;
 use crate::{image, service, size_check};
 
+/// What others can change of a machine that exists.
+const CHANGEABLE: [&str; 5] = [
+    "/properties/hardwareProfile",
+    "/properties/networkProfile",
+    "/properties/securityProfile",
+    "/properties/diagnosticsProfile",
+    "/properties/additionalCapabilities",
+];
+
 /// Checks what Azure would refuse for good.
 pub(super) fn check(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<(), Terminal> {
     size_check::check_machine(scope.spec, making.size, scope.cluster.location(), scope.zone())
@@ -19,7 +28,8 @@ pub(super) fn check(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<(),
 
 pub(super) fn goal(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Goal, GoalError> {
     let upkeep = if scope.has_provider_id() { Upkeep::Members(&["tags"]) } else { Upkeep::SingleTry };
-    Ok(Goal::new(scope.vm(), &service::VIRTUAL_MACHINE, document(scope, making)?).held_to(upkeep))
+    let goal = Goal::new(scope.vm(), &service::VIRTUAL_MACHINE, document(scope, making)?).held_to(upkeep);
+    Ok(goal.reporting(&CHANGEABLE))
 }
 
 fn document(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Value, Terminal> {

@@ -25,6 +25,14 @@ use crate::{image, profile, service, size_check, tags};
 /// The tag with a hash of what machines do when they start: Azure does not show that itself.
 pub const HASH_TAG: &str = "capz-custom-data-hash";
 const ROLE: &str = "node";
+/// What others can change of a scale set, and the set is not written for.
+const CHANGEABLE: [&str; 5] = [
+    "/properties/overprovision",
+    "/properties/upgradePolicy",
+    "/properties/virtualMachineProfile/networkProfile",
+    "/properties/virtualMachineProfile/securityProfile",
+    "/properties/virtualMachineProfile/diagnosticsProfile",
+];
 
 /// The hash of what machines do when they start.
 pub fn bootstrap_hash(bootstrap: &cloud_config::Secret) -> String {
@@ -58,9 +66,11 @@ pub(super) fn goal(
         return Err(GoalError::NotNow(scope.cluster.claimant().foreign("scale set", id.name(), held)));
     }
     let mut withdrawn = Vec::new();
+    let reported =
+        Goal::new(id.clone(), &service::SCALE_SET, document.clone()).reporting(&CHANGEABLE).reported;
     let goal = |document: Value, upkeep: Upkeep, withdrawn: Vec<Withdrawn>| {
         let goal = Goal::new(id.clone(), &service::SCALE_SET, document).held_to(upkeep);
-        let mut goal = goal.without(withdrawn);
+        let mut goal = Goal { reported: reported.clone(), ..goal.without(withdrawn) };
         goal.without_tags(&applied_tags(scope.annotations.get(TAGS)));
         goal.borne = scope.borne();
         goal

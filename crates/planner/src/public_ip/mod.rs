@@ -18,7 +18,7 @@ use claim::{Claim, claim, find_by_address};
 pub use claim::{Owners, claimed};
 pub(crate) use ownership::strange_users;
 use ownership::{CLUSTER_TAGS, DNS_TAGS, SERVICE_TAGS, ownership, services, set_tag, tag};
-pub use ownership::{SERVICE_TAG, kept, tagged_addresses, used_by};
+pub use ownership::{SERVICE_TAG, addresses_of_others, kept, may_pass_on, tagged_addresses, used_by};
 pub(crate) use ownership::{base_in_name, is_of_other_cluster, is_used_by};
 
 use crate::change::Change;
@@ -53,7 +53,8 @@ pub(crate) fn name_of(public_ip: &PublicIpAddress) -> &str {
     public_ip.name.as_deref().or_else(|| public_ip.id.as_ref().map(ResourceId::name)).unwrap_or_default()
 }
 
-pub(crate) fn address_of(public_ip: &PublicIpAddress) -> Option<IpAddr> {
+/// The address that Azure has given to a public IP; `None` while it has not.
+pub fn address_of(public_ip: &PublicIpAddress) -> Option<IpAddr> {
     public_ip.properties.as_ref()?.ip_address.as_deref()?.parse().ok()
 }
 

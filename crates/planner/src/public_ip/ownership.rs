@@ -1,5 +1,6 @@
 //! Whose a public IP is: what its tags say, and what a Service may do with it.
 
+use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -9,8 +10,9 @@ use ownership::{Evidence, Proof};
 
 use super::{address_of, name_of, version_of};
 use crate::annotations::{self as keys, full_key};
-use crate::cluster::{Cluster, Family};
+use crate::cluster::{Balancer, Cluster, Family};
 use crate::intent::ServiceRemoval;
+use crate::listed::ListedLoadBalancer;
 use crate::names;
 use crate::plan::Notice;
 use crate::proof;
@@ -121,6 +123,27 @@ pub fn tagged_addresses<'a>(
         }
     }
     found
+}
+
+/// The addresses of public IPs that something else uses than a load balancer of the cluster, as Azure says.
+/// `load_balancers` are the cluster's.
+pub fn addresses_of_others<'a>(
+    cluster: &Cluster,
+    public_ips: impl IntoIterator<Item = &'a PublicIpAddress>,
+    load_balancers: &[(Balancer, ListedLoadBalancer)],
+) -> BTreeSet<IpAddr> {
+    let mut own: HashSet<ResourceId> =
+        load_balancers.iter().filter_map(|(_, document)| document.id.clone()).collect();
+    own.extend(cluster.balancers().iter().map(|balancer| cluster.load_balancer_id(balancer)));
+    let is_of_others = |public_ip: &&PublicIpAddress| {
+        user_of(public_ip).is_some_and(|user| !user.parent().is_some_and(|parent| own.contains(&parent)))
+    };
+    public_ips.into_iter().filter(is_of_others).filter_map(address_of).collect()
+}
+
+/// Whether a public IP may pass from one load balancer to another: it bears no name that the cluster gives, so a user made it.
+pub fn may_pass_on(cluster: &Cluster, public_ip: &PublicIpAddress) -> bool {
+    !base_in_name(cluster, public_ip).is_some_and(|base| names::is_base_name(&base))
 }
 
 /// Whether a public IP is tagged as another cluster's.

@@ -123,7 +123,7 @@ pub(super) fn clean(
     let mut taken = Vec::new();
     let mut replacements = Vec::new();
     for (index, entry) in draft.entries.iter().enumerate().filter(|(_, entry)| entry.managed) {
-        for destination in &entry.destinations {
+        for destination in entry.destinations.iter().filter(|one| !usage.is_of_others(one)) {
             let is_judged = owners.contains_key(destination) || others.nodes.contains(destination);
             // A tag alone may name a Service of another cluster that is called like one of this.
             let is_theirs =

@@ -12,11 +12,13 @@ use k8s::{ObjectKey, Service};
 use ownership::{Evidence, Proof};
 
 use super::rule;
+use crate::change::Change;
 use crate::cluster::{Balancer, Cluster};
 use crate::frontend;
 use crate::listed::ListedLoadBalancer;
 use crate::load_balancer::base_of;
 use crate::names;
+use crate::plan::Step;
 use crate::proof;
 use crate::public_ip;
 
@@ -87,6 +89,16 @@ pub fn shown_addresses(
 /// The proof that this process knew an address as the cluster's while the security group was open there.
 pub fn recorded(cluster: &Cluster) -> Proof {
     Proof::new(proof::cluster(cluster), Evidence::Recorded { place: "the memory of this process".to_owned() })
+}
+
+/// The addresses that a step takes from rules.
+pub fn closed_addresses(step: &Step) -> BTreeSet<IpAddr> {
+    let gone = step.changes.iter().flat_map(|change| match change {
+        Change::SecurityRuleDestinations { gone, .. } => gone.as_slice(),
+        Change::SecurityRuleRemoved { destinations, .. } => destinations.as_slice(),
+        _ => &[],
+    });
+    gone.filter_map(|destination| destination.parse().ok()).collect()
 }
 
 /// The addresses at which managed rules of a group apply.

@@ -28,7 +28,7 @@ use k8s::ObjectKey;
 use demand::Destinations;
 pub(crate) use demand::Needs;
 use draft::Member;
-pub use held::{ShownAddress, open_addresses, recorded, shown_addresses};
+pub use held::{ShownAddress, closed_addresses, open_addresses, recorded, shown_addresses};
 pub use repair::restore;
 use rule::WantedRule;
 pub(crate) use rule::{MAX_PRIORITY, MIN_PRIORITY};

@@ -15,7 +15,9 @@ pub(super) fn retain(draft: &mut Draft<'_>, of_batch: &BTreeSet<String>) {
         let gone: Vec<String> = entry
             .destinations
             .iter()
-            .filter(|destination| !alive.contains(*destination) && usage.proven.contains_key(*destination))
+            .filter(|one| {
+                !alive.contains(*one) && usage.proven.contains_key(*one) && !usage.is_of_others(one)
+            })
             .cloned()
             .collect();
         for destination in gone {

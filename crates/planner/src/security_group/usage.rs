@@ -110,6 +110,8 @@ pub struct ClusterUsage {
     pub(super) footprints: BTreeMap<ObjectKey, Footprint>,
     /// What proves that an address is the cluster's or was: only such addresses are taken from rules.
     pub(super) proven: BTreeMap<String, Proof>,
+    /// Addresses that others have by now: what is open there is theirs to decide.
+    of_others: BTreeSet<String>,
 }
 
 impl ClusterUsage {
@@ -120,6 +122,19 @@ impl ClusterUsage {
             self.proven.entry(address.to_string()).or_insert(proof);
         }
         self
+    }
+
+    /// Adds addresses that Azure shows to be in use by others than the cluster. An address of a user's may have gone from one
+    /// cluster to another that shares the security group: nothing is taken from rules there.
+    #[must_use]
+    pub fn with_others(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
+        self.of_others.extend(addresses.into_iter().map(|address| address.to_string()));
+        self
+    }
+
+    /// Whether others have an address.
+    pub(super) fn is_of_others(&self, destination: &str) -> bool {
+        self.of_others.contains(destination)
     }
 
     /// Takes from Services the addresses that Azure shows to be those of other Services alone: the status of one that has
