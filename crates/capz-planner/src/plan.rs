@@ -141,7 +141,8 @@ impl Plan {
 
     /// What others have changed since it was made, of what is not written again: a sentence for each resource.
     pub fn changed_by_others(&self, observed: &Observed) -> Vec<String> {
-        let changed = self.items.iter().filter_map(|(goal, _)| {
+        let reporting = self.items.iter().filter(|(goal, _)| !goal.reported.is_null());
+        let changed = reporting.filter_map(|(goal, _)| {
             let Seen::Present(held) = observed.see(&goal.id) else { return None };
             let changes = compare::differences(goal.kind(), &goal.reported, held);
             let words: Vec<String> = changes.iter().map(ToString::to_string).collect();
@@ -333,11 +334,15 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The cluster of another name that owns a resource which this one would make for itself. A group, a network and a zone may be
-    /// used by several clusters, and with a network what hangs on its subnets. All else serves one cluster.
+    /// The cluster of another name that owns a resource which this one would make for itself. A group, a zone, and a network in
+    /// another group may be used by several clusters, and with a network what hangs on its subnets. All else serves one cluster.
     fn owner_beside(&self, goal: &Goal, held: &Value) -> Option<Rival> {
-        let is_for_all =
-            [&service::GROUP, &service::VIRTUAL_NETWORK, &service::DNS_ZONE].contains(&goal.service);
+        let is_elsewhere = || {
+            let group = self.goals.iter().find(|goal| *goal.service == service::GROUP);
+            group.is_none_or(|group| !goal.id.is_within(&group.id))
+        };
+        let is_for_all = [&service::GROUP, &service::DNS_ZONE].contains(&goal.service)
+            || (*goal.service == service::VIRTUAL_NETWORK && is_elsewhere());
         if !goal.wanted || is_for_all {
             return None;
         }
@@ -410,7 +415,10 @@ impl<'a> Judge<'a> {
             OwnershipRule::Recorded if claimant.marked_only => {
                 Ownership::Unproven("another cluster comes first, and may have made it".to_owned())
             }
-            OwnershipRule::Recorded => Ownership::Proven(claimant.proof(Claimant::recorded())),
+            OwnershipRule::Recorded => match self.rival_around(goal, held) {
+                Some(rival) => Ownership::Disputed(rival),
+                None => Ownership::Proven(claimant.proof(Claimant::recorded())),
+            },
             OwnershipRule::Shown(evidence) => Ownership::Proven(claimant.proof(evidence.clone())),
             OwnershipRule::Foreign => Ownership::Unproven("it is used as it is".to_owned()),
             OwnershipRule::Tagged | OwnershipRule::TaggedWith(_) | OwnershipRule::TaggedFor(_) => {
@@ -429,6 +437,16 @@ impl<'a> Judge<'a> {
                 unproven => unproven,
             },
         }
+    }
+
+    /// The other cluster of this name that owns what a resource lies in or refers to: two clusters that began at the same moment may
+    /// both have recorded such a resource.
+    fn rival_around(&self, goal: &Goal, held: &Value) -> Option<Rival> {
+        let around = goal.id.parent().into_iter().chain(ids_in(held)).filter(|id| !id.is_within(&goal.id));
+        around.map(|id| self.whose_is(&id)).find_map(|owner| match owner {
+            Ownership::Disputed(rival) => Some(rival),
+            _ => None,
+        })
     }
 
     /// What proves a group that bears the id of another cluster: that one wrote it at the same moment, and what is made first in it

@@ -164,6 +164,18 @@ impl Ledger {
         books.asked.values().filter(theirs).cloned().collect()
     }
 
+    /// Whether a cluster is one of several that made a group at the same moment. Which of them has it is decided by what they make
+    /// in it first, and that may differ.
+    pub(super) fn has_raced(&self, cluster: usize) -> bool {
+        let books = self.0.lock();
+        books.groups.values().any(|(_, makers)| makers.len() > 1 && makers.contains(&cluster))
+    }
+
+    /// Whether several clusters made this group at the same moment.
+    pub(super) fn is_made_by_several(&self, group: &ResourceId) -> bool {
+        self.0.lock().groups.get(&group.to_lower()).is_some_and(|(_, makers)| makers.len() > 1)
+    }
+
     /// How many writes of all clusters Azure took.
     pub(super) fn all_writes(&self) -> usize {
         self.0.lock().writes

@@ -9,7 +9,8 @@ use crate::references::ids_in;
 use crate::service::{self, Service};
 
 /// The resource that all others of the cluster wait for: one that needs no other. Best is the public IP of a NAT gateway, which takes
-/// longest to be ready, so that nothing comes later for it; where the network is a user's, no gateway is made.
+/// longest to be ready, so that nothing comes later for it; where the network is a user's, no gateway is made. A cluster in a user's network that is reached from inside has a load
+/// balancer.
 pub(crate) fn of(group: &ResourceId, goals: &[Goal]) -> Option<ResourceId> {
     let find = |service: &Service, is_for_gateway: bool| {
         let mut all = goals.iter().filter(|goal| goal.wanted && goal.id.is_within(group));
@@ -20,7 +21,7 @@ pub(crate) fn of(group: &ResourceId, goals: &[Goal]) -> Option<ResourceId> {
     let network = find(&service::VIRTUAL_NETWORK, false);
     let first = match network {
         Some(network) => find(&service::PUBLIC_IPS, true).unwrap_or(network),
-        None => find(&service::PUBLIC_IPS, false)?,
+        None => find(&service::PUBLIC_IPS, false).or_else(|| find(&service::LOAD_BALANCERS, false))?,
     };
     Some(first.id.clone())
 }

@@ -642,3 +642,52 @@ async fn what_another_hand_deletes_at_rest_comes_back() {
         assert!(took < LOOKED_AT, "{id}: {took:?}");
     }
 }
+
+/// Design rule 6: what another hand deletes whenever it is there is made ever more rarely, and the owner is told.
+#[tokio::test(start_paused = true)]
+async fn what_is_deleted_again_and_again_is_told_and_seldom_made() {
+    let world = made(json!({})).await;
+    let group = world.group("my-cluster");
+    let balancer = world
+        .azure
+        .documents()
+        .iter()
+        .filter_map(|it| ResourceId::parse(it["id"].as_str()?).ok())
+        .find(|id| {
+            id.is_within(&group) && id.resource_type().eq_ignore_ascii_case("Microsoft.Network/loadBalancers")
+        })
+        .unwrap();
+    let sequence = world.sequence();
+    for _ in 0..3 * 180 {
+        let _refused = world.azure.delete(&balancer);
+        tokio::time::sleep(Duration::from_secs(20)).await;
+    }
+    let journal = world.azure.journal_after(sequence);
+    let made = journal
+        .entries
+        .iter()
+        .filter(|it| it.method == "PUT" && it.path.ends_with(balancer.as_str()))
+        .count();
+    assert!((3..=14).contains(&made), "made {made} times in three hours");
+    let words = world.get(CLUSTER, "my-cluster").unwrap()["status"]["conditions"].to_string();
+    assert!(words.contains("is gone each time after it was made"), "{words}");
+}
+
+/// A machine is not written again: what another hand changes of it stays, and is told for as long as it is so.
+#[tokio::test(start_paused = true)]
+async fn a_change_of_a_machine_is_told_while_it_lasts() {
+    let world = with_machines(json!({})).await;
+    let told =
+        |world: &World, name: &str| world.events(MACHINE, name).iter().any(|it| it == "ChangedByOthers");
+    tokio::time::sleep(LOOKED_AT).await;
+    assert!(!told(&world, "worker") && !told(&world, "cp-1"));
+    let set = |size: &str| {
+        let edit = |document: &mut Value| document["properties"]["hardwareProfile"]["vmSize"] = json!(size);
+        world.azure.edit(&vm(&world, "worker"), edit).unwrap();
+    };
+    set("Standard_D4s_v3");
+    let sequence = world.sequence();
+    tokio::time::sleep(LOOKED_AT).await;
+    assert!(told(&world, "worker") && !told(&world, "cp-1"));
+    assert_eq!(world.requests_after(sequence).1, 0, "a machine is not written again");
+}

@@ -529,3 +529,39 @@ async fn machines_in_infrastructure_of_others_are_deleted_one_by_one() {
     assert_eq!(world.azure.documents_of_type("Microsoft.Compute/disks"), Vec::<Value>::new());
     assert!(world.azure.document(&world.group("my-cluster")).is_some());
 }
+
+/// S1: a security group or a load balancer that a cluster of another name owns is not used by a second one that names it, and the
+/// second is refused before it writes anything. The network of the first in the same group is its own, too.
+#[tokio::test(start_paused = true)]
+async fn what_a_cluster_of_another_name_owns_is_not_used() {
+    for spec in [
+        json!({ "networkSpec": { "apiServerLB": { "name": "common" } } }),
+        json!({ "networkSpec": { "vnet": { "name": "common" } } }),
+        json!({ "networkSpec": { "subnets": [
+            { "role": "control-plane", "name": "control-planes", "securityGroup": { "name": "common" } },
+            { "role": "node", "name": "nodes" },
+        ] } }),
+    ] {
+        let mut world = World::new();
+        let with_group = |spec: &Value| {
+            let mut spec = spec.clone();
+            spec["resourceGroup"] = json!("team");
+            spec
+        };
+        world.cluster("my-cluster", with_group(&spec));
+        world.start_with_network().await;
+        let before = ids(&world.azure.documents());
+        cluster_in(&world, OTHER, "other", with_group(&spec));
+        let refused = |world: &World| {
+            let words = network_ready(world, OTHER, "other");
+            words.contains("belongs to cluster my-cluster") && words.contains("common")
+        };
+        world.until("refused", refused).await;
+        tokio::time::sleep(LONG).await;
+        assert!(refused(&world));
+        assert_eq!(ids(&world.azure.documents()), before, "{spec}");
+        delete_in(&world, OTHER, "other");
+        world.until("gone", |world| in_namespace(world, CLUSTER, OTHER, "other").is_none()).await;
+        assert_eq!(ids(&world.azure.documents()), before, "{spec}");
+    }
+}
