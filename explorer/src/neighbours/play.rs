@@ -218,7 +218,7 @@ impl Play {
         let network = Network::read(&self.azure);
         for ((cluster, key), wishes) in &self.wishes {
             let is_steady = self.steady.contains(&(*cluster, *key));
-            if !at_rest && !is_steady {
+            if (!at_rest && !is_steady) || self.is_denied_by_another(*cluster, key, wishes) {
                 continue;
             }
             let internal = wish::is_internal(wishes);
@@ -232,6 +232,14 @@ impl Play {
                 self.complaints.extend(lost.into_iter().map(|text| format!("{when}: {text}")));
             }
         }
+    }
+
+    /// Whether a Service shares an internal address with another of its cluster that denies all clients but its own: that holds
+    /// for the address.
+    fn is_denied_by_another(&self, cluster: usize, key: &str, wishes: &[Wish]) -> bool {
+        let shares = |wishes: &[Wish]| wishes.contains(&Wish::PrivateAddress);
+        let mut others = self.wishes.iter().filter(|((of, other), _)| *of == cluster && *other != key);
+        shares(wishes) && others.any(|(_, other)| shares(other) && other.contains(&Wish::DenyOthers))
     }
 
     /// Whether the latest event of a Service says that it cannot be served as it is.

@@ -584,3 +584,26 @@ fn blame_finds_the_services_that_an_error_names() {
     assert_eq!(services_named_in(rule, &batch), [a.0.key()]);
     assert!(services_named_in("another operation is in progress", &batch).is_empty());
 }
+
+/// A user's public IP goes to another cluster behind the same security group: what is open there is that one's to decide.
+#[test]
+fn nothing_is_taken_at_an_address_that_others_have() {
+    let group = security_group(json!([allow(
+        500,
+        "k8s-azure-lb_allow_IPv4_x",
+        "Tcp",
+        "Internet",
+        &["20.0.0.1", "20.0.0.2"],
+        &["80"]
+    ),]));
+    let gone = svc("gone").tcp(80).published(&["20.0.0.1"]).deleting();
+    let proven =
+        || world(&[]).with_proofs(["20.0.0.1", "20.0.0.2"].map(|one| (ip(one), recorded(&cluster()))));
+    let all = run(&group, &[absent(&gone, &["20.0.0.1"])], &proven());
+    assert!(told(&after(&group, &all)).is_empty());
+    let beside = proven().with_others([ip("20.0.0.1")]);
+    let planned = run(&group, &[absent(&gone, &["20.0.0.1"])], &beside);
+    assert_eq!(told(&after(&group, &planned)).len(), 1);
+    let closed = super::closed_addresses(planned.step.as_ref().unwrap());
+    assert_eq!(closed, [ip("20.0.0.2")].into());
+}
