@@ -194,9 +194,9 @@ impl SharedSecurityGroup {
             .with_proofs(shown.into_iter().map(|one| (one.address, one.proof)).chain(held))
     }
 
-    /// Before addresses of users are closed: whether one has gone over to somebody else's load balancer or machine since it
-    /// was the cluster's. The public IPs are read after the group was: whoever opened the group for an address before
-    /// that had the address by then, and a later opening is a conflict of the write.
+    /// Before addresses of users are closed: whether a load balancer or a machine of others has got one since it was the
+    /// cluster's. The public IPs are read after the group was: a cluster that opened the group for an address before that
+    /// had the address by then, and a later opening is a conflict of the write.
     async fn passed_on(&self, step: &Step) -> Result<(), Failure> {
         let closing = plans::closed_addresses(step);
         let is_closed = |one: &PublicIpAddress| {

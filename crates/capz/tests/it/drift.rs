@@ -643,9 +643,9 @@ async fn what_another_hand_deletes_at_rest_comes_back() {
     }
 }
 
-/// Design rule 6: what another hand deletes whenever it is there is made ever more rarely, and the owner is told.
+/// Design rule 6: what another hand deletes whenever it is there is made ever more rarely, and its owner is given the reason.
 #[tokio::test(start_paused = true)]
-async fn what_is_deleted_again_and_again_is_told_and_seldom_made() {
+async fn what_is_deleted_again_and_again_is_reported_and_seldom_made() {
     let world = made(json!({})).await;
     let group = world.group("my-cluster");
     let balancer = world
@@ -673,14 +673,14 @@ async fn what_is_deleted_again_and_again_is_told_and_seldom_made() {
     assert!(words.contains("is gone each time after it was made"), "{words}");
 }
 
-/// A machine is not written again: what another hand changes of it stays, and is told for as long as it is so.
+/// A machine is not written again: what another hand changes of it stays, and is reported for as long as it is so.
 #[tokio::test(start_paused = true)]
-async fn a_change_of_a_machine_is_told_while_it_lasts() {
+async fn a_change_of_a_machine_is_reported_while_it_lasts() {
     let world = with_machines(json!({})).await;
-    let told =
+    let reported =
         |world: &World, name: &str| world.events(MACHINE, name).iter().any(|it| it == "ChangedByOthers");
     tokio::time::sleep(LOOKED_AT).await;
-    assert!(!told(&world, "worker") && !told(&world, "cp-1"));
+    assert!(!reported(&world, "worker") && !reported(&world, "cp-1"));
     let set = |size: &str| {
         let edit = |document: &mut Value| document["properties"]["hardwareProfile"]["vmSize"] = json!(size);
         world.azure.edit(&vm(&world, "worker"), edit).unwrap();
@@ -688,6 +688,6 @@ async fn a_change_of_a_machine_is_told_while_it_lasts() {
     set("Standard_D4s_v3");
     let sequence = world.sequence();
     tokio::time::sleep(LOOKED_AT).await;
-    assert!(told(&world, "worker") && !told(&world, "cp-1"));
+    assert!(reported(&world, "worker") && !reported(&world, "cp-1"));
     assert_eq!(world.requests_after(sequence).1, 0, "a machine is not written again");
 }
