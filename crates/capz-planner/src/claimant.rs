@@ -107,6 +107,14 @@ impl Claimant<'_> {
 
     /// Why a resource that exists is not touched, and what to do. `resource` is what people call it.
     pub fn disputed(&self, resource: &str, rival: &Rival) -> String {
+        // A half of a peering, which has no tags.
+        if let Evidence::Refers { resource: other } = &rival.evidence {
+            return format!(
+                "{resource} leads to another network, {other}, and is left alone: a peering is named after two networks, so no \
+                 network is peered with two others of one name. Give the network of this Cluster another name \
+                 (spec.networkSpec.vnet.name of its AzureCluster), or delete the peering if it is of no use to anyone"
+            );
+        }
         format!(
             "{resource} belongs to {rival}, and is left alone: give this Cluster another name, or another resource group \
              (spec.resourceGroup of its AzureCluster), or the resource another name where the AzureCluster names it. If that \

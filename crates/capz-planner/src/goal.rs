@@ -27,6 +27,9 @@ pub enum OwnershipRule {
     ByName(&'static str),
     /// Nothing on it shows whose it is: it is ours if the cluster recorded it before it made it.
     Recorded,
+    /// One half of a peering of this network, which is the cluster's, or which the cluster uses. The network must not be another
+    /// cluster's, and the half must lie in it or lead to it; then it is ours if the cluster recorded it before it made it.
+    Joins(ResourceId),
     /// A list of its group has shown that it is ours, by this fact.
     Shown(Evidence),
     /// It is somebody else's, and only read.

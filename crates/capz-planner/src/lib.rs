@@ -37,6 +37,7 @@ mod making;
 pub mod managed;
 pub mod observed;
 mod owner_tags;
+mod peering;
 pub mod plan;
 mod plan_text;
 pub mod pool;

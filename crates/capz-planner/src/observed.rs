@@ -91,9 +91,9 @@ impl Observed {
         let mut missing: BTreeMap<Reading, BTreeSet<ResourceId>> = BTreeMap::new();
         for goal in goals {
             let others = match &goal.ownership {
-                OwnershipRule::TaggedWith(other) | OwnershipRule::Inside(other) => {
-                    std::slice::from_ref(other)
-                }
+                OwnershipRule::TaggedWith(other)
+                | OwnershipRule::Inside(other)
+                | OwnershipRule::Joins(other) => std::slice::from_ref(other),
                 OwnershipRule::TaggedFor(users) => users.as_slice(),
                 _ => &[],
             };

@@ -17,7 +17,7 @@ use crate::kind::{Kind, ReadBy};
 use crate::observed::{Observed, Seen};
 use crate::owner_tags::Borne;
 use crate::references::{ids_in, own_ids_in};
-use crate::{service, tags};
+use crate::{peering, service, tags};
 
 /// What a step does to its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,6 +72,8 @@ pub enum State {
     Foreign,
     /// Another cluster owns it: it is neither used nor touched, and the object is refused.
     Disputed(Rival),
+    /// It is the cluster's and was to go. This one uses it, which is left to others, so Azure does not let it go: it stays, too.
+    InUse(ResourceId),
     /// It is somebody else's, and does not exist.
     Missing,
     /// This can be done now.
@@ -89,7 +91,7 @@ pub enum State {
 impl State {
     /// Whether others may build on it.
     pub fn is_there(&self) -> bool {
-        matches!(self, Self::Reached | Self::Foreign)
+        matches!(self, Self::Reached | Self::Foreign | Self::InUse(_))
     }
 }
 
@@ -137,6 +139,20 @@ impl Plan {
             !goal.wanted && goal.kept_while_used.is_some() && *state == State::Foreign && !is_used(&goal.id)
         });
         left.map(|(goal, _)| &goal.id)
+    }
+
+    /// What was to go, and stays because what is left to others uses it: a sentence for each.
+    pub fn in_use(&self) -> Vec<String> {
+        let named = |id: &ResourceId| {
+            self.items.iter().find(|(goal, _)| goal.id == *id).map(|(goal, _)| goal.name_for_people())
+        };
+        let stays = self.items.iter().filter_map(|(goal, state)| match state {
+            State::InUse(user) => {
+                Some(format!("{} stays, too: {} uses it", goal.name_for_people(), named(user)?))
+            }
+            _ => None,
+        });
+        stays.collect()
     }
 
     /// What others have changed since it was made, of what is not written again: a sentence for each resource.
@@ -229,6 +245,7 @@ impl<'a> Judge<'a> {
 
     fn all(&self) -> Vec<State> {
         let mut states: Vec<State> = (0..self.goals.len()).map(|index| self.alone(index)).collect();
+        self.let_stay(&mut states);
         // What a goal needs, or what still needs one that is to go, comes first.
         let there: Vec<bool> = states.iter().map(State::is_there).collect();
         let renewed = self.renewed(&states);
@@ -272,6 +289,20 @@ impl<'a> Judge<'a> {
             }
         }
         states
+    }
+
+    /// Lets stay what Azure does not delete because of what is left to others, as its words say.
+    fn let_stay(&self, states: &mut [State]) {
+        for index in 0..states.len() {
+            let State::Refused(Action::Delete, words) = &states[index] else { continue };
+            let words = words.to_lowercase();
+            let is_left = |user: &usize| states[*user] == State::Foreign && !self.goals[*user].wanted;
+            let is_named = |user: &usize| words.contains(&self.goals[*user].id.to_lower());
+            let user = self.users(index).find(|user| is_left(user) && is_named(user));
+            if let Some(user) = user {
+                states[index] = State::InUse(self.goals[user].id.clone());
+            }
+        }
     }
 
     /// What is wanted, and goes all the same to be made anew, and what it refers to.
@@ -379,6 +410,7 @@ impl<'a> Judge<'a> {
             OwnershipRule::Tagged
             | OwnershipRule::ByName(_)
             | OwnershipRule::Recorded
+            | OwnershipRule::Joins(_)
             | OwnershipRule::Shown(_) => self.create(goal),
         }
     }
@@ -419,10 +451,16 @@ impl<'a> Judge<'a> {
                 Some(rival) => Ownership::Disputed(rival),
                 None => Ownership::Proven(claimant.proof(Claimant::recorded())),
             },
+            OwnershipRule::Joins(own) => peering::owner(claimant, &goal.id, held, own, self.whose_is(own)),
             OwnershipRule::Shown(evidence) => Ownership::Proven(claimant.proof(evidence.clone())),
             OwnershipRule::Foreign => Ownership::Unproven("it is used as it is".to_owned()),
             OwnershipRule::Tagged | OwnershipRule::TaggedWith(_) | OwnershipRule::TaggedFor(_) => {
                 match goal.borne.ownership(claimant, held) {
+                    // Clusters of other names share a group. Each has a first resource of its own in it, which decides nothing between
+                    // them: the group is that one's whose id it bears, and the others use it.
+                    Ownership::Disputed(_) if let Some(other) = self.group_of_another(goal, held) => {
+                        Ownership::Unproven(format!("it belongs to cluster {other}"))
+                    }
                     Ownership::Disputed(rival) => match self.by_first(goal) {
                         Some(proof) => Ownership::Proven(proof),
                         None => Ownership::Disputed(rival),
@@ -447,6 +485,13 @@ impl<'a> Judge<'a> {
             Ownership::Disputed(rival) => Some(rival),
             _ => None,
         })
+    }
+
+    /// The cluster of another name that a group bears the name of.
+    fn group_of_another(&self, goal: &Goal, held: &Value) -> Option<String> {
+        tags::owner_in(held, self.facts.claimant.cluster)
+            .filter(|_| goal.kind().is_group())
+            .map(|(name, _)| name)
     }
 
     /// What proves a group that bears the id of another cluster: that one wrote it at the same moment, and what is made first in it

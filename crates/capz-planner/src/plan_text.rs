@@ -30,6 +30,7 @@ impl fmt::Display for Plan {
             let count = |counts: &mut [usize; 3], action: Action| counts[action as usize] += 1;
             match state {
                 State::Reached | State::Foreign => continue,
+                State::InUse(user) => writeln!(f, "  ! {name} stays: {} uses it", user.name())?,
                 State::Now(step) => {
                     count(&mut counts, step.action);
                     writeln!(f, "  {} {name}", sign(step.action))?;

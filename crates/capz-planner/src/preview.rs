@@ -209,6 +209,7 @@ impl fmt::Display for Outlook {
                     )?;
                 }
                 State::Reached | State::Foreign => {}
+                State::InUse(user) => writeln!(f, "    ! {name} stays: {} uses it", user.name())?,
             }
         }
         Ok(())

@@ -456,8 +456,10 @@ impl ClusterWork<'_> {
             set(&mut self.edited, self.manager.now(), [waiting]);
         }
         match self.reach(Wish::Ended { memory, ending }).await {
-            Ok(_) => {
-                if let Some(words) = left {
+            Ok((_, plan)) => {
+                let left: Vec<String> = left.into_iter().chain(plan.in_use()).collect();
+                if !left.is_empty() {
+                    let words = left.join(". ");
                     self.manager.recorder.warning(reference(&self.edited.object), "ResourcesLeft", words);
                 }
                 self.manager.let_cluster_go(self.edited).await

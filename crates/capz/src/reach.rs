@@ -23,7 +23,7 @@ use tracing::{Instrument as _, Span};
 use crate::operations;
 use crate::patch::PatchError;
 use crate::reads::{self, Answer, Reads};
-use crate::repeats::{Written, fingerprint};
+use crate::repeats::{Writer, Written, fingerprint};
 use crate::spans;
 
 /// The wait before a resource is looked at again that Azure is at work on, and of which no operation is known; the next one
@@ -314,9 +314,10 @@ impl Reach<'_> {
                 work.look_soon(self.client, id, Action::Delete, Duration::ZERO);
             }
         }
+        let writer = Writer::from(self.claimant);
         for (goal, state) in &mut plan.items {
             if let State::Now(step) = state
-                && let Some(words) = self.written.objection(goal, step)
+                && let Some(words) = self.written.objection(&writer, goal, step)
             {
                 work.refused.insert(goal.id.clone(), words.clone());
                 *state = State::Refused(step.action, words);
@@ -324,7 +325,7 @@ impl Reach<'_> {
             match state {
                 State::Now(step) if !work.held_back.contains_key(&goal.id) => {
                     if step.action == Action::Delete {
-                        self.written.forget(&step.target);
+                        self.written.forget(&writer, &step.target);
                     }
                     if let Some(print) = fingerprint(step) {
                         work.prints.insert(goal.id.clone(), print);
@@ -412,7 +413,7 @@ impl Reach<'_> {
     fn note(&self, work: &mut Work, id: &ResourceId) {
         work.busy.remove(id);
         if let Some(print) = work.prints.remove(id) {
-            self.written.note(id, print);
+            self.written.note(&Writer::from(self.claimant), id, print);
         }
     }
 
@@ -552,7 +553,9 @@ impl Work {
 
     /// Nothing runs any more.
     fn end(self, plan: Plan, claimant: Claimant<'_>) -> Result<(Observed, Plan), Failure> {
-        if let Some(words) = self.refused.values().next() {
+        // What stays with what uses it is told of otherwise.
+        let stays = |id: &ResourceId| matches!(plan.state_of(id), Some(State::InUse(_)));
+        if let Some((_, words)) = self.refused.iter().find(|(id, _)| !stays(id)) {
             return Err(Failure::Refused(words.clone()));
         }
         for (goal, state) in &plan.items {

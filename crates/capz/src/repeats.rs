@@ -6,35 +6,52 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use arm::{Repeats, Verdict};
 use azure_types::ResourceId;
-use capz_planner::{Action, Goal, Step};
+use capz_planner::{Action, Claimant, Goal, Step};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Machines that go lower the capacity of their scale set: whoever replaces them raises it again and again, and nobody undoes it.
 const CAPACITY: &str = "sku.capacity";
 
-/// What was written lately, by resource.
+/// What was written lately, by resource and writer. Two objects of one manager that change the same resource in turn each repeat
+/// themselves, although of all writes no two in a row are the same.
 #[derive(Default)]
-pub struct Written(Mutex<HashMap<ResourceId, Repeats>>);
+pub struct Written(Mutex<HashMap<(Writer, ResourceId), Repeats>>);
+
+/// The object that writes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Writer {
+    kind: &'static str,
+    namespace: String,
+    name: String,
+}
+
+impl From<Claimant<'_>> for Writer {
+    fn from(claimant: Claimant<'_>) -> Self {
+        let Claimant { kind, namespace, name, .. } = claimant;
+        Self { kind, namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+}
 
 impl Written {
-    /// The manager deletes a resource itself: when it makes it again, nothing comes back.
-    pub fn forget(&self, id: &ResourceId) {
-        self.0.lock().remove(id);
+    /// The writer deletes a resource itself: when it makes it again, nothing comes back.
+    pub fn forget(&self, writer: &Writer, id: &ResourceId) {
+        self.0.lock().remove(&(writer.clone(), id.clone()));
     }
 
     /// Takes note that a difference with this fingerprint was written.
-    pub fn note(&self, id: &ResourceId, print: u64) {
+    pub fn note(&self, writer: &Writer, id: &ResourceId, print: u64) {
         let now = Instant::now();
         let mut all = self.0.lock();
         all.retain(|_, repeats| !repeats.is_past(now));
-        all.entry(id.clone()).or_default().written(print, now);
+        all.entry((writer.clone(), id.clone())).or_default().written(print, now);
     }
 
     /// Why a step is not taken for now: it was taken before, and its difference came back.
-    pub fn objection(&self, goal: &Goal, step: &Step) -> Option<String> {
+    pub fn objection(&self, writer: &Writer, goal: &Goal, step: &Step) -> Option<String> {
         let print = fingerprint(step)?;
-        let verdict = self.0.lock().get(&step.target)?.judge(print, Instant::now());
+        let key = (writer.clone(), step.target.clone());
+        let verdict = self.0.lock().get(&key)?.judge(print, Instant::now());
         let Verdict::Wait(_) = verdict else { return None };
         let name = goal.name_for_people();
         // Without the time to wait: events are counted together whose words are the same.
@@ -95,6 +112,32 @@ mod tests {
             proof: None,
             forced: false,
         }
+    }
+
+    /// Rule 6: each of two objects undoes what the other one writes, and both belong to one manager.
+    #[tokio::test(start_paused = true)]
+    async fn two_writers_that_undo_each_other_both_stop() {
+        let (written, service) = (Written::default(), &capz_planner::service::GROUP);
+        let writers = ["a", "b"].map(|name| Writer::from(Claimant { name, ..Claimant::from("c") }));
+        let steps = [1, 2].map(|to| step(Action::Update, "tags.owner", to));
+        let goal = Goal::new(steps[0].target.clone(), service, Value::Null);
+        let mut times = 0;
+        for _ in 0..20 {
+            for (writer, step) in writers.iter().zip(&steps) {
+                if written.objection(writer, &goal, step).is_none() {
+                    times += 1;
+                    written.note(writer, &step.target, fingerprint(step).unwrap());
+                }
+            }
+            tokio::time::advance(std::time::Duration::from_secs(1)).await;
+        }
+        assert_eq!(times, 4, "one write each, and one repair");
+        let words = written.objection(&writers[0], &goal, &steps[0]).unwrap();
+        assert!(words.contains("does not keep what is written to it (tags.owner"), "{words}");
+        // What one of them deletes itself is no business of the other one's.
+        written.forget(&writers[0], &steps[0].target);
+        assert!(written.objection(&writers[0], &goal, &steps[0]).is_none());
+        assert!(written.objection(&writers[1], &goal, &steps[1]).is_some());
     }
 
     #[test]

@@ -319,7 +319,7 @@ pub(super) fn id_in(document: &Value) -> ResourceId {
     document["id"].as_str().unwrap_or_default().parse().expect("documents have ids")
 }
 
-fn references(value: &Value, found: &mut Vec<ResourceId>) {
+pub(super) fn references(value: &Value, found: &mut Vec<ResourceId>) {
     match value {
         Value::Object(members) => {
             for (name, value) in members {

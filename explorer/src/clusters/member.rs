@@ -143,6 +143,14 @@ impl Member {
             || self.zone().is_some() && self.zone() == other.zone()
     }
 
+    /// Whether it and another cluster have networks of one name in two groups, and both are peered with the same one: Azure has one
+    /// peering of that name for the two.
+    pub(super) fn wants_peering_of(&self, other: &Self) -> bool {
+        [self, other].iter().all(|it| it.network == Network::Peered)
+            && self.name == other.name
+            && self.group_name() != other.group_name()
+    }
+
     /// The zone that it names, with its group.
     fn zone(&self) -> Option<(&str, &str)> {
         match self.api_server {

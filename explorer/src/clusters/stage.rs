@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::cluster_api;
 use super::edit::{self, Edit};
-use super::ledger::{Cut, Ledger, Maker, id_in, steady};
+use super::ledger::{Cut, Ledger, Maker, id_in, references, steady};
 use super::management::{LOCATION, Management, SUBSCRIPTION};
 use super::member::{HUB, LABEL, Member, NAMESPACES, TEAM_GROUP, ZONE, ZONE_GROUP};
 
@@ -468,10 +468,24 @@ impl Stage {
     }
 
     /// Whether a resource stays when its cluster goes: a record in a zone of a user's (CAPZ-064); what a third party has given
-    /// away, by the tags that prove whose it is, with the group that it lies in and with all that lies in it.
+    /// away, by the tags that prove whose it is, with the group that it lies in, with all that lies in it, and with what it uses: Azure
+    /// does not let that go. A half of a peering that leads to a network which was given away has no other proof than that network.
     pub(super) fn stays(&self, id: &ResourceId) -> bool {
-        let is_given_away = |given: &ResourceId| given == id || given.is_within(id) || id.is_within(given);
-        self.given_away.iter().any(is_given_away) || self.is_record_of_users(id)
+        let is_given_away = |given: &ResourceId| {
+            given == id || given.is_within(id) || id.is_within(given) || self.refers(given, id)
+        };
+        let is_peering = id
+            .resource_type()
+            .eq_ignore_ascii_case("Microsoft.Network/virtualNetworks/virtualNetworkPeerings");
+        let leads_there = || is_peering && self.given_away.iter().any(|given| self.refers(id, given));
+        self.given_away.iter().any(is_given_away) || leads_there() || self.is_record_of_users(id)
+    }
+
+    /// Whether the document of a resource speaks of another one.
+    fn refers(&self, from: &ResourceId, to: &ResourceId) -> bool {
+        let mut ids = Vec::new();
+        references(&self.azure.document(from).unwrap_or_default(), &mut ids);
+        ids.contains(to)
     }
 
     fn is_record_of_users(&self, id: &ResourceId) -> bool {

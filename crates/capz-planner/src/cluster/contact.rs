@@ -11,6 +11,7 @@ use super::memory::Memory;
 use crate::compare;
 use crate::goal::{Goal, OwnershipRule};
 use crate::observed::{Observed, Reading, Seen};
+use crate::peering;
 use crate::plan;
 use crate::scope::Scope;
 use crate::service;
@@ -83,6 +84,12 @@ pub fn contact(
                     _ => {}
                 }
             }
+            OwnershipRule::Joins(_) => match peering::rival(&goal.document, held) {
+                Some(rival) => return Err(claimant.disputed(&goal.name_for_people(), &rival)),
+                None => {
+                    strangers.insert(goal.id.clone());
+                }
+            },
             OwnershipRule::Recorded if is_served(goal, held) => {
                 strangers.insert(goal.id.clone());
             }
@@ -104,11 +111,6 @@ fn has_id(held: &Value) -> bool {
 
 /// Whether what is there says all that is wanted.
 fn is_served(goal: &Goal, held: &Value) -> bool {
-    if *goal.service == service::PEERINGS {
-        let other = "/properties/remoteVirtualNetwork/id";
-        let to = |document: &Value| document.pointer(other).and_then(Value::as_str).map(str::to_lowercase);
-        return to(&goal.document) == to(held);
-    }
     compare::merge(goal.kind(), &goal.document, held, &[]).1.is_empty()
 }
 
@@ -116,7 +118,7 @@ fn in_the_way(goal: &Goal) -> String {
     let inside = goal.id.parent().map(|parent| crate::plan_text::describe(&parent)).unwrap_or_default();
     format!(
         "{} exists already in {inside}, says something else, and was not made by this cluster: it may be another cluster's, and is \
-         left alone. Name another zone (spec.networkSpec.privateDNSZoneName) or network, or delete it if it is of no use to anyone",
+         left alone. Name another zone (spec.networkSpec.privateDNSZoneName), or delete it if it is of no use to anyone",
         goal.name_for_people()
     )
 }

@@ -160,10 +160,10 @@ impl Memory {
     }
 
     /// Goals of resources that were applied before and are declared no longer, those that go at once or all of them.
-    pub(super) fn gone(&self, declared: &[Goal], all: bool) -> Vec<Goal> {
+    pub(super) fn gone(&self, scope: Scope<'_>, declared: &[Goal], all: bool) -> Vec<Goal> {
         let services = service::CLUSTER.iter().filter(|service| all || AT_ONCE.contains(service));
         let remembered = services.flat_map(|service| {
-            self.resources.get(service.name).into_iter().flatten().map(move |id| gone(id, service))
+            self.resources.get(service.name).into_iter().flatten().map(move |id| gone(scope, id, service))
         });
         remembered.filter(|goal| declared.iter().all(|known| known.id != goal.id)).collect()
     }
@@ -188,13 +188,12 @@ impl Memory {
 }
 
 /// The goal of a resource of which the id is remembered. Subnets, peerings and records have no tags.
-fn gone(id: &ResourceId, service: &'static Service) -> Goal {
+fn gone(scope: Scope<'_>, id: &ResourceId, service: &'static Service) -> Goal {
     let goal = Goal::gone(id.clone(), service);
     match id.parent() {
         Some(network) if *service == service::SUBNETS => goal.owned(OwnershipRule::Inside(network)),
-        _ if [&service::PEERINGS, &service::DNS_RECORD].contains(&service) => {
-            goal.owned(OwnershipRule::Recorded)
-        }
+        _ if *service == service::PEERINGS => goal.owned(OwnershipRule::Joins(scope.network())),
+        _ if *service == service::DNS_RECORD => goal.owned(OwnershipRule::Recorded),
         _ => goal,
     }
 }

@@ -46,7 +46,7 @@ pub const CLUSTER_ID: &str = "sigs.k8s.io/cluster-api-provider-azure-cluster-id"
 pub fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
     let mut goals = declared(scope, memory);
     goals.iter_mut().for_each(|goal| goal.without_tags(&memory.tags));
-    let gone = memory.gone(&goals, false);
+    let gone = memory.gone(scope, &goals, false);
     goals.extend(gone);
     memory.remind(&mut goals);
     first::wait(&scope.group(), &mut goals);
@@ -135,7 +135,7 @@ pub fn ends(scope: Scope<'_>, memory: &Memory, end: End) -> Vec<Goal> {
     };
     let goes_along = |id: &ResourceId| groups.iter().any(|group| id != group && id.is_within(group));
     let mut goals = declared(scope, memory);
-    let gone = memory.gone(&goals, true);
+    let gone = memory.gone(scope, &goals, true);
     goals.retain(|goal| memory.has(&goal.id));
     goals.extend(gone);
     memory.remind(&mut goals);

@@ -76,6 +76,7 @@ fn both_ways(scope: Scope<'_>, peering: &Peering) -> [Goal; 2] {
         one_way(&own, &remote, peering.forward_peering_properties.as_ref()),
         one_way(&remote, &own, peering.reverse_peering_properties.as_ref()),
     ]
+    .map(|goal| goal.owned(OwnershipRule::Joins(own.clone())))
 }
 
 /// The other network of a peering.
@@ -104,7 +105,7 @@ fn one_way(from: &ResourceId, to: &ResourceId, wishes: Option<&PeeringProperties
         }
     }
     let id = from.child("virtualNetworkPeerings", &format!("{}-To-{}", from.name(), to.name()));
-    Goal::new(id, &service::PEERINGS, json!({ "properties": properties })).owned(OwnershipRule::Recorded)
+    Goal::new(id, &service::PEERINGS, json!({ "properties": properties }))
 }
 
 fn named(name: Option<&str>) -> Option<&str> {

@@ -158,3 +158,67 @@ fn a_group_is_looked_at_as_a_whole() {
     assert_eq!(names(&inventory), ["pvc", "rival", "other"]);
     assert!(inventory.others_for_people().contains("Microsoft.Compute/disks pvc"));
 }
+
+/// What Azure does not delete because of what is left to others stays with that, and is named. Other refusals stay refusals.
+#[test]
+fn what_is_left_to_others_keeps_what_it_uses() {
+    let cluster = Cluster::new(json!({}));
+    let mut azure = Azure::default();
+    azure.put(&cluster.scope().group(), json!({ "location": "eastus" }));
+    assert!(azure.settle("my-cluster", &cluster.goals()).is_reached());
+    let is_of = |id: &azure_types::ResourceId, kind: &str| id.resource_type().ends_with(kind);
+    let gateway = azure.documents.keys().find(|id| is_of(id, "/natGateways")).unwrap().clone();
+    let is_used = |id: &azure_types::ResourceId| azure.documents[&gateway].to_string().contains(id.as_str());
+    let address =
+        azure.documents.keys().find(|id| is_of(id, "/publicIPAddresses") && is_used(id)).unwrap().clone();
+    azure.documents.get_mut(&gateway).unwrap()["tags"] = json!({});
+    let goals = ends(cluster.scope(), &remembered(cluster.scope()), End::OneByOne);
+    let (observed, running) = (azure.observed(&goals), std::collections::BTreeMap::new());
+    for (words, stays) in
+        [(format!("400: still allocated to resource {gateway}"), true), ("403: no right".to_owned(), false)]
+    {
+        let refused = std::collections::BTreeMap::from([(address.clone(), words)]);
+        let facts = capz_planner::plan::Facts {
+            claimant: "my-cluster".into(),
+            observed: &observed,
+            running: &running,
+            refused: &refused,
+        };
+        let plan = capz_planner::plan::plan(goals.clone(), facts);
+        assert_eq!(plan.state_of(&gateway), Some(&capz_planner::State::Foreign));
+        let state = plan.state_of(&address).unwrap();
+        assert_eq!(*state == capz_planner::State::InUse(gateway.clone()), stays, "{state:?}");
+        let named = plan.in_use();
+        assert_eq!(
+            named.iter().any(|it| it.contains(address.name()) && it.contains(gateway.name())),
+            stays,
+            "{named:?}"
+        );
+    }
+}
+
+/// Clusters of two names that made one group at the same moment: it is that one's whose tags it bears, and the other one uses it.
+#[test]
+fn a_group_of_a_cluster_of_another_name_is_used_and_not_written() {
+    let cluster = Cluster::new(json!({}));
+    let mut azure = Azure::default();
+    assert!(azure.settle("my-cluster", &cluster.goals()).is_reached());
+    let group = cluster.scope().group();
+    let goals = cluster.goals();
+    let claimant = capz_planner::Claimant { id: Some("a"), ..capz_planner::Claimant::from("my-cluster") };
+    let key = |name: &str| format!("sigs.k8s.io_cluster-api-provider-azure_cluster_{name}");
+    let id = "sigs.k8s.io_cluster-api-provider-azure_cluster-id";
+    for (tags, foreign) in [
+        (json!({ key("my-cluster"): "owned", key("other"): "owned", id: "b" }), true),
+        (json!({ key("other"): "owned", id: "b" }), true),
+        (json!({ key("my-cluster"): "owned", id: "b" }), false),
+    ] {
+        azure.documents.get_mut(&group).unwrap()["tags"] = tags;
+        let (observed, nothing, none) = (azure.observed(&goals), Default::default(), Default::default());
+        let facts =
+            capz_planner::plan::Facts { claimant, observed: &observed, running: &nothing, refused: &none };
+        let plan = capz_planner::plan::plan(goals.clone(), facts);
+        let state = plan.state_of(&group).unwrap();
+        assert_eq!(*state == capz_planner::State::Foreign, foreign, "{state:?}");
+    }
+}
