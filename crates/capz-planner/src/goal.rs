@@ -2,12 +2,13 @@
 
 use azure_types::ResourceId;
 use capz_api::Tags;
-use ownership::Evidence;
+use ownership::{Evidence, Rival};
 use serde_json::Value;
 
+use crate::claimant::Claimant;
 use crate::kind::Kind;
 use crate::owner_tags::Borne;
-use crate::service::Service;
+use crate::service::{self, Service};
 use crate::terminal::Terminal;
 
 /// The rule by which a resource that exists is ours. What is not ours is read, and never written nor deleted.
@@ -25,11 +26,14 @@ pub enum OwnershipRule {
     Inside(ResourceId),
     /// What has this id is ours: its name is made of what this text says, and it lies in what is ours.
     ByName(&'static str),
-    /// Nothing on it shows whose it is: it is ours if the cluster recorded it before it made it.
+    /// It has no tags: it is ours if the cluster recorded it before it made it, and if it does not say itself that it is another
+    /// cluster's. Its metadata may hold an id.
     Recorded,
     /// One half of a peering of this network, which is the cluster's, or which the cluster uses. The network must not be another
     /// cluster's, and the half must lie in it or lead to it; then it is ours if the cluster recorded it before it made it.
     Joins(ResourceId),
+    /// It has no tags: it is ours if its metadata holds the cluster's id.
+    Marked,
     /// A list of its group has shown that it is ours, by this fact.
     Shown(Evidence),
     /// It is somebody else's, and only read.
@@ -203,6 +207,24 @@ impl Goal {
     /// The kind of the resource.
     pub fn kind(&self) -> &'static Kind {
         Kind::of(&self.id)
+    }
+
+    /// Why the resource is not touched, which another cluster owns, and what to do.
+    pub fn disputed(&self, claimant: Claimant<'_>, rival: &Rival) -> String {
+        let name = self.name_for_people();
+        if *self.service == service::DNS_RECORD {
+            return format!(
+                "{name} belongs to {rival}, and is left alone: name another zone (spec.networkSpec.privateDNSZoneName). If that \
+                 cluster does not exist any more, delete the record"
+            );
+        }
+        if *self.service == service::PEERINGS {
+            return format!(
+                "{name} belongs to {rival}, and is left alone: give this cluster's network another name \
+                 (spec.networkSpec.vnet.name). If that network does not exist any more, delete the peering"
+            );
+        }
+        claimant.disputed(&name, rival)
     }
 
     /// The resource as people call it: `load balancer my-cluster-public-lb`.

@@ -55,6 +55,9 @@ const NETWORK: &str = "2025-05-01";
 const COMPUTE: &str = "2025-04-01";
 const PRIVATE_DNS: &str = "2024-06-01";
 
+/// A record says whose it is from its creation on: one that was made without is not written for that.
+const METADATA: (&str, Rule) = ("properties/metadata", Rule::AtCreation);
+
 const PLAIN: Kind = Kind {
     resource_type: "",
     api_version: NETWORK,
@@ -219,7 +222,7 @@ pub static KINDS: [Kind; 23] = [
         api_version: PRIVATE_DNS,
         noun: "DNS record",
         read_by: ReadBy::Id,
-        rules: &[("properties/aRecords", Rule::Whole)],
+        rules: &[("properties/aRecords", Rule::Whole), METADATA],
         ..PLAIN
     },
     Kind {
@@ -227,7 +230,7 @@ pub static KINDS: [Kind; 23] = [
         api_version: PRIVATE_DNS,
         noun: "DNS record",
         read_by: ReadBy::Id,
-        rules: &[("properties/aaaaRecords", Rule::Whole)],
+        rules: &[("properties/aaaaRecords", Rule::Whole), METADATA],
         ..PLAIN
     },
     Kind {

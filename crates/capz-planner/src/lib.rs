@@ -51,6 +51,7 @@ pub mod size_check;
 pub mod sku;
 pub mod tags;
 pub mod terminal;
+mod untagged;
 
 pub use claimant::Claimant;
 pub use compare::Change;

@@ -17,7 +17,7 @@ use crate::kind::{Kind, ReadBy};
 use crate::observed::{Observed, Seen};
 use crate::owner_tags::Borne;
 use crate::references::{ids_in, own_ids_in};
-use crate::{peering, service, tags};
+use crate::{peering, service, tags, untagged};
 
 /// What a step does to its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -246,6 +246,7 @@ impl<'a> Judge<'a> {
     fn all(&self) -> Vec<State> {
         let mut states: Vec<State> = (0..self.goals.len()).map(|index| self.alone(index)).collect();
         self.let_stay(&mut states);
+        self.give_names_back(&mut states);
         // What a goal needs, or what still needs one that is to go, comes first.
         let there: Vec<bool> = states.iter().map(State::is_there).collect();
         let renewed = self.renewed(&states);
@@ -301,6 +302,40 @@ impl<'a> Judge<'a> {
             let user = self.users(index).find(|user| is_left(user) && is_named(user));
             if let Some(user) = user {
                 states[index] = State::InUse(self.goals[user].id.clone());
+            }
+        }
+    }
+
+    /// A cluster that another one owns something of has no name in a zone as long as nothing of its own answers behind it: the name
+    /// is another one's to use.
+    fn give_names_back(&self, states: &mut [State]) {
+        let is_name = |goal: &Goal| goal.wanted && *goal.service == service::DNS_RECORD;
+        let refused = self
+            .goals
+            .iter()
+            .zip(&*states)
+            .filter(|(goal, state)| goal.wanted && !is_name(goal) && matches!(state, State::Disputed(_)));
+        let refused: Vec<ResourceId> = refused.map(|(goal, _)| goal.id.clone()).collect();
+        let answers = |goal: &Goal| {
+            let is_made = match self.facts.observed.see(&goal.id) {
+                Seen::Present(held) => self.ownership(goal, held).is_proven(),
+                Seen::Absent => self.facts.running.contains_key(&goal.id),
+                Seen::Unknown => true,
+            };
+            *goal.service == service::LOAD_BALANCERS && is_made
+        };
+        if refused.is_empty() || self.goals.iter().any(answers) {
+            return;
+        }
+        for (goal, state) in self.goals.iter().zip(states).filter(|(goal, _)| is_name(goal)) {
+            match (&*state, self.facts.observed.see(&goal.id)) {
+                (State::Now(_), Seen::Absent) => *state = State::Waits(refused.clone()),
+                (State::Now(_) | State::Reached, Seen::Present(held)) => {
+                    if let Some(Ownership::Proven(proof)) = untagged::by_metadata(self.facts.claimant, held) {
+                        *state = self.delete(goal, held, proof);
+                    }
+                }
+                _ => {}
             }
         }
     }
@@ -411,6 +446,7 @@ impl<'a> Judge<'a> {
             | OwnershipRule::ByName(_)
             | OwnershipRule::Recorded
             | OwnershipRule::Joins(_)
+            | OwnershipRule::Marked
             | OwnershipRule::Shown(_) => self.create(goal),
         }
     }
@@ -444,13 +480,7 @@ impl<'a> Judge<'a> {
             OwnershipRule::ByName(rule) => {
                 Ownership::Proven(claimant.proof(Evidence::Name { name: goal.id.name().to_owned(), rule }))
             }
-            OwnershipRule::Recorded if claimant.marked_only => {
-                Ownership::Unproven("another cluster comes first, and may have made it".to_owned())
-            }
-            OwnershipRule::Recorded => match self.rival_around(goal, held) {
-                Some(rival) => Ownership::Disputed(rival),
-                None => Ownership::Proven(claimant.proof(Claimant::recorded())),
-            },
+            OwnershipRule::Recorded | OwnershipRule::Marked => self.untagged(goal, held),
             OwnershipRule::Joins(own) => peering::owner(claimant, &goal.id, held, own, self.whose_is(own)),
             OwnershipRule::Shown(evidence) => Ownership::Proven(claimant.proof(evidence.clone())),
             OwnershipRule::Foreign => Ownership::Unproven("it is used as it is".to_owned()),
@@ -492,6 +522,24 @@ impl<'a> Judge<'a> {
         tags::owner_in(held, self.facts.claimant.cluster)
             .filter(|_| goal.kind().is_group())
             .map(|(name, _)| name)
+    }
+
+    /// What is known of who owns what has no tags.
+    fn untagged(&self, goal: &Goal, held: &Value) -> Ownership {
+        let claimant = self.facts.claimant;
+        if let Some(known) = untagged::by_metadata(claimant, held) {
+            return known;
+        }
+        if goal.ownership == OwnershipRule::Marked {
+            return Ownership::Unproven(format!("its metadata lacks {}", tags::ID));
+        }
+        if claimant.marked_only {
+            return Ownership::Unproven("another cluster comes first, and may have made it".to_owned());
+        }
+        match self.rival_around(goal, held) {
+            Some(rival) => Ownership::Disputed(rival),
+            None => Ownership::Proven(claimant.proof(Claimant::recorded())),
+        }
     }
 
     /// What proves a group that bears the id of another cluster: that one wrote it at the same moment, and what is made first in it

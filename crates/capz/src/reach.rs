@@ -560,7 +560,7 @@ impl Work {
         }
         for (goal, state) in &plan.items {
             if let State::Disputed(rival) = state {
-                return Err(Failure::Refused(claimant.disputed(&goal.name_for_people(), rival)));
+                return Err(Failure::Refused(goal.disputed(claimant, rival)));
             }
         }
         if let Some((_, (after, words))) = self.held_back.iter().max_by_key(|(_, (after, _))| *after) {

@@ -15,6 +15,13 @@ pub enum Evidence {
         /// Its value.
         value: String,
     },
+    /// An entry of the metadata of what has no tags, which only the owner's program writes.
+    Metadata {
+        /// Its key.
+        key: String,
+        /// Its value.
+        value: String,
+    },
     /// The whole name is made of what identifies the owner.
     Name {
         /// The name.
@@ -48,6 +55,7 @@ impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tag { key, value } => write!(f, "tag {key}={value}"),
+            Self::Metadata { key, value } => write!(f, "metadata {key}={value}"),
             Self::Name { name, rule } => write!(f, "name {name} is made of {rule}"),
             Self::Within { resource } => write!(f, "lies in {resource}"),
             Self::Refers { resource } => write!(f, "tied to {resource}"),

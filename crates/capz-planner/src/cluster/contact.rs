@@ -16,6 +16,7 @@ use crate::plan;
 use crate::scope::Scope;
 use crate::service;
 use crate::tags;
+use crate::untagged;
 
 /// Goals of which the cluster has not recorded the resource.
 pub fn unrecorded(goals: Vec<Goal>, memory: &Memory) -> Vec<Goal> {
@@ -90,11 +91,17 @@ pub fn contact(
                     strangers.insert(goal.id.clone());
                 }
             },
-            OwnershipRule::Recorded if is_served(goal, held) => {
-                strangers.insert(goal.id.clone());
-            }
-            OwnershipRule::Recorded => return Err(in_the_way(goal)),
+            OwnershipRule::Recorded => match untagged::by_metadata(claimant, held) {
+                // The annotation is lost, or older than the record.
+                Some(Ownership::Proven(_)) => {}
+                Some(Ownership::Disputed(rival)) => return Err(goal.disputed(claimant, &rival)),
+                _ if is_served(goal, held) => {
+                    strangers.insert(goal.id.clone());
+                }
+                _ => return Err(in_the_way(goal)),
+            },
             OwnershipRule::Inside(_)
+            | OwnershipRule::Marked
             | OwnershipRule::ByName(_)
             | OwnershipRule::Shown(_)
             | OwnershipRule::Foreign => {}

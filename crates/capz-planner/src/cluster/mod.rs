@@ -34,7 +34,7 @@ pub use rival::{Claim, rival};
 
 use azure_types::ResourceId;
 
-use crate::goal::Goal;
+use crate::goal::{Goal, OwnershipRule};
 use crate::observed::{Observed, Seen};
 use crate::scope::Scope;
 
@@ -50,6 +50,10 @@ pub fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
     goals.extend(gone);
     memory.remind(&mut goals);
     first::wait(&scope.group(), &mut goals);
+    // Once the cluster was as wanted, a name that Azure refuses holds up no repair.
+    if memory.borne.is_empty() {
+        private_dns::wait(&mut goals);
+    }
     goals
 }
 
@@ -141,8 +145,12 @@ pub fn ends(scope: Scope<'_>, memory: &Memory, end: End) -> Vec<Goal> {
     memory.remind(&mut goals);
     goals
         .into_iter()
-        // A record goes with its zone, and stays in somebody else's.
-        .filter(|goal| !goes_along(&goal.id) && *goal.service != crate::service::DNS_RECORD)
+        .filter(|goal| !goes_along(&goal.id))
+        // A record goes with its zone. In a user's zone it goes only if it bears the cluster's id.
+        .map(|goal| match *goal.service == crate::service::DNS_RECORD {
+            true => goal.owned(OwnershipRule::Marked),
+            false => goal,
+        })
         .map(Goal::ended)
         .collect()
 }

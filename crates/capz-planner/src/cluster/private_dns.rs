@@ -7,10 +7,28 @@ use std::net::IpAddr;
 use crate::goal::{Goal, OwnershipRule};
 use crate::scope::{Scope, reference};
 use crate::service;
+use crate::tags;
 
 /// The name of the API server in its zone.
 pub(super) const RECORD: &str = "apiserver";
 const TIME_TO_LIVE: i32 = 300;
+
+/// Lets all others wait for the name where its zone lies in a group of a user's. Clusters of all names share such a zone: of two
+/// that are made at the same moment one makes the record, and the other one makes nothing.
+pub(super) fn wait(goals: &mut [Goal]) {
+    let groups: Vec<ResourceId> =
+        goals.iter().filter(|goal| *goal.service == service::GROUP).map(|goal| goal.id.clone()).collect();
+    let is_of_user = |goal: &&Goal| !groups.iter().any(|group| goal.id.is_within(group));
+    let records = goals.iter().filter(|goal| goal.wanted && *goal.service == service::DNS_RECORD);
+    let Some(record) = { records }.find(is_of_user).map(|record| record.id.clone()) else { return };
+    for goal in goals.iter_mut().filter(|goal| goal.wanted) {
+        if record.is_within(&goal.id) {
+            goal.after.clear();
+        } else {
+            goal.after.push(record.clone());
+        }
+    }
+}
 
 /// The name of the zone.
 pub(super) fn zone_name(scope: Scope<'_>) -> String {
@@ -52,14 +70,17 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
     let address = balancer.frontend_ips.iter().flatten().find_map(|frontend| frontend.private_ip.clone());
     if let Some(address) = address {
         let is_ipv6 = address.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6());
-        let (kind, records) = if is_ipv6 {
+        let (kind, mut properties) = if is_ipv6 {
             ("AAAA", json!({ "ttl": TIME_TO_LIVE, "aaaaRecords": [{ "ipv6Address": address }] }))
         } else {
             ("A", json!({ "ttl": TIME_TO_LIVE, "aRecords": [{ "ipv4Address": address }] }))
         };
+        if let Some(own) = scope.id.filter(|id| !id.is_empty()) {
+            properties["metadata"] = json!({ tags::ID: own });
+        }
         let id = zone.child(kind, RECORD);
         goals.push(
-            Goal::new(id, &service::DNS_RECORD, json!({ "properties": records }))
+            Goal::new(id, &service::DNS_RECORD, json!({ "properties": properties }))
                 .owned(OwnershipRule::Recorded),
         );
     }

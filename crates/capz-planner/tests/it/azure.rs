@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use azure_types::ResourceId;
 use capz_planner::kind::{Kind, ReadBy};
 use capz_planner::plan::{Facts, plan};
-use capz_planner::{Action, Goal, Observed, Plan, Step};
+use capz_planner::{Action, Claimant, Goal, Observed, Plan, Step};
 use serde_json::{Value, json};
 
 #[derive(Default)]
@@ -65,18 +65,19 @@ impl Azure {
         document
     }
 
-    pub fn plan(&self, cluster: &str, goals: Vec<Goal>) -> Plan {
+    pub fn plan<'c>(&self, claimant: impl Into<Claimant<'c>>, goals: Vec<Goal>) -> Plan {
         let (observed, running, refused) = (self.observed(&goals), BTreeMap::new(), BTreeMap::new());
         plan(
             goals,
-            Facts { claimant: cluster.into(), observed: &observed, running: &running, refused: &refused },
+            Facts { claimant: claimant.into(), observed: &observed, running: &running, refused: &refused },
         )
     }
 
     /// Carries plans out until there is nothing to do, and says how many rounds that took.
-    pub fn settle(&mut self, cluster: &str, goals: &[Goal]) -> Plan {
+    pub fn settle<'c>(&mut self, claimant: impl Into<Claimant<'c>>, goals: &[Goal]) -> Plan {
+        let claimant = claimant.into();
         for _ in 0..50 {
-            let plan = self.plan(cluster, goals.to_vec());
+            let plan = self.plan(claimant, goals.to_vec());
             let steps: Vec<Step> = plan.steps().cloned().collect();
             if steps.is_empty() {
                 return plan;

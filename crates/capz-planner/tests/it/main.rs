@@ -13,4 +13,5 @@ mod pool;
 mod pool_rollout;
 mod pool_selection;
 mod preview;
+mod untagged;
 mod upkeep;

@@ -54,11 +54,11 @@ async fn what_was_made_in_groups_of_others_goes_with_the_groups_of_the_cluster()
     assert_eq!(ids(&world.azure.documents()), ids(&before));
 }
 
-/// CAPZ-064, Manage DNS Via CAPZ Tool: a zone without our tag stays, and so does our record in it; links go. A zone that somebody
-/// has tagged goes, too.
+/// CAPZ-064, Manage DNS Via CAPZ Tool: a zone without our tag stays; links go, and our record if its metadata has the cluster's id. A
+/// zone that a user has tagged goes, too.
 #[tokio::test(start_paused = true)]
 async fn a_zone_that_exists_goes_with_the_cluster_once_it_is_tagged() {
-    for is_tagged in [false, true] {
+    for (is_tagged, has_id) in [(false, true), (false, false), (true, true), (true, false)] {
         let mut world = World::new();
         hub(&world);
         let zone = with_zone_in_another_group(&world);
@@ -71,16 +71,22 @@ async fn a_zone_that_exists_goes_with_the_cluster_once_it_is_tagged() {
         let held = world.azure.document(&zone).unwrap();
         assert_eq!(held["tags"][OWNER], Value::Null);
         let record = zone.child("A", "apiserver");
-        assert!(world.azure.document(&record).is_some());
+        let made = world.azure.document(&record).unwrap();
+        assert!(made["properties"]["metadata"][capz_planner::tags::ID].is_string());
+        if !has_id {
+            // Made by the established provider, or by an earlier version.
+            let forget = |document: &mut Value| document["properties"]["metadata"] = json!({});
+            world.azure.edit(&record, forget).unwrap();
+        }
         if is_tagged {
             world.azure.edit(&zone, |document| document["tags"] = json!({ OWNER: "owned" })).unwrap();
         }
         end(&world).await;
         let mut after = ids(&world.azure.documents());
-        // The record stays in a zone of somebody else's, and it alone.
+        // A record without an id stays in a zone of a user's, and it alone.
         after.retain(|id| *id != record.as_str().to_lowercase());
         assert_eq!(after, if is_tagged { before } else { foreign });
-        assert_eq!(world.azure.document(&record).is_some(), !is_tagged);
+        assert_eq!(world.azure.document(&record).is_some(), !is_tagged && !has_id);
     }
 }
 

@@ -424,7 +424,7 @@ async fn a_record_in_a_shared_zone_stays_the_first_ones() {
     world.cluster("second", private("10.0.0.51"));
     let refused = |world: &World| {
         network_ready(world, NAMESPACE, "second")
-            .contains("DNS record corp.example.com/apiserver exists already")
+            .contains("DNS record corp.example.com/apiserver belongs to another cluster")
     };
     world.until("refused", refused).await;
     tokio::time::sleep(LONG).await;
