@@ -467,9 +467,8 @@ impl Stage {
         left.chain(lost).collect()
     }
 
-    /// Whether a resource stays when its cluster goes: a record in a zone of a user's (CAPZ-064); what a third party has given
-    /// away, by the tags that prove whose it is, with the group that it lies in, with all that lies in it, and with what it uses: Azure
-    /// does not let that go. A half of a peering that leads to a network which was given away has no other proof than that network.
+    /// Whether a resource stays when its cluster goes: what a third party has given away, by the tags that prove whose it is, with
+    /// the group that it lies in, with all that lies in it, and with what it uses: Azure does not let that go. A half of a peering that leads to a network which was given away has no other proof than that network.
     pub(super) fn stays(&self, id: &ResourceId) -> bool {
         let is_given_away = |given: &ResourceId| {
             given == id || given.is_within(id) || id.is_within(given) || self.refers(given, id)
@@ -478,7 +477,7 @@ impl Stage {
             .resource_type()
             .eq_ignore_ascii_case("Microsoft.Network/virtualNetworks/virtualNetworkPeerings");
         let leads_there = || is_peering && self.given_away.iter().any(|given| self.refers(id, given));
-        self.given_away.iter().any(is_given_away) || leads_there() || self.is_record_of_users(id)
+        self.given_away.iter().any(is_given_away) || leads_there()
     }
 
     /// Whether the document of a resource speaks of another one.
@@ -486,11 +485,6 @@ impl Stage {
         let mut ids = Vec::new();
         references(&self.azure.document(from).unwrap_or_default(), &mut ids);
         ids.contains(to)
-    }
-
-    fn is_record_of_users(&self, id: &ResourceId) -> bool {
-        id.resource_type().eq_ignore_ascii_case("Microsoft.Network/privateDnsZones/A")
-            && id.parent().is_some_and(|zone| self.ledger.maker(&zone) == Some(Maker::Others))
     }
 
     /// What a cluster made, by id, without what Azure derives.
