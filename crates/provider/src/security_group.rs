@@ -209,7 +209,12 @@ impl SharedSecurityGroup {
         let mut public_ips = Vec::new();
         let now = LogicalTime::now();
         for group in &groups {
-            public_ips.extend(self.observed.public_ips(group).list(now).await?);
+            match self.observed.public_ips(group).list(now).await {
+                Ok(listed) => public_ips.extend(listed),
+                // What is in a group that is gone is nobody's.
+                Err(failure) if failure.is_not_found() => {}
+                Err(failure) => return Err(failure),
+            }
         }
         let load_balancers = self.observed.load_balancers().all_cached();
         let load_balancers = self.cluster.own_load_balancers(load_balancers, &self.state.services());

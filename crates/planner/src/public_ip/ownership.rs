@@ -141,9 +141,11 @@ pub fn addresses_of_others<'a>(
     public_ips.into_iter().filter(is_of_others).filter_map(address_of).collect()
 }
 
-/// Whether a public IP may pass from one load balancer to another: it bears no name that the cluster gives, so a user made it.
+/// Whether a public IP may pass from one load balancer to another: neither its name nor its tags say that the cluster made it, so it
+/// is a user's.
 pub fn may_pass_on(cluster: &Cluster, public_ip: &PublicIpAddress) -> bool {
-    !base_in_name(cluster, public_ip).is_some_and(|base| names::is_base_name(&base))
+    let of_cluster = tag(public_ip.tags.as_ref(), CLUSTER_TAGS);
+    base_in_name(cluster, public_ip).is_none() || !of_cluster.eq_ignore_ascii_case(&cluster.name)
 }
 
 /// Whether a public IP is tagged as another cluster's.
