@@ -553,7 +553,7 @@ impl Work {
 
     /// Nothing runs any more.
     fn end(self, plan: Plan, claimant: Claimant<'_>) -> Result<(Observed, Plan), Failure> {
-        // What stays with what uses it is told of otherwise.
+        // What stays because others use it is named by the event `ResourcesLeft`.
         let stays = |id: &ResourceId| matches!(plan.state_of(id), Some(State::InUse(_)));
         if let Some((_, words)) = self.refused.iter().find(|(id, _)| !stays(id)) {
             return Err(Failure::Refused(words.clone()));

@@ -81,7 +81,8 @@ impl RecentlyProgrammed {
 
     /// Takes note of the addresses at which the group is open, and that the cluster has.
     fn hold(&self, open: &BTreeSet<IpAddr>, is_of_cluster: impl Fn(&IpAddr) -> bool) {
-        let held = &mut self.0.lock().held;
+        let Recent { held, passed_on, .. } = &mut *self.0.lock();
+        passed_on.retain(|address| open.contains(address));
         held.retain(|address| open.contains(address));
         held.extend(open.iter().filter(|address| is_of_cluster(address)));
     }
@@ -211,7 +212,7 @@ impl SharedSecurityGroup {
         for group in &groups {
             match self.observed.public_ips(group).list(now).await {
                 Ok(listed) => public_ips.extend(listed),
-                // What is in a group that is gone is nobody's.
+                // A resource group that is gone holds no public IP.
                 Err(failure) if failure.is_not_found() => {}
                 Err(failure) => return Err(failure),
             }
@@ -225,7 +226,7 @@ impl SharedSecurityGroup {
         }
         self.recently.pass_on(&passed_on);
         let addresses: Vec<String> = passed_on.iter().map(ToString::to_string).collect();
-        let message = format!("others use the public IP address {} by now", addresses.join(", "));
+        let message = format!("public IP address {} is in use by others now", addresses.join(", "));
         Err(Failure::new(Kind::Aborted, message))
     }
 

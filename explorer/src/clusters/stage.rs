@@ -468,7 +468,8 @@ impl Stage {
     }
 
     /// Whether a resource stays when its cluster goes: what a third party has given away, by the tags that prove whose it is, with
-    /// the group that it lies in, with all that lies in it, and with what it uses: Azure does not let that go. A half of a peering that leads to a network which was given away has no other proof than that network.
+    /// the group that it lies in, with all that lies in it, and with what it uses: Azure does not let that go. A half of a peering
+    /// that leads to a network which was given away has no other proof than that network.
     pub(super) fn stays(&self, id: &ResourceId) -> bool {
         let is_given_away = |given: &ResourceId| {
             given == id || given.is_within(id) || id.is_within(given) || self.refers(given, id)

@@ -9,8 +9,8 @@ use crate::references::ids_in;
 use crate::service::{self, Service};
 
 /// The resource that all others of the cluster wait for: one that needs no other. Best is the public IP of a NAT gateway, which takes
-/// longest to be ready, so that nothing comes later for it; where the network is a user's, no gateway is made. A cluster in a user's network that is reached from inside has a load
-/// balancer.
+/// longest to be ready, so that nothing comes later for it. In a user's network no gateway is made: there it is the public IP of the API
+/// server, or the load balancer of an API server that is reached from inside.
 pub(crate) fn of(group: &ResourceId, goals: &[Goal]) -> Option<ResourceId> {
     let find = |service: &Service, is_for_gateway: bool| {
         let mut all = goals.iter().filter(|goal| goal.wanted && goal.id.is_within(group));
