@@ -85,6 +85,16 @@ impl Failure {
         matches!(self.kind, Kind::Aborted | Kind::Unavailable) && self.scope == Scope::Unclear
     }
 
+    /// Whether it is a trouble of Azure's that a part of one owner may bring about.
+    pub(crate) fn may_be_a_fault_of_one(&self) -> bool {
+        self.kind == Kind::Unavailable && self.scope == Scope::Unclear
+    }
+
+    /// Whether Azure accepted what was asked and failed on the way.
+    pub(crate) fn is_late(&self) -> bool {
+        self.cause.as_ref().and_then(|cause| cause.service()).is_some_and(|answer| answer.status == 200)
+    }
+
     /// Whether Azure said that the resource is not there.
     pub(crate) fn is_not_found(&self) -> bool {
         self.kind == Kind::NotFound

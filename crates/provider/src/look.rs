@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arm::{Class, OperationGroup};
-use azure_types::{PublicIpAddress, ResourceId};
+use azure_types::{PublicIpAddress, ResourceId, SecurityGroup};
 use cloud::{LogicalTime, Looked};
 use futures::future::join_all;
 use k8s::ObjectKey;
@@ -18,7 +18,7 @@ use planner::drift::{self, Difference, Look};
 use planner::load_balancer::LoadBalancerIntent;
 use planner::security_group::{self, AccessIntent};
 use planner::strangers::Strangers;
-use planner::{Action, Balancer, ServiceIntent, Step};
+use planner::{Action, Balancer, Document, ServiceIntent, Step};
 use tokio::time::Instant;
 
 use crate::drift::Kind;
@@ -103,8 +103,11 @@ impl Inner {
             }
         };
         failures.extend(self.compare_shared(since).await);
-        failures.extend(self.compare_access(&access, since).await.err());
-        failures.extend(self.look_for_strangers(&served, &public_ips, since).await.err());
+        let repaired = self.compare_access(&access, since).await.unwrap_or_else(|failure| {
+            failures.push(failure);
+            None
+        });
+        failures.extend(self.look_for_strangers(&served, &public_ips, repaired, since).await.err());
         match self.membership.look_again(since).await {
             Ok(true) => self.drift.count(Kind::PoolMembership),
             Ok(false) => {}
@@ -257,27 +260,40 @@ impl Inner {
         failures
     }
 
-    /// Compares the security group for Services whose packets arrive at the nodes' own addresses.
-    async fn compare_access(&self, wanted: &[AccessIntent], since: LogicalTime) -> Result<(), Failure> {
-        let Some(writer) = self.security_group_writer().filter(|_| !wanted.is_empty()) else { return Ok(()) };
+    /// Compares the security group for Services whose packets arrive at the nodes' own addresses. Gives it as they will
+    /// make it, where they have to.
+    async fn compare_access(
+        &self,
+        wanted: &[AccessIntent],
+        since: LogicalTime,
+    ) -> Result<Option<SecurityGroup>, Failure> {
+        let Some(writer) = self.security_group_writer().filter(|_| !wanted.is_empty()) else {
+            return Ok(None);
+        };
         let Some(group) = writer.resource().observed_group(since).await? else {
             return Err(writer.resource().absent());
         };
         let usage = writer.resource().usage(wanted.iter().map(AccessIntent::key));
         let planned = security_group::plan(&self.cluster, &group, wanted, &usage);
-        for key in planned.step.into_iter().flat_map(|step| step.on_behalf_of) {
+        let Some(step) = planned.step else { return Ok(None) };
+        for key in step.on_behalf_of {
             if wanted.iter().any(|intent| *intent.key() == key) {
                 self.drift.differs(&key, Kind::SecurityGroup);
             }
         }
-        Ok(())
+        Ok(match step.document {
+            Some(Document::SecurityGroup(repaired)) => Some(*repaired),
+            _ => None,
+        })
     }
 
-    /// Says what is of unknown origin beside Services' parts: once, while it is there.
+    /// Says what is of unknown origin beside Services' parts: once, while it is there. `repaired` is the security group as it
+    /// will be, where it is about to be written.
     async fn look_for_strangers(
         &self,
         served: &[Served],
         public_ips: &BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>>,
+        repaired: Option<SecurityGroup>,
         since: LogicalTime,
     ) -> Result<(), Failure> {
         if !self.state.services_synced() {
@@ -285,7 +301,10 @@ impl Inner {
         }
         let strangers = match self.security_group_writer() {
             Some(writer) => {
-                let group = writer.resource().observed_group(since).await?;
+                let group = match repaired {
+                    Some(repaired) => Some(Arc::new(repaired)),
+                    None => writer.resource().observed_group(since).await?,
+                };
                 let usage = writer.resource().usage([]);
                 group.map(|group| Strangers::of_rules(&group, &usage)).unwrap_or_default()
             }

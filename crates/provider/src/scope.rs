@@ -39,8 +39,9 @@ pub(crate) fn of(error: &arm::Error, shared: Option<&ResourceId>) -> Scope {
         // A proxy that does not let one document pass answers with a page of its own.
         return if matches!(error, arm::Error::Malformed { .. }) { Scope::Unclear } else { Scope::All };
     };
-    // A part of one owner may bring about a fault of Azure's own, each time that it is written.
-    let is_fault = answer.status == 500;
+    // A part of one owner may bring about a fault of Azure's own each time that it is written, at once or when the
+    // operation ends.
+    let is_fault = matches!(answer.status, 200 | 500);
     let is_about_caller = answer.status == 401
         || ABOUT_CALLER.iter().any(|code| error.has_code(code))
         || error.is_throttled()
@@ -153,7 +154,8 @@ mod tests {
             (500, "InternalServerError", "m", unclear),
             (503, "ServiceUnavailable", "m", all),
             (200, "SubnetIsFull", "an operation that failed later", unclear),
-            (200, "InternalServerError", "m", all),
+            (200, "InternalServerError", "m", unclear),
+            (200, "TooManyRequests", "m", all),
         ] {
             assert_eq!(of(&error(status, code, message, ""), None), expected, "{status} {code} {message}");
         }

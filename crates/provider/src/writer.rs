@@ -209,7 +209,9 @@ impl<R: Resource> Inner<R> {
             let mut rested = true;
             if let Some(group) = open.take_if(|group| group.is_due()) {
                 let elsewhere = closed.iter().flat_map(|group| group.entries.keys().cloned()).collect();
-                for rest in self.attempt(group, &elsewhere).await {
+                for mut rest in self.attempt(group, &elsewhere).await {
+                    // Others do not join the one who may be the reason for a fault, but are tried beside it.
+                    rest.open &= !(rest.is_doubtful && closed.is_empty());
                     if rest.open { open = Some(rest) } else { closed.push(rest) }
                 }
                 rested = false;
@@ -407,19 +409,24 @@ impl<R: Resource> Inner<R> {
                 group.newer_than = LogicalTime::now();
                 vec![group]
             }
-            Err(failure)
-                if !failure.may_pass()
-                    && let Some(parts) = self.part(&mut group, &work) =>
-            {
-                info!(resource = %self.resource.name(), error = %failure.message,
-                    "failed to write, and others than those who ask may be the reason: they are written apart");
-                parts
+            Err(failure) => {
+                if failure.is_late() {
+                    // Azure keeps what it accepted: others would write it again.
+                    self.restore(&observed).await;
+                }
+                if (!failure.may_pass() || failure.may_be_a_fault_of_one())
+                    && let Some(parts) = self.part(&mut group, &work)
+                {
+                    info!(resource = %self.resource.name(), error = %failure.message,
+                        "failed to write, and others than those who ask may be the reason: they are written apart");
+                    return parts;
+                }
+                if failure.concerns_all() {
+                    self.after_trouble(group, &work, failure).await
+                } else {
+                    self.bisect(group, &work, failure)
+                }
             }
-            Err(failure) if !failure.concerns_all() => {
-                self.restore(&observed).await;
-                self.bisect(group, &work, failure)
-            }
-            Err(failure) => self.after_trouble(group, &observed, &work, failure).await,
         }
     }
 

@@ -161,9 +161,16 @@ pub(super) async fn run(trial: &Edits) -> Vec<String> {
 
 /// The differences, but for what may be chosen anew: a security rule that comes again gets a priority that is free, and an
 /// instance may have another version of the same model. Azure gives a private link service that is made again another alias
-/// and other interfaces.
+/// and other interfaces. A private address that no Service asks for by name may be Azure's choice, or one that was published
+/// before: it is the same address.
 fn but_for_choices(mut lines: Vec<String>) -> Vec<String> {
-    let chosen = ["\"priority\": ", "\"latestModelApplied\": ", "\"alias\": ", ".nic."];
+    let chosen = [
+        "\"priority\": ",
+        "\"latestModelApplied\": ",
+        "\"alias\": ",
+        ".nic.",
+        "\"privateIPAllocationMethod\": ",
+    ];
     lines.retain(|line| !chosen.iter().any(|word| line.contains(word)));
     let is_header = |line: &String| line.starts_with('~');
     let mut kept = Vec::new();

@@ -23,8 +23,12 @@ const PATIENCE: Duration = Duration::from_secs(900);
 /// batch is written; and a second for what else there is.
 const LINGER: Duration = Duration::from_secs(8);
 
-/// How long Azure asks its clients to wait when it throttles, and once more.
-const THROTTLED: Duration = Duration::from_secs(14);
+/// How long Azure asks its clients to wait when it throttles.
+const THROTTLED: Duration = Duration::from_secs(7);
+
+/// A fault of Azure's passes as a rule: what is shared is written once more before a Service is looked for that brings it about,
+/// after this. A lost race likewise, seven times.
+const REPETITION: Duration = Duration::from_secs(2);
 
 /// By then every bad one has an event: for some minutes a busy Azure is waited for without one.
 const MAX_SILENCE: Duration = Duration::from_secs(1_200);
@@ -66,10 +70,18 @@ pub(super) async fn run(trial: &Refusals) -> Vec<String> {
     let steps = usize::try_from(services.next_power_of_two().ilog2()).unwrap_or_default() + 1;
     let late = trial.bad.iter().filter(fails_later).count() * steps;
     let mut may_take = time_alone + batch * u32::try_from(1 + late).unwrap_or(1) + LINGER;
-    // Azure throttles the subscription, not one Service of it.
+    let passes_as_a_rule = |refusal: Refusal| matches!(refusal, Refusal::Status(409 | 500));
+    let is_repeated = |bad: &&Bad| match bad {
+        Bad::Balancer { refusal, .. } | Bad::Guard { refusal, .. } => passes_as_a_rule(*refusal),
+        Bad::Address(_) | Bad::Mistake(_) => false,
+    };
+    may_take += REPETITION * u32::try_from(trial.bad.iter().filter(is_repeated).count()).unwrap_or(1);
+    // Azure throttles the subscription, not one Service of it: the good ones wait twice, and before each step of a search.
     let throttles = trial.bad.contains(&Bad::Address(Refusal::Status(429)));
+    let is_searched = |bad: &&Bad| matches!(bad, Bad::Balancer { .. } | Bad::Guard { .. });
     if throttles {
-        may_take += THROTTLED;
+        let searched = trial.bad.iter().filter(is_searched).count() * steps;
+        may_take += THROTTLED * u32::try_from(2 + searched).unwrap_or(2);
     }
     match beside.time {
         None => complaints.push(format!(

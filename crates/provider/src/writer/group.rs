@@ -66,6 +66,8 @@ pub(super) struct Group<R: Resource> {
     pub(super) search: Option<Arc<Mutex<Search<R::Key>>>>,
     /// Whether such a search was in vain.
     pub(super) searched: bool,
+    /// Whether it is of one owner, who may be the reason for its latest failure.
+    pub(super) is_doubtful: bool,
 }
 
 impl<R: Resource> Group<R> {
@@ -84,6 +86,7 @@ impl<R: Resource> Group<R> {
             prepared,
             search,
             searched,
+            is_doubtful: false,
         }
     }
 

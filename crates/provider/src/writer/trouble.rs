@@ -23,11 +23,12 @@ pub(super) const MAX_CONFLICTS: u32 = 10;
 const FREE_CONFLICTS: u32 = 3;
 /// The pause after the next one; doubled each time, so that ten races take some 13 s.
 const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
+/// After how many of these a batch is parted to find one owner that may be the reason: most races are over by then.
+const MAX_CONFLICTS_BEFORE_SEARCH: u32 = 7;
 /// How often a batch is written again because Azure was busy: with doubled waits some four minutes, in which most
 /// troubles of Azure pass without a Warning on any Service.
 const MAX_BUSY: u32 = 8;
-/// After how many of these a batch is parted to find one owner that may be the reason. If the search is in vain, Azure is busy for
-/// all, and the batch waits as above.
+/// After how many of these a batch is parted likewise. If the search is in vain, Azure is busy for all, and the batch waits as above.
 const MAX_BUSY_BEFORE_SEARCH: u32 = 1;
 /// The longest wait between two tries where Azure does not say how long: a trouble of Azure's that has passed is
 /// noticed within a minute.
@@ -89,14 +90,11 @@ impl<R: Resource> Inner<R> {
     pub(super) async fn after_trouble(
         &self,
         mut group: Group<R>,
-        observed: &R::Observed,
         work: &R::Work,
         failure: Failure,
     ) -> Vec<Group<R>> {
         let named = self.named(&group, &failure);
         if !named.is_empty() && named.len() < group.entries.len() {
-            // Azure keeps what it accepted before it failed: the others would write it again.
-            self.restore(observed).await;
             let (of_named, rest) =
                 std::mem::take(&mut group.entries).into_iter().partition(|(key, _)| named.contains(key));
             group.entries = rest;
@@ -128,44 +126,45 @@ impl<R: Resource> Inner<R> {
     ) -> Vec<Group<R>> {
         let name = self.resource.name();
         group.newer_than = LogicalTime::now();
-        let wait = match failure.kind {
-            Kind::Aborted => {
-                group.conflicts += 1;
-                let paused = group.conflicts.checked_sub(FREE_CONFLICTS + 1);
-                let pause =
-                    paused.map_or(Duration::ZERO, |times| CONFLICT_PAUSE.saturating_mul(1 << times.min(10)));
-                (group.conflicts <= MAX_CONFLICTS).then_some(pause)
-            }
-            Kind::Unavailable | Kind::Unknown => {
-                group.busy += 1;
-                let is_to_be_searched = failure.may_be_a_conflict_of_one() && !group.searched;
-                if let Some((search, key)) = group.search.as_ref().zip(group.only())
-                    && is_to_be_searched
-                {
-                    search.lock().refused(key.clone(), &failure);
-                }
-                if is_to_be_searched && group.entries.len() > 1 && group.busy > MAX_BUSY_BEFORE_SEARCH {
-                    // Steps of a search are not tries.
-                    group.busy = MAX_BUSY_BEFORE_SEARCH;
-                    return self.search(group, &failure);
-                }
-                let doubled = self.pace.busy.saturating_mul(1 << group.busy.min(10)) / 2;
-                (group.busy <= MAX_BUSY).then(|| failure.after.unwrap_or(doubled.min(MAX_WAIT)))
-            }
+        let is_busy = matches!(failure.kind, Kind::Unavailable | Kind::Unknown);
+        let (tries, max, max_before_search) = match failure.kind {
+            Kind::Aborted => (&mut group.conflicts, MAX_CONFLICTS, MAX_CONFLICTS_BEFORE_SEARCH),
+            Kind::Unavailable | Kind::Unknown => (&mut group.busy, MAX_BUSY, MAX_BUSY_BEFORE_SEARCH),
             Kind::NotFound
             | Kind::InvalidArgument
             | Kind::FailedPrecondition
             | Kind::PermissionDenied
-            | Kind::Overdue => None,
+            | Kind::Overdue => (&mut 0, 0, 0),
         };
-        let Some(wait) = wait else {
-            if group.entries.len() > 1 && !group.searched && failure.may_be_a_conflict_of_one() {
+        *tries += 1;
+        let tried = *tries;
+        if failure.may_be_a_conflict_of_one() && !group.searched {
+            // An operation takes as long to fail as to succeed: it is not worth a repetition of all.
+            if group.entries.len() > 1 && (tried > max_before_search || failure.is_late()) {
+                // Steps of a search are not tries.
+                *tries = max_before_search;
                 return self.search(group, &failure);
             }
-            warn!(resource = %name, error = %failure.message, "failed to write to Azure");
             if let Some((search, key)) = group.search.as_ref().zip(group.only()) {
-                self.suspects.lock().add(key.clone());
                 search.lock().refused(key.clone(), &failure);
+            }
+        }
+        group.is_doubtful = group.only().is_some() && failure.may_be_a_fault_of_one();
+        let pause = match tried.checked_sub(FREE_CONFLICTS + 1) {
+            _ if is_busy => {
+                let doubled = self.pace.busy.saturating_mul(1 << tried.min(10)) / 2;
+                failure.after.unwrap_or(doubled.min(MAX_WAIT))
+            }
+            Some(paused) => CONFLICT_PAUSE.saturating_mul(1 << paused.min(10)),
+            None => Duration::ZERO,
+        };
+        let Some(wait) = (tried <= max).then_some(pause) else {
+            warn!(resource = %name, error = %failure.message, "failed to write to Azure");
+            if let Some(key) =
+                group.only().filter(|_| group.search.is_some() || failure.may_be_a_fault_of_one())
+            {
+                self.suspects.lock().add(key.clone());
+                group.search.iter().for_each(|search| search.lock().refused(key.clone(), &failure));
             }
             let error = match failure.kind {
                 // Nobody's intent in particular was refused, so nobody's is terminal.
