@@ -79,45 +79,33 @@ struct Found {
 impl Drift {
     /// Something happened to a Service's part of a shared resource, which `name` names in words.
     pub(crate) fn disturbed(&self, service: &ObjectKey, kind: Kind, name: &str, what: &Disturbance) {
-        let (warning, reason, message) = match what {
-            Disturbance::Repaired => {
-                let message = format!(
-                    "{name} was not as this Service wants it, because something else had changed it: repaired"
-                );
-                (false, REPAIRED, message)
-            }
-            Disturbance::Repeated(wait) => {
-                let message = format!(
-                    "{name} does not stay as this Service wants it: something else changes it again and again. Look for \
-                     another program (or a policy) that does; it is repaired again in {} s at the earliest",
-                    wait.as_secs()
-                );
-                (true, NOT_KEPT, message)
-            }
-            Disturbance::Failed(error) => {
-                let message =
-                    format!("{name} is not as this Service wants it, and cannot be repaired: {error}");
-                (true, NOT_KEPT, message)
-            }
-        };
+        let (warning, reason, message) = told(name, what);
         let notice = Notice { service: service.clone(), warning, reason, message: failure::short(message) };
         self.add(service, kind, Some(notice), !matches!(what, Disturbance::Repeated(_)));
     }
 
     /// Something that is a Service's alone differs: it has to be ensured. What differs again and again is ensured ever
-    /// more seldom; then the result is false.
-    pub(crate) fn differs(&self, service: &ObjectKey, kind: Kind) -> bool {
-        {
+    /// more seldom, and its owner is warned.
+    pub(crate) fn differs(&self, service: &ObjectKey, kind: Kind) {
+        let again = {
             let mut found = self.found.lock();
             let (repeats, now) = (found.repeats.entry((service.clone(), kind)).or_default(), Instant::now());
             if repeats.judge(0, now) != Verdict::Write {
-                return false;
+                return;
             }
             repeats.written(0, now);
+            let again = repeats.judge(0, now);
             found.repeats.retain(|_, repeats| !repeats.is_past(now));
-        }
-        self.add(service, kind, None, true);
-        true
+            again
+        };
+        let notice = match again {
+            Verdict::Write => None,
+            Verdict::Wait(wait) => {
+                let (warning, reason, message) = told(&format!("its {kind}"), &Disturbance::Repeated(wait));
+                Some(Notice { service: service.clone(), warning, reason, message })
+            }
+        };
+        self.add(service, kind, notice, true);
     }
 
     /// Something differed that belongs to no Service in particular.
@@ -169,5 +157,34 @@ impl Drift {
     /// How many differences there were since this was last asked, by kind.
     pub(crate) fn take_counts(&self) -> BTreeMap<&'static str, u64> {
         std::mem::take(&mut self.found.lock().counts)
+    }
+}
+
+/// A look found that Azure does not keep what is written, for whatever reason the `failure` gives.
+pub(crate) fn not_kept(service: &ObjectKey, failure: &str) -> Notice {
+    Notice { service: service.clone(), warning: true, reason: NOT_KEPT, message: failure.to_owned() }
+}
+
+/// Whether it is a warning, the event's reason and the event's text; `name` is what it happened to, in words.
+fn told(name: &str, what: &Disturbance) -> (bool, &'static str, String) {
+    match what {
+        Disturbance::Repaired => {
+            let message = format!(
+                "{name} was not as this Service wants it, because something else had changed it: repaired"
+            );
+            (false, REPAIRED, message)
+        }
+        Disturbance::Repeated(wait) => {
+            let message = format!(
+                "{name} does not stay as this Service wants it: something else changes it again and again. Look for \
+                 another program (or a policy) that does; it is repaired again in {} s at the earliest",
+                wait.as_secs()
+            );
+            (true, NOT_KEPT, message)
+        }
+        Disturbance::Failed(error) => {
+            let message = format!("{name} is not as this Service wants it, and cannot be repaired: {error}");
+            (true, NOT_KEPT, message)
+        }
     }
 }

@@ -506,6 +506,12 @@ impl Resource for SharedLoadBalancer {
         Failure { kind: Kind::Unavailable, ..failure }
     }
 
+    fn undone(&self, before: &Seen, now: &Seen) -> Option<Seen> {
+        let (before, now) = before.load_balancer.as_deref().zip(now.load_balancer.as_deref())?;
+        let undone = Some(Arc::new(plans::undone(before, now)?));
+        Some(Seen { before: undone.clone(), load_balancer: undone })
+    }
+
     async fn restore(&self, before: &Seen) -> Result<(), Failure> {
         let now = self.observed.settled_load_balancer(&self.id(), LogicalTime::now()).await?;
         let before = before.load_balancer.as_deref();

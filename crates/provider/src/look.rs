@@ -21,8 +21,9 @@ use planner::strangers::Strangers;
 use planner::{Action, Balancer, Document, ServiceIntent, Step};
 use tokio::time::Instant;
 
-use crate::drift::Kind;
-use crate::failure::Failure;
+use crate::Notice;
+use crate::drift::{Kind, not_kept};
+use crate::failure::{self, Failure};
 use crate::load_balancer::{Owner, Wish};
 use crate::provider::Inner;
 use crate::security_group::AccessWish;
@@ -102,12 +103,19 @@ impl Inner {
                 Vec::new()
             }
         };
-        failures.extend(self.compare_shared(since).await);
+        let (unshared, mut notices) = self.compare_shared(&served, since).await;
+        failures.extend(unshared);
         let repaired = self.compare_access(&access, since).await.unwrap_or_else(|failure| {
             failures.push(failure);
             None
         });
-        failures.extend(self.look_for_strangers(&served, &public_ips, repaired, since).await.err());
+        match self.look_for_strangers(&served, &public_ips, repaired, since).await {
+            Ok(strange) => {
+                notices.extend(strange);
+                self.drift.say(notices);
+            }
+            Err(failure) => failures.push(failure),
+        }
         match self.membership.look_again(since).await {
             Ok(true) => self.drift.count(Kind::PoolMembership),
             Ok(false) => {}
@@ -236,8 +244,9 @@ impl Inner {
         Some(ingress.filter_map(|entry| entry.ip.parse().ok()).collect())
     }
 
-    /// Lets the writers of shared documents compare what stands there.
-    async fn compare_shared(&self, since: LogicalTime) -> Vec<Failure> {
+    /// Lets the writers of shared documents compare what stands there. Gives what failed, and what to tell the Services of a
+    /// load balancer whose pools do not stay as they are written: pools belong to no Service in particular.
+    async fn compare_shared(&self, served: &[Served], since: LogicalTime) -> (Vec<Failure>, Vec<Notice>) {
         let writers = self.load_balancer_writers().into_iter();
         let writers: Vec<_> = writers.filter(|(_, writer)| !writer.standing().is_empty()).collect();
         let balancing = writers
@@ -250,6 +259,13 @@ impl Inner {
             }
         };
         let (balanced, opened) = futures::join!(join_all(balancing), access);
+        let mut notices = Vec::new();
+        for ((balancer, _), compared) in writers.iter().zip(&balanced) {
+            let is_undone = |failure: &&Failure| failure.kind == failure::Kind::FailedPrecondition;
+            let Some(failure) = compared.as_ref().err().filter(is_undone) else { continue };
+            let concerned = served.iter().filter(|one| one.balancer == *balancer);
+            notices.extend(concerned.map(|one| not_kept(&one.intent.key, &failure.message)));
+        }
         let mut failures: Vec<Failure> =
             balanced.into_iter().chain([opened]).filter_map(Result::err).collect();
         if self.cluster.has_several_load_balancers()
@@ -257,7 +273,7 @@ impl Inner {
         {
             failures.push(unfinished.failure);
         }
-        failures
+        (failures, notices)
     }
 
     /// Compares the security group for Services whose packets arrive at the nodes' own addresses. Gives it as they will
@@ -287,7 +303,7 @@ impl Inner {
         })
     }
 
-    /// Says what is of unknown origin beside Services' parts: once, while it is there. `repaired` is the security group as it
+    /// Finds what is of unknown origin beside Services' parts, to be said once, while it is there. `repaired` is the security group as it
     /// will be, where it is about to be written.
     async fn look_for_strangers(
         &self,
@@ -295,9 +311,9 @@ impl Inner {
         public_ips: &BTreeMap<ObjectKey, Vec<Arc<PublicIpAddress>>>,
         repaired: Option<SecurityGroup>,
         since: LogicalTime,
-    ) -> Result<(), Failure> {
+    ) -> Result<Vec<Notice>, Failure> {
         if !self.state.services_synced() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let strangers = match self.security_group_writer() {
             Some(writer) => {
@@ -318,7 +334,6 @@ impl Inner {
             let of_service = public_ips.get(&intent.key).unwrap_or(&none);
             notices.extend(strangers.beside(&self.cluster, intent, &published, of_service, exists));
         }
-        self.drift.say(notices);
-        Ok(())
+        Ok(notices)
     }
 }

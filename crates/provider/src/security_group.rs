@@ -307,6 +307,11 @@ impl Resource for SharedSecurityGroup {
         named.into_iter().map(Owner::Service).collect()
     }
 
+    fn undone(&self, before: &Self::Observed, now: &Self::Observed) -> Option<Self::Observed> {
+        let (before, now) = before.as_deref().zip(now.as_deref())?;
+        Some(Some(Arc::new(plans::undone(before, now)?)))
+    }
+
     async fn restore(&self, before: &Self::Observed) -> Result<(), Failure> {
         let now = self.observed.settled_security_group(&self.id, LogicalTime::now()).await?;
         let (Some(before), Some(now)) = (before, now) else { return Ok(()) };

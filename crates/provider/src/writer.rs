@@ -90,6 +90,8 @@ struct Inner<R: Resource> {
     /// What owners were given and still want.
     standing: Standing<R::Key, R::Intent>,
     suspects: Mutex<Suspects<R::Key>>,
+    /// As it was before the latest write, which failed late: Azure may keep what it accepted.
+    left_behind: Mutex<Option<Arc<R::Observed>>>,
     /// How long the latest write took.
     took: Mutex<Duration>,
 }
@@ -125,6 +127,7 @@ impl<R: Resource> Writer<R> {
             repeats: Mutex::default(),
             standing: Standing::default(),
             suspects: Mutex::default(),
+            left_behind: Mutex::default(),
             took: Mutex::default(),
         });
         let task = Arc::clone(&inner);
@@ -198,6 +201,9 @@ impl<R: Resource> Inner<R> {
         let (mut open, mut closed): (Option<Group<R>>, Vec<Group<R>>) = (None, Vec::new());
         loop {
             if open.is_none() && closed.is_empty() {
+                if self.queue.lock().waiting.is_empty() {
+                    self.restore().await;
+                }
                 self.gather().await;
             }
             if open.is_none() {
@@ -218,11 +224,15 @@ impl<R: Resource> Inner<R> {
             }
             if let Some(at) = closed.iter().rposition(Group::is_due) {
                 let group = closed.remove(at);
-                closed.extend(self.attempt(group, &BTreeSet::new()).await);
+                let is_first_half = group.is_first_half;
+                let parts = self.attempt(group, &BTreeSet::new()).await;
+                // As a rule one half holds the culprit: the other is written before the search goes on.
+                let other = closed.pop_if(|_| is_first_half && parts.len() > 1);
+                closed.extend(parts.into_iter().chain(other));
                 self.join_searched(&mut closed);
                 rested = false;
             }
-            if rested {
+            if rested && !self.restore().await {
                 self.wait_for(open.iter().chain(&closed)).await;
             }
         }
@@ -361,6 +371,8 @@ impl<R: Resource> Inner<R> {
             Ok(observed) => Arc::new(observed),
             Err(failure) => return self.retry_or_fail(group, None, failure),
         };
+        let undone = self.left_behind.lock().as_deref().and_then(|it| self.resource.undone(it, &observed));
+        let observed = undone.map_or(observed, Arc::new);
         let planned = self.resource.plan(&observed, &group.batch());
         let mut notices: BTreeMap<R::Key, Vec<Notice>> = BTreeMap::new();
         for (key, notice) in planned.notices {
@@ -381,6 +393,7 @@ impl<R: Resource> Inner<R> {
             Ok(Acknowledged { observed: Arc::clone(observed), notices })
         };
         let Some(work) = planned.work else {
+            self.restore().await;
             debug!(resource = %self.resource.name(), intents = group.entries.len(), "nothing to write");
             group.answer_all(self.answering(), |key| acknowledged(key, &observed));
             return Vec::new();
@@ -394,6 +407,7 @@ impl<R: Resource> Inner<R> {
         let begun = Instant::now();
         match self.resource.write(&observed, &work).await {
             Ok(Written::Whole(after)) => {
+                self.left_behind.lock().take();
                 *self.took.lock() = begun.elapsed();
                 self.repeats.lock().written(fingerprint, Instant::now());
                 group.search.iter().for_each(|search| search.lock().succeeded());
@@ -411,8 +425,8 @@ impl<R: Resource> Inner<R> {
             }
             Err(failure) => {
                 if failure.is_late() {
-                    // Azure keeps what it accepted: others would write it again.
-                    self.restore(&observed).await;
+                    // Others would write again what Azure keeps.
+                    *self.left_behind.lock() = Some(Arc::clone(&observed));
                 }
                 if (!failure.may_pass() || failure.may_be_a_fault_of_one())
                     && let Some(parts) = self.part(&mut group, &work)

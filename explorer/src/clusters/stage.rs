@@ -451,14 +451,17 @@ impl Stage {
         }
     }
 
-    /// What others than clusters made and is gone, and what of clusters is left, when none is there any more.
-    pub(super) fn remains(&self) -> Vec<String> {
+    /// What others than clusters made and is gone, and what of clusters is left, when none is there any more. These groups may be left.
+    pub(super) fn remains(&self, may_be_left: &[ResourceId]) -> Vec<String> {
         let now: BTreeSet<String> = self.azure.documents().iter().map(|it| id_in(it).to_lower()).collect();
         let is_users = |id: &&String| {
             let id = ResourceId::parse(id).expect("ids are sound");
             self.ledger.maker(&id) == Some(Maker::Others)
         };
-        let stays = |id: &&String| self.stays(&ResourceId::parse(id).expect("ids are sound"));
+        let stays = |id: &&String| {
+            let id = ResourceId::parse(id).expect("ids are sound");
+            self.stays(&id) || may_be_left.contains(&id)
+        };
         let left = now
             .difference(&self.found)
             .filter(|id| !is_users(id) && !stays(id))

@@ -261,6 +261,13 @@ pub(crate) fn has_frontend_of(load_balancer: &ListedLoadBalancer, owner: &Servic
     frontends.any(|frontend| crate::names::is_frontend_of(frontend::name_of(frontend), base))
 }
 
+/// The load balancer without a change that Azure accepted and refused later, under the version that it has now: `before` is the load
+/// balancer as it was planned against, `now` as Azure left it. Absent where nothing was changed.
+pub fn undone(before: &LoadBalancer, now: &LoadBalancer) -> Option<LoadBalancer> {
+    let is_changed = is_failed(now) && before.etag != now.etag;
+    is_changed.then(|| LoadBalancer { etag: now.etag.clone(), ..before.clone() })
+}
+
 /// The write that takes a refused change back: `before` is the load balancer as it was planned against, `now`
 /// as Azure left it. Azure accepts some changes and refuses them later, with the document half changed.
 /// Absent where nothing was changed.

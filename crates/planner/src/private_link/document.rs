@@ -145,17 +145,22 @@ impl Wanted<'_> {
             let subnet = configuration.properties.as_ref().and_then(|p| p.subnet.as_ref());
             subnet.and_then(|subnet| subnet.id.as_ref()) == Some(self.subnet)
         };
-        let is_right_primary = |configuration: &PrivateLinkServiceIpConfiguration| {
-            let is_primary = configuration.properties.as_ref().and_then(|p| p.primary) == Some(true);
-            let primary = wanted.first().map(ToString::to_string);
-            let address = is_static(configuration).then(|| address_of(configuration).to_owned());
-            !is_primary || primary == address
+        let is_primary = |configuration: &&PrivateLinkServiceIpConfiguration| {
+            configuration.properties.as_ref().and_then(|p| p.primary) == Some(true)
+        };
+        // Azure refuses services of which no address is the first, or several are; where the first is to be chosen, it is.
+        let primary: Vec<_> = current.iter().filter(is_primary).collect();
+        let is_right_primary = match (&*primary, wanted.first()) {
+            ([one], Some(first)) => is_static(one) && address_of(one) == first.to_string(),
+            ([one], None) => !is_static(one),
+            _ => false,
         };
         let chosen: Vec<&PrivateLinkServiceIpConfiguration> =
             current.iter().filter(|configuration| is_static(configuration)).collect();
         current.len() == self.intent.count
             && chosen.len() == wanted.len()
             && chosen.iter().all(|configuration| is_wanted(address_of(configuration)))
-            && current.iter().all(|configuration| in_subnet(configuration) && is_right_primary(configuration))
+            && current.iter().all(in_subnet)
+            && is_right_primary
     }
 }

@@ -29,7 +29,7 @@ use demand::Destinations;
 pub(crate) use demand::Needs;
 use draft::Member;
 pub use held::{ShownAddress, closed_addresses, open_addresses, recorded, shown_addresses};
-pub use repair::restore;
+pub use repair::{restore, undone};
 use rule::WantedRule;
 pub(crate) use rule::{MAX_PRIORITY, MIN_PRIORITY};
 pub use strange::{StrangeRule, strange_rules};

@@ -27,9 +27,15 @@ pub(super) fn repair(cluster: &Cluster, observed: &SecurityGroup) -> Option<Step
     Some(rewrite::repair(target, whole(observed), observed.etag.clone(), configured(cluster)))
 }
 
-/// The write that takes a refused change back: `before` is the group as it was planned against, `now` as Azure
-/// left it. Absent where nothing was changed.
+/// The group without a change that Azure accepted and refused later, under the version that it has now: `before` is the group as
+/// it was planned against, `now` as Azure left it. Absent where nothing was changed.
+pub fn undone(before: &SecurityGroup, now: &SecurityGroup) -> Option<SecurityGroup> {
+    let is_changed = is_failed(now) && now.etag != before.etag;
+    is_changed.then(|| SecurityGroup { etag: now.etag.clone(), ..before.clone() })
+}
+
+/// The write that takes such a change back.
 pub fn restore(cluster: &Cluster, before: &SecurityGroup, now: &SecurityGroup) -> Option<Step> {
-    let target = now.id.clone().filter(|_| is_failed(now) && now.etag != before.etag)?;
-    Some(rewrite::restore(target, whole(before), now.etag.clone(), configured(cluster)))
+    let (target, undone) = now.id.clone().zip(undone(before, now))?;
+    Some(rewrite::restore(target, whole(&undone), undone.etag, configured(cluster)))
 }

@@ -66,6 +66,8 @@ pub(super) struct Group<R: Resource> {
     pub(super) search: Option<Arc<Mutex<Search<R::Key>>>>,
     /// Whether such a search was in vain.
     pub(super) searched: bool,
+    /// Whether it is the one of two halves that is written first.
+    pub(super) is_first_half: bool,
     /// Whether it is of one owner, who may be the reason for its latest failure.
     pub(super) is_doubtful: bool,
 }
@@ -86,6 +88,7 @@ impl<R: Resource> Group<R> {
             prepared,
             search,
             searched,
+            is_first_half: false,
             is_doubtful: false,
         }
     }
@@ -104,7 +107,7 @@ impl<R: Resource> Group<R> {
         }
         let part =
             |entries| Self { busy, conflicts, search: search.clone(), searched, ..Self::closed(entries) };
-        [part(upper), part(lower)]
+        [part(upper), Self { is_first_half: true, ..part(lower) }]
     }
 
     /// Both as one, which waits as long as either.

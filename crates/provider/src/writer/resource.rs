@@ -52,7 +52,12 @@ pub(crate) trait Resource: Send + Sync + 'static {
         failure
     }
 
-    /// Takes back what a refused write may have left behind: Azure accepts some and fails later.
+    /// The resource as before a write that failed late, if that left anything behind: what is planned on this takes it back. Pure.
+    fn undone(&self, _before: &Self::Observed, _now: &Self::Observed) -> Option<Self::Observed> {
+        None
+    }
+
+    /// Takes back what a write that failed late may have left behind.
     async fn restore(&self, _before: &Self::Observed) -> Result<(), Failure> {
         Ok(())
     }

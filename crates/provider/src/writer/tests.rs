@@ -783,7 +783,7 @@ async fn a_refusal_of_all_is_not_looked_for_in_each() {
             let (answers, ()) = tokio::join!(submit_all(&writer, keys.clone()), async { drop(wall) });
             assert!(answers.iter().all(|(_, good)| !good));
             let writes = shelf.attempts() - before;
-            assert!(writes <= 50, "{kind:?}: {writes} writes in round {round}");
+            assert!(writes <= 60, "{kind:?}: {writes} writes in round {round}");
         }
         // It has passed: no owner is taken for the culprit.
         shelf.0.lock().bad.clear();

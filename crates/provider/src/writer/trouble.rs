@@ -77,12 +77,14 @@ impl<R: Resource> Inner<R> {
         }));
     }
 
-    /// Takes back what a refused write left behind.
-    pub(super) async fn restore(&self, observed: &R::Observed) {
-        if let Err(problem) = self.resource.restore(observed).await {
+    /// Takes back what a write that failed late left behind, if nothing was written since. Tells whether it tried.
+    pub(super) async fn restore(&self) -> bool {
+        let Some(before) = self.left_behind.lock().take() else { return false };
+        if let Err(problem) = self.resource.restore(&before).await {
             warn!(resource = %self.resource.name(), error = %problem.message,
                 "failed to restore what Azure refused to change");
         }
+        true
     }
 
     /// After a failure that passes by itself or is about the resource. Where Azure names some of the group, the others do
@@ -150,6 +152,9 @@ impl<R: Resource> Inner<R> {
             }
         }
         group.is_doubtful = group.only().is_some() && failure.may_be_a_fault_of_one();
+        // An owner that has been waited for in vain before comes again by itself, more and more rarely.
+        let is_known =
+            group.is_doubtful && group.only().is_some_and(|key| self.suspects.lock().contains(key));
         let pause = match tried.checked_sub(FREE_CONFLICTS + 1) {
             _ if is_busy => {
                 let doubled = self.pace.busy.saturating_mul(1 << tried.min(10)) / 2;
@@ -158,7 +163,7 @@ impl<R: Resource> Inner<R> {
             Some(paused) => CONFLICT_PAUSE.saturating_mul(1 << paused.min(10)),
             None => Duration::ZERO,
         };
-        let Some(wait) = (tried <= max).then_some(pause) else {
+        let Some(wait) = (tried <= max && !is_known).then_some(pause) else {
             warn!(resource = %name, error = %failure.message, "failed to write to Azure");
             if let Some(key) =
                 group.only().filter(|_| group.search.is_some() || failure.may_be_a_fault_of_one())

@@ -18,6 +18,8 @@ const NETWORKS: &str = "Microsoft.Network/virtualNetworks";
 
 /// Users of Terraform and Ansible quote code and words.
 const LINKED: Code = Code::azures(409, "Conflict");
+/// Users of Terraform and of Azure's landing zones quote code and words.
+const OVERLAPS: Code = Code::azures(400, "BadRequest");
 const REGISTERED: Code = Code::ours(409, "Conflict");
 const CHANGED: Code = Code::ours(409, "Conflict");
 const TOO_MANY: Code = Code::ours(400, "VirtualNetworkLinkLimitExceeded");
@@ -115,7 +117,7 @@ pub(super) fn of_zone<'a>(azure: &'a AzureState, zone: &ResourceId) -> Vec<&'a R
     azure.store.of_type_below(RESOURCE_TYPE, zone)
 }
 
-/// A zone is linked to a network once, and a network registers its machines in one zone.
+/// A zone is linked to a network once, a network has one zone of a name, and it registers its machines in one zone.
 fn check_others(
     azure: &AzureState,
     id: &ResourceId,
@@ -128,6 +130,19 @@ fn check_others(
         return Err(LINKED.says(format_args!(
             "Private zone '{}' is already linked to the virtual network '{network}'.",
             zone.name()
+        )));
+    }
+    let mut all = azure.store.of_type(RESOURCE_TYPE).filter(|link| link.id != *id);
+    let is_of_that_name = |link: &&Record| {
+        let other = link.id.parent();
+        other.is_some_and(|other| other != *zone && other.name().eq_ignore_ascii_case(zone.name()))
+            && self::network(&link.body).as_ref() == Some(network)
+    };
+    if all.any(|link| is_of_that_name(&link)) {
+        let name = zone.name();
+        return Err(OVERLAPS.says(format_args!(
+            "A virtual network cannot be linked to multiple zones with overlapping namespaces. You tried to link \
+             virtual network with '{name}' and '{name}' zones."
         )));
     }
     let registering = others.iter().filter(|link| registers(&link.body)).count();

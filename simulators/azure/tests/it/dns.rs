@@ -246,6 +246,24 @@ async fn a_network_is_linked_to_a_zone_once_and_registers_in_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_network_has_one_zone_of_a_name() {
+    let (client, corp) = with_zone("corp.local").await;
+    let elsewhere = group_path().replace("/resourceGroups/rg", "/resourceGroups/elsewhere");
+    let body = json!({ "location": "eastus" });
+    client.send("PUT", &format!("{elsewhere}?api-version=2021-04-01"), Some(body), &[]).await.expect(201);
+    let same: ResourceId =
+        corp.as_str().replace("/resourceGroups/rg", "/resourceGroups/elsewhere").parse().unwrap();
+    let made = ask(&client, "PUT", &same, global()).await.expect(202);
+    client.wait(&made).await;
+    let network = client.network("10.1.0.0/16").await.parent().unwrap();
+    let link = json!({ "location": "global", "properties": { "virtualNetwork": { "id": network } } });
+    let made = ask(&client, "PUT", corp.child("virtualNetworkLinks", "one"), link.clone()).await.expect(202);
+    client.wait(&made).await;
+    let refused = ask(&client, "PUT", same.child("virtualNetworkLinks", "two"), link).await;
+    assert!(refused.refused(400, "BadRequest").message().contains("overlapping namespaces"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_endpoints_zone_group_keeps_its_names() {
     let (client, zone) = with_zone("privatelink.vaultcore.azure.net").await;
     let subnet = client.network("10.1.0.0/16").await;
