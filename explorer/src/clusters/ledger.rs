@@ -60,6 +60,8 @@ struct Books {
     groups: BTreeMap<String, (Instant, BTreeSet<usize>)>,
     /// What each cluster asked for when it made a resource, by id in lower case.
     asked: BTreeMap<String, (ResourceId, Value)>,
+    /// When each cluster wrote first.
+    began: BTreeMap<usize, Instant>,
     /// How many writes Azure took.
     writes: usize,
     /// What clusters did to what is not theirs.
@@ -171,6 +173,13 @@ impl Ledger {
         books.groups.values().any(|(_, makers)| makers.len() > 1 && makers.contains(&cluster))
     }
 
+    /// Whether two clusters wrote first at the same moment: neither could see the other before.
+    pub(super) fn began_together(&self, one: usize, other: usize) -> bool {
+        let books = self.0.lock();
+        let began = books.began.get(&one).zip(books.began.get(&other));
+        began.is_some_and(|(one, other)| one.max(other).saturating_duration_since(*one.min(other)) < AT_ONCE)
+    }
+
     /// Whether several clusters made this group at the same moment.
     pub(super) fn is_made_by_several(&self, group: &ResourceId) -> bool {
         self.0.lock().groups.get(&group.to_lower()).is_some_and(|(_, makers)| makers.len() > 1)
@@ -204,6 +213,7 @@ impl Books {
         let me = Maker::Cluster(cluster);
         if is_taken {
             self.writes += 1;
+            self.began.entry(cluster).or_insert_with(Instant::now);
         }
         let deletes = method == "DELETE" && (is_taken || after.is_none());
         match (before, after) {

@@ -162,13 +162,26 @@ impl Play {
         for cluster in &present {
             complaints.extend(self.judge_cluster(*cluster, &present));
         }
-        if !present.is_empty() && present.iter().all(|it| !self.is_served(*it) && !self.touched[*it]) {
+        // Of two that begin at the same moment each may make first what the other one needs, too.
+        let meets = |it: &usize| present.iter().any(|other| self.has_met(*it, *other));
+        if !present.is_empty()
+            && present.iter().all(|it| !self.is_served(*it) && !self.touched[*it])
+            && !present.iter().any(meets)
+        {
             complaints.push(format!(
                 "none of the clusters {present:?} is served: {:#?}",
                 self.words_of(present[0])
             ));
         }
         complaints
+    }
+
+    /// Whether two clusters that declare the same names began at the same moment.
+    fn has_met(&self, cluster: usize, other: usize) -> bool {
+        let members = &self.stage.members;
+        other != cluster
+            && members[other].may_conflict_with(&members[cluster])
+            && self.stage.ledger.began_together(cluster, other)
     }
 
     /// Whether a cluster is there, and is to stay.
@@ -220,6 +233,7 @@ impl Play {
                 && !self.touched[cluster]
                 && !meets_at_peering
                 && !meets_at_zone
+                && !present.iter().any(|it| self.has_met(cluster, *it))
                 && !stage.ledger.has_raced(cluster)
                 && !stage.estate(cluster).is_empty()
             {
