@@ -44,6 +44,14 @@ struct Read {
     unread: BTreeSet<ResourceId>,
 }
 
+/// What to tell Services if pools do not stay as they are written: pools belong to no Service in particular.
+fn not_kept_by<'a>(failure: &Failure, concerned: impl Iterator<Item = &'a Served>) -> Vec<Notice> {
+    if failure.kind != failure::Kind::FailedPrecondition {
+        return Vec::new();
+    }
+    concerned.map(|one| not_kept(&one.intent.key, &failure.message)).collect()
+}
+
 impl Inner {
     /// Looks at everything that Services have, and repairs what differs from what they want.
     pub(crate) async fn look_again(&self) -> Looked {
@@ -109,16 +117,19 @@ impl Inner {
             failures.push(failure);
             None
         });
+        match self.membership.look_again(since).await {
+            Ok(true) => self.drift.count(Kind::PoolMembership),
+            Ok(false) => {}
+            Err(failure) => {
+                notices.extend(not_kept_by(&failure, served.iter()));
+                failures.push(failure);
+            }
+        }
         match self.look_for_strangers(&served, &public_ips, repaired, since).await {
             Ok(strange) => {
                 notices.extend(strange);
                 self.drift.say(notices);
             }
-            Err(failure) => failures.push(failure),
-        }
-        match self.membership.look_again(since).await {
-            Ok(true) => self.drift.count(Kind::PoolMembership),
-            Ok(false) => {}
             Err(failure) => failures.push(failure),
         }
         failures
@@ -244,8 +255,7 @@ impl Inner {
         Some(ingress.filter_map(|entry| entry.ip.parse().ok()).collect())
     }
 
-    /// Lets the writers of shared documents compare what stands there. Gives what failed, and what to tell the Services of a
-    /// load balancer whose pools do not stay as they are written: pools belong to no Service in particular.
+    /// Lets the writers of shared documents compare what stands there. Gives what failed, and what to tell Services.
     async fn compare_shared(&self, served: &[Served], since: LogicalTime) -> (Vec<Failure>, Vec<Notice>) {
         let writers = self.load_balancer_writers().into_iter();
         let writers: Vec<_> = writers.filter(|(_, writer)| !writer.standing().is_empty()).collect();
@@ -261,10 +271,8 @@ impl Inner {
         let (balanced, opened) = futures::join!(join_all(balancing), access);
         let mut notices = Vec::new();
         for ((balancer, _), compared) in writers.iter().zip(&balanced) {
-            let is_undone = |failure: &&Failure| failure.kind == failure::Kind::FailedPrecondition;
-            let Some(failure) = compared.as_ref().err().filter(is_undone) else { continue };
-            let concerned = served.iter().filter(|one| one.balancer == *balancer);
-            notices.extend(concerned.map(|one| not_kept(&one.intent.key, &failure.message)));
+            let Some(failure) = compared.as_ref().err() else { continue };
+            notices.extend(not_kept_by(failure, served.iter().filter(|one| one.balancer == *balancer)));
         }
         let mut failures: Vec<Failure> =
             balanced.into_iter().chain([opened]).filter_map(Result::err).collect();

@@ -42,6 +42,8 @@ pub(crate) struct Membership {
     filled: Mutex<HashMap<ResourceId, Filled>>,
     /// The members that pools showed when they were last compared, and the nodes of that moment.
     compared: Mutex<HashMap<ResourceId, (u64, NodeIdentities)>>,
+    /// Why a scale set does not keep its pools, where its machines are in them nevertheless; not yet told.
+    not_kept: Mutex<Option<Failure>>,
     /// Whose turn it is to fill which pools.
     turns: Mutex<HashMap<Vec<ResourceId>, Arc<Turn>>>,
     /// The eligible nodes of a version of the nodes.
@@ -90,6 +92,7 @@ impl Membership {
             interfaces: Mutex::default(),
             filled: Mutex::default(),
             compared: Mutex::default(),
+            not_kept: Mutex::default(),
             turns: Mutex::default(),
             eligible: Mutex::default(),
         }
@@ -231,6 +234,9 @@ impl Membership {
         }
         self.join(&pools, since).await?;
         std::mem::swap(&mut *self.compared.lock(), &mut shown);
+        if let Some(failure) = self.not_kept.lock().take() {
+            return Err(failure);
+        }
         Ok(has_left || is_foreign)
     }
 
@@ -296,6 +302,9 @@ impl Membership {
         let nodes = self.state.nodes();
         let mut unserved = unserved::find(&self.cluster, &nodes, &machines, pools);
         let Some(failure) = failed.values().next() else { return Ok(unserved) };
+        let is_not_kept =
+            |failure: &&Failure| failure.kind == Kind::FailedPrecondition && failure.cause.is_none();
+        *self.not_kept.lock() = failed.values().find(is_not_kept).cloned();
         // Machines that may not join are no reason to keep Services from the others.
         let is_unserved = |node: &Node| unserved.iter().any(|one| one.node == node.name());
         let is_refused = |node: &Node| holder_of(node).is_some_and(|holder| failed.contains_key(&holder));
