@@ -13,8 +13,9 @@
 //! * Whoever has what it wants is answered, although others of its batch need more writes.
 //! * An intent that Azure refuses fails with Azure's words, and alone: the others of its batch are written. Only a
 //!   refusal that [provably concerns all](Failure::concerns_all) fails more than one owner.
-//! * An owner whose part makes Azure fail or be busy each time is looked for after one repetition. If there is none, all wait
-//!   together.
+//! * An owner whose part makes Azure fail or be busy each time is looked for after one repetition, or at once if an operation
+//!   fails that Azure had accepted. If there is none, all wait together.
+//! * What Azure keeps of an operation that failed is taken back: by the next write, or by one of its own before the writer rests.
 //! * An owner that was refused is written alone until Azure takes its intent. Others do not wait until all culprits are
 //!   found: between two writes of the search there is one of the intents that came meanwhile.
 //! * Of two intents of one owner only the later counts, and both are answered alike.
