@@ -20,6 +20,7 @@ mod shared_ids;
 mod subscription;
 mod virtual_machine;
 mod virtual_network;
+mod vm_id;
 
 pub use availability_set::*;
 pub use backend_addresses::BackendAddresses;
@@ -37,3 +38,4 @@ pub use shared_ids::SharedIds;
 pub use subscription::*;
 pub use virtual_machine::*;
 pub use virtual_network::*;
+pub use vm_id::VmId;

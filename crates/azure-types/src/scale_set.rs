@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::ResourceId;
 use crate::document::{ExtendedLocation, Sku, SubResource, Tags, Word, document};
+use crate::{ResourceId, VmId};
 
 document! {
     /// A scale set: machines made from one model.
@@ -175,6 +175,8 @@ document! {
         latest_model_applied: bool,
         /// How the machine is named.
         os_profile: OsProfile,
+        /// The id that the machine's firmware shows inside.
+        vm_id: VmId,
         /// The machine's size.
         hardware_profile: Arc<HardwareProfile>,
         /// The machine's interfaces by id.

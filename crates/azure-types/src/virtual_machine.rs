@@ -2,6 +2,7 @@
 //! "Virtual Machines").
 
 use crate::ResourceId;
+use crate::VmId;
 use crate::document::{SubResource, Tags, Word, document};
 use crate::scale_set::{HardwareProfile, InstanceView, NetworkProfile, OsProfile};
 
@@ -32,6 +33,8 @@ document! {
         provisioning_state: Word,
         /// How the machine is named.
         os_profile: OsProfile,
+        /// The id that the machine's firmware shows inside.
+        vm_id: VmId,
         /// The machine's size.
         hardware_profile: HardwareProfile,
         /// The machine's interfaces by id.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use uuid::Uuid;
 
 use crate::meta::{self, ObjectMeta, Time};
 use crate::term::Term;
@@ -69,6 +70,19 @@ pub struct NodeStatus {
     /// Those of the node's conditions that anybody asks for, such as `Ready`.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "slim_conditions")]
     pub conditions: Vec<NodeCondition>,
+    /// What the firmware of the node's machine calls the UUID of the system; absent where the kubelet does not find it.
+    #[serde(rename = "nodeInfo", skip_serializing, deserialize_with = "system_uuid")]
+    pub system_uuid: Option<Uuid>,
+}
+
+fn system_uuid<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Uuid>, D::Error> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Info {
+        #[serde(rename = "systemUUID")]
+        system_uuid: String,
+    }
+    Ok(Info::deserialize(deserializer)?.system_uuid.parse().ok())
 }
 
 /// One address of a Node.
@@ -181,6 +195,11 @@ impl Node {
     /// Whether the kubelet says that the node is ready; a missing condition means no.
     pub fn is_ready(&self) -> bool {
         self.status.conditions.iter().any(|c| c.kind == names::CONDITION_READY && c.status == "True")
+    }
+
+    /// Whether nothing was heard of the kubelet for so long that Kubernetes does not know whether the node is ready.
+    pub fn is_silent(&self) -> bool {
+        self.status.conditions.iter().any(|c| c.kind == names::CONDITION_READY && c.status == "Unknown")
     }
 
     /// Whether the node belongs to the control plane, by any of the three labels that say so.

@@ -1,7 +1,7 @@
 //! What the documents of both kinds of machines say.
 
 use azure_types::{
-    InstanceView, NetworkInterfaceReference, ResourceId, ScaleSetInstance, VirtualMachine, Word,
+    InstanceView, NetworkInterfaceReference, ResourceId, ScaleSetInstance, VirtualMachine, VmId, Word,
 };
 
 use crate::state::status;
@@ -18,6 +18,8 @@ pub trait MachineDocument {
     fn size(&self) -> Option<&str>;
     /// What it calls itself.
     fn host_name(&self) -> Option<&str>;
+    /// The id that its firmware shows inside.
+    fn vm_id(&self) -> Option<VmId>;
     /// `Succeeded`, `Creating`, `Updating`, `Deleting` or `Failed`, in any case; empty if Azure does not say.
     fn provisioning_state(&self) -> &str;
     /// Its network interfaces by id.
@@ -47,6 +49,10 @@ impl MachineDocument for ScaleSetInstance {
 
     fn host_name(&self) -> Option<&str> {
         self.properties.as_ref()?.os_profile.as_ref()?.computer_name.as_deref()
+    }
+
+    fn vm_id(&self) -> Option<VmId> {
+        self.properties.as_ref()?.vm_id.filter(|id| *id != VmId::default())
     }
 
     fn provisioning_state(&self) -> &str {
@@ -87,6 +93,10 @@ impl MachineDocument for VirtualMachine {
 
     fn host_name(&self) -> Option<&str> {
         self.properties.as_ref()?.os_profile.as_ref()?.computer_name.as_deref()
+    }
+
+    fn vm_id(&self) -> Option<VmId> {
+        self.properties.as_ref()?.vm_id.filter(|id| *id != VmId::default())
     }
 
     /// Lists of views hold nothing else: there the view says it.

@@ -106,7 +106,10 @@ impl Play {
         let stage = &mut self.stage;
         match act {
             Act::Create { cluster } => stage.create(*cluster),
-            Act::Delete { cluster } => stage.delete(*cluster),
+            Act::Delete { cluster } => {
+                self.in_use.extend(stage.shared_groups_of(*cluster));
+                stage.delete(*cluster);
+            }
             Act::Tag { cluster, value } => {
                 let value = if *value == 0 { Value::Null } else { json!(value.to_string()) };
                 stage.change(*cluster, &json!({ "spec": { "additionalTags": { "cost": value } } }));
@@ -213,6 +216,8 @@ impl Play {
         let has_rivals = present.iter().any(is_rival);
         if !stage.is_ready(cluster) {
             let words = self.words_of(cluster);
+            // Which zones a network is linked with cannot be seen at the network: Azure says it when the link is made.
+            let meets_at_zone = words.iter().any(|words| words.contains("overlapping namespaces"));
             if words.is_empty() {
                 let all = stage.speakers(cluster);
                 let unready: Vec<String> = all
@@ -221,14 +226,12 @@ impl Play {
                     .map(|(kind, it)| format!("{kind} {}: {}", cluster_api::name_of(it), it["status"]))
                     .collect();
                 complaints.push(format!("cluster {cluster} is not ready and says nothing: {unready:#?}"));
-            } else if !has_rivals && !self.touched[cluster] {
+            } else if !has_rivals && !self.touched[cluster] && !meets_at_zone {
                 complaints.push(format!("cluster {cluster} shares nothing and is not ready: {words:#?}"));
             }
             // Both networks of the peering have to be there before it is made: that is where these clusters meet at last.
             let meets_at_peering = words.iter().any(|words| words.contains("peering "))
                 && present.iter().any(|it| *it != cluster && stage.members[*it].wants_peering_of(member));
-            // Which zones a network is linked with cannot be seen at the network: Azure says it when the link is made.
-            let meets_at_zone = words.iter().any(|words| words.contains("overlapping namespaces"));
             if !self.is_served(cluster)
                 && !self.touched[cluster]
                 && !meets_at_peering
@@ -322,14 +325,10 @@ impl Play {
     /// What a cluster that is gone left behind.
     fn leftovers(&mut self, cluster: usize) -> Vec<String> {
         let stage = &self.stage;
-        let others: Vec<_> = (0..self.touched.len()).filter(|other| *other != cluster).collect();
-        let others: Vec<_> = others.into_iter().flat_map(|other| stage.estate(other)).collect();
-        let is_in_use = |group: &ResourceId| {
-            group.namespace().is_none() && others.iter().any(|(id, _)| id != group && id.is_within(group))
-        };
+        let shared = stage.shared_groups_of(cluster);
         let mut complaints = Vec::new();
         for (id, _) in stage.estate(cluster) {
-            if is_in_use(&id) {
+            if shared.contains(&id) {
                 self.in_use.push(id);
             // A group that several made stays until the last of them goes.
             } else if !stage.stays(&id) && !stage.ledger.is_made_by_several(&id) {

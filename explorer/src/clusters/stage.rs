@@ -497,6 +497,16 @@ impl Stage {
         all.into_iter().map(|document| (id_in(&document), steady(document))).collect()
     }
 
+    /// The groups that a cluster made and in which others have something.
+    pub(super) fn shared_groups_of(&self, cluster: usize) -> Vec<ResourceId> {
+        let others = (0..self.members.len()).filter(|other| *other != cluster);
+        let others: Vec<_> = others.flat_map(|other| self.estate(other)).collect();
+        let is_shared = |group: &ResourceId| {
+            group.namespace().is_none() && others.iter().any(|(id, _)| id != group && id.is_within(group))
+        };
+        self.estate(cluster).into_iter().map(|(id, _)| id).filter(is_shared).collect()
+    }
+
     /// The machine that answers at the endpoint of a cluster, for a client that may reach it; none where no packet arrives.
     pub(super) fn answers(&self, cluster: usize) -> Result<String, String> {
         let member = &self.members[cluster];

@@ -73,6 +73,7 @@ impl AzureMachines {
             machine.provider_id = format!("azure://{}", instance["id"].as_str()?);
         }
         machine.running = is_running(instance);
+        machine.system_uuid = instance["properties"]["vmId"].as_str().unwrap_or_default().to_owned();
         managed_clusters::complete(&self.azure, instance, &mut machine);
         Some(machine)
     }

@@ -155,7 +155,7 @@ impl Kubelet {
                 "machineID": "",
                 "operatingSystem": "linux",
                 "osImage": "Stand-in Linux",
-                "systemUUID": "",
+                "systemUUID": self.machine.system_uuid,
             },
         })
     }

@@ -69,6 +69,8 @@ pub struct Machine {
     /// Taints beside the one that waits for the cloud provider, as `key=value:effect` has them
     /// (`--register-with-taints`).
     pub taints: Vec<Taint>,
+    /// What its firmware calls the UUID of the system; empty if it has none.
+    pub system_uuid: String,
     /// The version that the kubelet says it is.
     pub kubelet_version: String,
     /// Number of processors.
@@ -89,6 +91,7 @@ impl Machine {
             running: true,
             labels: BTreeMap::new(),
             taints: Vec::new(),
+            system_uuid: String::new(),
             kubelet_version: kubelet::VERSION.to_owned(),
             cpus: 2,
             memory_mib: 8192,

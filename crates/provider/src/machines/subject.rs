@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use azure_types::{ResourceId, VirtualMachine};
+use azure_types::{ResourceId, VirtualMachine, VmId};
 use cloud::{Existence, LogicalTime, Proof};
 use k8s::{Node, names};
-use planner::instance::{self, MachineName, ProviderId};
+use planner::instance::{self, MachineDocument, MachineName, ProviderId};
 use planner::scale_set::is_flexible;
 
 use crate::failure::Failure;
@@ -40,11 +40,20 @@ pub(super) enum Subject {
     Unknown(String),
 }
 
+/// A machine that bears a node's name.
+struct Namesake {
+    name: MachineName,
+    vm_id: Option<VmId>,
+}
+
 /// The virtual machines that bear a node's name: by their host names, or else by their own.
-fn called<'a>(machines: impl Iterator<Item = &'a VirtualMachine> + Clone, name: &str) -> Vec<MachineName> {
+fn called<'a>(machines: impl Iterator<Item = &'a VirtualMachine> + Clone, name: &str) -> Vec<Namesake> {
     let is_there = |machine: &&VirtualMachine| !instance::is_being_deleted(*machine);
-    let ids = |machines: &mut dyn Iterator<Item = &'a VirtualMachine>| -> Vec<MachineName> {
-        machines.filter(is_there).filter_map(|one| one.id.clone()).map(MachineName::Machine).collect()
+    let namesake = |machine: &VirtualMachine| {
+        Some(Namesake { name: MachineName::Machine(machine.id.clone()?), vm_id: machine.vm_id() })
+    };
+    let ids = |machines: &mut dyn Iterator<Item = &'a VirtualMachine>| -> Vec<Namesake> {
+        machines.filter(is_there).filter_map(namesake).collect()
     };
     let by_host = ids(&mut machines.clone().filter(|machine| instance::is_called(*machine, name)));
     if !by_host.is_empty() {
@@ -64,6 +73,16 @@ pub(super) fn nowhere(node: &Node, group: &ResourceId) -> String {
         node.name(),
         names::LABEL_RESOURCE_GROUP,
         names::LABEL_MANAGED,
+    )
+}
+
+/// What to say of a node whose name only another machine bears.
+fn not_it(node: &Node, other: &MachineName) -> String {
+    format!(
+        "the only machine that is called {} is {}, and its vmId is not the systemUUID of the node: the node's machine may not be in \
+         Azure's lists yet, or not any more; to say which it is, give the node its providerID by the kubelet's --provider-id",
+        node.name(),
+        other.id()
     )
 }
 
@@ -101,7 +120,8 @@ impl Inner {
     }
 
     /// The machine that bears a node's name. A scale set's prefix only suggests one: the machine's own host name says
-    /// whether it is the one.
+    /// whether it is the one. Machines of another cluster in the group may bear the name as well: what the firmware shows tells
+    /// them apart.
     async fn by_name(&self, node: &Node, newer_than: LogicalTime) -> Result<Subject, Failure> {
         let config = &self.cluster.config;
         let group = node.label(names::LABEL_RESOURCE_GROUP).filter(|group| !group.is_empty());
@@ -111,9 +131,11 @@ impl Inner {
         let mut found = Vec::new();
         for name in instance::candidates_for_node_name(node.name(), uniform) {
             let document = self.listed_instance(&name, newer_than).await?;
-            if document.is_some_and(|document| instance::is_called(&*document, node.name())) {
-                found.push(MachineName::Instance(name));
-            }
+            let Some(document) = document.filter(|document| instance::is_called(&**document, node.name()))
+            else {
+                continue;
+            };
+            found.push(Namesake { name: MachineName::Instance(name), vm_id: document.vm_id() });
         }
         if !config.disable_availability_set_nodes || config.enable_vmss_flex_nodes {
             let all = self.observed.virtual_machines(&group);
@@ -126,13 +148,25 @@ impl Inner {
                 found.extend(in_list(listed.map_err(|failure| failure.while_doing("failed to list VMs"))?));
             }
         }
+        let system = node.status.system_uuid;
+        let is_it = |one: &Namesake| system.zip(one.vm_id).is_some_and(|(system, vm)| vm.is_of(system));
+        if let Some(at) = found.iter().position(is_it) {
+            found = vec![found.swap_remove(at)];
+        } else if let [other] = &*found
+            && other.vm_id.is_some()
+            && system.is_some()
+            && self.may_run_elsewhere(node)
+        {
+            return Ok(Subject::Unknown(not_it(node, &other.name)));
+        }
         Ok(match found.len() {
             0 => Subject::Nowhere { group },
-            1 => found
-                .pop()
-                .map_or(Subject::Nowhere { group }, |name| Subject::Machine { name, found: FoundBy::Name }),
+            1 => found.pop().map_or(Subject::Nowhere { group }, |one| Subject::Machine {
+                name: one.name,
+                found: FoundBy::Name,
+            }),
             _ => {
-                let ids: Vec<String> = found.iter().map(|name| name.id().to_string()).collect();
+                let ids: Vec<String> = found.iter().map(|one| one.name.id().to_string()).collect();
                 Subject::Unknown(format!(
                     "several machines are called {}: {}; let only one of them run a kubelet, or give the node its \
                      providerID by the kubelet's --provider-id",
@@ -141,6 +175,12 @@ impl Inner {
                 ))
             }
         })
+    }
+
+    /// Whether a node whose firmware is that of no listed machine may run on one that Azure does not list yet, or no longer. A kubelet
+    /// that lives on for minutes calls something else the UUID of its system, as in a container.
+    fn may_run_elsewhere(&self, node: &Node) -> bool {
+        self.is_younger(node, MIN_AGE_OF_NAMELESS) || node.is_silent()
     }
 
     /// What follows for a node without provider id whose name no machine bears. It is absent only if its kubelet waits

@@ -85,6 +85,7 @@ pub(super) fn instance(machine: ScaleSetInstance, recurring: &Recurring) -> Scal
             provisioning_state: all.provisioning_state,
             latest_model_applied: None,
             os_profile: all.os_profile.map(os_profile),
+            vm_id: all.vm_id,
             // A write sends it as it came.
             hardware_profile: all.hardware_profile.map(|hardware| recurring.hardware.share(hardware)),
             network_profile: all.network_profile.map(network_profile),
@@ -111,6 +112,7 @@ pub(super) fn virtual_machine(machine: VirtualMachine) -> VirtualMachine {
         properties: properties.map(|all| VirtualMachineProperties {
             provisioning_state: all.provisioning_state,
             os_profile: all.os_profile.map(os_profile),
+            vm_id: all.vm_id,
             hardware_profile: all
                 .hardware_profile
                 .map(|all| HardwareProfile { vm_size: all.vm_size, rest: Rest::new() }),
@@ -242,7 +244,7 @@ mod tests {
             "etag": "1", "location": "eastus", "zones": ["1"], "tags": {"a": "b"},
             "sku": {"name": "Standard_D2s_v5", "tier": "Standard"}, "resources": [{"extension": 1}],
             "properties": {
-                "provisioningState": "Succeeded", "latestModelApplied": true, "vmId": number.to_string(),
+                "provisioningState": "Succeeded", "latestModelApplied": true, "vmId": format!("00000000-0000-4000-8000-{number:012}"),
                 "hardwareProfile": {"vmSize": "Standard_D2s_v5", "more": 1},
                 "osProfile": {"computerName": format!("ss-{number}"), "adminUsername": "azureuser"},
                 "storageProfile": {"osDisk": {"name": format!("disk-{number}")}},
@@ -269,6 +271,7 @@ mod tests {
         for member in [
             "provisioningState",
             "hardwareProfile",
+            "vmId",
             "osProfile/computerName",
             "networkProfile/networkInterfaces/0/id",
             "networkProfile/networkInterfaces/0/properties/primary",
@@ -277,13 +280,8 @@ mod tests {
         ] {
             same(&format!("/properties/{member}"));
         }
-        for gone in [
-            "/tags",
-            "/resources",
-            "/properties/vmId",
-            "/properties/storageProfile",
-            "/properties/instanceView/vmAgent",
-        ] {
+        for gone in ["/tags", "/resources", "/properties/storageProfile", "/properties/instanceView/vmAgent"]
+        {
             assert_eq!(kept.pointer(gone), None, "{gone}");
         }
     }

@@ -1,6 +1,7 @@
 //! Machines of every kind: which machine a node is, whether it is there, and what it is like.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use arm::{ApiVersion, Class, Client, Cloud, Credential, Transport};
 use azure_simulator::{Fault, FaultAction, PowerState};
@@ -142,6 +143,42 @@ async fn node_004_node_009_node_043_node_063_node_073_node_079_every_machine_is_
         assert_eq!(describe(&program, &nameless).await, Existence::Present(described));
         assert_eq!(presence(&program, &nameless).await, Existence::Present(Presence { shut_down: false }));
     }
+}
+
+/// A machine of another cluster may bear a node's name, in a resource group that both share: what the firmware shows tells which
+/// of the two it is, and that it is neither.
+#[tokio::test(start_paused = true)]
+async fn a_machine_of_another_cluster_with_a_nodes_name_is_not_the_nodes() {
+    let pools = vec![NodePool::new("pool", "node", 1), NodePool::new("theirs", "node", 1)];
+    let world = World::of(&Shape { pools, ..shape() });
+    let program = world.start();
+    let vm_id = |set: &str| {
+        let machine = id("virtualMachineScaleSets", set).child("virtualMachines", "0");
+        world.azure.document(&machine).unwrap()["properties"]["vmId"].as_str().unwrap().to_owned()
+    };
+    let made = json!({"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}});
+    let mut node = with(&new("node000000"), &made);
+    let text = why(describe(&program, &node).await);
+    assert!(text.contains("several machines are called node000000"), "{text}");
+    for set in ["pool", "theirs"] {
+        node.status.system_uuid = vm_id(set).parse().ok();
+        let described = describe(&program, &node).await.present().unwrap();
+        assert!(described.provider_id.contains(&format!("/{set}/")), "{described:?}");
+    }
+    // The node's own machine is not in the list yet, or not any more.
+    world.azure.delete(&id("virtualMachineScaleSets", "pool")).unwrap();
+    let mut stranger = node;
+    stranger.status.system_uuid = "5c00bc95-8a1d-44a5-a0b4-4d7b3e8f9a01".parse().ok();
+    let text = why(describe(&program, &stranger).await);
+    assert!(text.contains("systemUUID") && text.contains("/theirs/"), "{text}");
+    // Minutes later its kubelet still speaks, and calls something else by that name.
+    tokio::time::sleep(Duration::from_secs(6 * 60)).await;
+    assert!(describe(&program, &stranger).await.present().is_some());
+    // A silent one may have had a machine that is gone.
+    let unknown = json!([{"type": "Ready", "status": "Unknown"}]);
+    stranger.status.conditions = serde_json::from_value(unknown).unwrap();
+    let text = why(describe(&program, &stranger).await);
+    assert!(text.contains("systemUUID"), "{text}");
 }
 
 /// NODE-034.
