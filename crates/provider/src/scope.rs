@@ -45,6 +45,8 @@ pub(crate) fn of(error: &arm::Error, shared: Option<&ResourceId>) -> Scope {
     let is_about_caller = answer.status == 401
         || ABOUT_CALLER.iter().any(|code| error.has_code(code))
         || error.is_throttled()
+        // A lost race is about the version of the document.
+        || error.is_precondition_failed()
         || (error.is_transient() && !is_fault);
     if is_about_caller {
         return Scope::All;
@@ -148,7 +150,7 @@ mod tests {
             (409, "ScopeLocked", &*locked(PIP), unclear),
             (409, "AnotherOperationInProgress", "m", unclear),
             (409, "Whatever", "m", unclear),
-            (412, "PreconditionFailed", "m", unclear),
+            (412, "PreconditionFailed", "m", all),
             (429, "TooManyRequests", "m", all),
             (429, "RetryableError", "m", unclear),
             (500, "InternalServerError", "m", unclear),
