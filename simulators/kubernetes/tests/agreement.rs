@@ -144,7 +144,8 @@ behaviours! {
         unknown_members_go_and_defaults_come, values_are_held_against_the_schema,
         generation_counts_changes_of_all_but_status_and_metadata, scale_follows_the_paths_of_the_definition,
         columns_are_those_of_the_definition, strategic_patches_are_for_built_in_kinds,
-        apply_knows_lists_and_maps_of_custom_kinds, several_versions_show_one_object, definitions_must_be_sound,
+        apply_knows_lists_and_maps_of_custom_kinds,
+        apply_keeps_what_is_nobodys_in_an_empty_object, several_versions_show_one_object, definitions_must_be_sound,
         a_name_in_use_is_not_granted, a_definition_takes_its_objects_along,
         fields_of_custom_kinds_are_not_selected_unless_named, watches_end_with_their_kind,
         deprecated_versions_are_warned_of;

@@ -7,10 +7,6 @@ use super::place::{Place, core, infrastructure};
 use super::simulated::{World, world};
 use super::templates::{files, manifests, objects};
 
-/// Flavors with `azureBastion: {}`: the second apply at the simulated server takes the empty object away with all that admission
-/// has filled into it, and the webhook refuses that. Whether a real server does the same is not known.
-const NOT_AT_THE_SERVER: [&str; 2] = ["cluster-template-azure-bastion", "cluster-template-private"];
-
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The patch that `kubectl apply` sends where the file is as it was last time: what the file says and the object does not,
@@ -183,12 +179,6 @@ async fn applying_twice_is_nothing() {
         }
         for (bundle, objects) in &bundles {
             for object in objects.iter().filter(ours) {
-                if at_the_server
-                    && object["kind"] == "AzureCluster"
-                    && NOT_AT_THE_SERVER.contains(&bundle.as_str())
-                {
-                    continue;
-                }
                 let mut object = object.clone();
                 object["metadata"]["namespace"] = json!(namespace);
                 let applied = if at_the_server {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::field_set::FieldSet;
 use super::managed_fields::{self, Entry, difference_at, keep_ownable};
-use super::typed::{check, compare, fields, merge, remove, with_named_members};
+use super::typed::{check, compare, empty, fields, merge, remove, with_named_members};
 use super::{PatchError, Subject};
 use crate::object::{metadata, metadata_value, set_metadata};
 
@@ -128,9 +128,9 @@ fn prune(
         return Ok(merged.clone());
     };
     let converted = converted.into_owned();
-    let empty = || json!({});
+    let nothing = || json!({});
     let last = with_named_members(schema, &previous.fields);
-    let pruned = remove(schema, &converted, &last).unwrap_or_else(empty);
+    let pruned = empty(schema, &converted, &last).unwrap_or_else(nothing);
     let mut owned: BTreeMap<&str, FieldSet> = BTreeMap::new();
     owned.entry(subject.api_version).or_default().union(named);
     for entry in others {
@@ -145,7 +145,7 @@ fn prune(
         let mut stays = with_named_members(schema, &fields(schema, &kept));
         stays.union(&with_named_members(schema, &managed));
         gone.subtract(&stays);
-        let kept = remove(schema, &all, &gone).unwrap_or_else(empty);
+        let kept = empty(schema, &all, &gone).unwrap_or_else(nothing);
         pruned = match subject.at_version(&kept, &previous.api_version)? {
             Some((kept, _)) => kept.into_owned(),
             None => kept,
@@ -154,7 +154,7 @@ fn prune(
     // What the manager never applied stays, too: it is nobody's, or an ordinary write's.
     let mut gone = with_named_members(schema, &fields(schema, &converted));
     gone.subtract(&with_named_members(schema, &fields(schema, &pruned)));
-    let pruned = remove(schema, &converted, &gone.intersection(&last)).unwrap_or_else(empty);
+    let pruned = remove(schema, &converted, &gone.intersection(&last)).unwrap_or_else(nothing);
     Ok(match subject.at_version(&pruned, subject.api_version)? {
         Some((pruned, _)) => pruned.into_owned(),
         None => pruned,

@@ -398,6 +398,15 @@ fn name_members(schema: &Schema, set: &mut FieldSet) {
 
 /// Takes paths out of a value. `None` when nothing is left of it.
 pub(super) fn remove(schema: &Schema, value: &Value, gone: &FieldSet) -> Option<Value> {
+    without(schema, value, gone, false)
+}
+
+/// The same, but a member of which nothing is left stays, as null: it is there, although all in it is gone.
+pub(super) fn empty(schema: &Schema, value: &Value, gone: &FieldSet) -> Option<Value> {
+    without(schema, value, gone, true)
+}
+
+fn without(schema: &Schema, value: &Value, gone: &FieldSet, keeps_null: bool) -> Option<Value> {
     match shape(schema, value) {
         Shape::Leaf => (!matches!(value, Value::Object(_) | Value::Array(_))).then(|| value.clone()),
         Shape::Map(map) => {
@@ -405,7 +414,10 @@ pub(super) fn remove(schema: &Schema, value: &Value, gone: &FieldSet) -> Option<
             for (name, member) in map {
                 let member = match gone.at(&PathElement::Field(name.clone())) {
                     Some(inner) if inner.is_member() => None,
-                    Some(inner) if !inner.is_empty() => remove(schema.member_or_any(name), member, inner),
+                    Some(inner) if !inner.is_empty() => {
+                        let left = without(schema.member_or_any(name), member, inner, keeps_null);
+                        left.or(keeps_null.then_some(Value::Null))
+                    }
                     _ => Some(member.clone()),
                 };
                 if let Some(member) = member {
@@ -420,7 +432,9 @@ pub(super) fn remove(schema: &Schema, value: &Value, gone: &FieldSet) -> Option<
                 let inner = id(schema, item).and_then(|element| gone.at(&element));
                 kept.extend(match inner {
                     Some(inner) if inner.is_member() => None,
-                    Some(inner) if !inner.is_empty() => remove(schema.item_or_any(), item, inner),
+                    Some(inner) if !inner.is_empty() => {
+                        without(schema.item_or_any(), item, inner, keeps_null)
+                    }
                     _ => Some(item.clone()),
                 });
             }

@@ -30,6 +30,7 @@ fn spec_schema() -> Value {
                 "name": {"type": "string"}, "port": {"type": "integer"},
                 "protocol": {"type": "string", "default": "TCP"}}}},
         "plain": {"type": "array", "items": {"type": "string"}},
+        "guard": {"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "integer"}}},
         "whole": {"type": "object", "x-kubernetes-map-type": "atomic", "additionalProperties": {"type": "string"}},
         "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
         "amount": {"x-kubernetes-int-or-string": true},
@@ -298,6 +299,23 @@ pub async fn apply_knows_lists_and_maps_of_custom_kinds(caller: Caller) {
     let unknown = custom.apply("one", false, "w", json!({"size": 1, "stray": 1})).await;
     assert_eq!(unknown.code, 500, "{unknown:?}");
     assert!(unknown.body["message"].as_str().unwrap().ends_with(".spec.stray: field not declared in schema"));
+}
+
+/// Admission fills an empty object that was applied: what it fills in is nobody's, and stays when the same is applied again.
+pub async fn apply_keeps_what_is_nobodys_in_an_empty_object(caller: Caller) {
+    let custom = Custom::new(caller).await;
+    let spec = json!({"size": 1, "guard": {}});
+    let created = custom.apply("one", false, "w", spec.clone()).await.ok(201);
+    let at = format!("{}/w", custom.at);
+    let mut filled = created.clone();
+    filled["spec"]["guard"] = json!({"name": "a", "size": 2});
+    let mut filled = custom.caller.put(&at, &filled).await.ok(200);
+    assert_eq!(filled["spec"]["guard"], json!({"name": "a", "size": 2}));
+    filled["metadata"]["managedFields"] = created["metadata"]["managedFields"].clone();
+    let filled = custom.caller.put(&at, &filled).await.ok(200);
+    let again = custom.apply("one", false, "w", spec).await.ok(200);
+    assert_eq!(again["spec"], filled["spec"]);
+    assert_eq!(version(&again), version(&filled), "the same again writes nothing");
 }
 
 pub async fn several_versions_show_one_object(caller: Caller) {
