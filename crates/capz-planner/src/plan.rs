@@ -16,7 +16,7 @@ use crate::instance_view::cause;
 use crate::kind::{Kind, ReadBy};
 use crate::observed::{Observed, Seen};
 use crate::owner_tags::Borne;
-use crate::references::{ids_in, own_ids_in};
+use crate::references::{ids_in, ids_in_whole, own_ids_in};
 use crate::{peering, service, tags, untagged};
 
 /// What a step does to its target.
@@ -292,16 +292,31 @@ impl<'a> Judge<'a> {
         states
     }
 
-    /// Lets stay what Azure does not delete because of what is left to others, as its words say.
+    /// Lets stay what Azure does not delete because of what is left to others, or of what stays for the same reason: its words say
+    /// so, or the document of that one.
     fn let_stay(&self, states: &mut [State]) {
-        for index in 0..states.len() {
-            let State::Refused(Action::Delete, words) = &states[index] else { continue };
-            let words = words.to_lowercase();
-            let is_left = |user: &usize| states[*user] == State::Foreign && !self.goals[*user].wanted;
-            let is_named = |user: &usize| words.contains(&self.goals[*user].id.to_lower());
-            let user = self.users(index).find(|user| is_left(user) && is_named(user));
-            if let Some(user) = user {
-                states[index] = State::InUse(self.goals[user].id.clone());
+        let speaks_of = |user: usize, index: usize| {
+            let (user, used) = (&self.goals[user], &self.goals[index].id);
+            let Seen::Present(held) = self.facts.observed.see(&user.id) else { return false };
+            ids_in_whole(user.kind(), held).contains(used)
+        };
+        let mut is_changed = true;
+        while std::mem::take(&mut is_changed) {
+            for index in 0..states.len() {
+                let State::Refused(Action::Delete, words) = &states[index] else { continue };
+                let words = words.to_lowercase();
+                let is_left = |user: &usize| match &states[*user] {
+                    State::Foreign => !self.goals[*user].wanted,
+                    State::InUse(_) => true,
+                    _ => false,
+                };
+                let is_named = |user: &usize| words.contains(&self.goals[*user].id.to_lower());
+                let mut others = (0..states.len()).filter(|user| *user != index && is_left(user));
+                let user = others.find(|user| is_named(user) || speaks_of(*user, index));
+                if let Some(user) = user {
+                    states[index] = State::InUse(self.goals[user].id.clone());
+                    is_changed = true;
+                }
             }
         }
     }

@@ -27,6 +27,18 @@ pub fn own_ids_in(kind: &Kind, document: &Value) -> Vec<ResourceId> {
     ids_in(&document)
 }
 
+/// The same with what those that stand in it speak of themselves, such as the subnets of a network.
+pub fn ids_in_whole(kind: &Kind, document: &Value) -> Vec<ResourceId> {
+    let mut ids = own_ids_in(kind, document);
+    for member in kind.children() {
+        for child in document["properties"][member].as_array().into_iter().flatten() {
+            let Some(id) = child["id"].as_str().and_then(|id| ResourceId::parse(id).ok()) else { continue };
+            ids.extend(own_ids_in(Kind::of(&id), child));
+        }
+    }
+    ids
+}
+
 /// Takes a member out; `*` in its path is any item of a list.
 fn remove(value: &mut Value, path: &str) {
     match path.split_once('/') {

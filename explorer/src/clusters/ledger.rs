@@ -25,7 +25,7 @@ const TOKEN: &str = "cluster-";
 const AT_ONCE: Duration = Duration::from_secs(10);
 
 /// Members that Azure derives from other resources, or changes with each write.
-const DERIVED: [&str; 9] = [
+const DERIVED: [&str; 11] = [
     "etag",
     "uniqueId",
     "provisioningState",
@@ -33,6 +33,8 @@ const DERIVED: [&str; 9] = [
     "timeCreated",
     "latestModelApplied",
     "managedBy",
+    "numberOfRecordSets",
+    "numberOfVirtualNetworkLinks",
     "peeringSyncLevel",
     "peeringState",
 ];

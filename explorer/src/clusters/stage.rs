@@ -474,14 +474,23 @@ impl Stage {
     /// the group that it lies in, with all that lies in it, and with what it uses: Azure does not let that go. A half of a peering
     /// that leads to a network which was given away has no other proof than that network.
     pub(super) fn stays(&self, id: &ResourceId) -> bool {
-        let is_given_away = |given: &ResourceId| {
-            given == id || given.is_within(id) || id.is_within(given) || self.refers(given, id)
-        };
+        let mut held: Vec<ResourceId> = self.given_away.iter().cloned().collect();
+        let mut next = 0;
+        // What stays holds what it uses and what it lies in, and so on.
+        while let Some(one) = held.get(next).cloned() {
+            next += 1;
+            let mut ids = Vec::new();
+            references(&self.azure.document(&one).unwrap_or_default(), &mut ids);
+            ids.extend(one.parent());
+            ids.retain(|id| id.namespace().is_some() && !held.contains(id));
+            held.extend(ids);
+        }
+        let is_held = |held: &ResourceId| held == id || held.is_within(id) || id.is_within(held);
         let is_peering = id
             .resource_type()
             .eq_ignore_ascii_case("Microsoft.Network/virtualNetworks/virtualNetworkPeerings");
         let leads_there = || is_peering && self.given_away.iter().any(|given| self.refers(id, given));
-        self.given_away.iter().any(is_given_away) || leads_there()
+        held.iter().any(is_held) || leads_there()
     }
 
     /// Whether the document of a resource speaks of another one.
