@@ -305,14 +305,18 @@ impl<'a> Judge<'a> {
             for index in 0..states.len() {
                 let State::Refused(Action::Delete, words) = &states[index] else { continue };
                 let words = words.to_lowercase();
+                // Not all such words name the one that uses it.
+                let says_in_use = words.contains("in use");
                 let is_left = |user: &usize| match &states[*user] {
                     State::Foreign => !self.goals[*user].wanted,
                     State::InUse(_) => true,
                     _ => false,
                 };
                 let is_named = |user: &usize| words.contains(&self.goals[*user].id.to_lower());
-                let mut others = (0..states.len()).filter(|user| *user != index && is_left(user));
-                let user = others.find(|user| is_named(user) || speaks_of(*user, index));
+                // The words name whatever their resource lies in, such as its group.
+                let is_around = |user: &usize| self.goals[index].id.is_within(&self.goals[*user].id);
+                let mut others = (0..states.len()).filter(|user| is_left(user) && !is_around(user));
+                let user = others.find(|user| is_named(user) || says_in_use && speaks_of(*user, index));
                 if let Some(user) = user {
                     states[index] = State::InUse(self.goals[user].id.clone());
                     is_changed = true;

@@ -197,6 +197,42 @@ fn what_is_left_to_others_keeps_what_it_uses() {
     }
 }
 
+/// A load balancer that was given away holds the network, which holds the security groups and the route table of its subnets.
+#[test]
+fn what_stays_keeps_what_it_uses_in_turn() {
+    let cluster = Cluster::new(json!({}));
+    let mut azure = Azure::default();
+    azure.put(&cluster.scope().group(), json!({ "location": "eastus" }));
+    assert!(azure.settle("my-cluster", &cluster.goals()).is_reached());
+    let find = |kind: &str| {
+        let mut ids = azure.documents.keys().filter(|id| id.resource_type().ends_with(kind));
+        ids.next().unwrap().clone()
+    };
+    let [balancer, network, table] = ["/loadBalancers", "/virtualNetworks", "/routeTables"].map(find);
+    let goals = ends(cluster.scope(), &remembered(cluster.scope()), End::OneByOne);
+    azure.documents.get_mut(&balancer).unwrap()["tags"] = json!({});
+    let (observed, running) = (azure.observed(&goals), std::collections::BTreeMap::new());
+    for (words, stays) in [("400: it is in use and cannot be deleted", true), ("403: no right", false)] {
+        let refused = std::collections::BTreeMap::from([
+            (
+                network.clone(),
+                format!("400: Subnet nodes is in use by {balancer}/frontendIPConfigurations/front"),
+            ),
+            (table.clone(), words.to_owned()),
+        ]);
+        let facts = capz_planner::plan::Facts {
+            claimant: "my-cluster".into(),
+            observed: &observed,
+            running: &running,
+            refused: &refused,
+        };
+        let plan = capz_planner::plan::plan(goals.clone(), facts);
+        assert_eq!(plan.state_of(&network), Some(&capz_planner::State::InUse(balancer.clone())));
+        let state = plan.state_of(&table).unwrap();
+        assert_eq!(*state == capz_planner::State::InUse(network.clone()), stays, "{state:?}");
+    }
+}
+
 /// Clusters of two names that made one group at the same moment: it is that one's whose tags it bears, and the other one uses it.
 #[test]
 fn a_group_of_a_cluster_of_another_name_is_used_and_not_written() {
