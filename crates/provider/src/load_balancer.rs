@@ -16,7 +16,7 @@ use planner::admin_state::{self, AdminState, EntryKey};
 use planner::backend_pool::{self, PoolMembership};
 use planner::load_balancer::{self as plans, Known, KnownServices, LoadBalancerIntent};
 use planner::local_pool::{self, LocalService};
-use planner::{Action, Balancer, Cluster, Family, Flavor, Purpose, ServiceRemoval, Step};
+use planner::{Action, Balancer, Change, Cluster, Family, Flavor, Purpose, ServiceRemoval, Step};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
@@ -534,6 +534,19 @@ impl Resource for SharedLoadBalancer {
 
     fn is_repair(&self, work: &Work) -> bool {
         work.step.purpose == Purpose::Repair
+    }
+
+    fn serves_all(&self, work: &Work) -> bool {
+        let is_of_pool = |change: &Change| {
+            matches!(
+                change,
+                Change::PoolAdded { .. }
+                    | Change::PoolMembers { .. }
+                    | Change::PoolOfAddresses { .. }
+                    | Change::PoolOfInterfaces { .. }
+            )
+        };
+        work.step.changes.iter().any(is_of_pool)
     }
 
     fn concerned(&self, work: &Work, _batch: &Batch) -> Vec<Owner> {

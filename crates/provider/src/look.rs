@@ -26,6 +26,7 @@ use crate::drift::{Kind, not_kept};
 use crate::failure::{self, Failure};
 use crate::load_balancer::{Owner, Wish};
 use crate::provider::Inner;
+use crate::scope::Scope;
 use crate::security_group::AccessWish;
 
 /// How long a look is put off where Azure's budget is low: it refills in ten seconds.
@@ -46,7 +47,7 @@ struct Read {
 
 /// What to tell Services if pools do not stay as they are written: pools belong to no Service in particular.
 fn not_kept_by<'a>(failure: &Failure, concerned: impl Iterator<Item = &'a Served>) -> Vec<Notice> {
-    if failure.kind != failure::Kind::FailedPrecondition {
+    if failure.kind != failure::Kind::FailedPrecondition || failure.scope != Scope::All {
         return Vec::new();
     }
     concerned.map(|one| not_kept(&one.intent.key, &failure.message)).collect()

@@ -166,6 +166,10 @@ impl Resource for SharedScaleSet {
         }
     }
 
+    fn serves_all(&self, _work: &Self::Work) -> bool {
+        true
+    }
+
     fn fingerprint(&self, work: &Work) -> u64 {
         fingerprint::of(work.model.iter().chain(&work.instances))
     }

@@ -53,6 +53,7 @@ use tracing::{debug, info, warn};
 
 use crate::Notice;
 use crate::failure::{Failure, Kind};
+use crate::scope::Scope;
 use group::{Entry, Group, put};
 use resource::Answer;
 pub(crate) use resource::{Acknowledged, Planned, Resource, Written};
@@ -514,7 +515,8 @@ impl<R: Resource> Inner<R> {
                  successful write. Look for another program (or a policy) that changes it; next try in {} s",
                 wait.as_secs()
             );
-            Failure { after: Some(wait), ..Failure::new(Kind::FailedPrecondition, message) }
+            let scope = if self.resource.serves_all(work) { Scope::All } else { Scope::Unclear };
+            Failure { after: Some(wait), scope, ..Failure::new(Kind::FailedPrecondition, message) }
         };
         let not_asking = group.standing(concerned.clone());
         if !not_asking.is_empty() {

@@ -11,7 +11,7 @@ use explorer::refusals::Refusals;
 const TRIALS: u64 = 4;
 
 /// How many more `.ci/run` goes through, optimised.
-const MORE_TRIALS: u64 = 20;
+const MORE_TRIALS: u64 = 12;
 
 fn holds<T: Trial>(seed: u64) {
     explore::<T>(seed).unwrap_or_else(|failure| panic!("{failure}"));

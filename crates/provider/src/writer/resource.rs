@@ -72,6 +72,11 @@ pub(crate) trait Resource: Send + Sync + 'static {
         false
     }
 
+    /// Whether all owners are served by what a write changes, although it is no one's in particular.
+    fn serves_all(&self, _work: &Self::Work) -> bool {
+        false
+    }
+
     /// Whether an intent goes on to be wanted once it was carried out.
     fn stands(&self, _intent: &Self::Intent) -> bool {
         false
