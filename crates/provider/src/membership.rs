@@ -301,10 +301,10 @@ impl Membership {
         let machines = self.machines_of(sets, &groups, newer_than).await?;
         let nodes = self.state.nodes();
         let mut unserved = unserved::find(&self.cluster, &nodes, &machines, pools);
-        let Some(failure) = failed.values().next() else { return Ok(unserved) };
         let is_not_kept =
             |failure: &&Failure| failure.kind == Kind::FailedPrecondition && failure.cause.is_none();
         *self.not_kept.lock() = failed.values().find(is_not_kept).cloned();
+        let Some(failure) = failed.values().next() else { return Ok(unserved) };
         // Machines that may not join are no reason to keep Services from the others.
         let is_unserved = |node: &Node| unserved.iter().any(|one| one.node == node.name());
         let is_refused = |node: &Node| holder_of(node).is_some_and(|holder| failed.contains_key(&holder));
