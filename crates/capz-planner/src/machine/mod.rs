@@ -277,13 +277,17 @@ pub fn ends(scope: &MachineScope<'_>, observed: &Observed) -> Vec<Goal> {
     let (interfaces, mut disks, public_ip) = (scope.interfaces(), scope.disks(), scope.public_ip());
     let (mut rule, set) = (inbound_nat_rule::id(scope), availability_set::id(scope));
     // What bears no tags follows the machine: that of another cluster keeps its own.
-    if scope.cluster.marked_only
-        || matches!(observed.see(&scope.vm()), Seen::Present(held) if !scope.cluster.claimant().owns(held))
-    {
+    if matches!(observed.see(&scope.vm()), Seen::Present(held) if !scope.cluster.claimant().owns(held)) {
         disks.clear();
         rule = None;
     }
-    let made = scope.has_provider_id()
+    let marked_only = scope.cluster.marked_only;
+    if marked_only {
+        rule = None;
+    }
+    // Where another cluster has the same name, what the object records is no mark in Azure; the interface bears one.
+    let made = !marked_only
+        && scope.has_provider_id()
         && scope.annotations.get(MADE_ANNOTATION.0).is_some_and(|made| made == MADE_ANNOTATION.1);
     let disk = |id: ResourceId| {
         let goal = Goal::gone(id, &service::DISKS);

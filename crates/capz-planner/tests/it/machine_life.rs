@@ -97,6 +97,31 @@ fn disks_of_a_machine_that_was_never_made_are_told_by_its_interface() {
     assert!(azure.documents.contains_key(&disk), "nothing says that it is ours");
 }
 
+/// The object's record of its machine counts for less than marks in Azure while another cluster has the same name and group.
+#[test]
+fn disks_beside_a_cluster_of_the_same_name_are_told_by_the_marked_interface() {
+    let provider_id = "azure:///subscriptions/123/resourceGroups/my-rg/providers/Microsoft.Compute/virtualMachines/my-machine";
+    let mut machine = Machine::worker(json!({ "providerID": provider_id }));
+    let (key, value) = machine::MADE_ANNOTATION;
+    machine.annotations.insert(key.to_owned(), value.to_owned());
+    let mut scope = machine.scope();
+    (scope.cluster.id, scope.cluster.marked_only) = (Some("own"), true);
+    let group = scope.cluster.group();
+    let disk = group.resource("Microsoft.Compute", "disks", "my-machine_OSDisk");
+    let nic = scope.cluster.in_group("networkInterfaces", "my-machine-nic");
+    let owner = tags::owner_key("my-cluster");
+    for (id, goes) in [("own", true), ("another", false)] {
+        let mut azure = Azure::default();
+        let tags = json!({ "tags": { &owner: "owned", tags::ID: id }, "properties": {} });
+        azure.put(&scope.vm(), tags.clone());
+        azure.put(&nic, tags);
+        azure.put(&disk, json!({ "properties": { "diskState": "Attached" } }));
+        let observed = azure.observed(&machine::ends(&scope, &Observed::default()));
+        assert!(azure.settle(scope.cluster.claimant(), &machine::ends(&scope, &observed)).is_reached());
+        assert_eq!(azure.documents.is_empty(), goes, "{id}: {:?}", azure.names());
+    }
+}
+
 /// CAPZ-114: what is seen of a machine that is there.
 #[test]
 fn a_machine_that_is_there_has_addresses() {
