@@ -7,7 +7,8 @@ use k8s::ObjectKey;
 use ownership::Proof;
 
 use super::ownership::{
-    CLUSTER_TAGS, DNS_TAGS, Ownership, SERVICE_TAGS, is_of_other_cluster, lists, ownership, services, tag,
+    CLUSTER_TAGS, DNS_TAGS, Ownership, SERVICE_TAGS, is_named_after, is_of_other_cluster, lists, ownership,
+    services, tag,
 };
 use super::{desired_tags, name_of, ownership as ownerships, version_of};
 use crate::change::{Change, Difference, Replacement, Unfinished};
@@ -39,7 +40,9 @@ pub(super) fn update(
     let ours = ownership(cluster, intent.removal(), existing);
     let of_cluster = tag(existing.tags.as_ref(), CLUSTER_TAGS);
     let service_tag = tag(existing.tags.as_ref(), SERVICE_TAGS);
-    if services(service_tag).next().is_some() && is_of_other_cluster(cluster, existing) {
+    let is_claimed =
+        services(service_tag).next().is_some() || is_named_after(cluster, intent.removal(), existing);
+    if is_claimed && is_of_other_cluster(cluster, existing) {
         return Err(Refusal::PublicIpOfOtherCluster {
             name: name.to_owned(),
             cluster: of_cluster.to_owned(),

@@ -161,7 +161,7 @@ pub(crate) fn is_used_by(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &
 }
 
 /// Whether a public IP bears the name that the cluster gives to those of this Service.
-fn is_named_after(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> bool {
+pub(super) fn is_named_after(cluster: &Cluster, owner: &ServiceRemoval, public_ip: &PublicIpAddress) -> bool {
     let Some(base) = &owner.base_name else { return false };
     let made = names::public_ip_prefix(&cluster.name, base);
     let name = name_of(public_ip);

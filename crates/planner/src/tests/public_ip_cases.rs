@@ -547,9 +547,12 @@ fn another_spelling_of_the_name_is_the_same_address() {
 #[test]
 fn addresses_of_other_clusters_are_not_taken_over() {
     let theirs = json!({"k8s-azure-service": "default/test1", "k8s-azure-cluster-name": "other"});
-    let pip = public_ip(&cluster(), "testCluster-atest1", Some("20.0.0.1"), theirs);
-    let refusal = refused(&web(), &[pip]);
-    assert!(matches!(refusal, Refusal::PublicIpOfOtherCluster { cluster, .. } if cluster == "other"));
+    // One that bears the name of the Service's own says whose it is with the tag of the cluster alone.
+    for tags in [theirs, json!({"k8s-azure-cluster-name": "other"})] {
+        let pip = public_ip(&cluster(), "testCluster-atest1", Some("20.0.0.1"), tags);
+        let refusal = refused(&web(), &[pip]);
+        assert!(matches!(refusal, Refusal::PublicIpOfOtherCluster { cluster, .. } if cluster == "other"));
+    }
 }
 
 #[test]
