@@ -40,6 +40,8 @@ pub(crate) struct Membership {
     interfaces: Mutex<HashMap<ResourceId, Writer<SharedInterfaces>>>,
     /// The nodes with which each pool was last filled.
     filled: Mutex<HashMap<ResourceId, Filled>>,
+    /// When a load balancer with pools that had been filled was last made anew or deleted.
+    emptied: Mutex<Option<LogicalTime>>,
     /// The members that pools showed when they were last compared, and the nodes of that moment.
     compared: Mutex<HashMap<ResourceId, (u64, NodeIdentities)>>,
     /// Why a scale set does not keep its pools, where its machines are in them nevertheless; not yet told.
@@ -91,6 +93,7 @@ impl Membership {
             scale_sets: Mutex::default(),
             interfaces: Mutex::default(),
             filled: Mutex::default(),
+            emptied: Mutex::default(),
             compared: Mutex::default(),
             not_kept: Mutex::default(),
             turns: Mutex::default(),
@@ -100,7 +103,13 @@ impl Membership {
 
     /// A load balancer is new or going: nothing is known of its pools' members.
     pub(crate) fn forget(&self, load_balancer: &ResourceId) {
-        self.filled.lock().retain(|pool, _| !pool.is_within(load_balancer));
+        let mut filled = self.filled.lock();
+        let before = filled.len();
+        filled.retain(|pool, _| !pool.is_within(load_balancer));
+        if filled.len() < before {
+            // It can only go when nothing refers to its pools: another hand that deletes it takes them from scale sets first.
+            *self.emptied.lock() = Some(LogicalTime::now());
+        }
         self.observed.invalidate_machine_interfaces();
     }
 
@@ -163,7 +172,9 @@ impl Membership {
         }
         let began = LogicalTime::now();
         // The machines of nodes that are new must be in what is read.
-        let joined = self.join(&open, self.state.machines_changed().max(self.observed.started)).await;
+        let newer_than = self.state.machines_changed().max(self.observed.started);
+        let emptied = *self.emptied.lock();
+        let joined = self.join(&open, emptied.map_or(newer_than, |at| newer_than.max(at))).await;
         *failed = joined.as_ref().err().map(|failure| (began, failure.clone()));
         joined.map(|()| true)
     }
