@@ -245,14 +245,18 @@ impl Ledger {
         self.book.lock().documents.get(id).map(|document| document.maker)
     }
 
-    /// Whether a member is of a security rule that a hand wrote and that serves the destinations of others alone by now.
-    pub fn is_rule_of_others(&self, hand: Hand, id: &str, path: &str) -> bool {
+    /// Whether a member is of a security rule that a hand wrote and that serves the destinations of others alone by now: those that
+    /// others wrote, and addresses that have gone over to others.
+    pub fn is_rule_of_others(&self, hand: Hand, id: &str, path: &str, passed_on: &[String]) -> bool {
         let book = self.book.lock();
         let Some(document) = book.documents.get(id) else { return false };
         let Some(rest) = path.strip_prefix("/properties/securityRules/") else { return false };
         let rule = rest.split('/').next().unwrap_or(rest);
         let mut all = destinations(&document.leaves, rule).peekable();
-        all.peek().is_some() && all.all(|leaf| leaf.hand != hand)
+        let is_theirs = |leaf: &Leaf| {
+            leaf.hand != hand || leaf.value.as_str().is_some_and(|it| passed_on.iter().any(|one| one == it))
+        };
+        all.peek().is_some() && all.all(is_theirs)
     }
 
     /// What is there by a hand's writing: the ids in lower case, each with its members.

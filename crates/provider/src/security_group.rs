@@ -101,6 +101,16 @@ impl RecentlyProgrammed {
         self.0.lock().passed_on.extend(addresses);
     }
 
+    fn all_passed_on(&self) -> BTreeSet<IpAddr> {
+        self.0.lock().passed_on.clone()
+    }
+
+    /// Of these addresses that had gone over to others, others have only `still` now.
+    fn give_back(&self, asked: &BTreeSet<IpAddr>, still: &BTreeSet<IpAddr>) {
+        let is_given_back = |address: &IpAddr| asked.contains(address) && !still.contains(address);
+        self.0.lock().passed_on.retain(|address| !is_given_back(address));
+    }
+
     /// The addresses that have gone over to others and that the cluster has not got again.
     fn passed_on(&self, has_again: impl Fn(&IpAddr) -> bool) -> Vec<IpAddr> {
         let passed_on = &mut self.0.lock().passed_on;
@@ -198,15 +208,37 @@ impl SharedSecurityGroup {
     /// Before addresses of users are closed: whether a load balancer or a machine of others has got one since it was the
     /// cluster's. The public IPs are read after the group was: a cluster that opened the group for an address before that
     /// had the address by then, and a later opening is a conflict of the write.
-    async fn passed_on(&self, step: &Step) -> Result<(), Failure> {
-        let closing = plans::closed_addresses(step);
-        let is_closed = |one: &PublicIpAddress| {
-            public_ip::address_of(one).is_some_and(|address| closing.contains(&address))
+    async fn check_passed_on(&self, step: &Step) -> Result<(), Failure> {
+        let passed_on = self.those_of_others(&plans::closed_addresses(step)).await?;
+        if passed_on.is_empty() {
+            return Ok(());
+        }
+        self.recently.pass_on(&passed_on);
+        let addresses: Vec<String> = passed_on.iter().map(ToString::to_string).collect();
+        let message = format!("public IP address {} is in use by others now", addresses.join(", "));
+        Err(Failure::new(Kind::Aborted, message))
+    }
+
+    /// Forgets that addresses had gone over to others where the others have them no more.
+    async fn forget_given_back(&self) -> Result<(), Failure> {
+        let passed_on = self.recently.all_passed_on();
+        if passed_on.is_empty() {
+            return Ok(());
+        }
+        let still = self.those_of_others(&passed_on).await?;
+        self.recently.give_back(&passed_on, &still);
+        Ok(())
+    }
+
+    /// Which of these addresses are users' and in use by others, as Azure says now.
+    async fn those_of_others(&self, addresses: &BTreeSet<IpAddr>) -> Result<BTreeSet<IpAddr>, Failure> {
+        let is_asked_for = |one: &PublicIpAddress| {
+            public_ip::address_of(one).is_some_and(|address| addresses.contains(&address))
                 && public_ip::may_pass_on(&self.cluster, one)
         };
         let known = self.observed.cached_public_ips();
-        let groups: BTreeSet<ResourceId> =
-            known.iter().filter(|one| is_closed(one)).filter_map(|one| one.id.as_ref()?.parent()).collect();
+        let known = known.iter().filter(|one| is_asked_for(one));
+        let groups: BTreeSet<ResourceId> = known.filter_map(|one| one.id.as_ref()?.parent()).collect();
         let mut public_ips = Vec::new();
         let now = LogicalTime::now();
         for group in &groups {
@@ -219,15 +251,8 @@ impl SharedSecurityGroup {
         }
         let load_balancers = self.observed.load_balancers().all_cached();
         let load_balancers = self.cluster.own_load_balancers(load_balancers, &self.state.services());
-        let public_ips = public_ips.iter().map(|one| &**one).filter(|one| is_closed(one));
-        let passed_on = public_ip::addresses_of_others(&self.cluster, public_ips, &load_balancers);
-        if passed_on.is_empty() {
-            return Ok(());
-        }
-        self.recently.pass_on(&passed_on);
-        let addresses: Vec<String> = passed_on.iter().map(ToString::to_string).collect();
-        let message = format!("public IP address {} is in use by others now", addresses.join(", "));
-        Err(Failure::new(Kind::Aborted, message))
+        let public_ips = public_ips.iter().map(|one| &**one).filter(|one| is_asked_for(one));
+        Ok(public_ip::addresses_of_others(&self.cluster, public_ips, &load_balancers))
     }
 
     /// What is said to those who need the group, where there is none.
@@ -263,6 +288,7 @@ impl Resource for SharedSecurityGroup {
     }
 
     async fn observe(&self, newer_than: LogicalTime) -> Result<Self::Observed, Failure> {
+        self.forget_given_back().await?;
         self.observed_group(newer_than).await
     }
 
@@ -288,7 +314,7 @@ impl Resource for SharedSecurityGroup {
         observed: &Self::Observed,
         step: &Step,
     ) -> Result<Written<Self::Observed>, Failure> {
-        self.passed_on(step).await?;
+        self.check_passed_on(step).await?;
         if let (Some(observed), Some(Document::SecurityGroup(document))) = (observed, &step.document) {
             let before = plans::open_addresses(observed);
             let after = plans::open_addresses(document);

@@ -291,6 +291,7 @@ impl Play {
         }
         let used = self.ledger.by(Hand::Others).into_iter().map(|(id, ..)| id);
         let used: BTreeSet<String> = used.filter(|id| id.contains("/loadbalancers/")).collect();
+        let passed_on = self.addresses_of_others(cluster);
         // Routes belong to the cluster's nodes, which stay.
         let of_services = self.ledger.by(Hand::Cluster(cluster)).into_iter();
         for (id, path, leaf) in of_services.filter(|(id, ..)| !id.contains("/routetables/")) {
@@ -299,11 +300,25 @@ impl Play {
             // A DNS label that was set on an address of the user's stays with it (LB-111).
             let is_label =
                 id.contains("/resourcegroups/kept/") && path.starts_with("/properties/dnsSettings");
-            if !is_used && !is_label && !self.ledger.is_rule_of_others(Hand::Cluster(cluster), &id, &path) {
+            let hand = Hand::Cluster(cluster);
+            if !is_used && !is_label && !self.ledger.is_rule_of_others(hand, &id, &path, &passed_on) {
                 let value = leaf.value;
                 self.complaints.push(format!("when cluster {cluster} is gone: {id} keeps {path} ({value})"));
             }
         }
+    }
+
+    /// Public addresses that frontends of other clusters have.
+    fn addresses_of_others(&self, cluster: usize) -> Vec<String> {
+        let is_of_another = |ip: &&Value| {
+            let user = ip["properties"]["ipConfiguration"]["id"].as_str();
+            let balancer = user.and_then(|id| ResourceId::parse(id).ok()).and_then(|id| id.parent());
+            let maker = balancer.and_then(|id| self.ledger.maker(&id.to_lower()));
+            matches!(maker, Some(Hand::Cluster(other)) if other != cluster)
+        };
+        let all = self.azure.documents_of_type(PUBLIC_IPS);
+        let address = |ip: &Value| ip["properties"]["ipAddress"].as_str().map(str::to_owned);
+        all.iter().filter(is_of_another).filter_map(address).collect()
     }
 
     /// Waits on virtual time until nothing has happened for so long.
