@@ -61,7 +61,6 @@ impl Trial for Neighbourhood {
         let mut play = Play {
             stage: Stage::new(self.seed, &self.clusters, self.users_group, 2, latency),
             touched: vec![false; self.clusters.len()],
-            in_use: Vec::new(),
         };
         for act in &self.acts {
             play.act(act).await;
@@ -97,8 +96,6 @@ struct Play {
     stage: Stage,
     /// Clusters that a third party has changed something of.
     touched: Vec<bool>,
-    /// Groups that stayed when their owner went, because others have something in them. Nothing proves later whose they are.
-    in_use: Vec<ResourceId>,
 }
 
 impl Play {
@@ -106,10 +103,7 @@ impl Play {
         let stage = &mut self.stage;
         match act {
             Act::Create { cluster } => stage.create(*cluster),
-            Act::Delete { cluster } => {
-                self.in_use.extend(stage.shared_groups_of(*cluster));
-                stage.delete(*cluster);
-            }
+            Act::Delete { cluster } => stage.delete(*cluster),
             Act::Tag { cluster, value } => {
                 let value = if *value == 0 { Value::Null } else { json!(value.to_string()) };
                 stage.change(*cluster, &json!({ "spec": { "additionalTags": { "cost": value } } }));
@@ -145,7 +139,7 @@ impl Play {
             }
         }
         if complaints.is_empty() {
-            complaints.extend(self.stage.remains(&self.in_use));
+            complaints.extend(self.stage.remains());
         }
         complaints.extend(
             self.stage
@@ -238,13 +232,16 @@ impl Play {
                 && !meets_at_zone
                 && !present.iter().any(|it| self.has_met(cluster, *it))
                 && !stage.ledger.has_raced(cluster)
-                && !stage.estate(cluster).is_empty()
             {
+                // A group may have stayed from an earlier life of the cluster.
+                let estate = stage.estate(cluster).into_iter().map(|(id, _)| id);
                 let estate: Vec<String> =
-                    stage.estate(cluster).iter().map(|(id, _)| id.to_string()).collect();
-                complaints.push(format!(
-                    "cluster {cluster} is refused and has written nevertheless: {estate:#?} {words:#?}"
-                ));
+                    estate.filter(|id| !stage.in_use.contains(id)).map(|id| id.to_string()).collect();
+                if !estate.is_empty() {
+                    complaints.push(format!(
+                        "cluster {cluster} is refused and has written nevertheless: {estate:#?} {words:#?}"
+                    ));
+                }
             }
         }
         if self.is_served(cluster) && !self.touched[cluster] {
@@ -286,18 +283,23 @@ impl Play {
         }
         let others: Vec<usize> =
             (0..self.touched.len()).filter(|other| *other != cluster && self.is_wanted(*other)).collect();
-        let before: Vec<_> = others
-            .iter()
-            .map(|other| (*other, self.stage.estate(*other), self.stage.answers(*other)))
-            .collect();
+        let stage = &self.stage;
+        // One that is not ready works on its own resources, now that another one may have gone.
+        let look =
+            |other: &usize| (*other, stage.is_ready(*other), stage.estate(*other), stage.answers(*other));
+        let before: Vec<_> = others.iter().map(look).collect();
         self.stage.delete(cluster);
-        let gone = self.stage.until(MAX_END, |stage| stage.homes[cluster].is_none()).await;
+        let goes = |stage: &Stage| stage.homes[cluster].is_none();
+        let mut gone = self.stage.until(MAX_END, goes).await;
+        if !gone && self.stage.remove_what_was_given_away(&self.words_of(cluster)) {
+            gone = self.stage.until(MAX_END, goes).await;
+        }
         if !gone {
             let words = self.words_of(cluster);
             return vec![format!("cluster {cluster} does not go within {MAX_END:?}: {words:#?}")];
         }
         let mut complaints = self.stage.ledger.harm();
-        for (other, estate, answers) in before {
+        for (other, was_ready, estate, answers) in before {
             let now = self.stage.estate(other);
             for (id, document) in estate {
                 match now.iter().find(|(one, _)| *one == id) {
@@ -305,7 +307,7 @@ impl Play {
                     _ if self.stage.ledger.is_made_by_several(&id)
                         || self.stage.ledger.has_raced(cluster) && id.namespace().is_none() => {}
                     None => complaints.push(format!("{id} of cluster {other} went with cluster {cluster}")),
-                    Some((_, after)) if *after != document => complaints.push(format!(
+                    Some((_, after)) if was_ready && *after != document => complaints.push(format!(
                         "{id} of cluster {other} changed when cluster {cluster} went: {document} {after}"
                     )),
                     Some(_) => {}
@@ -323,15 +325,14 @@ impl Play {
     }
 
     /// What a cluster that is gone left behind.
-    fn leftovers(&mut self, cluster: usize) -> Vec<String> {
+    fn leftovers(&self, cluster: usize) -> Vec<String> {
         let stage = &self.stage;
-        let shared = stage.shared_groups_of(cluster);
         let mut complaints = Vec::new();
         for (id, _) in stage.estate(cluster) {
-            if shared.contains(&id) {
-                self.in_use.push(id);
             // A group that several made stays until the last of them goes.
-            } else if !stage.stays(&id) && !stage.ledger.is_made_by_several(&id) {
+            let may_stay =
+                stage.in_use.contains(&id) || stage.stays(&id) || stage.ledger.is_made_by_several(&id);
+            if !may_stay {
                 complaints.push(format!("cluster {cluster} is gone and leaves {id}"));
             }
         }

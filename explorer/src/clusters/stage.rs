@@ -53,6 +53,8 @@ pub(super) struct Stage {
     pub(super) edits: Vec<String>,
     /// Resources of which a third party changed a tag that proves whose they are.
     given_away: BTreeSet<ResourceId>,
+    /// Groups that stayed when their owner went, because others have something in them. Nothing proves later whose they are.
+    pub(super) in_use: BTreeSet<ResourceId>,
 }
 
 impl Stage {
@@ -84,6 +86,7 @@ impl Stage {
             found: BTreeSet::new(),
             edits: Vec::new(),
             given_away: BTreeSet::new(),
+            in_use: BTreeSet::new(),
         };
         stage.furnish(users_group);
         for (number, member) in members.iter().enumerate() {
@@ -164,7 +167,8 @@ impl Stage {
         self.homes[cluster] = Some(home);
     }
 
-    pub(super) fn delete(&self, cluster: usize) {
+    pub(super) fn delete(&mut self, cluster: usize) {
+        self.in_use.extend(self.shared_groups_of(cluster));
         let member = &self.members[cluster];
         if let Some(management) = self.home(cluster) {
             management.delete("Cluster", &member.namespace, &member.name);
@@ -340,6 +344,18 @@ impl Stage {
         done
     }
 
+    /// A user deletes what was given away and is named in the reasons for which a cluster does not go. Whether there is any.
+    pub(super) fn remove_what_was_given_away(&mut self, reasons: &[String]) -> bool {
+        let is_named = |id: &&ResourceId| reasons.iter().any(|words| words.contains(id.as_str()));
+        let named: Vec<ResourceId> = self.given_away.iter().filter(is_named).cloned().collect();
+        let mut is_any = false;
+        for id in named.into_iter().filter(|id| self.azure.delete(id).is_ok()) {
+            self.ledger.went(&id);
+            is_any = true;
+        }
+        is_any
+    }
+
     /// Lets time pass. Managers whose way broke are killed and started again, and the core works.
     pub(super) async fn pass(&mut self, time: Duration) {
         let end = Instant::now() + time;
@@ -362,6 +378,7 @@ impl Stage {
                 let member = &self.members[cluster];
                 let gone = |home: &Management| home.get("Cluster", &member.namespace, &member.name).is_none();
                 if self.home(cluster).is_some_and(gone) {
+                    self.in_use.extend(self.shared_groups_of(cluster));
                     self.homes[cluster] = None;
                 }
             }
@@ -451,8 +468,8 @@ impl Stage {
         }
     }
 
-    /// What others than clusters made and is gone, and what of clusters is left, when none is there any more. These groups may be left.
-    pub(super) fn remains(&self, may_be_left: &[ResourceId]) -> Vec<String> {
+    /// What others than clusters made and is gone, and what of clusters is left, when none is there any more.
+    pub(super) fn remains(&self) -> Vec<String> {
         let now: BTreeSet<String> = self.azure.documents().iter().map(|it| id_in(it).to_lower()).collect();
         let is_users = |id: &&String| {
             let id = ResourceId::parse(id).expect("ids are sound");
@@ -460,7 +477,7 @@ impl Stage {
         };
         let stays = |id: &&String| {
             let id = ResourceId::parse(id).expect("ids are sound");
-            self.stays(&id) || may_be_left.contains(&id)
+            self.stays(&id) || self.in_use.contains(&id)
         };
         let left = now
             .difference(&self.found)
@@ -507,7 +524,7 @@ impl Stage {
     }
 
     /// The groups that a cluster made and in which others have something.
-    pub(super) fn shared_groups_of(&self, cluster: usize) -> Vec<ResourceId> {
+    fn shared_groups_of(&self, cluster: usize) -> Vec<ResourceId> {
         let others = (0..self.members.len()).filter(|other| *other != cluster);
         let others: Vec<_> = others.flat_map(|other| self.estate(other)).collect();
         let is_shared = |group: &ResourceId| {

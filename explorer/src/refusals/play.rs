@@ -76,11 +76,12 @@ pub(super) async fn run(trial: &Refusals) -> Vec<String> {
         Bad::Address(_) | Bad::Mistake(_) => false,
     };
     may_take += REPETITION * u32::try_from(trial.bad.iter().filter(is_repeated).count()).unwrap_or(1);
-    // Azure throttles the subscription, not one Service of it: the good ones wait twice, and before each step of a search.
+    // Azure throttles the subscription, not one Service of it: the good ones wait twice, and before each write of a search. A
+    // step of it may take two: that of one half, and that of the other.
     let throttles = trial.bad.contains(&Bad::Address(Refusal::Status(429)));
     let is_searched = |bad: &&Bad| matches!(bad, Bad::Balancer { .. } | Bad::Guard { .. });
     if throttles {
-        let searched = trial.bad.iter().filter(is_searched).count() * steps;
+        let searched = trial.bad.iter().filter(is_searched).count() * steps * 2;
         may_take += THROTTLED * u32::try_from(2 + searched).unwrap_or(2);
     }
     match beside.time {
