@@ -161,10 +161,17 @@ impl PoolWork<'_> {
         };
         // What cannot be had is one thing, what has become of the machines that there are another.
         let again = match self.seen(&surroundings).await {
-            Ok(Some(look)) => self.follow(&surroundings, &look).await?,
+            Ok(Some(look)) if !self.is_foreign(&surroundings, &look) => {
+                self.follow(&surroundings, &look).await?
+            }
             _ => None,
         };
         self.failed(&failure, again).await
+    }
+
+    /// Whether the scale set with the name of the pool's is not this cluster's. Then its machines are not either.
+    fn is_foreign(&self, surroundings: &Surroundings, look: &Look) -> bool {
+        self.context(surroundings).pool(&self.edited.object.spec).is_foreign(&look.scale_set)
     }
 
     /// Another pool of the cluster to which the scale set belongs.

@@ -26,6 +26,7 @@ use capz_api::Tags;
 use capz_api::azure_machine_pool::{AzureMachinePoolMachineTemplate, AzureMachinePoolSpec};
 use capz_api::machine::{Image, default_interfaces};
 use capz_api::network::roles;
+use ownership::Ownership;
 use serde_json::Value;
 
 pub use instance::{Instance, end as instance_end, is_of as is_instance_of, labels as instance_labels};
@@ -50,6 +51,7 @@ use crate::profile;
 use crate::role_assignment;
 use crate::scope::Scope;
 use crate::service;
+use crate::tags;
 
 /// The annotation of MachinePools whose replicas somebody else counts.
 pub const EXTERNAL_REPLICAS: &str = "cluster.x-k8s.io/replicas-managed-by";
@@ -90,6 +92,19 @@ impl<'a> PoolScope<'a> {
     /// The name of the scale set, shortened for Windows.
     pub fn scale_set_name(&self) -> String {
         scale_set_name(self.name, self.os_type())
+    }
+
+    /// Whether a scale set with the name of the pool's is not known to be this cluster's: its tags name another cluster, or neither
+    /// do they say whose it is, nor does the object know it.
+    pub fn is_foreign(&self, held: &Value) -> bool {
+        let made = self.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
+        match self.cluster.claimant().by_tags(held) {
+            Ownership::Proven(_) => false,
+            Ownership::Disputed(_) => true,
+            Ownership::Unproven(_) | Ownership::Unknown => {
+                !made || tags::owner_in(held, self.cluster.cluster).is_some()
+            }
+        }
     }
 
     /// The scale set.

@@ -3,7 +3,6 @@
 
 use capz_api::Tags;
 use capz_api::machine::NetworkInterface;
-use ownership::Ownership;
 use serde_json::{Value, json};
 
 use super::instance::Instance;
@@ -56,13 +55,7 @@ pub(super) fn goal(
         }
         return Ok(Goal::new(id, &service::SCALE_SET, document));
     };
-    let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
-    let is_foreign = match scope.cluster.claimant().by_tags(held) {
-        Ownership::Proven(_) => false,
-        Ownership::Disputed(_) => true,
-        Ownership::Unproven(_) | Ownership::Unknown => !made,
-    };
-    if is_foreign {
+    if scope.is_foreign(held) {
         return Err(GoalError::NotNow(scope.cluster.claimant().foreign("scale set", id.name(), held)));
     }
     let mut withdrawn = Vec::new();

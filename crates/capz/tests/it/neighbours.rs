@@ -7,6 +7,7 @@ use azure_types::ResourceId;
 use serde_json::{Value, json};
 
 use crate::cluster_change::{CLUSTER, begin_end, end, ids, is_ready};
+use crate::pool_world;
 use crate::world::{NAMESPACE, SUBSCRIPTION, World};
 
 const ID: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster-id";
@@ -564,4 +565,38 @@ async fn what_a_cluster_of_another_name_owns_is_not_used() {
         world.until("gone", |world| in_namespace(world, CLUSTER, OTHER, "other").is_none()).await;
         assert_eq!(ids(&world.azure.documents()), before, "{spec}");
     }
+}
+
+/// S1: a scale set of another cluster with the name of a pool is not the pool's: its machines get no objects, and the pool goes
+/// although it stays.
+#[tokio::test(start_paused = true)]
+async fn machines_of_another_clusters_scale_set_are_not_a_pools() {
+    let has_pool = |world: &World| world.get("AzureMachinePool", "my-pool").is_some();
+    let sets = |world: &World| world.azure.documents_of_type("Microsoft.Compute/virtualMachineScaleSets");
+    let mut before = World::new();
+    before.cluster("my-cluster", json!({}));
+    before.start_with_network().await;
+    pool_world::ask_for(&before, "my-pool", 1, json!({}));
+    before.until("there", |world| !sets(world).is_empty()).await;
+    let set = sets(&before).remove(0);
+    let id: ResourceId = set["id"].as_str().unwrap().parse().unwrap();
+    drop(before);
+
+    let mut world = World::new();
+    world.cluster("my-cluster", json!({}));
+    world.start_with_network().await;
+    let mut theirs = set;
+    theirs["tags"] =
+        json!({ "sigs.k8s.io_cluster-api-provider-azure_cluster_theirs": "owned", ID: "theirs" });
+    world.azure.put(&id, theirs).unwrap();
+    pool_world::ask_for(&world, "my-pool", 3, json!({}));
+    let words = |world: &World| world.get("AzureMachinePool", "my-pool").unwrap()["status"].to_string();
+    world.until("refused", |world| words(world).contains("is not this cluster's")).await;
+    tokio::time::sleep(LONG).await;
+    let pool = world.get("AzureMachinePool", "my-pool").unwrap();
+    assert_eq!((&pool["spec"]["providerID"], &pool["spec"]["providerIDList"]), (&Value::Null, &Value::Null));
+    assert_eq!(world.kubernetes.list("AzureMachinePoolMachine").len(), 0);
+    world.delete("AzureMachinePool", "my-pool");
+    world.until("gone", |world| !has_pool(world)).await;
+    assert!(world.azure.document(&id).is_some());
 }
