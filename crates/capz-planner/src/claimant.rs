@@ -85,6 +85,16 @@ impl Claimant<'_> {
         }
     }
 
+    /// The other cluster whose id a document bears although no tag names its owner: another hand may have taken that tag away.
+    pub(crate) fn rival_by_id(&self, document: &Value) -> Option<Rival> {
+        if tag(document, &owner_key(self.cluster)) == Some(SHARED) {
+            return None;
+        }
+        let other = tag(document, ID).filter(|id| !id.is_empty() && self.id.is_some_and(|own| own != *id))?;
+        let evidence = Evidence::Tag { key: ID.to_owned(), value: other.to_owned() };
+        Some(Rival { owner: "another cluster".to_owned(), evidence })
+    }
+
     fn own_id(&self) -> &str {
         self.id.unwrap_or_default()
     }
@@ -180,5 +190,22 @@ mod tests {
             assert_eq!(found, expected, "{document}");
         }
         assert_eq!(own.by_tags(&json!({})), Ownership::Unproven(format!("it lacks the tag {name}=owned")));
+    }
+
+    #[test]
+    fn an_id_alone_names_a_rival() {
+        let name = "sigs.k8s.io_cluster-api-provider-azure_cluster_c";
+        let own = Claimant { id: Some("a"), ..Claimant::from("c") };
+        for (claimant, tags, is_rival) in [
+            (own, json!({ ID: "b" }), true),
+            (own, json!({ ID: "b", name: "changed" }), true),
+            (own, json!({ ID: "b", name: "shared" }), false),
+            (own, json!({ ID: "a" }), false),
+            (own, json!({ ID: "" }), false),
+            (own, json!({}), false),
+            (Claimant::from("c"), json!({ ID: "b" }), false),
+        ] {
+            assert_eq!(claimant.rival_by_id(&json!({ "tags": tags })).is_some(), is_rival, "{tags}");
+        }
     }
 }

@@ -19,6 +19,9 @@ use crate::owner_tags::Borne;
 use crate::references::{ids_in, ids_in_whole, own_ids_in};
 use crate::{peering, service, tags, untagged};
 
+/// What Azure says, in lower case, of a resource that is not deleted because of what lies in it.
+const NESTED: &str = "nested resources exist";
+
 /// What a step does to its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
@@ -317,12 +320,25 @@ impl<'a> Judge<'a> {
                 let is_around = |user: &usize| self.goals[index].id.is_within(&self.goals[*user].id);
                 let mut others = (0..states.len()).filter(|user| is_left(user) && !is_around(user));
                 let user = others.find(|user| is_named(user) || says_in_use && speaks_of(*user, index));
-                if let Some(user) = user {
-                    states[index] = State::InUse(self.goals[user].id.clone());
+                let user = user.map(|user| self.goals[user].id.clone());
+                if let Some(user) = user.or_else(|| self.inside_of_others(index, &words)) {
+                    states[index] = State::InUse(user);
                     is_changed = true;
                 }
             }
         }
+    }
+
+    /// What others have made inside of a resource, where Azure names it as the reason for which that is not deleted: the link of
+    /// another cluster's network with a zone. What the cluster made in it is a goal of its own, and goes before.
+    fn inside_of_others(&self, index: usize, words: &str) -> Option<ResourceId> {
+        if !words.contains(NESTED) {
+            return None;
+        }
+        let around = &self.goals[index].id;
+        let named = words.split(['\'', '"', ' ', ',']).filter(|word| word.starts_with("/subscriptions/"));
+        let mut named = named.filter_map(|word| ResourceId::parse(word.trim_end_matches(['.', ';'])).ok());
+        named.find(|id| id != around && id.is_within(around) && !self.goals.iter().any(|goal| goal.id == *id))
     }
 
     /// A cluster that another one owns something of has no name in a zone as long as nothing of its own answers behind it: the name
@@ -419,7 +435,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The cluster of another name that owns a resource which this one would make for itself. A group, a zone, and a network in
+    /// The other cluster that owns a resource which this one would make for itself: one of another name, or one whose id it bears. A group, a zone, and a network in
     /// another group may be used by several clusters, and with a network what hangs on its subnets. All else serves one cluster.
     fn owner_beside(&self, goal: &Goal, held: &Value) -> Option<Rival> {
         let is_elsewhere = || {
@@ -441,8 +457,10 @@ impl<'a> Judge<'a> {
         if !would_be_made {
             return None;
         }
-        let (cluster, evidence) = tags::owner_in(held, self.facts.claimant.cluster)?;
-        Some(Rival { owner: format!("cluster {cluster}"), evidence })
+        let claimant = self.facts.claimant;
+        let named = tags::owner_in(held, claimant.cluster);
+        let named = named.map(|(cluster, evidence)| Rival { owner: format!("cluster {cluster}"), evidence });
+        named.or_else(|| claimant.rival_by_id(held))
     }
 
     /// Where a goal stands whose resource does not exist, and is wanted.

@@ -233,6 +233,40 @@ fn what_stays_keeps_what_it_uses_in_turn() {
     }
 }
 
+/// A zone with the link of another cluster's network stays when its cluster goes. What the cluster itself has in it goes before.
+#[test]
+fn a_zone_that_others_have_linked_stays() {
+    let cluster = Cluster::new(json!({ "networkSpec": {
+        "apiServerLB": { "type": "Internal", "frontendIPs": [{ "name": "f", "privateIP": "10.0.0.100" }] },
+        "privateDNSZoneName": "corp.example.com",
+    } }));
+    let mut azure = Azure::default();
+    azure.put(&cluster.scope().group(), json!({ "location": "eastus" }));
+    assert!(azure.settle("my-cluster", &cluster.goals()).is_reached());
+    let goals = ends(cluster.scope(), &remembered(cluster.scope()), End::OneByOne);
+    let is_zone = |id: &&azure_types::ResourceId| id.resource_type().ends_with("/privateDnsZones");
+    let zone = azure.documents.keys().find(is_zone).unwrap().clone();
+    let own = goals.iter().map(|goal| goal.id.clone()).find(|id| *id != zone && id.is_within(&zone)).unwrap();
+    let theirs = zone.child("virtualNetworkLinks", "theirs");
+    let (observed, running) = (azure.observed(&goals), std::collections::BTreeMap::new());
+    for (words, stays) in [
+        (format!("409: nested resources exist. Some existing IDs include: '{theirs}'. Please delete"), true),
+        (format!("409: nested resources exist. Some existing IDs include: '{own}'. Please delete"), false),
+        (format!("400: {theirs} is in use"), false),
+    ] {
+        let refused = std::collections::BTreeMap::from([(zone.clone(), words)]);
+        let facts = capz_planner::plan::Facts {
+            claimant: "my-cluster".into(),
+            observed: &observed,
+            running: &running,
+            refused: &refused,
+        };
+        let plan = capz_planner::plan::plan(goals.clone(), facts);
+        let state = plan.state_of(&zone).unwrap();
+        assert_eq!(*state == capz_planner::State::InUse(theirs.clone()), stays, "{state:?}");
+    }
+}
+
 /// Clusters of two names that made one group at the same moment: it is that one's whose tags it bears, and the other one uses it.
 #[test]
 fn a_group_of_a_cluster_of_another_name_is_used_and_not_written() {
