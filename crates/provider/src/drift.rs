@@ -74,6 +74,8 @@ struct Found {
     counts: BTreeMap<&'static str, u64>,
     /// How often a Service was asked to be ensured because of a kind that no writer repairs.
     repeats: BTreeMap<(ObjectKey, Kind), Repeats>,
+    /// Whether the next look is the second one after another that found differences.
+    second_look: bool,
 }
 
 impl Drift {
@@ -152,6 +154,14 @@ impl Drift {
             }
             self.wake.notified().await;
         }
+    }
+
+    /// Whether a look that found these differences is to be followed by a second one soon. A second one is not: who changes something
+    /// again and again does not make looks more frequent.
+    pub(crate) fn needs_second_look(&self, differences: &BTreeMap<&'static str, u64>) -> bool {
+        let follows = &mut self.found.lock().second_look;
+        *follows = !differences.is_empty() && !*follows;
+        *follows
     }
 
     /// How many differences there were since this was last asked, by kind.

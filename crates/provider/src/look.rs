@@ -32,6 +32,9 @@ use crate::security_group::AccessWish;
 /// How long a look is put off where Azure's budget is low: it refills in ten seconds.
 const PUT_OFF: Duration = Duration::from_secs(30);
 
+/// How long after a look that found differences there is a second one, which sees what came of their repair.
+const SECOND_LOOK: Duration = Duration::from_secs(30);
+
 /// A Service that has its place on a load balancer.
 struct Served {
     balancer: Balancer,
@@ -65,9 +68,12 @@ impl Inner {
         for failure in &failures {
             tracing::warn!(error = %failure.message, "not all that Services have could be looked at again");
         }
+        let differences = self.drift.take_counts();
+        let second = self.drift.needs_second_look(&differences).then_some(SECOND_LOOK);
+        let repair = self.next_repair().map(|at| at.saturating_duration_since(Instant::now()));
         Looked {
-            differences: self.drift.take_counts(),
-            next: self.next_repair().map(|at| at.saturating_duration_since(Instant::now())),
+            differences,
+            next: second.into_iter().chain(repair).min(),
             failure: failures.into_iter().next().map(Into::into),
         }
     }

@@ -390,6 +390,33 @@ fn a_day_at_rest_of_many_services_and_nodes_takes_the_same_lists() {
     });
 }
 
+/// What came of a repair is seen soon; where nothing differed, nothing is read before it is time.
+#[test]
+fn a_second_look_follows_one_that_found_differences() {
+    run(async || {
+        const MINUTE: Duration = Duration::from_secs(60);
+        let world = three().await;
+        let looks = |world: &World| {
+            let of_balancers = |path: &str| path.to_lowercase().ends_with("/loadbalancers");
+            let journal = world.azure.journal().entries;
+            journal.iter().filter(|one| one.method == "GET" && of_balancers(&one.path)).count()
+        };
+        world.until("it is looked at", PERIOD, |world| looks(world) > 0).await;
+        world.azure.clear_journal();
+        sleep(MINUTE).await;
+        assert_eq!(looks(&world), 0);
+        take_out(&world, WEB);
+        let address = world.address(WEB);
+        world.until("it is repaired", PERIOD, |world| !world.reached(address, 80).is_empty()).await;
+        sleep(Duration::from_secs(5)).await;
+        world.azure.clear_journal();
+        sleep(MINUTE).await;
+        assert_eq!(looks(&world), 1);
+        sleep(MINUTE * 3).await;
+        assert_eq!(looks(&world), 1, "the second one is not followed by a third");
+    });
+}
+
 /// What may be another cluster's stays as it is, and the Service's owner reads of it, once while it is there.
 #[test]
 fn what_may_be_another_clusters_stays_and_is_reported() {
