@@ -12,7 +12,7 @@ use azure_simulator::Azure;
 use azure_types::ResourceId;
 use parking_lot::Mutex;
 use serde_json::Value;
-use testkit::types::{INSTANCES, INTERFACES, MACHINES, PUBLIC_IPS, SCALE_SETS};
+use testkit::types::{INSTANCES, INTERFACES, MACHINES, PUBLIC_IPS, SCALE_SETS, SECURITY_GROUPS};
 use testkit::{Call, Reply, Shape, Tap};
 
 use flatten::flatten;
@@ -149,12 +149,18 @@ impl Ledger {
         let now = now.map(|document| flatten(&document)).unwrap_or_default();
         let stated = body.map(flatten).unwrap_or_default();
         let is_new = !book.documents.contains_key(&key);
+        let own = match id.resource_type().eq_ignore_ascii_case(SECURITY_GROUPS) {
+            true => self.addresses_of(&book, |maker| maker == hand),
+            false => Vec::new(),
+        };
         let Book { documents, breaches, .. } = &mut *book;
         let document = documents.entry(key.clone());
         let document = document.or_insert_with(|| Document { maker: hand, leaves: BTreeMap::new() });
         let mut breach = |text: String| breaches.push(format!("{hand}'s {what} of {id} {text}"));
         let may_change = |leaves: &BTreeMap<String, Leaf>, path: &str, leaf: &Leaf| {
-            may_change(hand, leaf.hand) || is_rule_of(hand, leaves, path)
+            may_change(hand, leaf.hand)
+                || path.contains(DESTINATIONS) && is_one_of(&own, leaf)
+                || is_rule_of(hand, leaves, path, &own)
         };
         // Of an item that was removed as a whole, the item alone is named.
         let mut removed: Option<&str> = None;
@@ -247,16 +253,27 @@ impl Ledger {
 
     /// Whether a member is of a security rule that a hand wrote and that serves the destinations of others alone by now: those that
     /// others wrote, and addresses that have gone over to others.
-    pub fn is_rule_of_others(&self, hand: Hand, id: &str, path: &str, passed_on: &[String]) -> bool {
+    pub fn is_rule_of_others(&self, hand: Hand, id: &str, path: &str) -> bool {
         let book = self.book.lock();
         let Some(document) = book.documents.get(id) else { return false };
         let Some(rest) = path.strip_prefix("/properties/securityRules/") else { return false };
         let rule = rest.split('/').next().unwrap_or(rest);
         let mut all = destinations(&document.leaves, rule).peekable();
-        let is_theirs = |leaf: &Leaf| {
-            leaf.hand != hand || leaf.value.as_str().is_some_and(|it| passed_on.iter().any(|one| one == it))
+        let passed_on = self.addresses_of(&book, |maker| maker != hand && matches!(maker, Hand::Cluster(_)));
+        all.peek().is_some() && all.all(|leaf| leaf.hand != hand || is_one_of(&passed_on, leaf))
+    }
+
+    /// The public addresses that frontends of load balancers of these makers have.
+    fn addresses_of(&self, book: &Book, is_maker: impl Fn(Hand) -> bool) -> Vec<String> {
+        let is_theirs = |ip: &&Value| {
+            let user = ip["properties"]["ipConfiguration"]["id"].as_str();
+            let balancer = user.and_then(|id| ResourceId::parse(id).ok()).and_then(|id| id.parent());
+            let balancer = balancer.and_then(|id| book.documents.get(&id.to_lower()));
+            balancer.is_some_and(|balancer| is_maker(balancer.maker))
         };
-        all.peek().is_some() && all.all(is_theirs)
+        let all = self.azure.documents_of_type(PUBLIC_IPS);
+        let address = |ip: &Value| ip["properties"]["ipAddress"].as_str().map(str::to_owned);
+        all.iter().filter(is_theirs).filter_map(address).collect()
     }
 
     /// What is there by a hand's writing: the ids in lower case, each with its members.
@@ -283,13 +300,19 @@ fn may_change(hand: Hand, of: Hand) -> bool {
     }
 }
 
-/// Whether a member is of a security rule whose destinations are all of this hand: several clusters open the same ports to
+/// Whether a member is of a security rule whose destinations are all of this hand, or addresses that it has: several clusters open the same ports to
 /// the same clients by one rule, to which each adds its addresses.
-fn is_rule_of(hand: Hand, leaves: &BTreeMap<String, Leaf>, path: &str) -> bool {
+fn is_rule_of(hand: Hand, leaves: &BTreeMap<String, Leaf>, path: &str, own: &[String]) -> bool {
     let Some(rest) = path.strip_prefix("/properties/securityRules/") else { return false };
     let (name, member) = rest.split_once('/').unwrap_or((rest, ""));
     let mut all = destinations(leaves, name).peekable();
-    !member.starts_with(DESTINATIONS) && all.peek().is_some() && all.all(|leaf| may_change(hand, leaf.hand))
+    let is_own = |leaf: &Leaf| may_change(hand, leaf.hand) || is_one_of(own, leaf);
+    !member.starts_with(DESTINATIONS) && all.peek().is_some() && all.all(is_own)
+}
+
+/// Whether a leaf is one of these addresses.
+fn is_one_of(addresses: &[String], leaf: &Leaf) -> bool {
+    leaf.value.as_str().is_some_and(|value| addresses.iter().any(|one| one == value))
 }
 
 /// Where a security rule's destinations stand in it.

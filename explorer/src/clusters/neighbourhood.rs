@@ -226,7 +226,10 @@ impl Play {
             // Both networks of the peering have to be there before it is made: that is where these clusters meet at last.
             let meets_at_peering = words.iter().any(|words| words.contains("peering "))
                 && present.iter().any(|it| *it != cluster && stage.members[*it].wants_peering_of(member));
+            let meets_after_move =
+                stage.moved && words.iter().any(|words| words.contains("comes first, which belongs to"));
             if !self.is_served(cluster)
+                && !meets_after_move
                 && !self.touched[cluster]
                 && !meets_at_peering
                 && !meets_at_zone
@@ -236,7 +239,7 @@ impl Play {
                 // A group may have stayed from an earlier life of the cluster.
                 let estate = stage.estate(cluster).into_iter().map(|(id, _)| id);
                 let estate: Vec<String> =
-                    estate.filter(|id| !stage.in_use.contains(id)).map(|id| id.to_string()).collect();
+                    estate.filter(|id| !stage.is_in_use(id)).map(|id| id.to_string()).collect();
                 if !estate.is_empty() {
                     complaints.push(format!(
                         "cluster {cluster} is refused and has written nevertheless: {estate:#?} {words:#?}"
@@ -330,8 +333,7 @@ impl Play {
         let mut complaints = Vec::new();
         for (id, _) in stage.estate(cluster) {
             // A group that several made stays until the last of them goes.
-            let may_stay =
-                stage.in_use.contains(&id) || stage.stays(&id) || stage.ledger.is_made_by_several(&id);
+            let may_stay = stage.is_in_use(&id) || stage.stays(&id) || stage.ledger.is_made_by_several(&id);
             if !may_stay {
                 complaints.push(format!("cluster {cluster} is gone and leaves {id}"));
             }

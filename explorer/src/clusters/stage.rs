@@ -53,7 +53,9 @@ pub(super) struct Stage {
     pub(super) edits: Vec<String>,
     /// Resources of which a third party changed a tag that proves whose they are.
     given_away: BTreeSet<ResourceId>,
-    /// Groups that stayed when their owner went, because others have something in them. Nothing proves later whose they are.
+    /// Whether a cluster has moved. It may meet one there that claims the same.
+    pub(super) moved: bool,
+    /// What stayed when its owner went, because others have something in it. Nothing proves later whose it is.
     pub(super) in_use: BTreeSet<ResourceId>,
 }
 
@@ -87,6 +89,7 @@ impl Stage {
             edits: Vec::new(),
             given_away: BTreeSet::new(),
             in_use: BTreeSet::new(),
+            moved: false,
         };
         stage.furnish(users_group);
         for (number, member) in members.iter().enumerate() {
@@ -168,7 +171,7 @@ impl Stage {
     }
 
     pub(super) fn delete(&mut self, cluster: usize) {
-        self.in_use.extend(self.shared_groups_of(cluster));
+        self.in_use.extend(self.shared_of(cluster));
         let member = &self.members[cluster];
         if let Some(management) = self.home(cluster) {
             management.delete("Cluster", &member.namespace, &member.name);
@@ -259,6 +262,7 @@ impl Stage {
         }
         self.carry(&member, from, to);
         self.homes[cluster] = Some(to);
+        self.moved = true;
         self.managements[to].merge("Cluster", namespace, name, &json!({ "spec": { "paused": null } }));
     }
 
@@ -349,9 +353,15 @@ impl Stage {
         let is_named = |id: &&ResourceId| reasons.iter().any(|words| words.contains(id.as_str()));
         let named: Vec<ResourceId> = self.given_away.iter().filter(is_named).cloned().collect();
         let mut is_any = false;
-        for id in named.into_iter().filter(|id| self.azure.delete(id).is_ok()) {
-            self.ledger.went(&id);
-            is_any = true;
+        for id in named {
+            // What Azure made for it, such as the disk of a machine, is left to that user as well.
+            let mut used = Vec::new();
+            references(&self.azure.document(&id).unwrap_or_default(), &mut used);
+            if self.azure.delete(&id).is_ok() {
+                self.ledger.went(&id);
+                self.given_away.extend(used.into_iter().filter(|id| self.ledger.maker(id).is_none()));
+                is_any = true;
+            }
         }
         is_any
     }
@@ -378,7 +388,7 @@ impl Stage {
                 let member = &self.members[cluster];
                 let gone = |home: &Management| home.get("Cluster", &member.namespace, &member.name).is_none();
                 if self.home(cluster).is_some_and(gone) {
-                    self.in_use.extend(self.shared_groups_of(cluster));
+                    self.in_use.extend(self.shared_of(cluster));
                     self.homes[cluster] = None;
                 }
             }
@@ -477,7 +487,7 @@ impl Stage {
         };
         let stays = |id: &&String| {
             let id = ResourceId::parse(id).expect("ids are sound");
-            self.stays(&id) || self.in_use.contains(&id)
+            self.stays(&id) || self.is_in_use(&id)
         };
         let left = now
             .difference(&self.found)
@@ -523,13 +533,17 @@ impl Stage {
         all.into_iter().map(|document| (id_in(&document), steady(document))).collect()
     }
 
-    /// The groups that a cluster made and in which others have something.
-    fn shared_groups_of(&self, cluster: usize) -> Vec<ResourceId> {
+    /// Whether a resource stayed because others have something in it. A zone that stays keeps its first record.
+    pub(super) fn is_in_use(&self, id: &ResourceId) -> bool {
+        let is_first_record = id.resource_type().to_ascii_uppercase().ends_with("/SOA");
+        self.in_use.contains(id) || is_first_record && id.parent().is_some_and(|it| self.in_use.contains(&it))
+    }
+
+    /// What a cluster made and in which others have something: groups, and zones.
+    fn shared_of(&self, cluster: usize) -> Vec<ResourceId> {
         let others = (0..self.members.len()).filter(|other| *other != cluster);
         let others: Vec<_> = others.flat_map(|other| self.estate(other)).collect();
-        let is_shared = |group: &ResourceId| {
-            group.namespace().is_none() && others.iter().any(|(id, _)| id != group && id.is_within(group))
-        };
+        let is_shared = |own: &ResourceId| others.iter().any(|(id, _)| id != own && id.is_within(own));
         self.estate(cluster).into_iter().map(|(id, _)| id).filter(is_shared).collect()
     }
 
