@@ -435,8 +435,9 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The other cluster that owns a resource which this one would make for itself: one of another name, or one whose id it bears. A group, a zone, and a network in
-    /// another group may be used by several clusters, and with a network what hangs on its subnets. All else serves one cluster.
+    /// The other cluster that owns a resource which this one would make for itself: one of another name, or one whose id it bears.
+    /// A group, a zone, and a network in another group may be used by several clusters, and with a network what hangs on its
+    /// subnets. All else serves one cluster.
     fn owner_beside(&self, goal: &Goal, held: &Value) -> Option<Rival> {
         let is_elsewhere = || {
             let group = self.goals.iter().find(|goal| *goal.service == service::GROUP);

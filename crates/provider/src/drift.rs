@@ -156,8 +156,8 @@ impl Drift {
         }
     }
 
-    /// Whether a look that found these differences is to be followed by a second one soon. A second one is not: who changes something
-    /// again and again does not make looks more frequent.
+    /// Whether a look that found these differences is to be followed by a second one soon. A second one is not, so that looks do not
+    /// become frequent where something is changed again and again.
     pub(crate) fn needs_second_look(&self, differences: &BTreeMap<&'static str, u64>) -> bool {
         let follows = &mut self.found.lock().second_look;
         *follows = !differences.is_empty() && !*follows;
