@@ -511,7 +511,7 @@ impl fmt::Display for Change {
                 write!(f, "frontend {frontend} of {service} removed")
             }
             Self::LeftoverFrontendRemoved { frontend } => {
-                write!(f, "frontend {frontend} removed: its Service is gone")
+                write!(f, "frontend {frontend} removed: its Service is gone, or served elsewhere")
             }
             Self::LastFrontendGone => f.write_str("the last frontend is gone"),
             Self::BasicLoadBalancerRetired => f.write_str("SKU Basic: one of SKU Standard takes its place"),

@@ -185,7 +185,7 @@ fn families(service: &Service) -> Vec<Family> {
 }
 
 /// The one test for internal Services: the annotation says `true`, in any case.
-fn flavor(service: &Service) -> Flavor {
+pub(crate) fn flavor(service: &Service) -> Flavor {
     if Annotations(service).flag(keys::INTERNAL) { Flavor::Internal } else { Flavor::External }
 }
 
@@ -527,6 +527,13 @@ impl ServiceIntent {
             NodeProbe::Local(_) if !own_port => Ok(PortProbe::Node),
             NodeProbe::Local(_) | NodeProbe::None => probe::own(service, port).map(PortProbe::Own),
         }
+    }
+
+    /// The same for a Service whose status names no other addresses than these.
+    pub(crate) fn with_published(&self, addresses: &[IpAddr]) -> Self {
+        let mut removal = (*self.removal).clone();
+        removal.published_addresses.retain(|address| addresses.contains(address));
+        Self { removal: Arc::new(removal), ..self.clone() }
     }
 
     /// What is needed to find and remove everything that the Service has.

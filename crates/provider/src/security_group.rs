@@ -92,6 +92,11 @@ impl RecentlyProgrammed {
         self.0.lock().held.extend(addresses);
     }
 
+    /// The group is not open at these addresses any more.
+    fn closed(&self, addresses: &BTreeSet<IpAddr>) {
+        self.0.lock().held.retain(|address| !addresses.contains(address));
+    }
+
     fn held(&self) -> Vec<IpAddr> {
         self.0.lock().held.iter().copied().collect()
     }
@@ -315,13 +320,25 @@ impl Resource for SharedSecurityGroup {
         step: &Step,
     ) -> Result<Written<Self::Observed>, Failure> {
         self.check_passed_on(step).await?;
+        let (mut opened, mut closed) = (Vec::new(), BTreeSet::new());
         if let (Some(observed), Some(Document::SecurityGroup(document))) = (observed, &step.document) {
-            let before = plans::open_addresses(observed);
-            let after = plans::open_addresses(document);
-            self.recently.opens(after.into_iter().filter(|address| !before.contains(address)));
+            let (before, after) = (plans::open_addresses(observed), plans::open_addresses(document));
+            opened.extend(after.difference(&before).copied());
+            closed.extend(before.difference(&after).copied());
         }
+        self.recently.opens(opened);
         let known = self.observed.security_group();
-        Ok(Written::Whole(Some(self.azure.put_known(step, ApiVersion::NETWORK, known).await?)))
+        let written = self.azure.put_known(step, ApiVersion::NETWORK, known).await?;
+        // What is open at such an address from now on, others have opened: Azure may give it to them.
+        self.recently.closed(&closed);
+        Ok(Written::Whole(Some(written)))
+    }
+
+    fn carried_out(&self, wish: AccessWish) -> AccessWish {
+        match wish {
+            AccessWish::Service(intent) => AccessWish::Service(intent.carried_out()),
+            AccessWish::Closed => AccessWish::Closed,
+        }
     }
 
     fn fingerprint(&self, step: &Step) -> u64 {

@@ -335,7 +335,9 @@ impl<R: Resource> Inner<R> {
     fn answer(&self, key: R::Key, entry: Entry<R>, answer: Answer<R>) {
         if !entry.stands {
             match &answer {
-                Ok(_) if self.resource.stands(&entry.intent) => self.standing.keep(key, entry.intent.clone()),
+                Ok(_) if self.resource.stands(&entry.intent) => {
+                    self.standing.keep(key, self.resource.carried_out(entry.intent.clone()));
+                }
                 Ok(_) => self.standing.withdraw(&key),
                 // What it has stays as it is until it can be served.
                 Err(failure) if failure.kind == Kind::InvalidArgument => self.standing.withdraw(&key),

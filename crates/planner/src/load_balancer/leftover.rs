@@ -30,14 +30,16 @@ pub(super) fn frontends_in_use<'a>(
 
 impl Draft<'_> {
     /// Removes the frontends among `used` to which nothing refers any more and that are named after a Service
-    /// that does not exist.
+    /// that does not exist, or that is served elsewhere.
     pub(super) fn remove_leftovers(
         &mut self,
         used: &BTreeMap<ResourceId, ObjectKey>,
         services: &KnownServices,
     ) {
         for (id, key) in used {
-            let gone = names::base_of(id.name()).is_some_and(|base| !services.contains(base));
+            let flavor = self.balancer.flavor;
+            let is_here = |base| services.get(base).is_some_and(|served_by| *served_by == Some(flavor));
+            let gone = names::base_of(id.name()).is_some_and(|base| !is_here(base));
             if gone && self.foreign_reference(id, |_| false).is_none() {
                 let before = self.frontends().len();
                 self.frontends().retain(|frontend| !super::is_named(&frontend.name, id.name()));

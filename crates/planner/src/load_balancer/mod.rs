@@ -23,7 +23,7 @@ use k8s::{Node, ObjectKey, Service};
 use crate::admin_state::EntryKey;
 use crate::backend_pool::PoolMembership;
 use crate::change::Change;
-use crate::cluster::{Balancer, Cluster, Family};
+use crate::cluster::{Balancer, Cluster, Family, Flavor};
 use crate::frontend;
 pub use crate::frontend::{OwnedFrontend, frontends_of};
 use crate::intent::{ServiceIntent, ServiceRemoval};
@@ -69,12 +69,17 @@ pub enum LoadBalancerIntent {
     },
 }
 
-/// The Services of the cluster, by [`ServiceRemoval::base_name`].
-pub type KnownServices = BTreeSet<String>;
+/// The Services of the cluster, by [`ServiceRemoval::base_name`], each with the kind of load balancer that it is to be served by; `None`
+/// where by none.
+pub type KnownServices = BTreeMap<String, Option<Flavor>>;
 
 /// The Services that may have parts of load balancers named after them.
 pub fn known_services(services: &[Arc<Service>]) -> KnownServices {
-    services.iter().filter_map(|service| crate::names::base_name(service.uid())).collect()
+    let known = services.iter().filter_map(|service| {
+        let flavor = service.is_to_be_served().then(|| crate::intent::flavor(service));
+        Some((crate::names::base_name(service.uid())?, flavor))
+    });
+    known.collect()
 }
 
 /// Those of these Services that live on a load balancer: parts of it are named after them.

@@ -33,7 +33,7 @@ pub(super) fn foreign_part(cluster: &Cluster, observed: &LoadBalancer, known: Kn
     let is_own = |name: &str| {
         let base = name.split('-').next().unwrap_or_default();
         let is_known = |services: &super::KnownServices| {
-            services.iter().any(|service| service.eq_ignore_ascii_case(base))
+            services.keys().any(|service| service.eq_ignore_ascii_case(base))
         };
         known.services.is_some_and(is_known)
     };

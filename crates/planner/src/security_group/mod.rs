@@ -80,6 +80,18 @@ impl AccessIntent {
         }
     }
 
+    /// The intent once it was carried out: an address that the Service had before, and that nothing is open at any more, may be given to
+    /// others from then on.
+    pub fn carried_out(self) -> Self {
+        let Self::Present { service, addresses, node_addresses } = self else { return self };
+        let is_past = |address: &IpAddr| !addresses.contains(address);
+        let service = match service.removal().published_addresses.iter().any(is_past) {
+            true => Arc::new(service.with_published(&addresses)),
+            false => service,
+        };
+        Self::Present { service, addresses, node_addresses }
+    }
+
     fn owner(&self) -> &ServiceRemoval {
         match self {
             Self::Present { service, .. } => service.removal(),

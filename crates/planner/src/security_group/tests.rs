@@ -607,3 +607,22 @@ fn nothing_is_taken_at_an_address_that_others_have() {
     let closed = super::closed_addresses(planned.step.as_ref().unwrap());
     assert_eq!(closed, [ip("20.0.0.2")].into());
 }
+
+/// An address that a Service had before is closed once. What is open there later, others have opened.
+#[test]
+fn an_address_that_a_service_had_before_is_closed_once() {
+    let group = security_group(json!([allow(
+        500,
+        "k8s-azure-lb_allow_IPv4_x",
+        "Tcp",
+        "Internet",
+        &["20.0.0.1"],
+        &["80"]
+    ),]));
+    let intent = present(&svc("a1").tcp(80).published(&["20.0.0.1"]), &["20.0.0.2"]);
+    let closed = |intent: AccessIntent| {
+        super::closed_addresses(run(&group, &[intent], &world(&[])).step.as_ref().unwrap())
+    };
+    assert_eq!(closed(intent.clone()), [ip("20.0.0.1")].into());
+    assert_eq!(closed(intent.carried_out()), [].into());
+}

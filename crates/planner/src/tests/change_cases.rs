@@ -78,7 +78,10 @@ fn of_load_balancers() -> Vec<(Change, &'static str)> {
             "frontend f: address none → 10.0.0.9",
         ),
         (Change::FrontendRemoved { frontend: frontend(), service: web() }, "frontend f of shop/web removed"),
-        (Change::LeftoverFrontendRemoved { frontend: frontend() }, "frontend f removed: its Service is gone"),
+        (
+            Change::LeftoverFrontendRemoved { frontend: frontend() },
+            "frontend f removed: its Service is gone, or served elsewhere",
+        ),
         (Change::LastFrontendGone, "the last frontend is gone"),
         (Change::BasicLoadBalancerRetired, "SKU Basic: one of SKU Standard takes its place"),
         (

@@ -689,3 +689,29 @@ fn lb_452_whoever_changes_sides_with_a_shared_address_is_refused_and_stays() {
         assert_eq!(rule_names(azure.load_balancer(flavor).unwrap()), ["aa1-TCP-80"]);
     }
 }
+
+/// A frontend that is named after a Service which is served elsewhere goes with the last one that shared it.
+#[test]
+fn a_shared_frontend_goes_with_its_last_user_although_its_first_one_lives_elsewhere() {
+    let (first, other) = (svc("a1").tcp(80), svc("c1").tcp(81).internal());
+    let mut azure = after(&first.clone().internal());
+    let address = frontend_of(azure.load_balancer(Flavor::Internal).unwrap(), "aa1");
+    let address = address["properties"]["privateIPAddress"].as_str().unwrap().to_owned();
+    let second = svc("b1").tcp(443);
+    let sharing = second
+        .clone()
+        .internal()
+        .change(|s| s.spec.load_balancer_ip = address.clone())
+        .published(&[&address]);
+    let names = |azure: &Azure| {
+        let balancer = azure.load_balancer(Flavor::Internal).unwrap();
+        let frontends = &json!(balancer)["properties"]["frontendIPConfigurations"];
+        let all = frontends.as_array().unwrap().iter();
+        all.map(|one| one["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    azure.converge(&[first.clone().internal().arc(), sharing.arc(), other.arc()], &[]);
+    azure.converge(&[first.arc(), sharing.arc(), other.arc()], &[]);
+    assert_eq!(names(&azure), ["aa1", "ac1"]);
+    azure.converge(&[first.arc(), second.arc(), other.arc()], &[]);
+    assert_eq!(names(&azure), ["ac1"]);
+}

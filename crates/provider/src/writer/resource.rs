@@ -82,6 +82,11 @@ pub(crate) trait Resource: Send + Sync + 'static {
         false
     }
 
+    /// An intent as it stands from when it was carried out: without what it says of before.
+    fn carried_out(&self, intent: Self::Intent) -> Self::Intent {
+        intent
+    }
+
     /// Whether an intent that stands is still wanted.
     fn is_wanted(&self, _key: &Self::Key, _intent: &Self::Intent) -> bool {
         true
