@@ -210,6 +210,19 @@ impl SharedSecurityGroup {
             .with_proofs(shown.into_iter().map(|one| (one.address, one.proof)).chain(held))
     }
 
+    /// Whether the group was open, when it was last read, at one of these addresses, which the Service gets now: others that had it
+    /// before may have closed it since, so that nothing may be concluded from that reading.
+    pub(crate) fn was_opened_by_others(&self, addresses: &[IpAddr], published: &[IpAddr]) -> bool {
+        let held = self.recently.held();
+        let is_new = |one: &&IpAddr| !published.contains(one) && !held.contains(one);
+        let mut new = addresses.iter().filter(is_new).peekable();
+        let known = new.peek().and_then(|_| self.observed.security_group()?.cached(self.id.name()));
+        known.is_some_and(|known| {
+            let open = plans::open_addresses(&known);
+            new.any(|one| open.contains(one))
+        })
+    }
+
     /// Before addresses of users are closed: whether a load balancer or a machine of others has got one since it was the
     /// cluster's. The public IPs are read after the group was: a cluster that opened the group for an address before that
     /// had the address by then, and a later opening is a conflict of the write.

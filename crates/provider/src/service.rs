@@ -614,7 +614,11 @@ impl Inner {
             (Err(_), AccessIntent::Absent { .. }) => return Ok(Vec::new()),
             (Err(error), AccessIntent::Present { .. }) => return Err(error),
         };
-        if let AccessIntent::Present { addresses, .. } = &intent {
+        let mut newer_than = newer_than;
+        if let AccessIntent::Present { service, addresses, .. } = &intent {
+            if writer.resource().was_opened_by_others(addresses, &service.removal().published_addresses) {
+                newer_than = newer_than.max(LogicalTime::now());
+            }
             self.recently.set(&key, addresses.clone());
         }
         let (owner, wish) = (Owner::Service(key), AccessWish::Service(intent));
