@@ -107,7 +107,7 @@ impl Membership {
         let before = filled.len();
         filled.retain(|pool, _| !pool.is_within(load_balancer));
         if filled.len() < before {
-            // It can only go when nothing refers to its pools: another hand that deletes it takes them from scale sets first.
+            // Azure deletes it only when nothing refers to its pools: another hand takes them from scale sets first.
             *self.emptied.lock() = Some(LogicalTime::now());
         }
         self.observed.invalidate_machine_interfaces();

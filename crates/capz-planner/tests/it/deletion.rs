@@ -159,6 +159,19 @@ fn a_group_is_looked_at_as_a_whole() {
     assert!(inventory.others_for_people().contains("Microsoft.Compute/disks pvc"));
 }
 
+/// The plan where Azure has refused these deletions.
+fn planned(
+    azure: &Azure,
+    goals: &[capz_planner::Goal],
+    refused: std::collections::BTreeMap<azure_types::ResourceId, String>,
+) -> capz_planner::Plan {
+    let (observed, running) = (azure.observed(goals), std::collections::BTreeMap::new());
+    let claimant = "my-cluster".into();
+    let facts =
+        capz_planner::plan::Facts { claimant, observed: &observed, running: &running, refused: &refused };
+    capz_planner::plan::plan(goals.to_vec(), facts)
+}
+
 /// What Azure does not delete because of what is left to others stays with that, and is named. Other refusals stay refusals.
 #[test]
 fn what_is_left_to_others_keeps_what_it_uses() {
@@ -173,18 +186,11 @@ fn what_is_left_to_others_keeps_what_it_uses() {
         azure.documents.keys().find(|id| is_of(id, "/publicIPAddresses") && is_used(id)).unwrap().clone();
     azure.documents.get_mut(&gateway).unwrap()["tags"] = json!({});
     let goals = ends(cluster.scope(), &remembered(cluster.scope()), End::OneByOne);
-    let (observed, running) = (azure.observed(&goals), std::collections::BTreeMap::new());
     for (words, stays) in
         [(format!("400: still allocated to resource {gateway}"), true), ("403: no right".to_owned(), false)]
     {
         let refused = std::collections::BTreeMap::from([(address.clone(), words)]);
-        let facts = capz_planner::plan::Facts {
-            claimant: "my-cluster".into(),
-            observed: &observed,
-            running: &running,
-            refused: &refused,
-        };
-        let plan = capz_planner::plan::plan(goals.clone(), facts);
+        let plan = planned(&azure, &goals, refused);
         assert_eq!(plan.state_of(&gateway), Some(&capz_planner::State::Foreign));
         let state = plan.state_of(&address).unwrap();
         assert_eq!(*state == capz_planner::State::InUse(gateway.clone()), stays, "{state:?}");
@@ -211,7 +217,6 @@ fn what_stays_keeps_what_it_uses_in_turn() {
     let [balancer, network, table] = ["/loadBalancers", "/virtualNetworks", "/routeTables"].map(find);
     let goals = ends(cluster.scope(), &remembered(cluster.scope()), End::OneByOne);
     azure.documents.get_mut(&balancer).unwrap()["tags"] = json!({});
-    let (observed, running) = (azure.observed(&goals), std::collections::BTreeMap::new());
     for (words, stays) in [("400: it is in use and cannot be deleted", true), ("403: no right", false)] {
         let refused = std::collections::BTreeMap::from([
             (
@@ -220,13 +225,7 @@ fn what_stays_keeps_what_it_uses_in_turn() {
             ),
             (table.clone(), words.to_owned()),
         ]);
-        let facts = capz_planner::plan::Facts {
-            claimant: "my-cluster".into(),
-            observed: &observed,
-            running: &running,
-            refused: &refused,
-        };
-        let plan = capz_planner::plan::plan(goals.clone(), facts);
+        let plan = planned(&azure, &goals, refused);
         assert_eq!(plan.state_of(&network), Some(&capz_planner::State::InUse(balancer.clone())));
         let state = plan.state_of(&table).unwrap();
         assert_eq!(*state == capz_planner::State::InUse(network.clone()), stays, "{state:?}");
@@ -248,20 +247,13 @@ fn a_zone_that_others_have_linked_stays() {
     let zone = azure.documents.keys().find(is_zone).unwrap().clone();
     let own = goals.iter().map(|goal| goal.id.clone()).find(|id| *id != zone && id.is_within(&zone)).unwrap();
     let theirs = zone.child("virtualNetworkLinks", "theirs");
-    let (observed, running) = (azure.observed(&goals), std::collections::BTreeMap::new());
     for (words, stays) in [
         (format!("409: nested resources exist. Some existing IDs include: '{theirs}'. Please delete"), true),
         (format!("409: nested resources exist. Some existing IDs include: '{own}'. Please delete"), false),
         (format!("400: {theirs} is in use"), false),
     ] {
         let refused = std::collections::BTreeMap::from([(zone.clone(), words)]);
-        let facts = capz_planner::plan::Facts {
-            claimant: "my-cluster".into(),
-            observed: &observed,
-            running: &running,
-            refused: &refused,
-        };
-        let plan = capz_planner::plan::plan(goals.clone(), facts);
+        let plan = planned(&azure, &goals, refused);
         let state = plan.state_of(&zone).unwrap();
         assert_eq!(*state == capz_planner::State::InUse(theirs.clone()), stays, "{state:?}");
     }
