@@ -600,3 +600,24 @@ async fn machines_of_another_clusters_scale_set_are_not_a_pools() {
     world.until("gone", |world| !has_pool(world)).await;
     assert!(world.azure.document(&id).is_some());
 }
+
+/// What is in a subnet and not the cluster's holds up the end of the cluster, and a condition names it.
+#[tokio::test(start_paused = true)]
+async fn an_interface_in_a_subnet_that_is_not_the_clusters_is_waited_for() {
+    let mut world = World::new();
+    world.cluster("my-cluster", json!({}));
+    world.start_with_network().await;
+    let group = world.group("my-cluster");
+    let subnet = world.azure.documents_of_type("Microsoft.Network/virtualNetworks/subnets").remove(0);
+    let theirs = group.resource("Microsoft.Network", "networkInterfaces", "theirs");
+    let configuration = json!({ "name": "ip", "properties": { "subnet": { "id": subnet["id"] } } });
+    let document = json!({ "location": "eastus", "properties": { "ipConfigurations": [configuration] } });
+    world.azure.put(&theirs, document).unwrap();
+    begin_end(&world);
+    let is_named = |world: &World| network_ready(world, NAMESPACE, "my-cluster").contains(theirs.as_str());
+    world.until("named", is_named).await;
+    tokio::time::sleep(LONG).await;
+    assert!(is_named(&world));
+    world.azure.delete(&theirs).unwrap();
+    world.until("gone", |world| world.get(CLUSTER, "my-cluster").is_none()).await;
+}
