@@ -141,11 +141,17 @@ impl Edit {
         }
     }
 
-    /// Whether it changes a tag that proves whose the resource is.
+    /// Whether it changes what proves whose the resource is: a tag, or the metadata of what has no tags.
     pub(super) fn is_of_owner(&self) -> bool {
         let (Self::Remove(at) | Self::Replace(at, _)) = self else { return false };
         let is_proof = |name: &str| name.starts_with("sigs.k8s.io_cluster-api-provider-azure_cluster");
-        matches!(at.as_slice(), [Step::Member(tags), Step::Member(name)] if tags == "tags" && is_proof(name))
+        match at.as_slice() {
+            [Step::Member(tags), Step::Member(name)] => tags == "tags" && is_proof(name),
+            [Step::Member(properties), Step::Member(metadata), Step::Member(name)] => {
+                properties == "properties" && metadata == "metadata" && is_proof(name)
+            }
+            _ => false,
+        }
     }
 
     /// In words.

@@ -294,7 +294,7 @@ impl Play {
         self.stage.delete(cluster);
         let goes = |stage: &Stage| stage.homes[cluster].is_none();
         let mut gone = self.stage.until(MAX_END, goes).await;
-        if !gone && self.stage.remove_what_was_given_away(&self.words_of(cluster)) {
+        while !gone && self.stage.remove_what_was_given_away(&self.words_of(cluster)) {
             gone = self.stage.until(MAX_END, goes).await;
         }
         if !gone {

@@ -350,16 +350,25 @@ impl Stage {
 
     /// A user deletes what was given away and is named in the reasons for which a cluster does not go. Whether there is any.
     pub(super) fn remove_what_was_given_away(&mut self, reasons: &[String]) -> bool {
-        let is_named = |id: &&ResourceId| reasons.iter().any(|words| words.contains(id.as_str()));
-        let named: Vec<ResourceId> = self.given_away.iter().filter(is_named).cloned().collect();
+        let is_named = |id: &ResourceId| reasons.iter().any(|words| words.contains(id.as_str()));
+        // A machine holds up what its interface holds up.
+        let uses_named = |id: &ResourceId| {
+            let mut used = Vec::new();
+            references(&self.azure.document(id).unwrap_or_default(), &mut used);
+            used.iter().any(|id| is_interface(id) && is_named(id))
+        };
+        let is_meant = |id: &&ResourceId| is_named(id) || uses_named(id);
+        let named: Vec<ResourceId> = self.given_away.iter().filter(is_meant).cloned().collect();
         let mut is_any = false;
         for id in named {
-            // What Azure made for it, such as the disk of a machine, is left to that user as well.
+            // What Azure made for it, such as the disk of a machine, is left to that user as well, and so is its interface.
+            let Some(document) = self.azure.document(&id) else { continue };
             let mut used = Vec::new();
-            references(&self.azure.document(&id).unwrap_or_default(), &mut used);
+            references(&document, &mut used);
             if self.azure.delete(&id).is_ok() {
                 self.ledger.went(&id);
-                self.given_away.extend(used.into_iter().filter(|id| self.ledger.maker(id).is_none()));
+                let is_left = |id: &ResourceId| self.ledger.maker(id).is_none() || is_interface(id);
+                self.given_away.extend(used.into_iter().filter(is_left));
                 is_any = true;
             }
         }
@@ -612,6 +621,10 @@ impl Stage {
 /// Whether a Secret was made by a user, and not by a controller.
 fn is_users(secret: &Value) -> bool {
     cluster_api::name_of(secret).ends_with("-data")
+}
+
+fn is_interface(id: &ResourceId) -> bool {
+    id.resource_type().eq_ignore_ascii_case("Microsoft.Network/networkInterfaces")
 }
 
 fn uid_of(object: &Value) -> String {
