@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The crates whose files are looked at.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
+    "simulators/azure-contract",
     "simulators/azure-engine",
     "simulators/azure-packets",
     "simulators/azure-entra",

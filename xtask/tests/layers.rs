@@ -19,7 +19,8 @@ const PURE: [&str; 9] = [
     "planner",
 ];
 /// The simulators and what tests are made of.
-const WITNESSES: [&str; 12] = [
+const WITNESSES: [&str; 13] = [
+    "azure-contract",
     "azure-engine",
     "azure-entra",
     "azure-imds",
@@ -166,11 +167,15 @@ fn the_engine_of_the_simulated_azure_knows_no_provider_and_providers_no_http() {
     let graph = Graph::read().unwrap();
     let others = ["azure-providers", "azure-packets", "azure-entra", "azure-imds", "azure-simulator"];
     graph.assert_apart("azure-engine", &others);
+    graph.assert_apart(
+        "azure-contract",
+        &["azure-engine", "azure-types", "azure-providers", "azure-simulator"],
+    );
     graph.assert_apart("azure-providers", &["azure-packets", "azure-entra", "azure-imds", "azure-simulator"]);
     graph.assert_apart("azure-packets", &["azure-providers", "azure-entra", "azure-imds", "azure-simulator"]);
     graph.assert_apart("azure-imds", &["azure-packets", "azure-simulator"]);
     graph.assert_apart("azure-entra", &["azure-engine", "azure-providers", "azure-packets", "azure-imds"]);
-    for name in ["azure-engine", "azure-providers", "azure-packets"] {
+    for name in ["azure-contract", "azure-engine", "azure-providers", "azure-packets"] {
         graph.assert_apart(name, &HTTP);
     }
 }

@@ -65,6 +65,13 @@ impl Listed {
         let _ = serde_json::to_writer(&mut self.0, document);
     }
 
+    /// The documents again, one by one.
+    pub fn documents(&self) -> Vec<Value> {
+        let list = [b"[".as_slice(), &self.0, b"]"].concat();
+        // What was written here can be read.
+        serde_json::from_slice(&list).unwrap_or_default()
+    }
+
     /// The whole answer, with the URL of the next page where there is one.
     pub fn into_body(self, next_link: Option<&str>) -> Vec<u8> {
         let link = next_link.map(|link| format!("\"nextLink\":{},", Value::from(link))).unwrap_or_default();

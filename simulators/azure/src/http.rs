@@ -19,6 +19,7 @@ use crate::azure::Azure;
 use crate::base_url::base_url;
 use crate::caller::{Caller, Credentials};
 use crate::control_requests::{guarded, nothing_at};
+use crate::published::Asked;
 use azure_engine::answer::{Answer, Note};
 use azure_engine::budget::{Class, Remaining};
 use azure_engine::code::Code;
@@ -111,6 +112,16 @@ impl Head {
         }
     }
 
+    /// The same for the contract that Azure publishes.
+    fn asked<'a>(&'a self, located: &'a Located) -> Asked<'a> {
+        Asked {
+            method: &self.method,
+            version: self.version().map(String::as_str).unwrap_or_default(),
+            user_agent: self.user_agent.as_deref(),
+            located,
+        }
+    }
+
     fn version(&self) -> Option<&String> {
         self.query.get("api-version").filter(|version| !version.is_empty())
     }
@@ -197,7 +208,10 @@ async fn answer(State(azure): State<Azure>, request: Request) -> Response {
             (_, Some(refusal), _) => Err(refusal),
             (Err(refusal), None, _) => Err(refusal.clone()),
             (Ok(_), None, Some(status)) => Ok(Answer::empty(status)),
-            (Ok(located), None, None) => state.perform(&head.request(&body), located, &execution),
+            (Ok(located), None, None) => {
+                let answer = state.perform(&head.request(&body), located, &execution);
+                answer.and_then(|answer| head.asked(located).check_answer(&answer).map(|()| answer))
+            }
         };
         let due = due(state, &outcome);
         let note = outcome.as_ref().map(|answer| answer.note.clone()).unwrap_or_default();
@@ -313,7 +327,8 @@ fn admit(azure: &Azure, state: &mut AzureState, head: &mut Head, body: Result<&B
         Ok(_) => state.locate(&request),
     };
     let located = located.and_then(|located| {
-        caller.check(state, &located, &head.method, &head.path, request.body).map(|()| located)
+        caller.check(state, &located, &head.method, &head.path, request.body)?;
+        head.asked(&located).check(request.body).map(|()| located)
     });
     admitted.located = located;
     let Ok(located) = &admitted.located else { return admitted };

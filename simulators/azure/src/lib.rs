@@ -23,6 +23,7 @@ mod machines;
 mod metadata_control;
 pub mod page;
 mod parameters;
+mod published;
 pub mod registry;
 pub mod serve;
 pub mod tunnel;

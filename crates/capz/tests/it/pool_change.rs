@@ -285,7 +285,7 @@ async fn a_set_that_somebody_else_deletes_is_told_of() {
     let transport = Transport::in_process(world.azure.router());
     let cloud = Cloud::built_in(&endpoints).unwrap();
     let client = Client::builder(cloud, transport, Credential::fixed("token")).build();
-    client.delete_with(&set(&world), ApiVersion::new("2024-03-01"), &[], None, Class::Delete).await.unwrap();
+    client.delete_with(&set(&world), ApiVersion::new("2025-04-01"), &[], None, Class::Delete).await.unwrap();
     world.merge(POOL, "my-pool", json!({ "metadata": { "annotations": { "look": "again" } } }));
     world
         .until("told", |world| {

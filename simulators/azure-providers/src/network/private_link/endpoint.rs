@@ -19,7 +19,9 @@ use crate::network::shared::{
     protocol::protocol,
     type_names::PRIVATE_LINK_SERVICES,
 };
-use azure_engine::document::{self, into_object, items, name, stored_reference, take_properties, text};
+use azure_engine::document::{
+    self, into_object, items, name, remove_at, stored_reference, take_properties, text,
+};
 use azure_engine::error::{Code, Refusal};
 use azure_engine::member_table::Holds::{
     Anything, Children, Derived, Flag, Guid, Object, Text, Texts, Uses, UsesAll,
@@ -60,12 +62,8 @@ static MEMBERS: [Member; 12] = [
     Member::new("subnet", Uses("virtualNetworks/subnets")).role(Role::Model).fixed_as(subnet_changed),
 ];
 
-static ADDRESS: [Member; 4] = [
-    Member::new("groupId", Text),
-    Member::new("memberName", Text),
-    Member::new("privateIPAddress", Text),
-    Member::new("provisioningState", Derived),
-];
+static ADDRESS: [Member; 3] =
+    [Member::new("groupId", Text), Member::new("memberName", Text), Member::new("privateIPAddress", Text)];
 
 static CONNECTION: [Member; 6] = [
     Member::new("groupIds", Texts),
@@ -204,6 +202,13 @@ impl ResourceType for PrivateEndpoints {
         let configs = custom_dns(azure, record, &interface);
         properties.insert("networkInterfaces".into(), json!([{ "id": interface }]));
         properties.insert("customDnsConfigs".into(), configs.into());
+        // Unlike other children these are no resources: Azure's contract gives them neither an id nor a state.
+        for address in
+            properties.get_mut("ipConfigurations").and_then(Value::as_array_mut).into_iter().flatten()
+        {
+            remove_at(address, "id");
+            remove_at(address, "properties/provisioningState");
+        }
     }
 
     fn present_child(

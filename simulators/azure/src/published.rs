@@ -1,0 +1,122 @@
+//! What our programs send and are shown, held against the contract that Azure publishes, where the environment names one.
+//! What violates it is refused, so that the test in which it happens fails.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use azure_contract::{Contract, Side};
+use serde_json::Value;
+
+use azure_engine::answer::Answer;
+use azure_engine::code::Code;
+use azure_engine::dispatch::Located;
+use azure_engine::error::Refusal;
+use azure_engine::target::{Scope, Target};
+
+/// The environment variable that names the folder of the contract. Cargo sets it for runs in this checkout.
+const FOLDER: &str = "CERULEAN_AZURE_CONTRACT";
+
+/// How the user agents of our programs begin: their requests are judged. Others, such as hostile ones, may send anything.
+const PROGRAMS: [&str; 2] = ["kubernetes-cloudprovider/", "cluster-api-provider-azure/"];
+
+const REQUEST: Code = Code::ours(400, "ContractViolated");
+const ANSWER: Code = Code::ours(500, "ContractViolated");
+
+/// Read once a process. A folder that is not there is no contract; the log says why one cannot be read.
+static CONTRACT: LazyLock<Option<Contract>> = LazyLock::new(|| {
+    let folder = std::env::var_os(FOLDER)?;
+    let folder = Path::new(&folder);
+    if !folder.is_dir() {
+        return None;
+    }
+    Contract::read(folder).inspect_err(|error| tracing::error!("{error}")).ok()
+});
+
+/// A request as far as the contract says something about it.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) user_agent: Option<&'a str>,
+    pub(crate) located: &'a Located,
+}
+
+impl Asked<'_> {
+    /// The type of the resources that it is about; nothing for operations, actions and parts of a resource, and for what
+    /// others ask.
+    fn resource_type(&self) -> Option<&str> {
+        let Located { target, resolved, resource_type, .. } = self.located;
+        let ours = |agent: &str| PROGRAMS.iter().any(|program| agent.starts_with(program));
+        let group = matches!(target, Target::Within(_, Scope::Group(_)));
+        let whole = resolved.as_ref().is_some_and(|resolved| resolved.below.is_empty());
+        let is_judged = self.user_agent.is_some_and(ours) && self.method != "POST" && (group || whole);
+        is_judged.then_some(&**resource_type)
+    }
+
+    /// Holds what one of our programs sends against the contract: the type has to be in it in the version that is asked
+    /// for, and so has every member of the document.
+    ///
+    /// # Errors
+    ///
+    /// The violations.
+    pub(crate) fn check(&self, body: &[u8]) -> Result<(), Refusal> {
+        let (Some(contract), Some(resource_type)) = (&*CONTRACT, self.resource_type()) else { return Ok(()) };
+        if !contract.versions(resource_type).contains(&self.version) {
+            return Err(refusal(REQUEST, self, "request", &["is not in the contract".to_owned()]));
+        }
+        let side = match self.method {
+            "PUT" => Side::Request,
+            "PATCH" => Side::Patch,
+            _ => return Ok(()),
+        };
+        let Ok(document) = serde_json::from_slice(body) else { return Ok(()) };
+        self.judge(contract, resource_type, side, &document)
+            .map_err(|violations| refusal(REQUEST, self, "request", &violations))
+    }
+
+    /// Holds what one of our programs is shown against the contract.
+    ///
+    /// # Errors
+    ///
+    /// The violations.
+    pub(crate) fn check_answer(&self, answer: &Answer) -> Result<(), Refusal> {
+        let (Some(contract), Some(resource_type)) = (&*CONTRACT, self.resource_type()) else { return Ok(()) };
+        if !matches!(self.method, "GET" | "PUT" | "PATCH") {
+            return Ok(());
+        }
+        let mut violations = Vec::new();
+        let documents = answer.list.as_ref().map(azure_engine::answer::Listed::documents).unwrap_or_default();
+        for document in answer.body.iter().chain(&documents) {
+            violations.extend(
+                self.judge(contract, resource_type, Side::Answer, document).err().unwrap_or_default(),
+            );
+        }
+        violations.sort();
+        violations.dedup();
+        if violations.is_empty() { Ok(()) } else { Err(refusal(ANSWER, self, "answer", &violations)) }
+    }
+
+    fn judge(
+        &self,
+        contract: &Contract,
+        resource_type: &str,
+        side: Side,
+        document: &Value,
+    ) -> Result<(), Vec<String>> {
+        let judgement = contract.judge(resource_type, self.version, side, document);
+        let violations = judgement.map(|judgement| judgement.violations).unwrap_or_default();
+        if violations.is_empty() { Ok(()) } else { Err(violations.iter().map(ToString::to_string).collect()) }
+    }
+}
+
+/// The refusal, which the log has, too: not every program shows what it was answered.
+fn refusal(code: Code, asked: &Asked<'_>, side: &str, violations: &[String]) -> Refusal {
+    let Asked { method, version, located, .. } = asked;
+    let text = format!(
+        "Azure's published contract is violated by the {side} of {method} {} in version {version}: {}.",
+        located.resource_type,
+        violations.join("; ")
+    );
+    tracing::error!("{text}");
+    code.says(text)
+}
