@@ -11,13 +11,14 @@ mod forward;
 pub mod preamble;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncReadExt as _, join};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -41,6 +42,31 @@ const MAX_CONNECTIONS: usize = 256;
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait when the system has no more file descriptors for connections.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
+
+/// A listener at all addresses of both families, because load balancers probe the nodes behind an IPv6 frontend by IPv6. On a
+/// machine without IPv6 it listens by IPv4 alone.
+///
+/// # Errors
+/// The port is taken, or may not be used.
+pub async fn bind(port: u16) -> io::Result<TcpListener> {
+    match bind_both_families(port) {
+        Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
+            TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await
+        }
+        done => done,
+    }
+}
+
+fn bind_both_families(port: u16) -> io::Result<TcpListener> {
+    const WAITING_CONNECTIONS: i32 = 1024;
+    let socket = Socket::new(Domain::IPV6, Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_only_v6(false)?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)).into())?;
+    socket.listen(WAITING_CONNECTIONS)?;
+    TcpListener::from_std(socket.into())
+}
 
 /// Forwards what comes in until told to stop, and then ends what is under way.
 pub async fn serve(listener: TcpListener, forwarder: Arc<Forwarder>, stop: CancellationToken) {
@@ -76,7 +102,8 @@ async fn connection(stream: TcpStream, peer: SocketAddr, forwarder: Arc<Forwarde
     let opening = stop.run_until_cancelled(timeout(PREAMBLE_TIMEOUT, open(&mut reader))).await;
     // Whoever sends nothing, or half a preamble, is no probe.
     let Some(Ok(Ok(Some(Opening { source, rest })))) = opening else { return };
-    let client = source.unwrap_or(peer).ip();
+    // A listener for both families shows clients of IPv4 as addresses of IPv6.
+    let client = source.unwrap_or(peer).ip().to_canonical();
     let stream = TokioIo::new(join(io::Cursor::new(rest).chain(reader), writer));
     let service = service_fn(move |request| {
         let forwarder = Arc::clone(&forwarder);

@@ -2,13 +2,11 @@
 
 use std::fmt;
 use std::io::{self, Write as _};
-use std::net::Ipv4Addr;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use health_probe_proxy::flags::{Flags, Instead};
-use health_probe_proxy::{Forwarder, serve};
-use tokio::net::TcpListener;
+use health_probe_proxy::{Forwarder, bind, serve};
 use tokio_util::sync::CancellationToken;
 
 /// How the program ends that this one replaces, for whoever tells from it that nothing runs.
@@ -40,7 +38,7 @@ fn run(flags: Flags) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let Flags { health_check_port: port, target_port } = flags;
-        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await.map_err(|error| {
+        let listener = bind(port).await.map_err(|error| {
             let remedy = "free the port, or choose another one with --health-check-port";
             io::Error::new(error.kind(), format!("cannot listen on port {port}: {error}: {remedy}"))
         })?;

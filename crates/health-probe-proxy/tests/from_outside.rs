@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::process::Stdio;
 use std::sync::Arc;
 
-use health_probe_proxy::{Forwarder, serve};
+use health_probe_proxy::{Forwarder, bind, serve};
 use http_body_util::{BodyExt as _, Full};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -71,6 +71,27 @@ async fn exchange(address: SocketAddr, pieces: &[&[u8]]) -> String {
     // A connection that is cut off may be reset.
     let _reset = stream.read_to_end(&mut answer).await;
     String::from_utf8(answer).unwrap()
+}
+
+/// F2: a load balancer probes by the family of its frontend.
+#[tokio::test]
+async fn probes_of_both_families_are_answered() {
+    let (target, target_address) = listener().await;
+    tokio::spawn(kube_proxy(target));
+    let listener = bind(0).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let stop = CancellationToken::new();
+    tokio::spawn(serve(listener, Arc::new(Forwarder::new(target_address.port())), stop));
+    let mut families = vec![(SocketAddr::from(([127, 0, 0, 1], port)), "127.0.0.1")];
+    // A machine without IPv6 is probed by IPv4 alone.
+    if TcpListener::bind("[::1]:0").await.is_ok() {
+        families.push((SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, port)), "::1"));
+    }
+    for (address, client) in families {
+        let answer = exchange(address, &[PROBE]).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{address}: {answer}");
+        assert!(answer.contains(&format!("x-forwarded-for: {client}\n")), "{address}: {answer}");
+    }
 }
 
 /// NODE-206
