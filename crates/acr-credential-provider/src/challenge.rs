@@ -5,6 +5,8 @@
 use http::HeaderMap;
 use http::header::WWW_AUTHENTICATE;
 
+use crate::error::excerpt;
+
 /// Where and for what to exchange a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Challenge {
@@ -17,9 +19,14 @@ pub struct Challenge {
 /// An answer that is no challenge of one of Azure's registries.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChallengeError {
-    /// Another status than 401.
-    #[error("registry did not issue a valid AAD challenge, status: {0}")]
-    Status(u16),
+    /// Another status than 401, with the registry's words for it, where it has some.
+    #[error("registry did not issue a valid AAD challenge, status: {status}{}", after_colon(.words))]
+    Status {
+        /// The status.
+        status: u16,
+        /// Such as that a firewall lets this machine not in, or that there were too many requests.
+        words: String,
+    },
     /// No challenge.
     #[error("challenge response does not contain header 'Www-Authenticate'")]
     NoHeader,
@@ -42,9 +49,9 @@ impl Challenge {
     ///
     /// # Errors
     /// It is no challenge for a bearer token that names realm and service.
-    pub fn read(status: u16, headers: &HeaderMap) -> Result<Self, ChallengeError> {
+    pub fn read(status: u16, headers: &HeaderMap, body: &[u8]) -> Result<Self, ChallengeError> {
         if status != 401 {
-            return Err(ChallengeError::Status(status));
+            return Err(ChallengeError::Status { status, words: words_of(body) });
         }
         let all: Vec<String> = headers
             .get_all(WWW_AUTHENTICATE)
@@ -70,6 +77,31 @@ impl Challenge {
         };
         Ok(Self { service: parameter("service")?, realm: parameter("realm")? })
     }
+}
+
+/// What a registry says in a body: the messages of its errors, else the beginning of the text.
+///
+/// <https://distribution.github.io/distribution/spec/api/#errors>
+fn words_of(body: &[u8]) -> String {
+    #[derive(serde::Deserialize)]
+    struct Errors {
+        errors: Vec<Message>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Message {
+        message: String,
+    }
+    if body.trim_ascii().is_empty() {
+        return String::new();
+    }
+    let messages = serde_json::from_slice::<Errors>(body).map(|all| all.errors).unwrap_or_default();
+    let messages: Vec<String> = messages.into_iter().map(|one| one.message).collect();
+    let joined = messages.join("; ");
+    excerpt(if joined.is_empty() { body } else { joined.as_bytes() })
+}
+
+fn after_colon(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!(": {words}") }
 }
 
 /// Reads `key=value` pairs between commas. Values in quotes may hold commas, and have no escapes.
@@ -109,7 +141,7 @@ mod tests {
         for header in headers {
             map.append(WWW_AUTHENTICATE, header.parse().unwrap());
         }
-        Challenge::read(status, &map).map_err(|error| error.to_string())
+        Challenge::read(status, &map, b"").map_err(|error| error.to_string())
     }
 
     #[test]
@@ -142,6 +174,22 @@ mod tests {
         ] {
             let error = read(status, headers).unwrap_err();
             assert!(error.contains(words), "{headers:?}: {error}");
+        }
+    }
+
+    /// F6: what a registry says of a refusal is what its user has to know.
+    #[test]
+    fn the_words_of_a_registry_are_not_lost() {
+        let denied =
+            r#"{"errors":[{"code":"DENIED","message":"client with IP '192.0.2.1' is not allowed access."}]}"#;
+        for (status, body, end) in [
+            (403, denied, "status: 403: client with IP '192.0.2.1' is not allowed access."),
+            (429, r#"{"errors":[{"message":"a"},{"message":"b"}]}"#, "status: 429: a; b"),
+            (502, "<html>\n bad  gateway", "status: 502: <html> bad gateway"),
+            (503, "", "status: 503"),
+        ] {
+            let error = Challenge::read(status, &HeaderMap::new(), body.as_bytes()).unwrap_err().to_string();
+            assert!(error.ends_with(end), "{error}");
         }
     }
 

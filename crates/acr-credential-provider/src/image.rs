@@ -75,7 +75,7 @@ fn login_server<'a>(image: &'a str, domain: &str) -> Option<&'a str> {
     let server = image.split('/').next()?;
     let host = server.split(':').next()?;
     let domain = domain.trim_start_matches('.');
-    let of_any_cloud = DOMAINS.iter().filter_map(|domain| below(host, domain)).any(is_alphanumeric);
+    let of_any_cloud = DOMAINS.iter().filter_map(|domain| below(host, domain)).any(is_name);
     let of_this_cloud =
         !domain.is_empty() && below(host, domain).is_some_and(|name| name.split('.').all(is_label));
     (of_any_cloud || of_this_cloud).then_some(server)
@@ -86,6 +86,12 @@ fn below<'a>(host: &'a str, domain: &str) -> Option<&'a str> {
     let at = host.len().checked_sub(domain.len())?;
     let (name, end) = host.split_at_checked(at)?;
     if end.eq_ignore_ascii_case(domain) { name.strip_suffix('.') } else { None }
+}
+
+/// Whether a text may be a registry's name, with or without the hash that tells equal names of several owners apart.
+fn is_name(text: &str) -> bool {
+    let (name, hash) = text.split_once('-').map_or((text, None), |(name, hash)| (name, Some(hash)));
+    is_alphanumeric(name) && hash.is_none_or(is_alphanumeric)
 }
 
 fn is_alphanumeric(text: &str) -> bool {
@@ -144,7 +150,7 @@ mod tests {
 
     const NONE: Option<&str> = None;
     /// What is the same in each cloud.
-    const EVERYWHERE: [(&str, Option<&str>); 13] = [
+    const EVERYWHERE: [(&str, Option<&str>); 15] = [
         ("invalidImage", NONE),
         ("docker.io/library/busybox:latest", NONE),
         ("foo.azurecr.io/bar/image:version", Some("foo.azurecr.io")),
@@ -157,6 +163,8 @@ mod tests {
         ("foo.azurecr.io", Some("foo.azurecr.io")),
         ("foo.azurecr.io.azurecr.cn", NONE),
         ("foo-azurecr-io.azurecr.cn", NONE),
+        ("foo-a1b2.azurecr.cn/bar", Some("foo-a1b2.azurecr.cn")),
+        ("foo-.azurecr.cn/bar", NONE),
         ("", NONE),
     ];
 

@@ -58,7 +58,7 @@ impl SignIn<'_> {
             .body(Bytes::new())
             .map_err(|error| failed(error.to_string()))?;
         let answer = self.send(request).await.map_err(|error| failed(error.to_string()))?;
-        Challenge::read(answer.status().as_u16(), answer.headers())
+        Challenge::read(answer.status().as_u16(), answer.headers(), answer.body())
             .map_err(|source| Error::Challenge { server: self.server.to_owned(), source })
     }
 
@@ -172,7 +172,8 @@ mod tests {
 
         registries.answer_next_with(&[503; 3]);
         let error = sign_in.challenge().await.unwrap_err().to_string();
-        assert!(error.ends_with("registry did not issue a valid AAD challenge, status: 503"), "{error}");
+        let words = "registry did not issue a valid AAD challenge, status: 503: the registry is told to fail";
+        assert!(error.ends_with(words), "{error}");
         let statuses: Vec<u16> = registries.requests().iter().map(|request| request.status).collect();
         assert_eq!(statuses, [503, 429, 401, 500, 200, 503, 503, 503]);
     }
