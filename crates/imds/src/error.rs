@@ -55,6 +55,11 @@ pub enum Error {
         "failure of getting compute information from instance metadata: `compute.vmSize` is empty: it is read again"
     )]
     NoSize,
+    /// The document does not say where the machine is.
+    #[error(
+        "failure of getting compute information from instance metadata: `compute.location` is empty: it is read again"
+    )]
+    NoRegion,
     /// The machine has no id.
     #[error(
         "get empty ResoureceID from instance metadata service: `compute.resourceId` is empty: it is read again"

@@ -88,18 +88,25 @@ impl Facts {
 }
 
 /// The machine's id. Azure spells subscription and group as they were spelled when it was made; nodes have them in lower
-/// case, so that ids can be compared as texts.
+/// case, so that ids can be compared as texts. Only these two segments are lowered: a group may be named like another part of
+/// the id, such as `Compute`.
 fn resource_id(compute: &Compute) -> Result<String, Error> {
     if compute.resource_id.is_empty() {
         return Err(Error::NoResourceId);
     }
-    let mut id = compute.resource_id.clone();
-    for part in [&compute.subscription_id, &compute.resource_group_name] {
-        if !part.is_empty() {
-            id = id.replace(part, &part.to_lowercase());
-        }
-    }
-    Ok(id)
+    let mut is_name = false;
+    let segments: Vec<String> = (compute.resource_id.split('/'))
+        .map(|segment| {
+            let is_lowered = std::mem::replace(&mut is_name, is_word_before_a_name(segment));
+            if is_lowered { segment.to_lowercase() } else { segment.to_owned() }
+        })
+        .collect();
+    Ok(segments.join("/"))
+}
+
+/// Whether the name of a subscription or of a group follows.
+fn is_word_before_a_name(segment: &str) -> bool {
+    ["subscriptions", "resourceGroups"].iter().any(|word| segment.eq_ignore_ascii_case(word))
 }
 
 fn addresses(
@@ -141,6 +148,9 @@ fn first_of(family: &Family, frontends: &[Frontend]) -> Vec<Address> {
 /// Zone and region.
 fn zone(compute: &Compute) -> Result<(String, String), Error> {
     let region = compute.location.to_lowercase();
+    if region.is_empty() {
+        return Err(Error::NoRegion);
+    }
     let zone = match compute.zone.as_str() {
         "" => compute.platform_fault_domain.clone(),
         zone => {
@@ -165,7 +175,7 @@ mod tests {
 
     /// NODE-045
     #[test]
-    fn node_045_subscription_and_group_are_in_lower_case_wherever_they_occur() {
+    fn node_045_subscription_and_group_are_in_lower_case() {
         let id = |id: &str| {
             resource_id(&compute(
                 json!({"subscriptionId": "SUB", "resourceGroupName": "RG", "resourceId": id}),
@@ -179,9 +189,25 @@ mod tests {
         let set = "/subscriptions/SUB/resourceGroups/RG/providers/Microsoft.Compute/virtualMachineScaleSets/Set-RG/x";
         assert_eq!(
             id(set).unwrap(),
-            "/subscriptions/sub/resourceGroups/rg/providers/Microsoft.Compute/virtualMachineScaleSets/Set-rg/x"
+            "/subscriptions/sub/resourceGroups/rg/providers/Microsoft.Compute/virtualMachineScaleSets/Set-RG/x"
         );
         assert_eq!(resource_id(&compute(json!({"resourceId": "/A/b"}))).unwrap(), "/A/b");
+    }
+
+    /// F6
+    #[test]
+    fn a_group_that_is_named_like_a_part_of_the_id_lowers_no_other_part() {
+        for group in ["Compute", "Machine", "Microsoft", "Providers"] {
+            let rest = "providers/Microsoft.Compute/virtualMachines/Machine-1";
+            let id = resource_id(&compute(json!({
+                "subscriptionId": "SUB", "resourceGroupName": group,
+                "resourceId": format!("/subscriptions/SUB/resourceGroups/{group}/{rest}"),
+            })));
+            assert_eq!(
+                id.unwrap(),
+                format!("/subscriptions/sub/resourceGroups/{}/{rest}", group.to_lowercase())
+            );
+        }
     }
 
     /// NODE-047

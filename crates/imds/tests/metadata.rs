@@ -301,6 +301,7 @@ async fn a_document_from_which_the_machine_cannot_be_told_is_an_error_and_not_ke
         (document("/network", Value::Null), "failure of getting instance metadata"),
         (document("/compute", Value::Null), "failure of getting instance metadata"),
         (json!({}), "failure of getting compute information from instance metadata"),
+        (document("/compute/location", json!("")), "`compute.location` is empty"),
         (document("/compute/zone", json!("a")), "failed to parse zone ID \"a\": "),
         (document("/network/interface", json!([])), "no interface is found for the instance"),
         (document("/network/interface", empty), "get empty IP addresses from instance metadata service"),
