@@ -67,7 +67,16 @@ impl ClientAssertion for FederatedToken {
                 format!("aadFederatedTokenFile={}: cannot be read: {error}", self.0.display()),
             )
         })?;
-        Ok(token.trim().to_owned())
+        match token.trim() {
+            "" => Err(azure_core::Error::with_message(
+                ErrorKind::Credential,
+                format!(
+                    "aadFederatedTokenFile={}: is empty: the token is not projected yet; check the pod's volume",
+                    self.0.display()
+                ),
+            )),
+            token => Ok(token.to_owned()),
+        }
     }
 }
 

@@ -167,6 +167,9 @@ async fn workload_identity_reads_its_token_file_for_each_exchange() {
     client.check_credential().await.unwrap();
     std::fs::write(&file, "projected-2\n").unwrap();
     client.check_credential().await.unwrap();
+    std::fs::write(&file, "\n").unwrap();
+    let error = client.check_credential().await.unwrap_err().to_string();
+    assert!(error.contains("aadFederatedTokenFile=") && error.contains("is empty"), "{error}");
     std::fs::remove_file(&file).unwrap();
     let error = client.check_credential().await.unwrap_err().to_string();
     assert!(error.contains("aadFederatedTokenFile=") && error.contains("cannot be read"), "{error}");
