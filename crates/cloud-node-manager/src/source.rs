@@ -58,9 +58,11 @@ impl Machines for ThisMachine {
     async fn describe(&self, node: &Node, newer_than: LogicalTime) -> Existence<Instance> {
         if node.name().to_lowercase() != self.node {
             return Existence::Unknown(format!(
-                "no credentials provided for Azure cloud provider: this machine is {}, and knows itself alone: correct \
-                 --node-name, or set the variable NODE_NAME to the same name",
-                self.node
+                "this machine is {}, and the node {} is another one: correct --node-name, or set the variable NODE_NAME to \
+                 the name of this machine (no credentials provided for Azure cloud provider, with which another machine \
+                 could be asked for)",
+                self.node,
+                node.name()
             ));
         }
         let described = match node.spec.provider_id.is_empty() {
