@@ -14,7 +14,7 @@ use planner::instance::MachineName;
 
 use crate::provider::Inner;
 use look::Look;
-use subject::{Subject, nowhere};
+use subject::{FoundBy, Subject, nowhere};
 
 /// A node that Azure does not manage: it is there, and there is nothing to say about it.
 fn unmanaged(node: &Node) -> Instance {
@@ -31,7 +31,10 @@ impl Inner {
             Subject::Machine { name, found } => (name, found),
         };
         match self.look(node, &name, found, newer_than).await {
-            Ok(Look::Shown { shut_down }) => Existence::Present(Presence { shut_down }),
+            // What was found by a name may be another machine: a node is not taken out of service for that.
+            Ok(Look::Shown { shut_down }) => {
+                Existence::Present(Presence { shut_down: shut_down && found == FoundBy::Id })
+            }
             Ok(Look::Unproven(reason)) => Existence::Unknown(reason),
             Ok(Look::Gone(proof)) => Existence::Absent(proof),
             Err(failure) => Existence::Unknown(failure.message),

@@ -199,6 +199,20 @@ async fn node_034_machines_of_every_kind_are_shut_down_when_they_are() {
     }
 }
 
+/// NODE-032: what a node's name leads to may be another machine.
+#[tokio::test(start_paused = true)]
+async fn node_032_a_node_without_a_provider_id_is_not_shut_down() {
+    let world = World::of(&every_kind());
+    let program = world.start();
+    for node in nodes(&world) {
+        world.azure.set_power_state(&machine_of(&node), PowerState::Deallocated).unwrap();
+        let group = machine_of(&node).group_name().unwrap().to_owned();
+        let nameless = in_group(&new(node.name()), &group);
+        let there = presence(&program, &nameless).await;
+        assert_eq!(there, Existence::Present(Presence { shut_down: false }), "{}", nameless.name());
+    }
+}
+
 /// NODE-011, NODE-031: each machine goes in turn, and the others stay. What was found by its name alone is never gone.
 #[tokio::test(start_paused = true)]
 async fn node_011_node_031_a_machine_that_is_gone_is_gone_alone() {
