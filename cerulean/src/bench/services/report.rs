@@ -134,7 +134,12 @@ impl Report {
         match scenario {
             "start" => format!("Start, with {} nodes that wait", self.nodes),
             "services" => format!("{} Services at once, latencies: {}", self.services, self.latency),
-            "chain" => format!("{} Services created and deleted one after the other", self.chain),
+            "chain" => {
+                format!(
+                    "{} Services created and deleted one after the other, without Azure's budgets",
+                    self.chain
+                )
+            }
             "oneMore" => "One more Service".to_owned(),
             "nodeJoins" => "A node joins".to_owned(),
             "nodeDies" => "A node's machine is deleted".to_owned(),

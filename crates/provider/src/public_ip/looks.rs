@@ -19,8 +19,10 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 /// Services that come together come some milliseconds apart: so long after the last one the list is read for all of them.
-/// And so long each one that waits puts off the next list.
-const LINGER: Duration = Duration::from_millis(20);
+const LINGER: Duration = Duration::from_millis(12);
+
+/// So long each one that waits puts off the next list.
+const GAP: Duration = Duration::from_millis(20);
 
 /// A look may be late by this part of what its Service has waited, as one at a single operation may be
 /// (`arm/operation_pace.rs`).
@@ -72,7 +74,7 @@ impl Drop for Waiting<'_> {
 impl CommonLooks {
     /// Looks that are an `interval` apart where many wait.
     pub(super) fn new(interval: Duration) -> Self {
-        let interval = interval.max(LINGER);
+        let interval = interval.max(GAP);
         let (on_the_way, waiting) = (watch::Sender::default(), watch::Sender::default());
         Self { interval, on_the_way, waiting, latest: Mutex::default() }
     }
@@ -138,7 +140,7 @@ impl Waiting<'_> {
         let latest = *self.latest.borrow();
         let others = self.looks.waiting.borrow().saturating_sub(1);
         if let Some(latest) = latest.filter(|_| others > 0) {
-            let gap = LINGER.saturating_mul(others).max(self.since.elapsed() / LATENESS);
+            let gap = GAP.saturating_mul(others).max(self.since.elapsed() / LATENESS);
             sleep_until(latest.at + gap.min(self.looks.interval)).await;
         }
         if pause.is_zero() {
@@ -194,9 +196,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_service_that_is_done_at_once_waits_for_those_on_the_way_and_a_little() {
-        assert_eq!(lists(&looks(), [(0, Duration::ZERO)]).await, (1, 25));
+        assert_eq!(lists(&looks(), [(0, Duration::ZERO)]).await, (1, 17));
         let twenty = (0..20).map(|number| (number * 4, Duration::ZERO));
-        assert_eq!(lists(&looks(), twenty).await, (1, 19 * 4 + 25));
+        assert_eq!(lists(&looks(), twenty).await, (1, 19 * 4 + 17));
     }
 
     #[tokio::test(start_paused = true)]
