@@ -18,8 +18,8 @@ use crate::ledger::{Hand, Ledger, Pen};
 use crate::single::{UNHURRIED, latest_is_refusal};
 use crate::wish::{self, SERVICES, Wish};
 
-/// How long nothing must have happened for all to be at rest.
-const QUIET: Duration = Duration::from_secs(8);
+/// How long nothing must have happened for all to be at rest: a Service may wait ten seconds for what another cluster is writing.
+const QUIET: Duration = Duration::from_secs(12);
 
 /// How long nothing must have happened in the end: what was refused is tried again by then.
 const LONG_QUIET: Duration = Duration::from_secs(120);
