@@ -18,7 +18,8 @@ use crate::ledger::{Hand, Ledger, Pen};
 use crate::single::{UNHURRIED, latest_is_refusal};
 use crate::wish::{self, SERVICES, Wish};
 
-/// How long nothing must have happened for all to be at rest: a Service may wait ten seconds for what another cluster is writing.
+/// How long nothing must have happened for all to be at rest. Longer than a Service needs from the end of one operation to its
+/// next write: up to a look at its public IP, and then three seconds for a document that another cluster was writing.
 const QUIET: Duration = Duration::from_secs(12);
 
 /// How long nothing must have happened in the end: what was refused is tried again by then.
