@@ -78,7 +78,7 @@ impl Manager {
                             "ClusterPaused",
                             "it, or its Cluster, is paused: it is left alone",
                         );
-                        self.stores.azure_clusters.put(edited.object);
+                        edited.keep_in(&self.stores.azure_clusters);
                     }
                     Outcome::Idle
                 }
@@ -155,7 +155,7 @@ impl Manager {
     /// Writes what changed of a cluster, and keeps what the API server made of it.
     async fn save(&self, edited: &mut EditedCluster) -> Result<(), PatchError> {
         if edited.save().await? {
-            self.stores.azure_clusters.put(edited.object.clone());
+            edited.keep_in(&self.stores.azure_clusters);
         }
         Ok(())
     }

@@ -181,7 +181,7 @@ impl Manager {
             finalizers.push(finalizer);
         }
         edited.save().await?;
-        self.stores.identities.put(edited.object);
+        edited.keep_in(&self.stores.identities);
         Ok(())
     }
 

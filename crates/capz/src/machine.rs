@@ -75,7 +75,7 @@ impl Manager {
 
     async fn save_machine(&self, edited: &mut EditedMachine) -> Result<(), PatchError> {
         if edited.save().await? {
-            self.stores.azure_machines.put(edited.object.clone());
+            edited.keep_in(&self.stores.azure_machines);
         }
         Ok(())
     }

@@ -339,7 +339,7 @@ impl Manager {
                 if let Some(shown) = &mut shown {
                     shown.insert(key_of(&object));
                 }
-                let before = store.put(object.clone());
+                let before = store.show(object.clone());
                 if before.is_none_or(|before| !same(&before, &object)) {
                     wake(self, &object);
                 }

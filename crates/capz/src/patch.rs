@@ -7,8 +7,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+use crate::concerns;
 use crate::core::BLOCK_MOVE;
 use crate::kinds::Object;
+use crate::store::Store;
 
 /// The name under which this program's writes appear in `managedFields`.
 pub const FIELD_MANAGER: &str = "capz-controller-manager";
@@ -72,11 +74,13 @@ pub struct Edited<S: Clone, T: Clone> {
     pub object: Object<S, T>,
     /// The generation of the specification that is worked on.
     generation: Option<i64>,
+    /// Whether an answer showed what others had changed before our write.
+    overtaken: bool,
 }
 
 impl<S, T> Edited<S, T>
 where
-    S: Clone + Serialize + DeserializeOwned + std::fmt::Debug,
+    S: Clone + PartialEq + Serialize + DeserializeOwned + std::fmt::Debug,
     T: Clone + Default + Serialize + DeserializeOwned + std::fmt::Debug,
 {
     /// Begins to work on an object.
@@ -88,7 +92,8 @@ where
         let api = Api::namespaced_with(client.clone(), namespace, &crate::kinds::resource(kind));
         let name = object.metadata.name.clone().unwrap_or_default();
         let generation = object.metadata.generation;
-        Ok(Self { api, name, before: serde_json::to_string(object)?, object: object.clone(), generation })
+        let before = serde_json::to_string(object)?;
+        Ok(Self { api, name, before, object: object.clone(), generation, overtaken: false })
     }
 
     /// Whether somebody else has changed the specification since the work began, as its newest version shows or the answer to
@@ -168,9 +173,19 @@ where
         Ok(written)
     }
 
+    /// Keeps what was written, so that the next loop sees it before the watch shows it.
+    pub fn keep_in(&mut self, store: &Store<S, T>) {
+        if std::mem::take(&mut self.overtaken) {
+            store.put_overtaken(self.object.clone());
+        } else {
+            store.put(self.object.clone());
+        }
+    }
+
     /// Goes on with what the API server answered; the status that is not written yet stays.
     fn take(&mut self, mut answer: Object<S, T>) -> Result<(), PatchError> {
         answer.metadata.managed_fields = None;
+        self.overtaken |= !concerns::same_declaration(&self.object, &answer);
         self.before = serde_json::to_string(&answer)?;
         answer.status = self.object.status.clone();
         self.object = answer;

@@ -80,7 +80,7 @@ impl Manager {
 
     async fn save_pool(&self, edited: &mut EditedPool) -> Result<(), PatchError> {
         if edited.save().await? {
-            self.stores.azure_machine_pools.put(edited.object.clone());
+            edited.keep_in(&self.stores.azure_machine_pools);
         }
         Ok(())
     }

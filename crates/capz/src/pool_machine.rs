@@ -127,7 +127,7 @@ impl PoolMachineWork<'_> {
         let failed = seen.state == "Failed" && before.provisioning_state.as_deref() != Some("Failed");
         let deleted = seen.state == "Deleting";
         if self.edited.save().await? {
-            manager.stores.azure_machine_pool_machines.put(self.edited.object.clone());
+            self.edited.keep_in(&manager.stores.azure_machine_pool_machines);
         }
         if failed {
             let about = Reference::of(API_VERSION, MACHINE_KIND, &self.edited.object.metadata);

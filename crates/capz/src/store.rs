@@ -1,6 +1,6 @@
 //! What the watches have shown, by namespace and name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -34,12 +34,15 @@ impl std::fmt::Display for Key {
 /// Objects of one kind.
 pub struct Store<S: Clone, T: Clone> {
     objects: Mutex<HashMap<Key, Arc<Object<S, T>>>>,
+    /// Objects of which an answer to one of our writes brought what others had changed before it: the watch shows the same
+    /// later, and it looks like no change then.
+    overtaken: Mutex<HashSet<Key>>,
     complete: AtomicBool,
 }
 
 impl<S: Clone, T: Clone> Default for Store<S, T> {
     fn default() -> Self {
-        Self { objects: Mutex::default(), complete: AtomicBool::new(false) }
+        Self { objects: Mutex::default(), overtaken: Mutex::default(), complete: AtomicBool::new(false) }
     }
 }
 
@@ -70,6 +73,19 @@ impl<S: Clone, T: Clone> Store<S, T> {
             objects.insert(key, Arc::new(object));
         }
         known
+    }
+
+    /// Takes in an answer to one of our writes that shows what others had changed before it.
+    pub fn put_overtaken(&self, object: Object<S, T>) {
+        self.overtaken.lock().insert(key_of(&object));
+        self.put(object);
+    }
+
+    /// Takes an object in that a watch shows. Gives the version before, unless an answer has overtaken the watch: nothing that is
+    /// known has been compared then.
+    pub fn show(&self, object: Object<S, T>) -> Option<Arc<Object<S, T>>> {
+        let overtaken = self.overtaken.lock().remove(&key_of(&object));
+        self.put(object).filter(|_| !overtaken)
     }
 
     /// Takes an object out.
@@ -133,5 +149,27 @@ mod tests {
         store.remove(&key);
         store.put(object(&[]));
         assert!(store.get(&key).is_none());
+    }
+
+    /// What others change just before a write of ours is in its answer before the watch shows it: the watch's event counts as
+    /// news all the same, once (C1).
+    #[test]
+    fn what_an_answer_overtook_is_news_when_the_watch_shows_it() {
+        let object = |version: u32, tag: &str| -> Object<AzureMachineSpec, AzureMachineStatus> {
+            serde_json::from_value(json!({
+                "apiVersion": crate::kinds::API_VERSION, "kind": "AzureMachine",
+                "spec": { "additionalTags": { "a": tag } },
+                "metadata": { "name": "m", "namespace": "n", "uid": "u", "resourceVersion": version.to_string() },
+            }))
+            .unwrap()
+        };
+        let store = Store::default();
+        store.show(object(1, "old"));
+        assert!(store.show(object(2, "old")).is_some());
+        store.put_overtaken(object(4, "new"));
+        assert!(store.show(object(3, "new")).is_none(), "what is shown was never compared");
+        assert!(store.show(object(4, "new")).is_some());
+        store.put(object(5, "new"));
+        assert!(store.show(object(5, "new")).is_some(), "our own writes are no news");
     }
 }

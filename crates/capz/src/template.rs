@@ -77,7 +77,7 @@ impl Manager {
             let mut edited = Edited::of(&self.client, KIND, object)?;
             set(edited.object.status.get_or_insert_default());
             if edited.save().await? {
-                self.stores.azure_machine_templates.put(edited.object);
+                edited.keep_in(&self.stores.azure_machine_templates);
             }
             Ok(())
         };
