@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 
 use crate::certificate::Certificate;
 use crate::error::one_line;
-use crate::identity::{AuthorityFailure, IdentityClient, Refusal};
+use crate::identity::{AuthorityFailure, IdentityClient, LastAnswer, Refusal};
 use crate::token::{Held, Tokens};
 use crate::{Clock, Cloud, Error, Transport};
 
@@ -44,7 +44,7 @@ pub struct Credential {
     source: Arc<dyn TokenCredential>,
     /// For messages: `client secret of client …`.
     description: Arc<str>,
-    last_failure: Arc<Mutex<Option<AuthorityFailure>>>,
+    last_answer: Arc<Mutex<LastAnswer>>,
     tokens: Arc<Tokens>,
 }
 
@@ -125,8 +125,8 @@ impl Credential {
         transport: &Transport,
         clock: Clock,
     ) -> Result<Self, Error> {
-        let last_failure = Arc::new(Mutex::new(None));
-        let options = || client_options(cloud, transport, &last_failure);
+        let last_answer = Arc::new(Mutex::new(LastAnswer::default()));
+        let options = || client_options(cloud, transport, &last_answer);
         let client = &config.aad_client_id;
         let rejected = |what: &str, error: azure_core::Error| {
             setting(format!("{what}: {}", one_line(&error.to_string())))
@@ -182,7 +182,7 @@ impl Credential {
         };
         // The library dates tokens by the machine's clock, whatever clock signs assertions.
         let tokens = Arc::new(Tokens::new(Clock::system()));
-        Ok(Self { source, description: description.into(), last_failure, tokens })
+        Ok(Self { source, description: description.into(), last_answer, tokens })
     }
 
     /// A client certificate that is at hand, such as a Secret's: PEM or PKCS#12, with its key. Nothing is requested yet.
@@ -230,9 +230,9 @@ impl Credential {
         cloud: &Cloud,
         transport: &Transport,
     ) -> Result<Self, Error> {
-        let last_failure = Arc::new(Mutex::new(None));
+        let last_answer = Arc::new(Mutex::new(LastAnswer::default()));
         let options = ClientAssertionCredentialOptions {
-            client_options: client_options(cloud, transport, &last_failure),
+            client_options: client_options(cloud, transport, &last_answer),
         };
         let made =
             ClientAssertionCredential::new(tenant.to_owned(), client.to_owned(), assertion, Some(options));
@@ -240,7 +240,7 @@ impl Credential {
             made.map_err(|error| setting(format!("{description}: {}", one_line(&error.to_string()))))?;
         // The library dates tokens by the machine's clock, whatever clock signs assertions.
         let tokens = Arc::new(Tokens::new(Clock::system()));
-        Ok(Self { source, description: description.into(), last_failure, tokens })
+        Ok(Self { source, description: description.into(), last_answer, tokens })
     }
 
     /// A token for this scope, for services that are not Resource Manager.
@@ -266,7 +266,7 @@ impl Credential {
     /// tokens.
     pub fn from_source(source: Arc<dyn TokenCredential>, description: &str, clock: Clock) -> Self {
         let tokens = Arc::new(Tokens::new(clock));
-        Self { source, description: description.into(), last_failure: Arc::default(), tokens }
+        Self { source, description: description.into(), last_answer: Arc::default(), tokens }
     }
 
     /// The `Authorization` header of a request to this scope.
@@ -301,8 +301,14 @@ impl Credential {
         }
     }
 
+    /// Drops a token that Azure has rejected, so that the next call asks for another one. Gives `false` if that cannot help: the
+    /// token is new.
+    pub(crate) fn reject(&self, scope: &str, token: &HeaderValue) -> bool {
+        self.tokens.reject(scope, token)
+    }
+
     async fn renew(&self, scope: &str, timeout: std::time::Duration) -> Result<HeaderValue, Error> {
-        self.last_failure.lock().take();
+        *self.last_answer.lock() = LastAnswer::default();
         let answer = match tokio::time::timeout(timeout, self.source.get_token(&[scope], None)).await {
             Ok(Ok(token)) => self.header(&token),
             Ok(Err(error)) => Err(self.explain(&error)),
@@ -319,8 +325,9 @@ impl Credential {
                 self.failure("the authority's token holds characters that no header may have".to_owned())
             })?;
         value.set_sensitive(true);
-        let expires = u64::try_from(token.expires_on.unix_timestamp()).unwrap_or_default();
-        Ok((value, std::time::Duration::from_secs(expires)))
+        let dated = u64::try_from(token.expires_on.unix_timestamp()).unwrap_or_default();
+        let expires = self.last_answer.lock().expires.unwrap_or(std::time::Duration::from_secs(dated));
+        Ok((value, expires))
     }
 
     fn failure(&self, reason: String) -> Error {
@@ -344,7 +351,7 @@ impl Credential {
     }
 
     fn overdue(&self, timeout: std::time::Duration) -> Error {
-        match self.last_failure.lock().clone() {
+        match self.last_answer.lock().failure.clone() {
             Some(failure) => self.authority_failure(failure),
             None => self.unreachable(format!("the authority did not answer within {} s", timeout.as_secs())),
         }
@@ -373,7 +380,7 @@ impl Credential {
 
     /// One line: the authority's own words where there are any, else the innermost cause.
     fn explain(&self, error: &azure_core::Error) -> Error {
-        if let Some(failure) = self.last_failure.lock().clone() {
+        if let Some(failure) = self.last_answer.lock().failure.clone() {
             return self.authority_failure(failure);
         }
         let mut innermost: &(dyn std::error::Error + 'static) = error;
@@ -410,11 +417,11 @@ fn require(config: &CloudConfig, keys: &[&str], what: &str) -> Result<(), Error>
 fn client_options(
     cloud: &Cloud,
     transport: &Transport,
-    last_failure: &Arc<Mutex<Option<AuthorityFailure>>>,
+    last_answer: &Arc<Mutex<LastAnswer>>,
 ) -> ClientOptions {
     let mut custom = CustomConfiguration::default();
     custom.authority_host = cloud.authority.as_str().trim_end_matches('/').to_owned();
-    let client = IdentityClient::new(transport.clone(), Arc::clone(last_failure));
+    let client = IdentityClient::new(transport.clone(), Arc::clone(last_answer));
     ClientOptions {
         transport: Some(CoreTransport::new(Arc::new(client))),
         cloud: Some(Arc::new(custom.into())),

@@ -8,6 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use azure_core::error::ErrorKind;
@@ -17,7 +18,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::Transport;
+use crate::{Clock, Transport};
 
 /// No authority asks to wait for longer than this for good reason, and the library would sleep as it is told.
 const MAX_RETRY_AFTER_SECONDS: u64 = 60;
@@ -44,16 +45,26 @@ pub(crate) struct Refusal {
     pub(crate) request_id: Option<String>,
 }
 
+/// What an authority answered last.
+#[derive(Default)]
+pub(crate) struct LastAnswer {
+    /// Why it gave no token.
+    pub(crate) failure: Option<AuthorityFailure>,
+    /// When the token that it gave ends, since 1970. The library is shown a token that has ended: it would hand out its own copy
+    /// of one that Azure rejects until the end.
+    pub(crate) expires: Option<Duration>,
+}
+
 /// The HTTP client of one credential.
 pub(crate) struct IdentityClient {
     transport: Transport,
-    last: Arc<Mutex<Option<AuthorityFailure>>>,
+    last: Arc<Mutex<LastAnswer>>,
     /// Whether it was said that the authority does not answer: the library tries for minutes in silence.
     is_told: AtomicBool,
 }
 
 impl IdentityClient {
-    pub(crate) fn new(transport: Transport, last: Arc<Mutex<Option<AuthorityFailure>>>) -> Self {
+    pub(crate) fn new(transport: Transport, last: Arc<Mutex<LastAnswer>>) -> Self {
         Self { transport, last, is_told: AtomicBool::new(false) }
     }
 }
@@ -78,30 +89,33 @@ impl HttpClient for IdentityClient {
             Body::SeekableStream(_) => return Err(other("token requests have no streams".into())),
         };
         let outgoing = outgoing.body(body).map_err(|error| other(error.to_string()))?;
-        self.last.lock().take();
+        *self.last.lock() = LastAnswer::default();
         let host = request.url().host_str().unwrap_or_default();
         let answer = self.transport.send(outgoing).await.map_err(|error| {
             let reason = no_answer(host, &error.to_string());
             if !self.is_told.swap(true, Ordering::Relaxed) {
                 tracing::warn!("{reason}; trying again for up to two minutes");
             }
-            *self.last.lock() = Some(AuthorityFailure::Unreachable(reason.clone()));
+            self.last.lock().failure = Some(AuthorityFailure::Unreachable(reason.clone()));
             azure_core::Error::with_message(ErrorKind::Io, reason)
         })?;
         let (parts, body) = answer.into_parts();
         let status = parts.status.as_u16();
         let body = if parts.status.is_success() {
-            readable_token(&body).ok_or_else(|| {
+            let now = Clock::system().since_1970();
+            let (token, expires) = readable_token(&body, now).ok_or_else(|| {
                 let description = format!("{host} answered without a token");
                 let refusal =
                     Refusal { status, code: None, description: description.clone(), request_id: None };
-                *self.last.lock() = Some(AuthorityFailure::Refused(refusal));
+                self.last.lock().failure = Some(AuthorityFailure::Refused(refusal));
                 azure_core::Error::with_message(ErrorKind::Credential, description)
-            })?
+            })?;
+            self.last.lock().expires = Some(expires);
+            token
         } else {
             let refusal = read_refusal(status, host, &body);
             let plain = plain_refusal(&refusal);
-            *self.last.lock() = Some(AuthorityFailure::Refused(refusal));
+            self.last.lock().failure = Some(AuthorityFailure::Refused(refusal));
             plain
         };
         let mut headers = Headers::new();
@@ -177,32 +191,33 @@ fn plain_refusal(refusal: &Refusal) -> Bytes {
 }
 
 /// A token answer in the one shape that each of the library's credentials reads: seconds as numbers for
-/// the authority's, `expires_on` as text with type and resource beside it for the metadata service's.
+/// the authority's, `expires_on` as text with type and resource beside it for the metadata service's. Both say that the
+/// token has ended; when it does so indeed is given beside it, since 1970.
 ///
 /// `None` if there is no token in it.
-fn readable_token(body: &[u8]) -> Option<Bytes> {
+fn readable_token(body: &[u8], now: Duration) -> Option<(Bytes, Duration)> {
     let Ok(Value::Object(mut token)) = serde_json::from_slice::<Value>(body) else { return None };
     token.get("access_token")?.as_str().filter(|token| !token.is_empty())?;
+    let seconds = |value: &Value| match value {
+        Value::String(text) => text.trim().parse::<i64>().ok(),
+        number => number.as_i64(),
+    };
+    let lifetime = |seconds: i64| Duration::from_secs(seconds.clamp(0, MAX_LIFETIME_SECONDS).unsigned_abs());
+    let mut expires = now;
+    if let Some(left) = token.get("expires_in").and_then(seconds) {
+        expires = now + lifetime(left);
+        token.insert("expires_in".into(), 0.into());
+        token.remove("ext_expires_in");
+    }
     // The metadata service's has a date, too.
-    if let Some(date) = token.get("expires_on") {
-        if let Value::Number(number) = date {
-            let text = number.to_string();
-            token.insert("expires_on".into(), Value::String(text));
-        }
+    if let Some(date) = token.get("expires_on").and_then(seconds) {
+        let left = date.saturating_sub(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
+        expires = now + lifetime(left);
+        token.insert("expires_on".into(), Value::String(now.as_secs().to_string()));
         token.entry("token_type").or_insert_with(|| "Bearer".into());
         token.entry("resource").or_insert_with(|| "".into());
     }
-    for name in ["expires_in", "ext_expires_in"] {
-        let seconds = match token.get(name) {
-            Some(Value::String(text)) => text.trim().parse::<i64>().ok(),
-            Some(number) => number.as_i64(),
-            None => continue,
-        };
-        if let Some(seconds) = seconds {
-            token.insert(name.into(), seconds.clamp(0, MAX_LIFETIME_SECONDS).into());
-        }
-    }
-    Some(Bytes::from(Value::Object(token).to_string()))
+    Some((Bytes::from(Value::Object(token).to_string()), expires))
 }
 
 #[cfg(test)]
@@ -243,21 +258,35 @@ mod tests {
 
     #[test]
     fn tokens_are_put_into_the_expected_shape() {
-        let read = |text: &str| -> Value {
-            serde_json::from_slice(&readable_token(text.as_bytes()).unwrap()).unwrap()
+        let now = Duration::from_secs(1_506_480_000);
+        let read = |text: &str| -> (Value, u64) {
+            let (token, expires) = readable_token(text.as_bytes(), now).unwrap();
+            (serde_json::from_slice(&token).unwrap(), (expires - now).as_secs())
         };
-        let managed = read(r#"{"access_token":"t","expires_on":1506484173}"#);
-        assert_eq!(managed["expires_on"], "1506484173");
-        assert_eq!(managed["token_type"], "Bearer");
-        let authority = read(r#"{"access_token":"t","expires_in":"3599"}"#);
-        assert_eq!(authority["expires_in"], 3599);
-        let lifetime = |text: &str| {
-            read(&format!(r#"{{"access_token":"t","expires_in":{text}}}"#))["expires_in"].clone()
-        };
-        assert_eq!(lifetime("9223372036854775807"), MAX_LIFETIME_SECONDS);
-        assert_eq!(lifetime("-5"), 0);
+        let longest = MAX_LIFETIME_SECONDS.unsigned_abs();
+        for (answer, lifetime) in [
+            (r#""expires_on":1506484173"#, 4173),
+            (r#""expires_on":"1506484173""#, 4173),
+            (r#""expires_on":"1506484173","expires_in":"86400""#, 4173),
+            (r#""expires_on":"1""#, 0),
+            (r#""expires_in":"3599""#, 3599),
+            (r#""expires_in":3599"#, 3599),
+            (r#""expires_in":9223372036854775807"#, longest),
+            (r#""expires_in":-5"#, 0),
+        ] {
+            let (token, expires) = read(&format!(r#"{{"access_token":"t",{answer}}}"#));
+            assert_eq!(expires, lifetime, "{answer}");
+            if answer.contains("expires_on") {
+                assert_eq!(
+                    (&token["expires_on"], &token["token_type"]),
+                    (&"1506480000".into(), &"Bearer".into())
+                );
+            } else {
+                assert_eq!(token["expires_in"], 0, "{answer}");
+            }
+        }
         for none in ["no json", "[]", "{}", r#"{"access_token":""}"#, r#"{"access_token":5}"#] {
-            assert_eq!(readable_token(none.as_bytes()), None, "{none}");
+            assert_eq!(readable_token(none.as_bytes(), now), None, "{none}");
         }
     }
 }

@@ -120,6 +120,7 @@ impl Client {
         let inner = &*self.inner;
         let gate = inner.budgets.gate(&call.subject.subscription, OperationGroup::of(&call.method));
         let mut repeated = 0u32;
+        let mut rejected = false;
         loop {
             let queued = Instant::now();
             let permit = gate.enter(call.class, &call.subject.namespace).await.map_err(|retry_after| {
@@ -129,7 +130,7 @@ impl Client {
             let waited = queued.elapsed();
             let sent = Instant::now();
             let span = span::of(call, repeated, waited);
-            let sending = inner.transport.send(call.request(authorization, inner.user_agent.clone()));
+            let sending = inner.transport.send(call.request(authorization.clone(), inner.user_agent.clone()));
             let outcome = sending.instrument(span.clone()).await;
             let duration = sent.elapsed();
             let attempt = repeated + 1;
@@ -165,6 +166,13 @@ impl Client {
                     Error::Service(Arc::new(error))
                 }
             };
+            // An authority that has been restored, or whose keys have changed, gives tokens that are good again.
+            if error.status() == Some(401) && !rejected {
+                rejected = true;
+                if inner.credential.reject(&inner.scope, &authorization) {
+                    continue;
+                }
+            }
             repeated += 1;
             let asked = error.retry_after().filter(|asked| !asked.is_zero());
             match &error {

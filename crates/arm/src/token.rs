@@ -14,6 +14,10 @@ const EARLY_RENEWAL: Duration = Duration::from_secs(5 * 60);
 /// After a renewal failed, a token that is still valid is used this long before the next try.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(30);
 
+/// A token that is younger than this and is rejected is not asked for again: the next one would be rejected as well, and an
+/// authority is not to be asked for each call.
+const MIN_REJECTED_AGE: Duration = Duration::from_secs(30);
+
 /// The tokens of one credential, by scope.
 pub(crate) struct Tokens {
     clock: Clock,
@@ -32,6 +36,7 @@ struct Token {
     header: HeaderValue,
     /// Since 1970.
     expires: Duration,
+    came: Instant,
 }
 
 /// What can be done for a call without asking the authority.
@@ -76,10 +81,27 @@ impl Tokens {
         let entry = known.entry(scope.to_owned()).or_default();
         match answer {
             Ok((header, expires)) => {
-                *entry =
-                    Known { token: Some(Token { header: header.clone(), expires: *expires }), failed: None };
+                let token = Token { header: header.clone(), expires: *expires, came: Instant::now() };
+                *entry = Known { token: Some(token), failed: None };
             }
             Err(error) => entry.failed = Some((Instant::now(), error.clone())),
+        }
+    }
+
+    /// Drops a token that was rejected. Gives whether the call can be sent again: with another token that has come meanwhile, or
+    /// with one that is asked for now.
+    pub(crate) fn reject(&self, scope: &str, rejected: &HeaderValue) -> bool {
+        let mut known = self.known.lock();
+        let Some(entry) = known.get_mut(scope) else { return true };
+        match &entry.token {
+            Some(token) if token.header == *rejected => {
+                let is_old = token.came.elapsed() >= MIN_REJECTED_AGE;
+                if is_old {
+                    entry.token = None;
+                }
+                is_old
+            }
+            _ => true,
         }
     }
 }

@@ -342,6 +342,44 @@ async fn read(client: &Client) -> Result<Value, Error> {
     client.get::<Value>(&balancer("lb"), ApiVersion::NETWORK, Class::Refresh).await
 }
 
+/// C2, R6: Azure rejects a token that is valid by its date. It is dropped, and the call is sent once more with another one; a new
+/// one that is rejected as well is an answer, and is not asked for again by each call.
+#[tokio::test(start_paused = true)]
+async fn a_token_that_azure_rejects_is_asked_for_once_more() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let bad = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (counter, rejects) = (Arc::clone(&asked), Arc::clone(&bad));
+    let (transport, _) = azure(move |_, request| {
+        if request.uri.contains("/oauth2/") {
+            let number = counter.fetch_add(1, Ordering::Relaxed);
+            return reply(200, json!({"expires_in": 3599, "access_token": format!("token-{number}")}));
+        }
+        let token = request.headers["authorization"].clone();
+        if rejects.lock().unwrap().contains(&token) {
+            return scripted_azure::error(401, "InvalidAuthenticationToken");
+        }
+        reply(200, json!({"ok": true}))
+    });
+    let client = client(&service_principal(), &transport).unwrap();
+    read(&client).await.unwrap();
+    tokio::time::advance(Duration::from_secs(60)).await;
+    bad.lock().unwrap().push("Bearer token-0".to_owned());
+    read(&client).await.unwrap();
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+    bad.lock().unwrap().extend((1..9).map(|number| format!("Bearer token-{number}")));
+    for _ in 0..3 {
+        assert_eq!(read(&client).await.unwrap_err().status(), Some(401));
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 2, "it is new");
+    tokio::time::advance(Duration::from_secs(60)).await;
+    for _ in 0..3 {
+        assert_eq!(read(&client).await.unwrap_err().status(), Some(401));
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 3);
+    bad.lock().unwrap().clear();
+    read(&client).await.unwrap();
+}
+
 /// A renewal comes minutes before the token's end: while the authority fails, calls go on with the token
 /// that they have, without waiting, and ask again now and then; after its end they fail.
 #[tokio::test(start_paused = true)]
