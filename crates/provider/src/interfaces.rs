@@ -39,6 +39,7 @@ impl Resource for SharedInterfaces {
     type Intent = PoolMembership;
     type Observed = Vec<Arc<NetworkInterface>>;
     type Work = Vec<Step>;
+    type Claim = ();
 
     fn name(&self) -> String {
         format!("network interfaces of resource group {}", self.group.name())
@@ -48,7 +49,9 @@ impl Resource for SharedInterfaces {
         self.observed.machine_interfaces(&self.group).list(newer_than).await
     }
 
-    fn plan(&self, seen: &Self::Observed, batch: &[(String, PoolMembership)]) -> Planned<Self> {
+    fn claim(&self, _observed: &Self::Observed, _batch: &[(String, PoolMembership)]) {}
+
+    fn plan(&self, seen: &Self::Observed, batch: &[(String, PoolMembership)], _: &()) -> Planned<Self> {
         let memberships = self.observed.of_present_pools(batch);
         let steps =
             plans::plan_interfaces(&self.cluster, seen, &memberships, &self.state.nodes_and_departed());

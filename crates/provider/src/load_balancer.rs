@@ -16,6 +16,7 @@ use planner::admin_state::{self, AdminState, EntryKey};
 use planner::backend_pool::{self, PoolMembership};
 use planner::load_balancer::{self as plans, Known, KnownServices, LoadBalancerIntent};
 use planner::local_pool::{self, LocalService};
+use planner::placement::NodeShare;
 use planner::{Action, Balancer, Change, Cluster, Family, Flavor, Purpose, ServiceRemoval, Step};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -416,6 +417,7 @@ impl Resource for SharedLoadBalancer {
     type Intent = Wish;
     type Observed = Seen;
     type Work = Work;
+    type Claim = Option<NodeShare>;
 
     fn name(&self) -> String {
         format!("load balancer {}", self.balancer)
@@ -427,16 +429,18 @@ impl Resource for SharedLoadBalancer {
         Ok(Seen { before: load_balancer.clone(), load_balancer })
     }
 
-    fn plan(&self, seen: &Seen, batch: &Batch) -> Planned<Self> {
+    fn claim(&self, seen: &Seen, batch: &Batch) -> Option<NodeShare> {
+        let has_nodes = batch.iter().any(|(owner, _)| *owner == Owner::Nodes);
+        let nodes = (has_nodes && self.state.nodes_synced()).then(|| self.state.nodes())?;
+        self.sharing.claim(&self.cluster, &nodes, &self.balancer, seen.load_balancer.as_deref())
+    }
+
+    fn plan(&self, seen: &Seen, batch: &Batch, claim: &Option<NodeShare>) -> Planned<Self> {
         let intents = of_services(batch);
         let observed = seen.load_balancer.as_deref();
         // Only if all Services are known, one that is not among them is gone.
         let known = self.known_services();
         let nodes = self.state.nodes_synced().then(|| self.state.nodes());
-        let has_nodes = batch.iter().any(|(owner, _)| *owner == Owner::Nodes);
-        let share = nodes.as_deref().filter(|_| has_nodes);
-        let share =
-            share.and_then(|nodes| self.sharing.claim(&self.cluster, nodes, &self.balancer, observed));
         let was_up = self.was_up.lock();
         let interfaces = self.cached_interfaces();
         let links = self.private_links.keeping(&self.id());
@@ -445,7 +449,7 @@ impl Resource for SharedLoadBalancer {
             services: known.as_ref(),
             nodes: nodes.as_deref(),
             interfaces: &interfaces,
-            share: share.as_ref(),
+            share: claim.as_ref(),
             was_up: Some(&was_up),
             local_services: local_services.as_deref(),
             private_links: &links,

@@ -1,7 +1,7 @@
 //! Who is in the pools: one writer per scale set, and one for the interfaces of each resource group; all pools of a
 //! moment together.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::failure::{Failure, Kind};
 use crate::interfaces::SharedInterfaces;
 use crate::observed::Observed;
 use crate::scale_set::SharedScaleSet;
-use crate::writer::{Pace, Resource, Writer};
+use crate::writer::{Pace, Resource, Writer, Writers};
 use crate::{ClusterState, Notice};
 
 /// Why pools are not filled yet.
@@ -34,10 +34,8 @@ pub(crate) struct Membership {
     pub(crate) azure: Azure,
     pub(crate) observed: Arc<Observed>,
     pub(crate) state: ClusterState,
-    pub(crate) pace: Pace,
-    pub(crate) stop: CancellationToken,
-    scale_sets: Mutex<HashMap<ResourceId, Writer<SharedScaleSet>>>,
-    interfaces: Mutex<HashMap<ResourceId, Writer<SharedInterfaces>>>,
+    scale_sets: Writers<SharedScaleSet>,
+    interfaces: Writers<SharedInterfaces>,
     /// The nodes with which each pool was last filled.
     filled: Mutex<HashMap<ResourceId, Filled>>,
     /// When a load balancer with pools that had been filled was last made anew or deleted.
@@ -88,10 +86,8 @@ impl Membership {
             azure,
             observed,
             state,
-            pace,
-            stop,
-            scale_sets: Mutex::default(),
-            interfaces: Mutex::default(),
+            scale_sets: Writers::new(pace, stop.clone()),
+            interfaces: Writers::new(pace, stop),
             filled: Mutex::default(),
             emptied: Mutex::default(),
             compared: Mutex::default(),
@@ -457,6 +453,9 @@ impl Membership {
         for group in groups {
             all.extend(self.observed.scale_sets(&group).list(newer_than).await?);
         }
+        let there: HashSet<&ResourceId> = all.iter().filter_map(|set| set.id.as_ref()).collect();
+        self.scale_sets.keep(|id| there.contains(id));
+        self.observed.keep_scale_sets(|id| there.contains(id));
         Ok(all)
     }
 
@@ -474,37 +473,23 @@ impl Membership {
     }
 
     fn scale_set_writer(&self, set: &ResourceId) -> Writer<SharedScaleSet> {
-        let mut writers = self.scale_sets.lock();
-        if let Some(writer) = writers.get(set) {
-            return writer.clone();
-        }
-        let resource = SharedScaleSet {
+        self.scale_sets.of(set, || SharedScaleSet {
             id: set.clone(),
             cluster: Arc::clone(&self.cluster),
             azure: self.azure.clone(),
             observed: Arc::clone(&self.observed),
             state: self.state.clone(),
-        };
-        let writer = Writer::start(resource, self.pace, self.stop.clone());
-        writers.insert(set.clone(), writer.clone());
-        writer
+        })
     }
 
     fn interface_writer(&self, group: &ResourceId) -> Writer<SharedInterfaces> {
-        let mut writers = self.interfaces.lock();
-        if let Some(writer) = writers.get(group) {
-            return writer.clone();
-        }
-        let resource = SharedInterfaces {
+        self.interfaces.of(group, || SharedInterfaces {
             group: group.clone(),
             cluster: Arc::clone(&self.cluster),
             azure: self.azure.clone(),
             observed: Arc::clone(&self.observed),
             state: self.state.clone(),
-        };
-        let writer = Writer::start(resource, self.pace, self.stop.clone());
-        writers.insert(group.clone(), writer.clone());
-        writer
+        })
     }
 }
 

@@ -235,7 +235,7 @@ impl Observed {
         &self.load_balancers
     }
 
-    /// Takes over a load balancer as it was read by itself, or as a write of ours left it.
+    /// Takes over a load balancer as a write of ours left it.
     pub(crate) fn store_load_balancer(&self, document: LoadBalancer) -> Arc<LoadBalancer> {
         self.load_balancers.store(self.recurring.load_balancer(document))
     }
@@ -343,6 +343,17 @@ impl Observed {
         self.public_ips.lock().retain(|group, _| groups.contains(group));
     }
 
+    /// Forgets what was known of scale sets that are not there any more, unless it is being asked for.
+    pub(crate) fn keep_scale_sets(&self, is_there: impl Fn(&ResourceId) -> bool) {
+        fn keep<T>(known: &ById<T>, is_there: impl Fn(&ResourceId) -> bool) {
+            known.lock().retain(|id, known| is_there(id) || Arc::strong_count(known) > 1);
+        }
+        keep(&self.instances, &is_there);
+        keep(&self.interfaces, &is_there);
+        keep(&self.instance_public_ips, &is_there);
+        keep(&self.flexible_views, &is_there);
+    }
+
     /// Private link services are not as they were.
     pub(crate) fn invalidate_private_links(&self) {
         self.private_links.lock().values().for_each(|known| known.invalidate());
@@ -376,6 +387,17 @@ impl Observed {
         self.subnet_cache(id).get(id.name(), newer_than).await
     }
 
+    /// Reads one load balancer.
+    pub(crate) async fn read_load_balancer(
+        &self,
+        id: &ResourceId,
+    ) -> Result<Option<Arc<LoadBalancer>>, Failure> {
+        let asked = LogicalTime::now();
+        let fresh = self.azure.get::<LoadBalancer>(id, ApiVersion::NETWORK, PLANNED_BY).await?;
+        let fresh = fresh.map(|document| self.recurring.load_balancer(document));
+        Ok(self.load_balancers.store_reading(id.name(), fresh, asked))
+    }
+
     /// A load balancer on which no operation runs, as read after `newer_than`.
     pub(crate) async fn settled_load_balancer(
         &self,
@@ -393,13 +415,7 @@ impl Observed {
                 return Ok(document);
             }
             sleep(SETTLE_INTERVAL).await;
-            document = match self.azure.get::<LoadBalancer>(id, ApiVersion::NETWORK, PLANNED_BY).await? {
-                Some(fresh) => Some(self.store_load_balancer(fresh)),
-                None => {
-                    self.load_balancers.remove(id.name());
-                    None
-                }
-            };
+            document = self.read_load_balancer(id).await?;
         }
         Err(still_running(id))
     }
@@ -419,13 +435,9 @@ impl Observed {
                 return Ok(document);
             }
             sleep(SETTLE_INTERVAL).await;
-            document = match self.azure.get::<SecurityGroup>(id, ApiVersion::NETWORK, PLANNED_BY).await? {
-                Some(fresh) => Some(known.store(fresh)),
-                None => {
-                    known.remove(id.name());
-                    None
-                }
-            };
+            let asked = LogicalTime::now();
+            let fresh = self.azure.get::<SecurityGroup>(id, ApiVersion::NETWORK, PLANNED_BY).await?;
+            document = known.store_reading(id.name(), fresh, asked);
         }
         Err(still_running(id))
     }
@@ -445,13 +457,9 @@ impl Observed {
                 return Ok(document);
             }
             sleep(SETTLE_INTERVAL).await;
-            document = match self.azure.get::<RouteTable>(id, ApiVersion::NETWORK, PLANNED_BY).await? {
-                Some(fresh) => Some(known.store(fresh)),
-                None => {
-                    known.remove(id.name());
-                    None
-                }
-            };
+            let asked = LogicalTime::now();
+            let fresh = self.azure.get::<RouteTable>(id, ApiVersion::NETWORK, PLANNED_BY).await?;
+            document = known.store_reading(id.name(), fresh, asked);
         }
         Err(still_running(id))
     }
@@ -568,7 +576,7 @@ mod tests {
         observed.scale_sets(&group).list(since).await.unwrap();
         observed.instances(&scale_set).list(since).await.unwrap();
         observed.interfaces(&scale_set).list(since).await.unwrap();
-        let lost = InstanceName { scale_set, instance_id: "0".to_owned() };
+        let lost = InstanceName { scale_set: scale_set.clone(), instance_id: "0".to_owned() };
         observed.sighting(&MachineName::Instance(lost), since).await.unwrap();
         let expected = [
             ("loadBalancers", Class::Delete),
@@ -580,5 +588,14 @@ mod tests {
             ("virtualMachines", Class::Repair),
         ];
         assert_eq!(*classes.lock(), expected.map(|(kind, class)| (kind.to_owned(), class)));
+        // C5: what was known of a scale set goes with it.
+        observed.keep_scale_sets(|id| *id == scale_set);
+        assert_eq!((observed.instances.lock().len(), observed.interfaces.lock().len()), (1, 1));
+        let asking = observed.instances(&scale_set);
+        observed.keep_scale_sets(|_| false);
+        assert_eq!((observed.instances.lock().len(), observed.interfaces.lock().len()), (1, 0));
+        drop(asking);
+        observed.keep_scale_sets(|_| false);
+        assert_eq!(observed.instances.lock().len(), 0);
     }
 }

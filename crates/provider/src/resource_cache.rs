@@ -2,9 +2,10 @@
 //!
 //! # Guarantees
 //!
-//! * An answer was read after the [`LogicalTime`] that the asker names, and after the latest
+//! * An answer was asked for after the [`LogicalTime`] that the asker names, and after the latest
 //!   [`ResourceCache::invalidate`]. Answers to our own writes ([`ResourceCache::store`],
-//!   [`ResourceCache::remove`]) count as readings.
+//!   [`ResourceCache::remove`]) count as of when they came: what waited for a write goes on with its answer. A change that
+//!   others make between a write and its answer is found by its ETag at the next write, or at the next look.
 //! * Askers who wait at the same time share one request. There is never more than one under way.
 //! * What we wrote while a list was under way is not overwritten by it.
 //!
@@ -77,7 +78,10 @@ impl Failed {
 struct Entry<T> {
     /// Absent where our own deletion succeeded.
     document: Option<Arc<T>>,
+    /// How new the document is: when it was asked for.
     as_of: LogicalTime,
+    /// When it came: a list that was asked for before does not replace it.
+    came: LogicalTime,
 }
 
 impl<T> fmt::Debug for ResourceCache<T> {
@@ -116,7 +120,7 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
         let name = name.to_ascii_lowercase();
         self.read(newer_than, move |known, newer_than| {
             let entry = known.entries.get(&name);
-            let as_of = entry.map_or(known.listed, |entry| entry.as_of.max(known.listed));
+            let as_of = entry.map_or(known.listed, |entry| entry.as_of);
             (as_of > newer_than.max(known.floor)).then(|| entry.and_then(|entry| entry.document.clone()))
         })
         .await
@@ -179,17 +183,41 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
         self.known.lock().present()
     }
 
-    /// Takes over the answer to a write of our own (or a reading of this resource alone).
+    /// Takes over the answer to a write of our own.
     pub(crate) fn store(&self, document: T) -> Arc<T> {
-        let document = Arc::new(document);
-        let entry = Entry { document: Some(Arc::clone(&document)), as_of: LogicalTime::now() };
-        self.known.lock().entries.insert((self.name_of)(&document).to_ascii_lowercase(), entry);
-        document
+        self.store_as_of(document, LogicalTime::now())
+    }
+
+    /// Takes over a reading of this resource alone, or `None` where it was found to be absent, which was asked for then.
+    pub(crate) fn store_reading(
+        &self,
+        name: &str,
+        document: Option<T>,
+        asked: LogicalTime,
+    ) -> Option<Arc<T>> {
+        match document {
+            Some(document) => Some(self.store_as_of(document, asked)),
+            None => {
+                self.remove_as_of(name, asked);
+                None
+            }
+        }
     }
 
     /// Takes note of a deletion of our own.
     pub(crate) fn remove(&self, name: &str) {
-        let entry = Entry { document: None, as_of: LogicalTime::now() };
+        self.remove_as_of(name, LogicalTime::now());
+    }
+
+    fn store_as_of(&self, document: T, as_of: LogicalTime) -> Arc<T> {
+        let document = Arc::new(document);
+        let entry = Entry { document: Some(Arc::clone(&document)), as_of, came: LogicalTime::now() };
+        self.known.lock().entries.insert((self.name_of)(&document).to_ascii_lowercase(), entry);
+        document
+    }
+
+    fn remove_as_of(&self, name: &str, as_of: LogicalTime) {
+        let entry = Entry { document: None, as_of, came: LogicalTime::now() };
         self.known.lock().entries.insert(name.to_ascii_lowercase(), entry);
     }
 
@@ -222,15 +250,18 @@ impl<T> Known<T> {
     }
 
     fn take(&mut self, asked: LogicalTime, documents: Vec<T>, name_of: fn(&T) -> String) {
-        // What we wrote after the list was asked for is newer than the list.
-        self.entries.retain(|_, entry| entry.as_of > asked);
+        // What came after the list was asked for may be newer than the list, which is as old as the oldest of these then.
+        self.entries.retain(|_, entry| entry.came > asked);
+        let oldest = self.entries.values().map(|entry| entry.as_of).min();
         for document in documents {
             let name = name_of(&document).to_ascii_lowercase();
-            self.entries
-                .entry(name)
-                .or_insert_with(|| Entry { document: Some(Arc::new(document)), as_of: asked });
+            self.entries.entry(name).or_insert_with(|| Entry {
+                document: Some(Arc::new(document)),
+                as_of: asked,
+                came: asked,
+            });
         }
-        self.listed = asked;
+        self.listed = oldest.map_or(asked, |oldest| oldest.min(asked));
         self.failed = None;
         // Whoever waited for it asks now.
         self.asked = Instant::now();
@@ -299,6 +330,35 @@ mod tests {
         list.store("c".to_owned());
         let names: Vec<String> = reading.await.unwrap().iter().map(|name| (**name).clone()).collect();
         assert_eq!(names, ["b", "c"]);
+    }
+
+    /// C4: a reading is as old as its question. What changed between the two is asked for again.
+    #[tokio::test(start_paused = true)]
+    async fn a_reading_is_as_old_as_its_question() {
+        let (world, list) = cache(&["a"]);
+        let asked = LogicalTime::now();
+        let changed = LogicalTime::now();
+        list.store_reading("a", Some("a".to_owned()), asked);
+        assert!(list.get("a", LogicalTime::BEGINNING).await.unwrap().is_some());
+        assert_eq!(world.reads.load(Ordering::Relaxed), 0);
+        list.get("a", changed).await.unwrap();
+        assert_eq!(world.reads.load(Ordering::Relaxed), 1, "it was asked for before the change");
+        // A reading that comes while a list is under way is kept, and makes the list no newer than it is itself.
+        let asked = LogicalTime::now();
+        let changed = LogicalTime::now();
+        let reading = tokio::spawn({
+            let list = Arc::clone(&list);
+            async move { list.list(changed).await.unwrap().len() }
+        });
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        list.store_reading("b", Some("b".to_owned()), asked);
+        assert_eq!(reading.await.unwrap(), 1, "the list was read again, and b is not in it");
+        assert_eq!(world.reads.load(Ordering::Relaxed), 3);
+        // What we write ourselves is as new as its answer.
+        let before = LogicalTime::now();
+        list.store("c".to_owned());
+        assert!(list.get("c", before).await.unwrap().is_some());
+        assert_eq!(world.reads.load(Ordering::Relaxed), 3);
     }
 
     #[tokio::test(start_paused = true)]

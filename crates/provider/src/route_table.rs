@@ -80,6 +80,7 @@ impl Resource for SharedRouteTable {
     type Intent = Wish;
     type Observed = Option<Arc<RouteTable>>;
     type Work = Step;
+    type Claim = ();
 
     fn name(&self) -> String {
         format!("route table {}", self.id.name())
@@ -89,7 +90,9 @@ impl Resource for SharedRouteTable {
         self.observed.settled_route_table(&self.id, newer_than).await
     }
 
-    fn plan(&self, observed: &Self::Observed, batch: &[(Owner, Wish)]) -> Planned<Self> {
+    fn claim(&self, _observed: &Self::Observed, _batch: &[(Owner, Wish)]) {}
+
+    fn plan(&self, observed: &Self::Observed, batch: &[(Owner, Wish)], _: &()) -> Planned<Self> {
         let plan = Self::plan(self, observed.as_deref(), &routes(batch));
         // What is there in the way may go: whoever asks again is judged anew.
         let refused = |(key, refusal): (RouteKey, plans::RouteRefusal)| {

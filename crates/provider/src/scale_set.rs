@@ -70,6 +70,7 @@ impl Resource for SharedScaleSet {
     type Intent = PoolMembership;
     type Observed = Seen;
     type Work = Work;
+    type Claim = ();
 
     fn name(&self) -> String {
         format!("scale set {}", self.id.name())
@@ -91,7 +92,9 @@ impl Resource for SharedScaleSet {
         }
     }
 
-    fn plan(&self, seen: &Seen, batch: &[(String, PoolMembership)]) -> Planned<Self> {
+    fn claim(&self, _observed: &Seen, _batch: &[(String, PoolMembership)]) {}
+
+    fn plan(&self, seen: &Seen, batch: &[(String, PoolMembership)], _: &()) -> Planned<Self> {
         let work = seen.found.as_ref().and_then(|Found { set, instances, virtual_machines }| {
             let memberships = self.observed.of_present_pools(batch);
             let nodes = self.state.nodes_and_departed();

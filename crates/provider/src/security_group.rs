@@ -300,6 +300,7 @@ impl Resource for SharedSecurityGroup {
     /// `None` where there is no such group.
     type Observed = Option<Arc<SecurityGroup>>;
     type Work = Step;
+    type Claim = ();
 
     fn name(&self) -> String {
         format!("security group {}", self.id.name())
@@ -310,7 +311,14 @@ impl Resource for SharedSecurityGroup {
         self.observed_group(newer_than).await
     }
 
-    fn plan(&self, observed: &Self::Observed, batch: &[(Owner, AccessWish)]) -> Planned<Self> {
+    fn claim(&self, observed: &Self::Observed, batch: &[(Owner, AccessWish)]) {
+        let Some(observed) = observed else { return };
+        let intents = Self::intents(batch);
+        let usage = self.usage(intents.iter().map(AccessIntent::key));
+        self.recently.hold(&plans::open_addresses(observed), |address| usage.has(address));
+    }
+
+    fn plan(&self, observed: &Self::Observed, batch: &[(Owner, AccessWish)], _: &()) -> Planned<Self> {
         let intents = Self::intents(batch);
         let Some(observed) = observed else {
             // What is gone needs no removal.
@@ -320,7 +328,6 @@ impl Resource for SharedSecurityGroup {
             return Planned { work: None, refused, notices: Vec::new() };
         };
         let usage = self.usage(intents.iter().map(AccessIntent::key));
-        self.recently.hold(&plans::open_addresses(observed), |address| usage.has(address));
         let plan = plans::plan(&self.cluster, observed, &intents, &usage);
         let refused = plan.refused.into_iter().map(|(key, refusal)| (Owner::Service(key), refusal.into()));
         let notices = plan.notices.into_iter().map(|notice| (Owner::Service(notice.service.clone()), notice));

@@ -37,6 +37,7 @@ mod resource;
 mod standing;
 mod suspects;
 mod trouble;
+mod writers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -60,6 +61,7 @@ pub(crate) use resource::{Acknowledged, Planned, Resource, Written};
 pub(crate) use standing::Disturbance;
 use standing::Standing;
 use suspects::Suspects;
+pub(crate) use writers::Writers;
 
 /// Times and bounds of writers.
 #[derive(Debug, Clone, Copy)]
@@ -145,6 +147,11 @@ impl<R: Resource> Writer<R> {
     /// The resource.
     pub(crate) fn resource(&self) -> &R {
         &self.0.resource
+    }
+
+    /// Whether others than its own task and its list hold on to it: they hand in, or wait.
+    fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.0) > 2
     }
 
     /// Says that an intent will come.
@@ -377,7 +384,9 @@ impl<R: Resource> Inner<R> {
         };
         let undone = self.left_behind.lock().as_deref().and_then(|it| self.resource.undone(it, &observed));
         let observed = undone.map_or(observed, Arc::new);
-        let planned = self.resource.plan(&observed, &group.batch());
+        let batch = group.batch();
+        let claim = self.resource.claim(&observed, &batch);
+        let planned = self.resource.plan(&observed, &batch, &claim);
         let mut notices: BTreeMap<R::Key, Vec<Notice>> = BTreeMap::new();
         for (key, notice) in planned.notices {
             notices.entry(key).or_default().push(notice);
@@ -416,7 +425,7 @@ impl<R: Resource> Inner<R> {
                 self.repeats.lock().written(fingerprint, Instant::now());
                 group.search.iter().for_each(|search| search.lock().succeeded());
                 self.note_repairs(&group, &repairs);
-                self.go_on(group, &observed, fingerprint, Arc::new(after), acknowledged)
+                self.go_on(group, (&observed, &claim), fingerprint, Arc::new(after), acknowledged)
             }
             Ok(Written::Prepared { what }) => {
                 if !group.prepared.insert(what) {
@@ -464,18 +473,19 @@ impl<R: Resource> Inner<R> {
     fn go_on(
         &self,
         mut group: Group<R>,
-        before: &R::Observed,
+        (before, claimed): (&R::Observed, &R::Claim),
         written: u64,
         after: Arc<R::Observed>,
         acknowledged: impl Fn(&R::Key, &Arc<R::Observed>) -> Answer<R>,
     ) -> Vec<Group<R>> {
         let batch = group.batch();
-        let planned = self.resource.plan(&after, &batch);
+        let claim = self.resource.claim(&after, &batch);
+        let planned = self.resource.plan(&after, &batch, &claim);
         let Some(rest) = planned.work else {
             group.answer_all(self.answering(), |key| acknowledged(key, &after));
             return Vec::new();
         };
-        let wanted_before = self.resource.plan(before, &batch).work;
+        let wanted_before = self.resource.plan(before, &batch, claimed).work;
         if wanted_before.map(|work| self.resource.fingerprint(&work)) != Some(written) {
             group.written.clear();
         }

@@ -21,6 +21,8 @@ pub(crate) trait Resource: Send + Sync + 'static {
     type Observed: Send + Sync;
     /// One conditional write (for a scale set: of model and instances).
     type Work: Send + Sync;
+    /// What a plan may count on, because it was taken hold of before.
+    type Claim: Send + Sync;
 
     /// The resource in words, such as `load balancer kubernetes`.
     fn name(&self) -> String;
@@ -28,8 +30,17 @@ pub(crate) trait Resource: Send + Sync + 'static {
     /// The resource as read after `newer_than`, settled: no operation is running on it.
     async fn observe(&self, newer_than: LogicalTime) -> Result<Self::Observed, Failure>;
 
-    /// What to write so that the resource is as the batch wants it. Pure.
-    fn plan(&self, observed: &Self::Observed, batch: &[(Self::Key, Self::Intent)]) -> Planned<Self>;
+    /// Takes hold of what other writers must leave alone, once for what was observed last: a plan is made for older
+    /// observations as well.
+    fn claim(&self, observed: &Self::Observed, batch: &[(Self::Key, Self::Intent)]) -> Self::Claim;
+
+    /// What to write so that the resource is as the batch wants it. It changes nothing.
+    fn plan(
+        &self,
+        observed: &Self::Observed,
+        batch: &[(Self::Key, Self::Intent)],
+        claim: &Self::Claim,
+    ) -> Planned<Self>;
 
     /// Writes, under the version that was planned against.
     async fn write(

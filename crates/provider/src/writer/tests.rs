@@ -53,6 +53,8 @@ struct Manners {
     latency: Duration,
     attempts: usize,
     reads: usize,
+    /// The versions that were taken hold of.
+    claimed: Vec<u64>,
 }
 
 #[derive(Clone)]
@@ -78,6 +80,7 @@ impl Shelf {
             latency: Duration::from_secs(1),
             attempts: 0,
             reads: 0,
+            claimed: Vec::new(),
         })))
     }
 
@@ -124,6 +127,7 @@ impl Resource for Shelf {
     type Intent = Option<u32>;
     type Observed = Document;
     type Work = Items;
+    type Claim = u64;
 
     fn name(&self) -> String {
         "shelf".into()
@@ -134,7 +138,12 @@ impl Resource for Shelf {
         Ok(self.0.lock().document.clone())
     }
 
-    fn plan(&self, observed: &Document, batch: &[(String, Option<u32>)]) -> Planned<Self> {
+    fn claim(&self, observed: &Document, _batch: &[(String, Option<u32>)]) -> u64 {
+        self.0.lock().claimed.push(observed.etag);
+        observed.etag
+    }
+
+    fn plan(&self, observed: &Document, batch: &[(String, Option<u32>)], _: &u64) -> Planned<Self> {
         let mut items = observed.items.clone();
         let mut refused = Vec::new();
         for (key, intent) in batch {
@@ -462,6 +471,42 @@ async fn a_write_that_is_forgotten_stops_and_says_so() {
     sleep(Duration::from_secs(61)).await;
     shelf.0.lock().forgetful = false;
     submit(&writer, "a", 1).await.unwrap();
+}
+
+/// C3: after a write, what is left is planned on the new document and, to tell progress from repetition, on the old one: what
+/// others must leave alone is taken hold of on the new one alone.
+#[tokio::test(start_paused = true)]
+async fn what_others_must_leave_alone_is_that_of_the_newest_document() {
+    let shelf = Shelf::new();
+    shelf.0.lock().forgetful = true;
+    let writer = start(&shelf);
+    submit(&writer, "a", 1).await.unwrap_err();
+    assert_eq!(shelf.0.lock().claimed, [1, 2], "claimed before the write and after it");
+    shelf.0.lock().forgetful = false;
+    sleep(Duration::from_secs(61)).await;
+    submit(&writer, "b", 1).await.unwrap();
+    assert!(shelf.0.lock().claimed.is_sorted());
+}
+
+/// C5: a writer ends when its resource is gone, but not in the middle of a write.
+#[tokio::test(start_paused = true)]
+async fn a_writer_ends_with_its_resource() {
+    let pace = Pace { linger: Duration::ZERO, busy: Duration::from_secs(1) };
+    let writers = Writers::new(pace, CancellationToken::new());
+    let id = |name: &str| azure_types::ResourceId::group("sub", name);
+    let (shelf, other) = (Shelf::new(), Shelf::new());
+    let writer = writers.of(&id("a"), || shelf.clone());
+    writers.of(&id("b"), || other.clone());
+    let writing = tokio::spawn(async move { submit(&writer, "x", 1).await });
+    sleep(Duration::from_millis(500)).await;
+    writers.keep(|_| false);
+    assert_eq!(writers.len(), 1, "one is at work");
+    writing.await.unwrap().unwrap();
+    writers.keep(|_| false);
+    assert_eq!(writers.len(), 0);
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!((Arc::strong_count(&shelf.0), Arc::strong_count(&other.0)), (1, 1), "their tasks have ended");
+    submit(&writers.of(&id("a"), || shelf.clone()), "x", 2).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,46 @@
+//! Writers of many resources of one type, each started when it is first asked for and ended when its resource is gone.
+
+use std::collections::HashMap;
+
+use azure_types::ResourceId;
+use parking_lot::Mutex;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{Pace, Resource, Writer};
+
+/// The writers of resources of one type, by id.
+pub(crate) struct Writers<R: Resource> {
+    pace: Pace,
+    stop: CancellationToken,
+    /// Each with what ends its task.
+    all: Mutex<HashMap<ResourceId, (Writer<R>, DropGuard)>>,
+}
+
+impl<R: Resource> Writers<R> {
+    /// None yet. All end when `stop` is cancelled.
+    pub(crate) fn new(pace: Pace, stop: CancellationToken) -> Self {
+        Self { pace, stop, all: Mutex::default() }
+    }
+
+    /// The writer of a resource.
+    pub(crate) fn of(&self, id: &ResourceId, resource: impl FnOnce() -> R) -> Writer<R> {
+        let mut all = self.all.lock();
+        if let Some((writer, _)) = all.get(id) {
+            return writer.clone();
+        }
+        let stop = self.stop.child_token();
+        let writer = Writer::start(resource(), self.pace, stop.clone());
+        all.insert(id.clone(), (writer.clone(), stop.drop_guard()));
+        writer
+    }
+
+    /// Ends the writers of resources that are not there any more, unless they are in use.
+    pub(crate) fn keep(&self, is_there: impl Fn(&ResourceId) -> bool) {
+        self.all.lock().retain(|id, (writer, _)| is_there(id) || writer.is_in_use());
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.all.lock().len()
+    }
+}
