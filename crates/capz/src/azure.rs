@@ -1,6 +1,5 @@
 //! Azure with the rights of identities: one client for each credential, all with one budget.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use arm::{Budgets, CallObserver, Client, Clock, Cloud, Credential, Transport};
@@ -10,6 +9,7 @@ use capz_api::azure_cluster_identity::AzureClusterIdentitySpec;
 use cloud_config::{CloudConfig, CloudEndpoints, Secret};
 use parking_lot::Mutex;
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 
 use crate::Settings;
 use crate::recent::Recent;
@@ -80,8 +80,13 @@ pub struct Azure {
     clock: Clock,
     observer: Option<Arc<dyn CallObserver>>,
     settings: Settings,
-    clients: Mutex<Recent<u64, Access>>,
+    clients: Mutex<Recent<Print, Access>>,
+    /// Goes into each print, so that prints mean nothing outside of this process.
+    salt: uuid::Uuid,
 }
+
+/// Tells one credential from another: SHA-256.
+type Print = [u8; 32];
 
 /// A client, and whose it is.
 #[derive(Clone)]
@@ -118,6 +123,7 @@ impl Azure {
             observer: None,
             settings,
             clients: Mutex::default(),
+            salt: uuid::Uuid::new_v4(),
         }
     }
 
@@ -151,7 +157,7 @@ impl Azure {
             return Err(AccessError::UnknownCloud(name.to_owned()));
         }
         let proof = self.proof(name, identity, material)?;
-        let print = print_of(name, identity, &proof);
+        let print = print_of(self.salt, name, identity, &proof);
         if let Some(access) = self.clients.lock().get(&print) {
             return Ok(access.clone());
         }
@@ -164,7 +170,7 @@ impl Azure {
         if let Some(observer) = &self.observer {
             builder = builder.observer(Arc::clone(observer));
         }
-        let access = Access { client: builder.build(), tenant: format!("{print:x}").into() };
+        let access = Access { client: builder.build(), tenant: hex(&print).into() };
         self.clients.lock().insert(print, access.clone());
         Ok(access)
     }
@@ -300,13 +306,31 @@ fn issued_credential(path: &str) -> Result<IssuedCredential, AccessError> {
     })
 }
 
-/// What tells one credential from another. Secrets go into it, and cannot be read out of it.
-fn print_of(cloud: &str, identity: &AzureClusterIdentitySpec, proof: &Proof) -> u64 {
-    let mut hasher = DefaultHasher::new();
+/// What tells one credential from another. Secrets go into it, and cannot be read out of it. Tenants are kept apart by it, so
+/// that no two credentials may have one print.
+fn print_of(salt: uuid::Uuid, cloud: &str, identity: &AzureClusterIdentitySpec, proof: &Proof) -> Print {
     let config = &proof.config;
-    (cloud, &identity.kind, &config.tenant_id, &config.aad_client_id).hash(&mut hasher);
-    (config.aad_client_secret.reveal(), &proof.certificate, config.aad_client_cert_password.reveal())
-        .hash(&mut hasher);
-    (&proof.authority, &identity.resource_id).hash(&mut hasher);
-    hasher.finish()
+    let parts: [Option<&[u8]>; 9] = [
+        Some(salt.as_bytes()),
+        Some(cloud.as_bytes()),
+        identity.kind.as_deref().map(str::as_bytes),
+        Some(config.tenant_id.as_bytes()),
+        Some(config.aad_client_id.as_bytes()),
+        Some(config.aad_client_secret.reveal().as_bytes()),
+        proof.certificate.as_deref(),
+        Some(config.aad_client_cert_password.reveal().as_bytes()),
+        proof.authority.as_deref().map(str::as_bytes),
+    ];
+    let resource = identity.resource_id.as_deref().map(str::as_bytes);
+    let mut digest = Sha256::new();
+    for part in parts.into_iter().chain([resource]) {
+        // Where a part ends is part of the print.
+        digest.update(part.map_or(u64::MAX, |part| part.len() as u64).to_be_bytes());
+        digest.update(part.unwrap_or_default());
+    }
+    digest.finalize().into()
+}
+
+fn hex(print: &Print) -> String {
+    print.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }

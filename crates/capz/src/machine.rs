@@ -293,8 +293,14 @@ impl MachineWork<'_> {
             annotations: self.edited.object.metadata.annotations.clone().unwrap_or_default(),
             earlier: self.earlier(),
         };
-        let mut subject =
-            MachineSubject { context, material, edited: &mut self.edited, seen: false, stopped: None };
+        let mut subject = MachineSubject {
+            context,
+            material,
+            edited: &mut self.edited,
+            seen: false,
+            stopped: None,
+            made: None,
+        };
         let (observed, plan) = reach.run(&mut subject, &kept).await?;
         let about = Reference::of(API_VERSION, KIND, &subject.edited.object.metadata);
         self.manager.recorder.changed_by_others(&about, &plan, &observed);
@@ -474,14 +480,18 @@ struct MachineSubject<'a> {
     seen: bool,
     /// What is said of it where it is there and does not run.
     stopped: Option<capz_api::Condition>,
+    /// The provider ID of a machine that is made.
+    made: Option<String>,
 }
 
 impl Subject for MachineSubject<'_> {
     fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure> {
         let scope = self.context.scope(&self.edited.object.spec);
         self.seen |= matches!(observed.see(&scope.vm()), Seen::Present(_));
-        let state = found(&scope, observed).and_then(|found| found.stopped);
+        let found = found(&scope, observed);
+        let state = found.as_ref().and_then(|found| found.stopped);
         self.stopped = state.map(|state| stopped(state, scope.vm().as_str()));
+        self.made = found.map(|found| found.provider_id);
         let Some(material) = self.material else {
             return match unproven_end(&scope, observed) {
                 Some(words) => Err(Failure::Refused(words)),
@@ -512,6 +522,12 @@ impl Subject for MachineSubject<'_> {
             *running = stopped;
         }
         set(self.edited, manager.now(), told);
+        // From now on its bootstrap data are used, whatever becomes of its extensions: it is not made a second time.
+        if let Some(made) = self.made.take().filter(|_| self.material.is_some()) {
+            self.edited.object.spec.provider_id = Some(made);
+            let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
+            annotations.insert(MADE_ANNOTATION.0.to_owned(), MADE_ANNOTATION.1.to_owned());
+        }
         let status = self.edited.object.status.get_or_insert_default();
         status.long_running_operation_states = (!operations.is_empty()).then_some(operations);
         let saved = manager.save_machine(self.edited).await;

@@ -37,6 +37,8 @@ use crate::work::{Outcome, Work};
 /// How many objects of a kind are worked on at a time. Nearly all of that work is waiting for Azure, which takes nothing
 /// but some kilobytes: the limits that the flags name would only let clusters wait for each other.
 const MIN_PARALLEL: usize = 512;
+/// How often it is asked whether the version of Cluster API's kinds that is in use is still served.
+const CORE_INTERVAL: Duration = Duration::from_secs(60);
 /// How long running work may take to end after a stop.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -51,12 +53,15 @@ pub enum RunError {
         "neither v1beta2 nor v1beta1 of cluster.x-k8s.io is served: install Cluster API's core first (clusterctl init)"
     )]
     NoCore,
+    /// Cluster API's core was replaced by one that does not serve the version in use.
+    #[error("{0} of cluster.x-k8s.io is not served any more: start anew to use the version that is")]
+    CoreVersionGone(String),
 }
 
 /// Runs the controllers until `stop`.
 ///
 /// # Errors
-/// Cluster API's core is not installed, or nobody can be asked.
+/// Cluster API's core is not installed, it stops serving the version in use, or the API server does not say which it serves.
 pub async fn run(
     client: Client,
     azure: Azure,
@@ -67,6 +72,8 @@ pub async fn run(
 ) -> Result<(), RunError> {
     let observer = observer.unwrap_or_else(|| Arc::new(NoObserver));
     let core_version = core_version(&client).await?;
+    // It ends with `stop`, or by itself when the core has changed.
+    let stop = stop.child_token();
     let (recorder, events) =
         controllers::recorder(client.clone(), clock.clone(), "", MANAGER, Arc::clone(&observer));
     let manager = Arc::new(Manager {
@@ -131,21 +138,45 @@ pub async fn run(
             }),
         )
     };
-    tokio::join!(watches, work);
+    let core = async {
+        let gone = stop.run_until_cancelled(manager.core_version_gone()).await;
+        stop.cancel();
+        gone
+    };
+    let (_, _, gone) = tokio::join!(watches, work, core);
     let _ = events.await;
-    Ok(())
+    gone.map_or(Ok(()), |()| Err(RunError::CoreVersionGone(manager.core_version.clone())))
 }
 
 /// The newest version of the core's kinds that is served and understood.
 async fn core_version(client: &Client) -> Result<String, RunError> {
-    let groups = client.list_api_groups().await.map_err(|error| RunError::Discovery(Box::new(error)))?;
-    let served = groups.groups.iter().filter(|group| group.name == core::GROUP);
-    let served: Vec<&str> = served.flat_map(|group| &group.versions).map(|it| it.version.as_str()).collect();
+    let served = served_core(client).await.map_err(|error| RunError::Discovery(Box::new(error)))?;
     ["v1beta2", "v1beta1"]
         .into_iter()
-        .find(|version| served.contains(version))
+        .find(|version| served.iter().any(|served| served == version))
         .map(str::to_owned)
         .ok_or(RunError::NoCore)
+}
+
+/// The versions of the core's kinds that are served.
+async fn served_core(client: &Client) -> Result<Vec<String>, kube::Error> {
+    let groups = client.list_api_groups().await?.groups.into_iter();
+    let served = groups.filter(|group| group.name == core::GROUP).flat_map(|group| group.versions);
+    Ok(served.map(|version| version.version).collect())
+}
+
+impl Manager {
+    /// Waits until another version of the core's kinds is served, and the one in use is not.
+    async fn core_version_gone(&self) {
+        loop {
+            tokio::time::sleep(CORE_INTERVAL).await;
+            // What cannot be asked, or has been taken away while it is replaced, is not known to have changed.
+            let Ok(served) = served_core(&self.client).await else { continue };
+            if !served.is_empty() && !served.contains(&self.core_version) {
+                return;
+            }
+        }
+    }
 }
 
 impl Manager {

@@ -130,10 +130,8 @@ impl PoolWork<'_> {
             return self.delete().await;
         }
         let status = self.edited.object.status.get_or_insert_default();
-        // Nothing is tried again that will not work before somebody changes it.
-        if status.failure_reason.is_some() || status.failure_message.is_some() {
-            return Ok(Outcome::Idle);
-        }
+        // Cluster API's core takes them for the end of the pool, for good: only conditions say what is wrong.
+        (status.failure_reason, status.failure_message) = (None, None);
         status.infrastructure_machine_kind = Some(MACHINE_KIND.to_owned());
         self.edited.hold(FINALIZER);
         self.save().await?;
@@ -403,8 +401,6 @@ impl PoolWork<'_> {
         if terminal.reason == Reason::InvalidConfiguration {
             let status = self.edited.object.status.get_or_insert_default();
             status.ready = Some(false);
-            status.failure_reason = Some(terminal.reason.as_str().to_owned());
-            status.failure_message = Some(terminal.message.clone());
         }
         self.save().await?;
         // It is not tried again before something changes, but there may be machines that are on their way.

@@ -78,8 +78,7 @@ impl PoolMachineWork<'_> {
         if deleting {
             return self.delete(&pool_key, &pool).await;
         }
-        let failed = pool.status.as_ref().is_some_and(|status| status.failure_reason.is_some());
-        if failed || pool.metadata.deletion_timestamp.is_some() {
+        if pool.metadata.deletion_timestamp.is_some() {
             return Ok(Outcome::Idle);
         }
         self.say(&pool_key).await

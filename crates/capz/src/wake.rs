@@ -145,12 +145,17 @@ impl Manager {
         }
     }
 
-    /// The names of the machines and pools that a Cluster still has; `None` while not all have been shown.
+    /// The names of the machines and pools that a Cluster still has; `None` while not all have been shown. What bears the label of
+    /// a Cluster, and has neither an owner of the core's nor anything that holds it, is no part of it: nothing was made for it.
     pub(crate) fn left_in(&self, cluster: &Key) -> Option<Vec<String>> {
         let stores = &self.stores;
         let belongs = |metadata: &ObjectMeta| {
+            let is_owned = ["Machine", "MachinePool"]
+                .iter()
+                .any(|kind| core::owner(metadata.owner_references.as_deref(), kind).is_some());
             metadata.namespace.as_deref() == Some(&cluster.namespace)
                 && core::cluster_name(metadata) == Some(&cluster.name)
+                && (is_owned || metadata.finalizers.iter().flatten().next().is_some())
         };
         let mut left = Vec::new();
         if !stores.azure_machines.is_complete() {

@@ -1,7 +1,7 @@
 //! Spot machines that Azure takes back: whoever notices writes an Event with reason `PreemptScheduled` about the node,
 //! and the node gets the taint that lets it drain (10.4).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cloud::ClusterState;
 use k8s::{Event, Node, ObjectKey, Taint, names};
@@ -37,8 +37,16 @@ fn is_about(event: &Event, node: &Node) -> bool {
 pub(crate) struct Preemption {
     api: Api<Node>,
     state: ClusterState,
-    /// The Events that have been looked at, each with its version. They last an hour in Kubernetes.
-    seen: Mutex<HashMap<ObjectKey, Option<String>>>,
+    seen: Mutex<SeenEvents>,
+}
+
+/// The Events that have been looked at. They last an hour in Kubernetes.
+#[derive(Default)]
+struct SeenEvents {
+    /// Each with its version.
+    versions: HashMap<ObjectKey, Option<String>>,
+    /// Those of the list that is being shown: what a list lacks has gone while no watch ran.
+    listed: Option<HashSet<ObjectKey>>,
 }
 
 impl Preemption {
@@ -53,15 +61,31 @@ impl Preemption {
         let event = match change {
             watcher::Event::InitApply(event) | watcher::Event::Apply(event) => event,
             watcher::Event::Delete(event) => {
-                self.seen.lock().remove(&ObjectKey::of(&event.metadata));
+                self.seen.lock().versions.remove(&ObjectKey::of(&event.metadata));
                 return;
             }
-            watcher::Event::Init | watcher::Event::InitDone => return,
+            watcher::Event::Init => {
+                self.seen.lock().listed = Some(HashSet::new());
+                return;
+            }
+            watcher::Event::InitDone => {
+                let SeenEvents { versions, listed } = &mut *self.seen.lock();
+                if let Some(listed) = listed.take() {
+                    versions.retain(|key, _| listed.contains(key));
+                }
+                return;
+            }
         };
         let version = event.metadata.resource_version.clone();
         let key = ObjectKey::of(&event.metadata);
-        if self.seen.lock().insert(key, version.clone()).is_some_and(|seen| seen == version) {
-            return;
+        {
+            let SeenEvents { versions, listed } = &mut *self.seen.lock();
+            if let Some(listed) = listed {
+                listed.insert(key.clone());
+            }
+            if versions.insert(key, version.clone()).is_some_and(|seen| seen == version) {
+                return;
+            }
         }
         let Some(node) = self.state.node(&event.involved_object.name) else { return };
         if is_about(&event, &node) && !node.has_taint(names::TAINT_DRAINING) {

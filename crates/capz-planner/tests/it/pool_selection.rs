@@ -106,6 +106,20 @@ fn broken_ones_go_first() {
     check(&["Failed leaving", "ready", "ready", "ready"], wanted, &[]);
 }
 
+/// C8: instances that Azure calls failed and whose nodes serve go as the others do, within what may be unavailable; one goes in any
+/// case, for they would stay for ever.
+#[test]
+fn failed_ones_that_serve_go_within_the_budget() {
+    let with = |max_unavailable| Wanted { desired: 3, max_unavailable, ..PLAIN };
+    let all = ["ready Failed", "ready Failed", "ready Failed"];
+    check(&all, with(0), &[0]);
+    check(&all, with(1), &[0]);
+    check(&all, with(2), &[0, 1]);
+    check(&["Failed", "ready Failed", "ready Failed"], with(2), &[0, 1]);
+    check(&["ready Failed leaving", "ready Failed", "ready"], with(1), &[]);
+    check(&["ready Failed leaving", "ready Failed", "ready"], with(2), &[1]);
+}
+
 /// CAPZ-148.
 #[test]
 fn old_models_stay_where_the_gate_says_so() {

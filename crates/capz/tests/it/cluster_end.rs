@@ -264,3 +264,20 @@ async fn a_deletion_that_azure_refuses_is_told_of() {
     world.until("gone", |world| world.get(CLUSTER, "my-cluster").is_none()).await;
     assert_eq!(ids(&world.azure.documents()), before);
 }
+
+/// C9: an AzureMachine that only bears the cluster's label, without an owner and without anything that holds it, does not hold up the
+/// end of the cluster: nothing was made for it.
+#[tokio::test(start_paused = true)]
+async fn what_only_bears_the_label_does_not_hold_up_the_end() {
+    let mut world = World::new();
+    world.cluster("my-cluster", json!({}));
+    world.start_with_network().await;
+    world.create(json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureMachine",
+        "metadata": { "name": "stray", "namespace": crate::world::NAMESPACE,
+            "labels": { "cluster.x-k8s.io/cluster-name": "my-cluster" } },
+        "spec": { "vmSize": "Standard_D2s_v3", "osDisk": { "osType": "Linux", "diskSizeGB": 30 } },
+    }));
+    end(&world).await;
+    assert!(world.get("AzureMachine", "stray").is_some());
+}

@@ -183,6 +183,47 @@ async fn a_machine_is_ready_once_its_bootstrapping_has_ended() {
     );
 }
 
+/// C7: a machine that is made has its provider ID, whatever becomes of its extensions: its node is known, and a machine that is
+/// deleted meanwhile is not made a second time from the same bootstrap data.
+#[tokio::test(start_paused = true)]
+async fn a_machine_has_its_provider_id_before_its_extensions_succeed() {
+    for deleted in [false, true] {
+        let latency = LatencyProfile::instant().with(
+            "CREATE",
+            "Microsoft.Compute/virtualMachines/extensions",
+            Duration::from_secs(120),
+        );
+        let world = cluster(latency).await;
+        let fails = azure_simulator::FaultAction::FailOperation {
+            code: "VMExtensionProvisioningError".into(),
+            message: "the script ended with 1".into(),
+        };
+        let fault =
+            Fault::new(fails).on_method("PUT").on_type("Microsoft.Compute/virtualMachines/extensions");
+        world.azure.inject(fault.times(1));
+        world.machine("my-cluster", "worker", json!({}), json!({ "disableVMBootstrapExtension": false }));
+        let id = vm(&world, "worker");
+        let known = |world: &World| {
+            let object = world.get(MACHINE, "worker").unwrap();
+            object["spec"]["providerID"].as_str().is_some_and(|it| it.ends_with("/virtualMachines/worker"))
+        };
+        let waited = world.until("its id", known).await;
+        assert!(waited < Duration::from_secs(60), "{waited:?}");
+        assert!(!is_ready(&world, "worker"));
+        if deleted {
+            world.azure.delete(&id).unwrap();
+            world
+                .until("reported", |world| {
+                    world.get(MACHINE, "worker").unwrap()["status"]["failureReason"] == "UpdateError"
+                })
+                .await;
+        }
+        tokio::time::sleep(Duration::from_secs(900)).await;
+        assert!(known(&world));
+        assert_eq!(world.azure.document(&id).is_none(), deleted);
+    }
+}
+
 /// CAPZ-119: additional tags of a machine follow what is declared; tags of others stay, and a machine that is given away is not ours.
 /// Unlike the case, the tag that says whose it is comes back where another hand has only taken it away (D10).
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ mod cluster;
 mod cluster_change;
 mod cluster_end;
 mod cluster_flow;
+mod core_version;
 mod docs;
 mod drift;
 mod identity;
