@@ -129,8 +129,17 @@ impl Cloud {
 
     /// The configured cloud where no `resourceManagerEndpoint` describes it: nobody has to be asked.
     ///
-    /// Errors: an environment file that cannot be read.
+    /// Errors: a cloud that is not known, or an environment file that cannot be read.
     pub fn undescribed(config: &CloudConfig) -> Result<Self, Error> {
+        if !config.names_known_cloud() {
+            return Err(Error::Configuration {
+                reason: format!(
+                    "cloud={} is no known cloud, and credentials are not sent to another one: set it to AzurePublicCloud, \
+                     AzureUSGovernmentCloud or AzureChinaCloud, or let resourceManagerEndpoint name what describes this cloud",
+                    config.cloud
+                ),
+            });
+        }
         let mut cloud = Self::built_in(&config.endpoints())?;
         cloud.override_by_environment(config)?;
         Ok(cloud)
@@ -150,9 +159,25 @@ impl Cloud {
     ) -> Result<(), Error> {
         let wanted = config.cloud.trim();
         let names: Vec<String> = described.iter().map(|cloud| cloud.name.clone()).collect();
-        let found =
-            described.into_iter().find(|cloud| wanted.is_empty() || cloud.name.eq_ignore_ascii_case(wanted));
+        let is_known = config.names_known_cloud();
+        // Azure has one name for a cloud, and configurations several.
+        let is_wanted = |name: &str| {
+            wanted.is_empty()
+                || name.eq_ignore_ascii_case(wanted)
+                || is_known && name.eq_ignore_ascii_case(&self.name)
+        };
+        let found = described.into_iter().find(|cloud| is_wanted(&cloud.name));
         let Some(found) = found else {
+            if !is_known {
+                return Err(Error::Configuration {
+                    reason: format!(
+                        "resourceManagerEndpoint={} describes {} and not cloud={wanted}, which is no known cloud: credentials \
+                         are not sent to another one. Set cloud to a name that it describes",
+                        config.resource_manager_endpoint,
+                        if names.is_empty() { "no cloud".to_owned() } else { names.join(", ") },
+                    ),
+                });
+            }
             warnings.push(format!(
                 "resourceManagerEndpoint={} describes {} and not cloud={wanted}: the endpoints of {} are used",
                 config.resource_manager_endpoint,

@@ -23,6 +23,7 @@ use cloud_config::CloudConfig;
 use http::HeaderValue;
 use parking_lot::Mutex;
 
+use crate::arc::ArcIdentity;
 use crate::certificate::Certificate;
 use crate::error::one_line;
 use crate::identity::{AuthorityFailure, IdentityClient, LastAnswer, Refusal};
@@ -140,6 +141,16 @@ impl Credential {
             let file = FederatedToken(config.aad_federated_token_file.clone().into());
             let description = format!("workload identity of client {client}");
             return Self::asserted(&tenant, client, file, description, cloud, transport);
+        } else if config.use_managed_identity_extension && !config.arc_endpoint.is_empty() {
+            let id = config.user_assigned_identity_id.trim();
+            if !id.is_empty() {
+                return Err(setting(format!(
+                    "userAssignedIdentityID={id}: a machine that Azure Arc connects has its own identity alone: remove it"
+                )));
+            }
+            let identity =
+                ArcIdentity::new(&config.arc_endpoint, transport.clone(), Arc::clone(&last_answer))?;
+            (Arc::new(identity), "managed identity of Azure Arc".to_owned())
         } else if config.use_managed_identity_extension {
             let id = config.user_assigned_identity_id.trim();
             let (id, description) = match id {

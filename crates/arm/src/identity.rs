@@ -147,7 +147,7 @@ fn no_answer(host: &str, error: &str) -> String {
 }
 
 /// Reads an authority's error. Its body holds no secret: codes, a description, ids of the request.
-fn read_refusal(status: u16, host: &str, body: &[u8]) -> Refusal {
+pub(crate) fn read_refusal(status: u16, host: &str, body: &[u8]) -> Refusal {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(crate::error::one_line);
     let description = text("error_description")
@@ -195,7 +195,7 @@ fn plain_refusal(refusal: &Refusal) -> Bytes {
 /// token has ended; when it does so indeed is given beside it, since 1970.
 ///
 /// `None` if there is no token in it.
-fn readable_token(body: &[u8], now: Duration) -> Option<(Bytes, Duration)> {
+pub(crate) fn readable_token(body: &[u8], now: Duration) -> Option<(Bytes, Duration)> {
     let Ok(Value::Object(mut token)) = serde_json::from_slice::<Value>(body) else { return None };
     token.get("access_token")?.as_str().filter(|token| !token.is_empty())?;
     let seconds = |value: &Value| match value {

@@ -31,6 +31,7 @@
 //! ```
 
 mod api_version;
+mod arc;
 mod authorities;
 mod budget;
 mod builder;

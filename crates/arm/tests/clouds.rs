@@ -78,14 +78,33 @@ async fn node_154_the_description_overrides_the_built_in_cloud() {
     assert_eq!((first.audience.as_str(), first.authority.as_str()), ("https://aud.a/", "https://login.a/"));
     assert_eq!((first.container_registry_suffix.as_str(), first.storage_suffix.as_str()), ("cr.a", "st.a"));
 
-    let (none, warnings) = resolve("C", &transport).await;
-    assert_eq!(none.resource_manager.as_str(), "https://management.azure.com/");
+    let (china, warnings) = resolve("AzureChinaCloud", &transport).await;
+    assert_eq!(china.resource_manager.as_str(), "https://management.chinacloudapi.cn/");
     assert_eq!(warnings.len(), 1);
-    assert!(warnings[0].contains("describes A, B and not cloud=C"), "{warnings:?}");
+    assert!(warnings[0].contains("describes A, B and not cloud=AzureChinaCloud"), "{warnings:?}");
+
+    // F6: unlike the case, a cloud that neither is known nor is described is refused: its secret would go to the public authority.
+    let error = Cloud::resolve(&config("C"), &transport).await.unwrap_err().to_string();
+    assert!(error.contains("describes A, B and not cloud=C") && error.contains("Set cloud to"), "{error}");
+    let undescribed = Cloud::resolve(&CloudConfig::parse("cloud: Somewhere").unwrap(), &transport).await;
+    let error = undescribed.unwrap_err().to_string();
+    assert!(
+        error.contains("cloud=Somewhere is no known cloud") && error.contains("AzureChinaCloud"),
+        "{error}"
+    );
 
     let journal = journal.lock();
     assert_eq!(journal[0].uri, "https://my.example:8443/metadata/endpoints?api-version=2019-05-01");
     assert!(!journal[0].headers.contains_key("authorization"), "the description needs no token");
+
+    // F6: Azure's description has another of its names.
+    let (transport, _) = azure(|_, _| {
+        reply(200, json!([{"name": "AzureUSGovernment", "resourceManager": "https://arm.us.example/"}]))
+    });
+    for name in ["AzureUSGovernmentCloud", "azureusgovernment"] {
+        let (government, warnings) = resolve(name, &transport).await;
+        assert_eq!((government.resource_manager.as_str(), warnings.len()), ("https://arm.us.example/", 0));
+    }
 }
 
 #[tokio::test(start_paused = true)]

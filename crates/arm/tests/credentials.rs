@@ -232,6 +232,28 @@ async fn managed_identity_asks_the_metadata_service() {
     );
 }
 
+/// F5: where the agent of Azure Arc says where it is, it is asked, and not the metadata service of Azure's own machines.
+#[tokio::test(start_paused = true)]
+async fn managed_identity_asks_the_agent_of_azure_arc() {
+    let arc = |name: &str| match name {
+        "IDENTITY_ENDPOINT" => Some("http://localhost:40342/metadata/identity/oauth2/token".to_owned()),
+        "IMDS_ENDPOINT" => Some("http://localhost:40342".to_owned()),
+        _ => None,
+    };
+    let read = |text: &str| CloudConfig::from_file(text, &arc).unwrap();
+    let (transport, journal) = azure(|_, _| reply(200, json!({"access_token": "t", "expires_in": "3600"})));
+    let config = read("useManagedIdentityExtension: true\n");
+    client(&config, &transport).unwrap().check_credential().await.unwrap();
+    let url = url::Url::parse(&journal.lock()[0].uri).unwrap();
+    assert_eq!((url.host_str(), url.port()), (Some("localhost"), Some(40342)));
+    let named = read("useManagedIdentityExtension: true\nuserAssignedIdentityID: i\n");
+    let error = client(&named, &transport).err().unwrap().to_string();
+    assert!(error.contains("userAssignedIdentityID=i") && error.contains("remove it"), "{error}");
+    let (transport, _) = azure(|_, _| reply(500, Value::Null));
+    let error = client(&config, &transport).unwrap().check_credential().await.unwrap_err().to_string();
+    assert!(error.contains("managed identity of Azure Arc"), "{error}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_client_certificate_signs_assertions_that_verify() {
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");

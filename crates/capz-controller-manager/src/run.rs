@@ -109,7 +109,7 @@ async fn connect(
 ) -> anyhow::Result<Client> {
     let kubeconfig = line.kubeconfig(surroundings);
     let address =
-        Address { kubeconfig: &kubeconfig, master: "", agent: Some(USER_AGENT), observer: Some(&observer) };
+        Address { kubeconfig: &kubeconfig, master: "", agent: USER_AGENT, waits: true, observer: Some(&observer) };
     kubernetes::connect(&address, &surroundings.proxy()?).await
 }
 

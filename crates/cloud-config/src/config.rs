@@ -182,6 +182,8 @@ pub struct CloudConfig {
     // --- beside the document
     /// `AZURE_ENVIRONMENT_FILEPATH`: the endpoints of an Azure Stack; empty when not set.
     pub environment_file: String,
+    /// `IDENTITY_ENDPOINT`, where `IMDS_ENDPOINT` beside it says that it is the one of Azure Arc's agent; empty when not.
+    pub arc_endpoint: String,
     /// What was read and left aside; see [`CloudConfig::warnings`].
     pub(crate) remarks: Vec<Warning>,
 }
@@ -364,6 +366,7 @@ impl CloudConfig {
                 .boolean("listVmssVirtualMachinesWithoutInstanceView"),
             backoff: read_backoff(&mut keys),
             environment_file: String::new(),
+            arc_endpoint: String::new(),
             remarks,
         };
         let idle = KEYS.iter().filter(|key| matches!(key.effect, Effect::None(_)));
@@ -395,6 +398,8 @@ impl CloudConfig {
             self.use_federated_workload_identity_extension = true;
         }
         self.environment_file = variable("AZURE_ENVIRONMENT_FILEPATH").unwrap_or_default();
+        let is_arc = variable("IMDS_ENDPOINT").is_some() && variable("IDENTITY_HEADER").is_none();
+        self.arc_endpoint = variable("IDENTITY_ENDPOINT").filter(|_| is_arc).unwrap_or_default();
     }
 }
 

@@ -117,13 +117,16 @@ impl CloudConfig {
             || !self.aad_msi_data_plane_identity_path.is_empty()
     }
 
+    /// Whether `cloud` names one that is known, so that its endpoints are, too. Credentials of an unknown one would be sent to the
+    /// public cloud.
+    pub fn names_known_cloud(&self) -> bool {
+        CloudEndpoints::named(&self.cloud).1
+    }
+
     /// What is harmless but perhaps not meant: unknown keys, tags that are no pairs, settings without
     /// effect. The program logs each once.
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.remarks.clone();
-        if !CloudEndpoints::named(&self.cloud).1 && self.resource_manager_endpoint.is_empty() {
-            warnings.push(Warning::UnknownCloud { cloud: self.cloud.clone() });
-        }
         if let VmType::Other(value) = &self.vm_type {
             let reason = "none of vmss, vmssflex and standard; standard is used (correct it)";
             warnings.push(Warning::Instead { key: "vmType", value: value.clone(), reason });

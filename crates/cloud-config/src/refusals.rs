@@ -14,6 +14,9 @@ use crate::{
 /// Said of settings that are valid for the program replaced.
 const NOT_SUPPORTED: &str = "not supported by this release";
 
+/// Said of a cloud that is not known.
+const UNKNOWN_CLOUD: &str = "is no known cloud, and credentials are not sent to another one";
+
 const POOL_TYPE: &str = "loadBalancerBackendPoolConfigurationType";
 const SEVERAL: &str = "multipleStandardLoadBalancerConfigurations";
 
@@ -187,6 +190,12 @@ impl CloudConfig {
                 " if its endpoints speak the public cloud's API versions; otherwise stay with the present controller manager",
             );
             problems.push(Problem::new("cloud", &self.cloud, NOT_SUPPORTED, remedy));
+        }
+        if !self.names_known_cloud() && self.resource_manager_endpoint.is_empty() {
+            let remedy = Remedy::set("cloud", "AzurePublicCloud").note(
+                ", AzureUSGovernmentCloud or AzureChinaCloud, or let resourceManagerEndpoint name what describes this cloud",
+            );
+            problems.push(Problem::new("cloud", &self.cloud, UNKNOWN_CLOUD, remedy));
         }
         if self.uses_network_tenant() {
             let remedy = Remedy::remove("networkResourceTenantID")

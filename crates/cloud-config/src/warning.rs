@@ -24,11 +24,6 @@ pub enum Warning {
         /// The piece.
         piece: String,
     },
-    /// `cloud` names a cloud that we do not know, and nothing else says where it is.
-    UnknownCloud {
-        /// As written.
-        cloud: String,
-    },
     /// A value that is none of those that the key takes. Something else counts in its place.
     Instead {
         /// As documented.
@@ -82,7 +77,6 @@ impl fmt::Display for Warning {
                 write!(f, "{key}: ignored, because the key stands there in another spelling, too")
             }
             Self::NotAPair { piece } => write!(f, "tags: {piece:?} is no key=value pair and is ignored"),
-            Self::UnknownCloud { cloud } => write!(f, "cloud={cloud}: unknown, the public cloud is used"),
             Self::Instead { key, value, reason } => write!(f, "{key}={value}: {reason}"),
             Self::NoEffect { keys, reason } => write!(f, "{}: no effect: {reason}", keys.join(", ")),
         }

@@ -9,13 +9,16 @@ use program::kubernetes::Address;
 
 use crate::flags::Flags;
 
+/// How the API's logs name this program, whose Lease others hold as well.
+const AGENT: &str = concat!("azure-cloud-controller-manager/", env!("CARGO_PKG_VERSION"));
+
 /// A client as the flags and the environment's proxy settings say, which the API has answered.
 ///
 /// # Errors
 /// Those of [`program::kubernetes::connect`].
 pub async fn connect(flags: &Flags, proxy: &ProxySettings) -> anyhow::Result<Client> {
-    let address =
-        Address { kubeconfig: &flags.kubeconfig, master: &flags.master, agent: None, observer: None };
+    let (kubeconfig, master, waits) = (&flags.kubeconfig, &flags.master, !flags.dry_run);
+    let address = Address { kubeconfig, master, agent: AGENT, waits, observer: None };
     program::kubernetes::connect(&address, proxy).await
 }
 
@@ -75,7 +78,7 @@ mod tests {
         let url = format!("http://user:hunter2@{address}");
         let proxy =
             ProxySettings::from_environment(|name| (name == "HTTPS_PROXY").then(|| url.clone())).unwrap();
-        let arguments = ["x".to_owned(), format!("--kubeconfig={}", path.display())];
+        let arguments = ["x".to_owned(), format!("--kubeconfig={}", path.display()), "--dry-run".to_owned()];
         let line = flags::parse(arguments.map(Into::into)).unwrap();
         let error = crate::in_one_line(&connect(&line.flags, &proxy).await.err().unwrap());
         let through = format!(

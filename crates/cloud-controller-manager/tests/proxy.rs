@@ -35,7 +35,8 @@ impl Fixture {
         };
         let path = self.files.path().join("kubeconfig");
         std::fs::write(&path, kubeconfig).unwrap();
-        let arguments = ["program".to_owned(), format!("--kubeconfig={}", path.display())];
+        let arguments =
+            ["program".to_owned(), format!("--kubeconfig={}", path.display()), "--dry-run".to_owned()];
         let line = flags::parse(arguments.map(Into::into)).unwrap();
         let proxy = ProxySettings::from_environment(variable).map_err(|error| error.to_string())?;
         let connected = kubernetes::connect(&line.flags, &proxy).await;

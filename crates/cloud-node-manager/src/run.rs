@@ -37,8 +37,13 @@ pub async fn run(flags: Flags, surroundings: Surroundings, stop: CancellationTok
         true => None,
         false => Some(read_config(&flags.cloud_config, &surroundings)?),
     };
-    let address =
-        Address { kubeconfig: &flags.kubeconfig, master: &flags.master, agent: Some(AGENT), observer: None };
+    let address = Address {
+        kubeconfig: &flags.kubeconfig,
+        master: &flags.master,
+        agent: AGENT,
+        waits: true,
+        observer: None,
+    };
     let proxy = surroundings.proxy()?;
     let connecting = kubernetes::connect(&address, &proxy);
     let Some(client) = stop.run_until_cancelled(connecting).await else { return Ok(()) };

@@ -70,7 +70,7 @@ impl Machines for ThisMachine {
             false => self.facts(node, newer_than).await.map_err(|error| error.to_string()),
         };
         match described {
-            Ok(facts) => Existence::Present(instance_of(facts)),
+            Ok(facts) => Existence::Present(instance_of(facts, node.provided_node_ip())),
             Err(reason) => Existence::Unknown(reason),
         }
     }
@@ -90,19 +90,15 @@ impl MachineEvents for ThisMachine {
 
 fn event_of(event: imds::ScheduledEvent) -> MachineEvent {
     let (event_type, name) = match event.event_type {
-        imds::EventType::Freeze => (MachineEventType::Freeze, None),
-        imds::EventType::Reboot => (MachineEventType::Reboot, None),
-        imds::EventType::Redeploy => (MachineEventType::Redeploy, None),
-        imds::EventType::Preempt => (MachineEventType::Preempt, None),
-        imds::EventType::Terminate => (MachineEventType::Terminate, None),
-        imds::EventType::Other(name) => (MachineEventType::Other, Some(name)),
+        imds::EventType::Freeze => (MachineEventType::Freeze, "Freeze".to_owned()),
+        imds::EventType::Reboot => (MachineEventType::Reboot, "Reboot".to_owned()),
+        imds::EventType::Redeploy => (MachineEventType::Redeploy, "Redeploy".to_owned()),
+        imds::EventType::Preempt => (MachineEventType::Preempt, "Preempt".to_owned()),
+        imds::EventType::Terminate => (MachineEventType::Terminate, "Terminate".to_owned()),
+        imds::EventType::Other(name) => (MachineEventType::Other, name),
     };
-    let description = match name {
-        Some(name) => format!("{name} {}", event.description).trim_end().to_owned(),
-        None => event.description,
-    };
-    let imds::ScheduledEvent { id, is_shared, has_started, not_before, duration, .. } = event;
-    MachineEvent { id, event_type, is_shared, has_started, not_before, duration, description }
+    let imds::ScheduledEvent { id, is_shared, has_started, not_before, duration, description, .. } = event;
+    MachineEvent { id, event_type, name, is_shared, has_started, not_before, duration, description }
 }
 
 /// Asks who the machine is until it knows, for a second.
@@ -143,7 +139,9 @@ fn is_throttled(error: &Error) -> bool {
     matches!(error, Error::Status { status, .. } if status.as_u16() == 429)
 }
 
-fn instance_of(facts: Facts) -> Instance {
+/// What the node is to be by its machine. An address of another interface counts only where the kubelet asks for it, because the
+/// others are those of other networks.
+fn instance_of(facts: Facts, asked: Option<&str>) -> Instance {
     let labels = [
         (names::LABEL_SUB_FAULT_DOMAIN, facts.sub_fault_domain),
         (names::LABEL_INTERCONNECT_GROUP, facts.interconnect_group),
@@ -164,12 +162,14 @@ fn instance_of(facts: Facts) -> Instance {
         .map(|(key, value)| (key.to_owned(), value))
         .collect();
     let address = |one: imds::Address| NodeAddress { kind: one.kind.as_str().into(), address: one.address };
+    let asked: Vec<&str> = asked.into_iter().flat_map(|asked| asked.split(',')).map(str::trim).collect();
+    let others = facts.others.into_iter().filter(|other| asked.contains(&other.address.as_str()));
     Instance {
         provider_id: format!("{PROVIDER}{}", facts.resource_id),
         instance_type: facts.size,
         zone: facts.zone,
         region: facts.region,
-        addresses: facts.addresses.into_iter().map(address).collect(),
+        addresses: facts.addresses.into_iter().chain(others).map(address).collect(),
         labels,
     }
 }
@@ -195,7 +195,11 @@ mod tests {
             size: "Standard_D2s_v5".into(),
             zone: "eastus-1".into(),
             region: "eastus".into(),
-            addresses: vec![imds::Address { kind: imds::AddressKind::Hostname, address: "vm1".into() }],
+            addresses: vec![
+                imds::Address { kind: imds::AddressKind::Hostname, address: "vm1".into() },
+                imds::Address { kind: imds::AddressKind::InternalIp, address: "10.0.0.4".into() },
+            ],
+            others: vec![imds::Address { kind: imds::AddressKind::InternalIp, address: "10.1.0.4".into() }],
             sub_fault_domain: "3".into(),
             interconnect_group: "fast".into(),
         }
@@ -244,7 +248,7 @@ mod tests {
     #[test]
     fn node_216_labels_are_those_that_a_node_may_have() {
         let named = |group: &str| {
-            let instance = instance_of(Facts { interconnect_group: group.into(), ..facts() });
+            let instance = instance_of(Facts { interconnect_group: group.into(), ..facts() }, None);
             instance.labels.into_iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>()
         };
         let sub_fault_domain = "topology.kubernetes.azure.com/sub-fault-domain=3".to_owned();
@@ -253,7 +257,37 @@ mod tests {
         for wrong in ["", "-a", "a b", "a.", &"a".repeat(64)] {
             assert_eq!(named(wrong), std::slice::from_ref(&sub_fault_domain), "{wrong}");
         }
-        let bare = instance_of(Facts { sub_fault_domain: String::new(), ..facts() });
+        let bare = instance_of(Facts { sub_fault_domain: String::new(), ..facts() }, None);
         assert_eq!(bare.labels.len(), 1);
+    }
+
+    /// F6: a kubelet may ask for the address of another interface of its machine (`--node-ip`).
+    #[test]
+    fn an_address_of_another_interface_counts_where_the_kubelet_asks_for_it() {
+        for (asked, has) in [
+            (None, false),
+            (Some("10.0.0.4"), false),
+            (Some("10.1.0.4"), true),
+            (Some("fd00::1, 10.1.0.4"), true),
+        ] {
+            let addresses = instance_of(facts(), asked).addresses;
+            assert_eq!(addresses.iter().any(|one| one.address == "10.1.0.4"), has, "{asked:?}");
+            assert!(addresses.iter().any(|one| one.address == "10.0.0.4"));
+        }
+    }
+
+    /// F6: an event of a type that is not known is called as Azure calls it.
+    #[test]
+    fn an_unknown_event_has_the_name_that_azure_gives_it() {
+        let event = event_of(imds::ScheduledEvent {
+            id: "a".into(),
+            event_type: imds::EventType::Other("Migrate".into()),
+            is_shared: false,
+            has_started: false,
+            not_before: String::new(),
+            duration: None,
+            description: "New host.".into(),
+        });
+        assert_eq!((event.name.as_str(), event.description.as_str()), ("Migrate", "New host."));
     }
 }

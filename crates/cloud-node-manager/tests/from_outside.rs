@@ -244,7 +244,6 @@ async fn what_cannot_be_done_ends_with_one_line() {
     for (arguments, words) in [
         (&["--use-instance-metadata=false"][..], "give --cloud-config, too"),
         (&["--nonsense=1"], "unknown flag: --nonsense: --help lists those that there are"),
-        (&["--master=https://127.0.0.1:1"], "https://127.0.0.1:1"),
         (&["--kubeconfig=/nowhere"], "--kubeconfig: cannot read /nowhere"),
     ] {
         let output = world.command("worker000001", arguments).output();

@@ -1,6 +1,5 @@
 //! What a cloud announces for a machine.
 
-use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -29,12 +28,6 @@ impl MachineEventType {
     }
 }
 
-impl fmt::Display for MachineEventType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
-    }
-}
-
 /// Something that will soon happen to a machine, or takes place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineEvent {
@@ -42,6 +35,8 @@ pub struct MachineEvent {
     pub id: String,
     /// What happens.
     pub event_type: MachineEventType,
+    /// What the cloud calls that.
+    pub name: String,
     /// Whether other machines are part of it: approval is for them, too.
     pub is_shared: bool,
     /// Whether it takes place now.

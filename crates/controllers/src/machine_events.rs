@@ -138,7 +138,7 @@ fn words(event: &MachineEvent) -> String {
         "" => String::new(),
         why => format!(": {why}"),
     };
-    format!("{} {when}{lasts}{why} (event {})", event.event_type, event.id)
+    format!("{} {when}{lasts}{why} (event {})", event.name, event.id)
 }
 
 fn condition(events: &[MachineEvent]) -> Condition {
@@ -442,6 +442,7 @@ mod tests {
         MachineEvent {
             id: id.into(),
             event_type,
+            name: format!("{event_type:?}"),
             is_shared: false,
             has_started: false,
             not_before: String::new(),

@@ -50,6 +50,9 @@ pub struct Facts {
     pub region: String,
     /// The node's name, then the first address of each family and the public one that belongs to it.
     pub addresses: Vec<Address>,
+    /// The first addresses of the machine's other interfaces, and the public ones that belong to them. They are the node's where
+    /// its kubelet asks for one of them (`--node-ip`).
+    pub others: Vec<Address>,
     /// The part of the fault domain; empty if Azure names none.
     pub sub_fault_domain: String,
     /// The group of machines with a fast network between them; empty if it is in none.
@@ -81,6 +84,7 @@ impl Facts {
             zone,
             region,
             addresses,
+            others: others(network, load_balancer),
             sub_fault_domain: compute.platform_sub_fault_domain.clone(),
             interconnect_group: group.map(|tag| tag.value.clone()).unwrap_or_default(),
         })
@@ -124,6 +128,12 @@ fn addresses(
         1 => Err(Error::NoAddress),
         _ => Ok(all),
     }
+}
+
+fn others(network: &Network, load_balancer: Option<&LoadBalancer>) -> Vec<Address> {
+    let frontends = load_balancer.map(|balancer| balancer.loadbalancer.public_ip_addresses.as_slice());
+    let families = network.interface.iter().skip(1).flat_map(|interface| [&interface.ipv4, &interface.ipv6]);
+    families.flat_map(|family| first_of(family, frontends.unwrap_or_default())).collect()
 }
 
 /// The first address of a family, and the public one that belongs to it. The others are those of pods.

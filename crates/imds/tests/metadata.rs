@@ -291,6 +291,19 @@ fn document(pointer: &str, value: Value) -> Value {
     document
 }
 
+/// F6: the addresses of other interfaces are known, apart from the node's own.
+#[tokio::test]
+async fn the_addresses_of_other_interfaces_are_known() {
+    let address = |private: &str, public: &str| {
+        json!({"ipv4": {"ipAddress": [{"privateIpAddress": private, "publicIpAddress": public}]}, "ipv6": {"ipAddress": []}})
+    };
+    let interfaces = json!([address("10.0.0.4", ""), address("10.1.0.4", "198.51.100.4")]);
+    let (_scripted, imds, _server) = Scripted::start(document("/network/interface", interfaces)).await;
+    let facts = imds.describe("vm1", MINUTE).await.unwrap();
+    assert_eq!(shown(&facts.addresses), ["Hostname vm1", "InternalIP 10.0.0.4"]);
+    assert_eq!(shown(&facts.others), ["InternalIP 10.1.0.4", "ExternalIP 198.51.100.4"]);
+}
+
 /// NODE-006, NODE-039, NODE-040, NODE-041, NODE-044, NODE-048
 #[tokio::test]
 async fn a_document_from_which_the_machine_cannot_be_told_is_an_error_and_not_kept() {

@@ -71,13 +71,56 @@ impl Drop for Fixture {
 }
 
 async fn reach(kubeconfig: &Path) -> Result<(), String> {
-    let address =
-        Address { kubeconfig: kubeconfig.to_str().unwrap(), master: "", agent: None, observer: None };
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    let address = Address { kubeconfig, master: "", agent: "program/1", waits: false, observer: None };
     let connected = connect(&address, &ProxySettings::default()).await;
     let client = connected.map_err(|error| in_one_line(&error))?;
     // The version is nobody's secret.
     let request = http::Request::get("/api/v1/namespaces").body(Vec::new()).unwrap();
     client.request_text(request).await.map(drop).map_err(|error| error.to_string())
+}
+
+/// F4: a broken connection and a 503 pass, and are waited for; a refusal of this client ends the wait. Each request says who asks.
+#[tokio::test]
+async fn what_passes_is_waited_for_and_a_refusal_is_not() {
+    arm::install_crypto_provider();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    let answers = async {
+        let mut heads = Vec::new();
+        for answer in ["", "503 Service Unavailable", "429 Too Many Requests", "403 Forbidden"] {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = vec![0; 4096];
+            let read = stream.read(&mut head).await.unwrap();
+            heads.push(String::from_utf8_lossy(&head[..read]).to_lowercase());
+            if !answer.is_empty() {
+                let body = json!({ "kind": "Status", "status": "Failure", "message": "no", "code": answer[..3].parse::<u16>().unwrap() });
+                let body = body.to_string();
+                let text = format!(
+                    "HTTP/1.1 {answer}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+                    body.len()
+                );
+                stream.write_all(text.as_bytes()).await.unwrap();
+            }
+        }
+        heads
+    };
+    let files = tempfile::tempdir().unwrap();
+    let path = files.path().join("kubeconfig");
+    let config = json!({ "current-context": "a", "contexts": [{ "name": "a", "context": { "cluster": "a" } }],
+        "clusters": [{ "name": "a", "cluster": { "server": server } }] });
+    std::fs::write(&path, config.to_string()).unwrap();
+    let kubeconfig = path.to_str().unwrap();
+    let address = Address { kubeconfig, master: "", agent: "program/1", waits: true, observer: None };
+    let proxy = ProxySettings::default();
+    let (heads, connected) = tokio::join!(answers, connect(&address, &proxy));
+    let error = in_one_line(&connected.err().unwrap());
+    assert!(error.contains("refuses us: 403 no"), "{error}");
+    assert!(heads.iter().all(|head| head.contains("user-agent: program/1\r\n")), "{heads:?}");
+    let impatient = Address { waits: false, ..address };
+    drop(listener);
+    let error = in_one_line(&connect(&impatient, &proxy).await.err().unwrap());
+    assert!(error.contains("cannot be reached"), "{error}");
 }
 
 /// Each way to a token leads in, and whoever has none is refused in the API's own words.

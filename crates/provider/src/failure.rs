@@ -124,7 +124,7 @@ impl Failure {
     /// The same failure as nobody's in particular: no answer is terminal because of it.
     pub(crate) fn not_attributable(self) -> Self {
         let kind = match self.kind {
-            Kind::InvalidArgument | Kind::FailedPrecondition => Kind::PermissionDenied,
+            Kind::InvalidArgument => Kind::FailedPrecondition,
             kind => kind,
         };
         Self { kind, scope: Scope::All, ..self }

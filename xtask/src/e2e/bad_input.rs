@@ -52,7 +52,11 @@ pub async fn check(built: &Built, directory: &Path, cluster: &Cluster) -> anyhow
             vec![with("wrong-secret.json", json!({"aadClientSecret": "not-the-secret"}))?],
             "AADSTS7000215",
         ),
-        ("an unreachable API", vec![format!("--kubeconfig={}", kubeconfig.display())], "cannot be reached"),
+        (
+            "an unreachable API, without patience",
+            vec![format!("--kubeconfig={}", kubeconfig.display()), "--dry-run".to_owned()],
+            "cannot be reached",
+        ),
         (
             "a wrong duration",
             vec!["--node-monitor-period=often".to_owned()],

@@ -15,6 +15,10 @@ mod credential;
 mod tls;
 mod transport;
 
+/// How long it is waited at first for an API that cannot be reached; twice as long each time, up to the longest. A control plane
+/// that starts takes about a minute.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// How long the API may take to answer at start.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -41,8 +45,10 @@ pub struct Address<'a> {
     pub kubeconfig: &'a str,
     /// `--master`, which goes before what the kubeconfig says; empty if not given.
     pub master: &'a str,
-    /// The user agent, where the API's logs have to tell programs apart.
-    pub agent: Option<&'static str>,
+    /// The user agent, by which the API's logs tell programs apart.
+    pub agent: &'static str,
+    /// Whether an API that cannot be reached for now is waited for.
+    pub waits: bool,
     /// Who counts requests.
     pub observer: Option<&'a Arc<dyn RequestObserver>>,
 }
@@ -50,8 +56,8 @@ pub struct Address<'a> {
 /// A client as the command line and the environment's proxy settings say, which the API has answered.
 ///
 /// # Errors
-/// The kubeconfig is unreadable or incomplete, there is none and we run in no pod, or the API does not
-/// answer within ten seconds.
+/// The kubeconfig is unreadable or incomplete, there is none and we run in no pod, or the API refuses this client. An API that
+/// cannot be reached, or answers 429 or 5xx, is waited for, or is an error as well where that is not wanted.
 pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Result<Client> {
     let mut config = if address.kubeconfig.is_empty() {
         Config::incluster().context(
@@ -69,9 +75,7 @@ pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Re
             format!("--master={} is no URL (pass one such as https://10.0.0.1:443)", address.master)
         })?;
     }
-    if let Some(agent) = address.agent {
-        config.headers.push((USER_AGENT, HeaderValue::from_static(agent)));
-    }
+    config.headers.push((USER_AGENT, HeaderValue::from_static(address.agent)));
     let own = config.proxy_url.clone();
     let route = kubeconfig::apply_proxy(&mut config, proxy)?;
     let settings = match own {
@@ -82,20 +86,68 @@ pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Re
     // elector's back, is worse than an error.
     let client = transport::client(&config, settings, CONNECT_TIMEOUT, address.observer.cloned()).await;
     let client = client.context("the Kubernetes client cannot be set up")?;
-    match tokio::time::timeout(CONNECT_TIMEOUT, client.apiserver_version()).await {
-        Ok(Ok(version)) => {
-            let (address, proxy) = (&route.address, route.proxy.as_deref().unwrap_or_default());
-            tracing::info!(address, proxy, version = version.git_version, "Reached the Kubernetes API");
-            Ok(client)
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let failure = match ask(&client, &route).await {
+            Ok(version) => {
+                let (address, proxy) = (&route.address, route.proxy.as_deref().unwrap_or_default());
+                tracing::info!(address, proxy, version, "Reached the Kubernetes API");
+                return Ok(client);
+            }
+            Err(failure) => failure,
+        };
+        if !failure.may_pass || !address.waits {
+            return Err(failure.error);
         }
-        Ok(Err(kube::Error::Api(status))) => {
-            Err(anyhow!("the Kubernetes API at {route} refuses us: {} {}", status.code, status.message))
-        }
-        Ok(Err(error)) => Err(anyhow::Error::new(error).context(route.failed("cannot be reached"))),
-        Err(_) => {
-            Err(anyhow!(route.failed(&format!("did not answer within {} s", CONNECT_TIMEOUT.as_secs()))))
-        }
+        tracing::warn!("{:#}; trying again in {} s", failure.error, pause.as_secs());
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
+}
+
+/// Why the API cannot be used.
+struct Failure {
+    error: anyhow::Error,
+    /// Whether waiting may help.
+    may_pass: bool,
+}
+
+/// Asks the API for its version.
+async fn ask(client: &Client, route: &kubeconfig::Route) -> Result<String, Failure> {
+    match tokio::time::timeout(CONNECT_TIMEOUT, client.apiserver_version()).await {
+        Ok(Ok(version)) => Ok(version.git_version),
+        Ok(Err(kube::Error::Api(status))) => Err(Failure {
+            may_pass: status.code == 429 || status.code >= 500,
+            error: match status.code {
+                429 | 500.. => {
+                    let what = format!("does not serve: {} {}", status.code, status.message);
+                    anyhow!(route.failed(&what))
+                }
+                _ => anyhow!("the Kubernetes API at {route} refuses us: {} {}", status.code, status.message),
+            },
+        }),
+        Ok(Err(error)) => Err(Failure {
+            may_pass: !is_distrusted(&error),
+            error: anyhow::Error::new(error).context(route.failed("cannot be reached")),
+        }),
+        Err(_) => Err(Failure {
+            may_pass: true,
+            error: anyhow!(route.failed(&format!("did not answer within {} s", CONNECT_TIMEOUT.as_secs()))),
+        }),
+    }
+}
+
+/// Whether the two ends do not agree on certificates or on TLS, which no waiting mends.
+fn is_distrusted(error: &kube::Error) -> bool {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        if error.is::<rustls::Error>() || inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 #[cfg(test)]
