@@ -108,8 +108,13 @@ async fn connect(
     observer: Arc<dyn RequestObserver>,
 ) -> anyhow::Result<Client> {
     let kubeconfig = line.kubeconfig(surroundings);
-    let address =
-        Address { kubeconfig: &kubeconfig, master: "", agent: USER_AGENT, waits: true, observer: Some(&observer) };
+    let address = Address {
+        kubeconfig: &kubeconfig,
+        master: "",
+        agent: USER_AGENT,
+        waits: true,
+        observer: Some(&observer),
+    };
     kubernetes::connect(&address, &surroundings.proxy()?).await
 }
 

@@ -294,9 +294,7 @@ fn document(pointer: &str, value: Value) -> Value {
 /// F6: the addresses of other interfaces are known, apart from the node's own.
 #[tokio::test]
 async fn the_addresses_of_other_interfaces_are_known() {
-    let address = |private: &str, public: &str| {
-        json!({"ipv4": {"ipAddress": [{"privateIpAddress": private, "publicIpAddress": public}]}, "ipv6": {"ipAddress": []}})
-    };
+    let address = |private: &str, public: &str| json!({"ipv4": {"ipAddress": [{"privateIpAddress": private, "publicIpAddress": public}]}, "ipv6": {"ipAddress": []}});
     let interfaces = json!([address("10.0.0.4", ""), address("10.1.0.4", "198.51.100.4")]);
     let (_scripted, imds, _server) = Scripted::start(document("/network/interface", interfaces)).await;
     let facts = imds.describe("vm1", MINUTE).await.unwrap();

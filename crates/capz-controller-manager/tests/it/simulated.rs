@@ -36,7 +36,7 @@ pub async fn world_with(more: &[&str], variables: &[(&str, String)]) -> World {
     std::fs::write(&kubeconfig, kubernetes.kubeconfig(&format!("https://{address}")).unwrap()).unwrap();
     let path = kubeconfig.to_str().unwrap();
     let client = connect(
-        &Address { kubeconfig: path, master: "", agent: None, observer: None },
+        &Address { kubeconfig: path, master: "", agent: "test", waits: true, observer: None },
         &arm::ProxySettings::from_environment(|_| None).unwrap(),
     )
     .await

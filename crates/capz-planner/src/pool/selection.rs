@@ -52,7 +52,9 @@ pub fn select(machines: &[PoolMachine], wanted: Wanted) -> Vec<usize> {
     let is = |machine: &PoolMachine, state: &str| machine.state.as_deref() == Some(state);
     let mut broken = of(&|it| is(it, "Failed") && !it.ready);
     broken.extend(of(&|it| is(it, "Deleting")));
-    broken.extend(of(&|it| is(it, "Failed") && it.ready).into_iter().take(serving_that_may_go(machines, wanted)));
+    broken.extend(
+        of(&|it| is(it, "Failed") && it.ready).into_iter().take(serving_that_may_go(machines, wanted)),
+    );
     if !broken.is_empty() {
         broken.sort_by_key(|index| machines.get(*index).is_some_and(|it| !it.marked));
         return broken;
@@ -102,7 +104,8 @@ pub fn select(machines: &[PoolMachine], wanted: Wanted) -> Vec<usize> {
 /// How many instances that Azure calls failed, and whose nodes serve all the same, may go: as many as may be unavailable, and one in
 /// any case while no other leaves.
 fn serving_that_may_go(machines: &[PoolMachine], wanted: Wanted) -> usize {
-    let serving = machines.iter().filter(|it| it.ready && !it.leaving && it.state.as_deref() != Some("Deleting"));
+    let serving =
+        machines.iter().filter(|it| it.ready && !it.leaving && it.state.as_deref() != Some("Deleting"));
     let unavailable = (wanted.desired as usize).saturating_sub(serving.count());
     let one = usize::from(!machines.iter().any(|it| it.leaving));
     (wanted.max_unavailable as usize).saturating_sub(unavailable).max(one)
