@@ -22,10 +22,14 @@ use screen::Screen;
 
 /// Kubernetes on Azure, on your own machine: both come along as simulators.
 #[derive(Debug, Parser)]
-#[command(name = "cerulean", version)]
+#[command(name = "cerulean", version = version_line())]
 struct Cli {
     #[command(subcommand)]
     command: Command,
+}
+
+fn version_line() -> String {
+    version::Version.to_string()
 }
 
 #[derive(Debug, Subcommand)]

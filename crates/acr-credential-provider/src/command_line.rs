@@ -132,7 +132,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Usa
             }
             "version" if value != "false" => {
                 instead.get_or_insert_with(|| {
-                    format!("acr-credential-provider version v{}\n", env!("CARGO_PKG_VERSION"))
+                    format!("acr-credential-provider version v{}\n", version::Version)
                 });
             }
             "registry-mirror" => line.registry_mirror = value,

@@ -18,11 +18,8 @@ use traces::{Service, Traces};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// How collectors know the program, and where they are, as with the program that this one replaces.
-const TRACED: Service = Service {
-    name: "capz",
-    version: env!("CARGO_PKG_VERSION"),
-    collector: "http://opentelemetry-collector:4317",
-};
+const TRACED: Service =
+    Service { name: "capz", version: version::RELEASE, collector: "http://opentelemetry-collector:4317" };
 
 fn main() -> ExitCode {
     end("capz-controller-manager", start())
@@ -32,6 +29,7 @@ fn main() -> ExitCode {
 fn start() -> anyhow::Result<String> {
     let line = match flags::parse(std::env::args_os()) {
         Ok(Start::Manager(line)) => line,
+        Ok(Start::PrintVersion) => return Ok(format!("capz-controller-manager v{}\n", version::Version)),
         Ok(Start::MigrateAsoCrds) => return Ok(format!("{}\n", flags::NOTHING_TO_MIGRATE)),
         Err(Instead::Print(text)) => return Ok(text),
         Err(Instead::Refuse(text)) => anyhow::bail!(text),
@@ -40,6 +38,7 @@ fn start() -> anyhow::Result<String> {
     process::block_on(async {
         let surroundings = Surroundings::of_this_process();
         let traces = start_logging(&line, &surroundings)?;
+        tracing::info!(version = %version::Version, "Starting capz-controller-manager");
         let stop = CancellationToken::new();
         process::stop_on_signal(stop.clone())?;
         let outcome = run::run(*line, surroundings, stop).await;

@@ -25,7 +25,7 @@ use crate::ending::Ending;
 use crate::identity::IdentityError;
 use crate::kinds::{API_VERSION, AzureCluster};
 use crate::patch::{Edited, PatchError};
-use crate::reach::{Failure, Subject};
+use crate::reach::{DELETION_FAILED, Failure, Subject};
 use crate::shared::Manager;
 use crate::standing::{self, FINALIZER};
 use crate::store::{Key, key_of};
@@ -435,6 +435,15 @@ impl ClusterWork<'_> {
                 return Ok(Outcome::Idle);
             }
             Some(_) => {}
+        }
+        // It is said before Azure is asked, which may not answer.
+        let conditions = self.edited.object.status.as_ref().and_then(|status| status.conditions.as_ref());
+        if !["Deleting", DELETION_FAILED]
+            .iter()
+            .any(|reason| condition::has_reason(conditions, NETWORK_READY, reason))
+        {
+            set(&mut self.edited, self.manager.now(), [fails(NETWORK_READY, "Deleting", Severity::Info, "")]);
+            self.manager.save(&mut self.edited).await?;
         }
         let mut memory = self.memory();
         // What the established provider has made is recorded nowhere.

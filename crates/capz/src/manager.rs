@@ -6,6 +6,7 @@ use std::time::Duration;
 use clock::Clock;
 use controllers::watch::{Selector, watch};
 use controllers::{NoObserver, Observer};
+use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
@@ -239,6 +240,13 @@ impl Manager {
                 &self.stores.clusters,
                 concerns::same_cluster,
                 |manager, it: &core::Cluster| {
+                    if it.spec.paused {
+                        let namespace = it.metadata.namespace.as_deref().unwrap_or_default();
+                        manager
+                            .infrastructure()
+                            .into_iter()
+                            .for_each(|work| work.end_rest(|key| key.namespace == namespace));
+                    }
                     manager.wake_all_of(&key_of(it));
                 }
             ),
@@ -257,6 +265,7 @@ impl Manager {
                 &self.stores.azure_clusters,
                 concerns::same_but_status,
                 |manager, it: &AzureCluster| {
+                    end_rest_if_paused(&manager.clusters, &it.metadata);
                     manager.clusters.wake(key_of(it));
                     manager.wake_namesakes_of(it);
                     manager.wake_dependants_of(it);
@@ -269,6 +278,7 @@ impl Manager {
                 concerns::same_but_status,
                 |manager, it: &AzureMachine| {
                     manager.wake_cluster_that_waits_for(&it.metadata);
+                    end_rest_if_paused(&manager.machines, &it.metadata);
                     manager.machines.wake(key_of(it));
                     manager.wake_machine_secret(it);
                 }
@@ -291,6 +301,11 @@ impl Manager {
         );
     }
 
+    /// The work on objects that `clusterctl` moves only when they have been let go.
+    fn infrastructure(&self) -> [&Arc<Work>; 3] {
+        [&self.clusters, &self.machines, &self.pools]
+    }
+
     /// Watches what machine pools consist of, until `stop`.
     async fn watch_pools(self: &Arc<Self>, stop: &CancellationToken) {
         tokio::join!(
@@ -311,6 +326,7 @@ impl Manager {
                 concerns::same_but_status,
                 |manager, it: &AzureMachinePool| {
                     manager.wake_cluster_that_waits_for(&it.metadata);
+                    end_rest_if_paused(&manager.pools, &it.metadata);
                     manager.pools.wake(key_of(it));
                     manager.secrets.pools.wake(key_of(it));
                 }
@@ -393,6 +409,16 @@ impl Manager {
             }
         })
         .await;
+    }
+}
+
+fn end_rest_if_paused(work: &Work, object: &ObjectMeta) {
+    if object.annotations.as_ref().is_some_and(|all| all.contains_key(core::PAUSED)) {
+        let paused = Key {
+            namespace: object.namespace.clone().unwrap_or_default(),
+            name: object.name.clone().unwrap_or_default(),
+        };
+        work.end_rest(|key| *key == paused);
     }
 }
 

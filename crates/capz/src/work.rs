@@ -73,6 +73,11 @@ impl Work {
         self.queue.add(key);
     }
 
+    /// Ends the rest of objects that are paused: `clusterctl` waits for each to be let go. They are woken as others are.
+    pub fn end_rest(&self, of: impl Fn(&Key) -> bool) {
+        self.rested.lock().retain(|key, _| !of(key));
+    }
+
     /// How old what is read may be: as old as the event that woke the object, or a bit older where only time did, but never
     /// older than what was written for it before: what we have made ourselves must not seem to be missing.
     pub fn not_before(&self, key: &Key) -> Instant {

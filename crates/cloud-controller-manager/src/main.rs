@@ -10,6 +10,7 @@ use command_line::end;
 use logs::Format;
 use program::process;
 use tokio_util::sync::CancellationToken;
+use version::Version;
 
 /// In images (docs/running.md). Its options are in `.cargo/config.toml`.
 #[cfg(target_env = "musl")]
@@ -28,10 +29,11 @@ fn start() -> anyhow::Result<String> {
         Err(Instead::Refuse(text)) => anyhow::bail!(text),
     };
     if line.flags.version != "false" {
-        return Ok(format!("Cloud Provider Azure v{}\n", env!("CARGO_PKG_VERSION")));
+        return Ok(format!("Cloud Provider Azure v{Version}\n"));
     }
     let format = if line.flags.log_format == "json" { Format::Json } else { Format::Text };
     logs::start(format, line.flags.verbosity, Clock::system());
+    tracing::info!(version = %Version, "Starting azure-cloud-controller-manager");
     arm::install_crypto_provider();
     process::block_on(until_stopped(line))?
 }

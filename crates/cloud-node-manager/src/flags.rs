@@ -295,7 +295,7 @@ impl Flags {
             "use-instance-metadata" => self.use_instance_metadata = truth()?,
             "v" => self.verbosity = value.parse().map_err(|_| wrong("give a number such as 2"))?,
             "version" if value != "false" => {
-                return Err(Instead::Print(format!("Cloud Provider Azure v{}\n", env!("CARGO_PKG_VERSION"))));
+                return Err(Instead::Print(format!("Cloud Provider Azure v{}\n", version::Version)));
             }
             "wait-routes" => self.wait_routes = truth()?,
             _ => {}

@@ -22,6 +22,9 @@ pub enum Instead {
     /// The help.
     #[error("{HELP}")]
     Help,
+    /// The version.
+    #[error("version v{}", version::Version)]
+    Version,
     /// No such flag.
     #[error("flag provided but not defined: -{0}\n{HELP}")]
     Unknown(String),
@@ -48,6 +51,8 @@ Usage of health-probe-proxy:
 the one that Azure's load balancer is told to probe (default 10356)
   -target-port int
     \tthe port where kube-proxy answers health probes (default 10256)
+  -version
+    \tprint the version
 ";
 
 impl Flags {
@@ -72,6 +77,8 @@ impl Flags {
                 "health-check-port" => &mut flags.health_check_port,
                 "target-port" => &mut flags.target_port,
                 "h" | "help" => return Err(Instead::Help),
+                "version" if value.as_deref() != Some("false") => return Err(Instead::Version),
+                "version" => continue,
                 _ => return Err(Instead::Unknown(name.to_owned())),
             };
             let value =
@@ -107,6 +114,11 @@ mod tests {
             assert_eq!(read(words), Ok(Flags { health_check_port: 1, target_port: 2 }), "{words}");
         }
         assert_eq!(read("-h"), Err(Instead::Help));
+        assert_eq!(
+            (read("--version"), read("-version=true")),
+            (Err(Instead::Version), Err(Instead::Version))
+        );
+        assert!(Instead::Version.to_string().starts_with("version v0"), "{}", Instead::Version);
         assert_eq!(read("--nonsense=1"), Err(Instead::Unknown("nonsense".into())));
         assert_eq!(read("--target-port"), Err(Instead::WithoutValue("target-port".into())));
         assert_eq!(read("--target-port=10356"), Err(Instead::SamePort(10356)));

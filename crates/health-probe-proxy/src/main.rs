@@ -16,6 +16,11 @@ fn main() -> ExitCode {
     let flags = match Flags::parse(std::env::args().skip(1)) {
         Ok(flags) => flags,
         Err(instead) => {
+            if instead == Instead::Version {
+                // A closed pipe wants no version.
+                let _closed_pipe = writeln!(io::stdout(), "health-probe-proxy {instead}");
+                return ExitCode::SUCCESS;
+            }
             tell(format_args!("{instead}"));
             return if instead == Instead::Help { ExitCode::SUCCESS } else { ExitCode::from(FAILURE) };
         }
@@ -42,7 +47,8 @@ fn run(flags: Flags) -> io::Result<()> {
             let remedy = "free the port, or choose another one with --health-check-port";
             io::Error::new(error.kind(), format!("cannot listen on port {port}: {error}: {remedy}"))
         })?;
-        tell(format_args!("listening on port {port}, forwarding to port {target_port}"));
+        let version = version::Version;
+        tell(format_args!("v{version}: listening on port {port}, forwarding to port {target_port}"));
         let stop = CancellationToken::new();
         tokio::spawn(stop_on_signal(stop.clone())?);
         serve(listener, Arc::new(Forwarder::new(target_port)), stop).await;

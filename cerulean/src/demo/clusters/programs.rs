@@ -49,7 +49,7 @@ pub async fn start_manager(management: &Management, programs: &mut Programs) -> 
     arguments.extend(quick.map(str::to_owned));
     let line = match flags::parse(arguments.into_iter().map(Into::into)) {
         Ok(Start::Manager(line)) => *line,
-        Ok(Start::MigrateAsoCrds) => bail!("the manager of clusters was not started"),
+        Ok(Start::MigrateAsoCrds | Start::PrintVersion) => bail!("the manager of clusters was not started"),
         Err(instead) => bail!("the manager of clusters refuses its command line: {instead:?}"),
     };
     let run =

@@ -135,6 +135,8 @@ pub struct CommandLine {
 pub enum Start {
     /// Run the manager.
     Manager(Box<CommandLine>),
+    /// `--version`: print it and end.
+    PrintVersion,
     /// `migrate-aso-crds`, which an init container of the program that this one replaces asks for.
     MigrateAsoCrds,
 }
@@ -148,6 +150,9 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I) -> Result<Start, In
     if arguments.get(1).is_some_and(|first| first == "migrate-aso-crds") {
         return Ok(Start::MigrateAsoCrds);
     }
+    if arguments.iter().any(|argument| argument == "--version" || argument == "--version=true") {
+        return Ok(Start::PrintVersion);
+    }
     let (matches, misread) = command_line::read(&command(), arguments)?;
     let flags = Flags::from_arg_matches(&matches).map_err(|error| Instead::Refuse(describe(&error)))?;
     Ok(Start::Manager(Box::new(CommandLine { flags, without_effect: ACCEPTED.given(&matches), misread })))
@@ -158,7 +163,7 @@ fn command() -> Command {
     Flags::augment_args(base).args(ACCEPTED.arguments()).about(
         "Keeps clusters on Azure as Cluster API's objects declare them.\n\n\
          All flags of the program that it replaces are accepted. Below come first those that change something, then \
-         those that do not, each group with the reason. The subcommand migrate-aso-crds does nothing.",
+         those that do not, each group with the reason. The subcommand migrate-aso-crds does nothing; --version prints the version.",
     )
 }
 

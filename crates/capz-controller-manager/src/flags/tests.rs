@@ -160,6 +160,8 @@ fn flags_without_an_effect_are_told_with_the_reason() {
 fn the_subcommand_of_the_established_init_container_is_known() {
     let arguments = ["capz", "migrate-aso-crds"];
     assert!(matches!(parse(arguments.map(Into::into)), Ok(Start::MigrateAsoCrds)));
+    let version = parse(["capz", "--leader-elect", "--version"].map(Into::into));
+    assert!(matches!(version, Ok(Start::PrintVersion)), "{version:?}");
     let help = parse(["capz", "--help"].map(Into::into)).unwrap_err();
     assert!(
         matches!(help, Instead::Print(text) if text.contains("--webhook-cert-dir") && text.contains("migrate-aso-crds"))

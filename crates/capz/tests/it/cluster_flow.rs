@@ -77,8 +77,9 @@ async fn a_paused_cluster_may_be_moved() {
     let may_move = |world: &World| {
         !blocks_move(world, CLUSTER, "my-cluster") && !blocks_move(world, "AzureMachine", "worker")
     };
+    // R7: not only after the pause in which an object rests that was just worked on.
     let waited = world.until("may be moved", may_move).await;
-    assert!(waited < Duration::from_secs(15), "{waited:?}");
+    assert!(waited < Duration::from_secs(2), "{waited:?}");
     world
         .until("told", |world| world.events(CLUSTER, "my-cluster").contains(&"ClusterPaused".to_owned()))
         .await;
@@ -94,6 +95,27 @@ async fn a_paused_cluster_may_be_moved() {
             world.azure.document(&world.group("my-cluster")).unwrap()["tags"]["a"] == "b"
         })
         .await;
+}
+
+/// R7: a cluster that is being deleted is not ready, although Azure does not answer.
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_goes_is_not_ready_although_azure_does_not_answer() {
+    let mut world = World::new();
+    world.cluster("my-cluster", json!({}));
+    world.start_with_network().await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    world.azure.inject(Fault::new(fails(503, "ServiceUnavailable")));
+    world.delete_cluster("my-cluster");
+    world.delete(CLUSTER, "my-cluster");
+    let not_ready = |world: &World| {
+        ["Ready", NETWORK_READY].iter().all(|condition| {
+            world.condition(CLUSTER, "my-cluster", condition).is_some_and(|(status, _)| status == "False")
+        })
+    };
+    let waited = world.until("not ready", not_ready).await;
+    assert!(waited < Duration::from_secs(5), "{waited:?}");
+    world.azure.clear_faults();
+    world.until("gone", |world| world.get(CLUSTER, "my-cluster").is_none()).await;
 }
 
 /// CAPZ-069: a pause counts in the midst of the work; what runs is kept, and gone on with afterwards.
