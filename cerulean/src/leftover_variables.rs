@@ -20,8 +20,17 @@ const SCRIPTS: [&str; 10] = [
     "value",
 ];
 
-/// The variables that have no value yet, each with the first place where it stands.
-pub fn find(manifests: &[Manifest]) -> BTreeMap<String, String> {
+/// Where a variable stands that has no value yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// The first place; of one that has to be set, the first that has no default.
+    pub place: String,
+    /// Whether it has a default wherever it stands, so that it need not be set.
+    pub has_default: bool,
+}
+
+/// The variables that have no value yet, by name.
+pub fn find(manifests: &[Manifest]) -> BTreeMap<String, Leftover> {
     let mut found = BTreeMap::new();
     for manifest in manifests {
         let place = format!("{}: {}", manifest.source, manifest.kind());
@@ -32,22 +41,39 @@ pub fn find(manifests: &[Manifest]) -> BTreeMap<String, String> {
 
 /// Why manifests with such variables are refused; `None` where there are none.
 pub fn refusal(manifests: &[Manifest]) -> Option<String> {
+    const REMEDY: &str = "`clusterctl generate yaml --from FILE` put them in (`envsubst` knows no defaults and leaves them out)";
     let found = find(manifests);
-    let places: Vec<String> = found.iter().map(|(name, place)| format!("${{{name}}} ({place})")).collect();
-    (!places.is_empty()).then(|| {
-        format!(
-            "these variables have no value: {}; set them in the environment and let `clusterctl generate yaml --from FILE`, \
-             or envsubst, put them in",
-            places.join(", ")
-        )
+    let named = |has_default: bool| -> Vec<String> {
+        let found = found.iter().filter(|(_, leftover)| leftover.has_default == has_default);
+        found.map(|(name, Leftover { place, .. })| format!("${{{name}}} ({place})")).collect()
+    };
+    let missing = named(false);
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        return Some(format!(
+            "these variables have no value: {missing}; set them in the environment and let {REMEDY}"
+        ));
+    }
+    let defaulted = named(true);
+    (!defaulted.is_empty()).then(|| {
+        let defaulted = defaulted.join(", ");
+        format!("these variables stand where their defaults belong: {defaulted}; let {REMEDY}")
     })
 }
 
-fn look(value: &Value, place: &str, path: &str, found: &mut BTreeMap<String, String>) {
+fn note(found: &mut BTreeMap<String, Leftover>, (name, has_default): (String, bool), place: String) {
+    match found.get_mut(&name) {
+        None => drop(found.insert(name, Leftover { place, has_default })),
+        Some(known) if known.has_default && !has_default => *known = Leftover { place, has_default },
+        Some(_) => {}
+    }
+}
+
+fn look(value: &Value, place: &str, path: &str, found: &mut BTreeMap<String, Leftover>) {
     match value {
         Value::String(text) => {
             for name in names(text) {
-                found.entry(name).or_insert_with(|| format!("{place}, {}", path.trim_start_matches('.')));
+                note(found, name, format!("{place}, {}", path.trim_start_matches('.')));
             }
         }
         Value::Array(items) => {
@@ -62,7 +88,7 @@ fn look(value: &Value, place: &str, path: &str, found: &mut BTreeMap<String, Str
                 }
                 let path = format!("{path}.{key}");
                 for name in names(key) {
-                    found.entry(name).or_insert_with(|| format!("{place}, {}", path.trim_start_matches('.')));
+                    note(found, name, format!("{place}, {}", path.trim_start_matches('.')));
                 }
                 look(member, place, &path, found);
             }
@@ -71,8 +97,8 @@ fn look(value: &Value, place: &str, path: &str, found: &mut BTreeMap<String, Str
     }
 }
 
-/// The names in `${NAME}`, `${NAME:=default}` and their like.
-fn names(text: &str) -> Vec<String> {
+/// The names in `${NAME}`, `${NAME:=default}` and their like, each with whether it has a default there.
+fn names(text: &str) -> Vec<(String, bool)> {
     let mut names = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -85,7 +111,8 @@ fn names(text: &str) -> Vec<String> {
         let (name, more) = after.split_at(end);
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         if is_name && more.starts_with(['}', ':', '-', '=', '#', '/', '%', '^', ',']) {
-            names.push(name.to_owned());
+            let has_default = [":=", ":-", "=", "-"].iter().any(|sign| more.starts_with(sign));
+            names.push((name.to_owned(), has_default));
         }
     }
     names
@@ -118,17 +145,26 @@ mod tests {
             },
         }));
         let found = find(&[left.clone(), script.clone()]);
-        let found: Vec<_> = found.iter().map(|(name, place)| (name.as_str(), place.as_str())).collect();
+        let found: Vec<_> =
+            found.iter().map(|(name, it)| (name.as_str(), it.place.as_str(), it.has_default)).collect();
         assert_eq!(
             found,
             [
-                ("AZURE_LOCATION", "c.yaml: AzureCluster, spec.location"),
-                ("AZURE_VNET_NAME", "c.yaml: AzureCluster, spec.vnet"),
-                ("CLUSTER_NAME", "c.yaml: AzureCluster, metadata.name"),
-                ("TAG", "c.yaml: AzureCluster, spec.additionalTags.${TAG}"),
+                ("AZURE_LOCATION", "c.yaml: AzureCluster, spec.location", true),
+                ("AZURE_VNET_NAME", "c.yaml: AzureCluster, spec.vnet", true),
+                ("CLUSTER_NAME", "c.yaml: AzureCluster, metadata.name", false),
+                ("TAG", "c.yaml: AzureCluster, spec.additionalTags.${TAG}", false),
             ]
         );
-        assert!(refusal(&[left]).unwrap().starts_with("these variables have no value: ${AZURE_LOCATION} ("));
+        let words = refusal(&[left]).unwrap();
+        assert!(words.starts_with("these variables have no value: ${CLUSTER_NAME} ("), "{words}");
+        assert!(!words.contains("AZURE_LOCATION") && words.contains("clusterctl generate yaml"), "{words}");
+        let location = |text: &str| manifest(json!({ "kind": "AzureCluster", "spec": { "location": text } }));
+        let words = refusal(&[location("${A:=westeurope}")]).unwrap();
+        assert!(words.contains("their defaults belong: ${A} ("), "{words}");
+        // It has to be set where one place has no default.
+        let words = refusal(&[location("${A:=westeurope}"), location("${A}")]).unwrap();
+        assert!(words.starts_with("these variables have no value: ${A} ("), "{words}");
         assert_eq!(refusal(&[script]), None);
     }
 }

@@ -94,16 +94,25 @@ impl<F: Fn(&CallRecord<'_>) + Send + Sync> CallObserver for F {
 }
 
 /// Whether an error answers what was asked. A read asks whether something is there, and "no" is an answer, also with
-/// status 400, as Compute gives it for an instance of a scale set. Whoever asked says what it means.
+/// status 400, as Compute gives it for an instance of a scale set; a list of a resource group that does not exist is empty.
 pub(crate) fn is_answer(purpose: Purpose, status: u16) -> bool {
-    purpose == Purpose::Read && matches!(status, 400 | 404)
+    match purpose {
+        Purpose::Read => matches!(status, 400 | 404),
+        Purpose::List => status == 404,
+        _ => false,
+    }
+}
+
+/// Whether the caller writes a line about a failed call: it knows what the call was for.
+fn is_logged_by_caller(purpose: Purpose) -> bool {
+    matches!(purpose, Purpose::Write | Purpose::Delete)
 }
 
 pub(crate) fn log(call: &CallRecord<'_>) {
     let ms = u64::try_from(call.duration.as_millis()).unwrap_or(u64::MAX);
     let CallRecord { method, resource_type, resource_name, purpose, attempt, .. } = call;
     let (status, request_id) = (call.status.unwrap_or_default(), call.request_id.unwrap_or_default());
-    match call.reason.filter(|_| !is_answer(call.purpose, status)) {
+    match call.reason.filter(|_| !is_answer(call.purpose, status) && !is_logged_by_caller(call.purpose)) {
         None => tracing::debug!(
             method,
             resource_type,
@@ -145,7 +154,8 @@ mod tests {
             (Purpose::Read, 500, false),
             (Purpose::Read, 0, false),
             (Purpose::Write, 400, false),
-            (Purpose::List, 404, false),
+            (Purpose::List, 404, true),
+            (Purpose::List, 400, false),
             (Purpose::Delete, 404, false),
         ] {
             assert_eq!(is_answer(purpose, status), expected, "{purpose} {status}");

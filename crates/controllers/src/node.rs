@@ -299,9 +299,9 @@ impl NodeController {
                     let age =
                         self.clock.age(node.metadata.creation_timestamp.as_ref().map(|created| created.0));
                     self.observer.taint_removed(age);
-                    match &self.recorder {
-                        Some(recorder) => recorder.normal(node, "Synced", "Node synced successfully"),
-                        None => tracing::info!(node = node.name(), "Node synced successfully"),
+                    tracing::info!(node = node.name(), age = age.as_secs(), "Node initialised");
+                    if let Some(recorder) = &self.recorder {
+                        recorder.normal(node, "Synced", "Node synced successfully");
                     }
                     self.observer.node_initialized(age);
                     return Ok(());

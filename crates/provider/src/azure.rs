@@ -314,7 +314,7 @@ fn owners(step: &Step) -> Option<String> {
 }
 
 fn finished<T>(step: &Step, started: Instant, result: Result<T, arm::Error>) -> Result<T, Failure> {
-    let milliseconds = started.elapsed().as_millis();
+    let ms = started.elapsed().as_millis();
     let action = match step.action {
         Action::Create => "create",
         Action::Update => "update",
@@ -323,11 +323,11 @@ fn finished<T>(step: &Step, started: Instant, result: Result<T, arm::Error>) -> 
     let changes = change::in_words(&step.changes);
     match result {
         Ok(value) => {
-            info!(action, resource = %step.target, owners = owners(step), milliseconds, changes, "wrote to Azure");
+            info!(action, resource = %step.target, owners = owners(step), ms, changes, "wrote to Azure");
             Ok(value)
         }
         Err(error) => {
-            warn!(action, resource = %step.target, owners = owners(step), milliseconds, changes, %error,
+            warn!(action, resource = %step.target, owners = owners(step), ms, changes, %error,
                 request_id = error.request_id(), "a write to Azure failed");
             Err(failure(error))
         }

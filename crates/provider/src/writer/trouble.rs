@@ -7,7 +7,7 @@ use std::time::Duration;
 use cloud::LogicalTime;
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::Inner;
 use super::group::{Entry, Group};
@@ -164,7 +164,7 @@ impl<R: Resource> Inner<R> {
             None => Duration::ZERO,
         };
         let Some(wait) = (tried <= max && !is_known).then_some(pause) else {
-            warn!(resource = %name, error = %failure.message, "failed to write to Azure");
+            debug!(resource = %name, error = %failure.message, "failed to write to Azure");
             if let Some(key) =
                 group.only().filter(|_| group.search.is_some() || failure.may_be_a_fault_of_one())
             {
@@ -189,7 +189,7 @@ impl<R: Resource> Inner<R> {
             }
             return Vec::new();
         };
-        info!(resource = %name, error = %failure.message, wait_ms = wait.as_millis(),
+        debug!(resource = %name, error = %failure.message, wait_ms = wait.as_millis(),
             "failed to write to Azure, trying again");
         group.not_before = Instant::now() + wait;
         vec![group]
@@ -200,7 +200,7 @@ impl<R: Resource> Inner<R> {
     pub(super) fn bisect(&self, mut group: Group<R>, work: &R::Work, failure: Failure) -> Vec<Group<R>> {
         let name = self.resource.name();
         let refuse = |key: &R::Key, entry: Entry<R>| {
-            warn!(resource = %name, owner = %key, error = %failure.message, "Azure refused a change");
+            debug!(resource = %name, owner = %key, error = %failure.message, "Azure refused a change");
             if !entry.stands {
                 self.suspects.lock().add(key.clone());
             }

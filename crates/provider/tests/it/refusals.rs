@@ -107,3 +107,26 @@ async fn what_concerns_all_is_not_looked_for() {
         assert!(world.writes(LOAD_BALANCERS) <= 2, "{code}: {:?}", world.puts(LOAD_BALANCERS));
     }
 }
+
+/// U8: a write that fails is one line of the log, with what was to be written, for whom, and Azure's words; a resource group that does
+/// not exist yet is no failure.
+#[tokio::test(start_paused = true)]
+async fn a_failed_write_is_one_line() {
+    let (captured, guard) = logs::captured::Captured::of_this_thread();
+    let world = World::new();
+    let program = world.start();
+    let refused =
+        FaultAction::Fail { status: 409, code: "NameIsTaken".into(), message: "A name is taken.".into() };
+    world.azure.inject(Fault::new(refused).on_method("PUT").on_type(LOAD_BALANCERS).times(1));
+    let bad = world.apply(&program, service("bad", &[80]));
+    world.ensure(&program, &bad).await.unwrap_err();
+    drop(guard);
+    let text = captured.text();
+    let is_told = |line: &&str| [" INFO ", " WARN ", " ERROR "].iter().any(|level| line.contains(level));
+    let about: Vec<&str> = text.lines().filter(is_told).filter(|line| line.contains("NameIsTaken")).collect();
+    assert_eq!(about.len(), 1, "{about:#?}");
+    assert!(about[0].contains("default/bad") && about[0].contains("ms="), "{about:#?}");
+    let failed: Vec<&str> =
+        text.lines().filter(is_told).filter(|line| line.contains("azure call failed")).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+}
