@@ -22,18 +22,17 @@ async fn a_resource_group_that_one_service_names_is_read_for_nobody_else() {
     let program = world.start();
     world.azure.inject(Fault::new(refuse(403, "AuthorizationFailed")).on_method("GET").on_type(PUBLIC_IPS));
     let elsewhere = annotated(service("elsewhere", &[80]), "azure-load-balancer-resource-group", "other");
+    let in_that_group = || {
+        let journal = world.azure.journal();
+        let paths = journal.entries.into_iter().map(|entry| entry.path);
+        paths.filter(|path| path.to_lowercase().contains("/resourcegroups/other/")).collect::<Vec<_>>()
+    };
     world.serve(&program, elsewhere).await.unwrap_err();
+    assert!(!in_that_group().is_empty(), "it is read for the Service that names it");
     world.azure.clear_faults();
     world.azure.clear_journal();
     world.serve(&program, service("web", &[80])).await.unwrap();
-    let journal = world.azure.journal();
-    let strange: Vec<&String> = journal
-        .entries
-        .iter()
-        .map(|entry| &entry.path)
-        .filter(|path| path.to_lowercase().contains("/resourcegroups/other/"))
-        .collect();
-    assert_eq!(strange, Vec::<&String>::new());
+    assert_eq!(in_that_group(), Vec::<String>::new());
 }
 
 /// A deletion that fails after the pools were emptied: the next Service on that load balancer fills them again.
@@ -155,6 +154,7 @@ async fn a_look_at_waiting_machines_reads_their_scale_set_alone() {
     program.provider.update_waiting_machines(LogicalTime::now()).await.unwrap();
     let journal = world.azure.journal();
     let listed: Vec<&String> = journal.entries.iter().map(|entry| &entry.path).collect();
+    assert!(listed.iter().any(|path| path.contains("/more/")), "its own is read: {listed:?}");
     assert!(listed.iter().all(|path| !path.contains("/pool/")), "{listed:?}");
     assert!(program.provider.waits_for_machines());
     // Whoever is deleted is waited for no longer.
