@@ -232,7 +232,8 @@ async fn what_is_somebody_elses_is_used_and_left() {
     assert_eq!(ids(&world.azure.documents()), ids(&before));
 }
 
-/// CAPZ-058: where the group goes with the cluster, machines leave without a call that deletes them.
+/// CAPZ-058: where the group goes with the cluster, machines leave without a call about them: what is read is the proof that the
+/// whole group is the cluster's.
 #[tokio::test(start_paused = true)]
 async fn machines_go_with_their_group() {
     let mut world = World::new();
@@ -248,7 +249,11 @@ async fn machines_go_with_their_group() {
     world.delete("AzureMachine", "worker");
     let waited = world.until("the machine goes", |world| world.get("AzureMachine", "worker").is_none()).await;
     assert!(waited < Duration::from_secs(15), "{waited:?}");
-    assert_eq!(world.requests_after(sequence).1, 0);
+    assert_eq!(world.machine_calls_after(sequence), Vec::<String>::new());
+    let calls = world.calls_after(sequence);
+    assert!(calls.iter().all(|call| call.starts_with("GET ")), "{calls:?}");
+    let proofs = calls.iter().filter(|call| *call == "GET /resourceGroups/my-cluster/resources");
+    assert_eq!(proofs.count(), 1, "one list shows that all of the group is the cluster's: {calls:?}");
     let vm = world.group("my-cluster").resource("Microsoft.Compute", "virtualMachines", "worker");
     assert!(world.azure.document(&vm).is_some());
     world.delete(CLUSTER, "my-cluster");

@@ -54,6 +54,7 @@ async fn what_cannot_be_had_is_told_and_not_tried_again() {
     let sequence = world.sequence();
     let events = world.events(MACHINE, "tiny");
     tokio::time::sleep(Duration::from_secs(550)).await;
+    assert_eq!(world.machine_calls_after(sequence), Vec::<String>::new());
     assert_eq!(world.requests_after(sequence).1, 0);
     assert_eq!(world.events(MACHINE, "tiny"), events);
 }

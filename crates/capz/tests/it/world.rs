@@ -419,6 +419,20 @@ impl World {
         (journal.entries.len(), writes)
     }
 
+    /// The requests after this one, as method and path below the subscription.
+    pub fn calls_after(&self, sequence: u64) -> Vec<String> {
+        let journal = self.azure.journal_after(sequence);
+        let short = |path: &str| path.replace(&format!("/subscriptions/{SUBSCRIPTION}"), "");
+        journal.entries.iter().map(|one| format!("{} {}", one.method, short(&one.path))).collect()
+    }
+
+    /// Those of them that are about machines: their interfaces, and all that is Compute's.
+    pub fn machine_calls_after(&self, sequence: u64) -> Vec<String> {
+        let about =
+            |call: &String| call.contains("Microsoft.Compute/") || call.contains("/networkInterfaces");
+        self.calls_after(sequence).into_iter().filter(about).collect()
+    }
+
     pub fn sequence(&self) -> u64 {
         self.azure.journal().entries.last().map_or(0, |entry| entry.sequence)
     }
