@@ -168,6 +168,7 @@ fn lb_273_lb_274_lb_289_internal_services_need_rules_only_for_ranges() {
         .port("SCTP", 9000)
         .annotate("azure-load-balancer-enable-high-availability-ports", "true");
     let sctp = rules_of(&sctp.internal().ranges(&["0.0.0.0/0"]));
+    assert_eq!(sctp.len(), 1, "{sctp:?}");
     assert!(sctp[0].ends_with("Allow * 0.0.0.0/0 -> 20.0.0.1 9000"), "{sctp:?}");
 }
 

@@ -235,6 +235,7 @@ fn lb_071_lb_072_the_public_ip_changes_in_place() {
         properties.remove("publicIPAddress");
     });
     let planned = bare.plan(&[web().arc()], &[]);
+    assert_eq!(planned.refused, [], "{}", planned.plan);
     let writes_lb = planned.plan.steps.iter().any(|step| step.target.name() == "testCluster");
     assert!(!writes_lb, "{}", planned.plan);
 }

@@ -22,8 +22,8 @@ fn lonely(number: i32) -> (Svc, String) {
 #[ignore = "a measurement"]
 #[allow(clippy::disallowed_types, clippy::print_stdout, reason = "a measurement of real time")]
 fn plans_at_the_limit() {
-    for count in [500, 1000, 1200, 1500] {
-        let services: Vec<(Svc, String)> = (0..count).map(lonely).collect();
+    for count in [500_usize, 1000, 1200, 1500] {
+        let services: Vec<(Svc, String)> = (0..i32::try_from(count).unwrap()).map(lonely).collect();
         let usage = world(&services.iter().map(|(service, _)| service).collect::<Vec<_>>());
         let batch: Vec<AccessIntent> =
             services.iter().map(|(service, address)| present(service, &[address])).collect();
@@ -34,6 +34,13 @@ fn plans_at_the_limit() {
         let full = after(&group, &planned);
         let started = std::time::Instant::now();
         let again = run(&full, &batch, &usage);
+        let refused = count.saturating_sub(1000);
+        assert_eq!((planned.refused.len(), told(&full).len()), (refused, count - refused), "one rule each");
+        assert_eq!(
+            (again.refused.len(), again.step),
+            (refused, None),
+            "who was served stays, and nothing is written"
+        );
         println!(
             "{count} Services, {} refused: {first:?}; again with the rules in place: {:?}, {} refused",
             planned.refused.len(),
