@@ -201,3 +201,22 @@ fn a_machine_of_each_kind_describes_its_node() {
     assert_eq!((alone.zone.as_str(), alone.region.as_str()), ("westus2-1", "westus2"));
     assert_eq!(alone.provider_id, format!("azure://{}", compute("virtualMachines", "vm")));
 }
+
+/// NODE-043: of the id, the resource group alone is in lower case, however Azure spells the rest.
+#[test]
+fn node_043_an_id_keeps_its_casing_but_for_the_group() {
+    let spelled =
+        "/subscriptions/Subscription/resourceGroups/RG/providers/Microsoft.Compute/VirtualMachines/VM";
+    let group =
+        "/subscriptions/Subscription/resourceGroups/rg/providers/Microsoft.Compute/VirtualMachines/VM";
+    let interfaces = interfaces(&json!([
+        {"properties": {"primary": true, "privateIPAddress": "1.2.3.4", "publicIPAddress": {"id": PUBLIC_IP}}},
+    ]));
+    let mut machine = virtual_machine("VM", None);
+    machine.id = Some(spelled.parse().unwrap());
+    let node = facts(&machine, &interfaces).unwrap();
+    assert_eq!(node.provider_id, format!("azure://{group}"));
+    assert_eq!(node.instance_type, "Basic_A0");
+    assert_eq!((node.zone.as_str(), node.region.as_str()), ("westus2-1", "westus2"));
+    assert_eq!(addresses(&node), ["InternalIP 1.2.3.4", "Hostname n", "ExternalIP 20.0.0.4"]);
+}
