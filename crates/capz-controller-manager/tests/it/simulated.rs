@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::manager::{Manager, write_certificate};
+use super::manager::{Manager, free_port, write_certificate};
 use super::place::{Place, cluster, core, infrastructure, refusal};
 
 pub struct World {
@@ -221,7 +221,7 @@ async fn without_a_certificate_the_program_says_which_file_is_missing() {
     let (code, text) = super::manager::run(&[
         &format!("--kubeconfig={}", kubeconfig.display()),
         &format!("--webhook-cert-dir={}", folder.path().display()),
-        "--webhook-port=19443",
+        &format!("--webhook-port={}", free_port().await),
     ])
     .await;
     assert_eq!(code, Some(1), "{text}");
