@@ -16,15 +16,6 @@ use crate::{
 /// Reads one environment variable; the caller decides where from.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Where the document came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// A file: `resourceGroup` is lower-cased.
-    File,
-    /// A Kubernetes Secret: `resourceGroup` keeps its spelling.
-    Secret,
-}
-
 /// How often and when a failed call is repeated (`cloudProviderBackoff…`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Backoff {
@@ -192,22 +183,13 @@ impl CloudConfig {
     /// Reads the text of a file. Values that cannot be are refused; whether a program can work with the
     /// rest is another question, because programs need different parts: see [`CloudConfig::runnable`].
     pub fn from_file(text: &str, environment: Environment<'_>) -> Result<Self, ConfigError> {
-        Self::from_documents(&[text], Origin::File, environment)
+        let (config, problems) = Self::read_document(text, environment)?;
+        if problems.is_empty() { Ok(config) } else { Err(ConfigError::Invalid(problems)) }
     }
 
     /// Reads the bytes of a file: UTF-8, or UTF-16 with a byte order mark.
     pub fn from_bytes(bytes: &[u8], environment: Environment<'_>) -> Result<Self, ConfigError> {
         Self::from_file(&document::decode(bytes)?, environment)
-    }
-
-    /// Reads the value of a Secret.
-    pub fn from_secret(text: &str, environment: Environment<'_>) -> Result<Self, ConfigError> {
-        Self::from_documents(&[text], Origin::Secret, environment)
-    }
-
-    /// Reads a file and lays the keys of a Secret over it.
-    pub fn merged(file: &str, secret: &str, environment: Environment<'_>) -> Result<Self, ConfigError> {
-        Self::from_documents(&[file, secret], Origin::File, environment)
     }
 
     /// Reads a text without an environment, as a file. For tests and for documents that stand alone.
@@ -219,39 +201,17 @@ impl CloudConfig {
     /// on. All that stands against it is named at once.
     pub fn runnable(bytes: &[u8], environment: Environment<'_>) -> Result<Self, ConfigError> {
         let text = document::decode(bytes)?;
-        let (config, mut problems) = Self::read_documents(&[&text], Origin::File, environment)?;
+        let (config, mut problems) = Self::read_document(&text, environment)?;
         problems.extend(config.refusals());
         if problems.is_empty() { Ok(config) } else { Err(ConfigError::Invalid(problems)) }
     }
 
-    fn from_documents(
-        texts: &[&str],
-        origin: Origin,
-        environment: Environment<'_>,
-    ) -> Result<Self, ConfigError> {
-        let (config, problems) = Self::read_documents(texts, origin, environment)?;
-        if problems.is_empty() { Ok(config) } else { Err(ConfigError::Invalid(problems)) }
-    }
-
-    fn read_documents(
-        texts: &[&str],
-        origin: Origin,
-        environment: Environment<'_>,
-    ) -> Result<(Self, Vec<Problem>), ConfigError> {
-        let mut map = Map::new();
-        for text in texts {
-            let layer = document::parse(text)?;
-            let set = |key: &String| {
-                layer.iter().any(|(over, value)| !value.is_null() && over.eq_ignore_ascii_case(key))
-            };
-            map.retain(|key, _| !set(key));
-            map.extend(layer.into_iter().filter(|(_, value)| !value.is_null()));
-        }
+    fn read_document(text: &str, environment: Environment<'_>) -> Result<(Self, Vec<Problem>), ConfigError> {
+        let mut map = document::parse(text)?;
+        map.retain(|_, value| !value.is_null());
         let mut problems = Vec::new();
         let mut config = Self::read(map, &mut problems);
-        if origin == Origin::File {
-            config.resource_group.make_ascii_lowercase();
-        }
+        config.resource_group.make_ascii_lowercase();
         config.apply_environment(environment);
         problems.extend(config.impossible_values());
         Ok((config, problems))

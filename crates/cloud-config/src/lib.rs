@@ -26,7 +26,7 @@ mod values;
 mod warning;
 
 pub use cloud::{CHINA, CloudEndpoints, PUBLIC, US_GOVERNMENT};
-pub use config::{Backoff, CloudConfig, Environment, Origin};
+pub use config::{Backoff, CloudConfig, Environment};
 pub use label_selector::LabelSelector;
 pub use multiple_load_balancers::MultipleStandardLoadBalancerConfiguration;
 pub use problem::{ConfigError, Edit, Problem, Remedy};

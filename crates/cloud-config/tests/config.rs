@@ -70,8 +70,6 @@ fn the_minimal_managed_identity_document() {
     assert_eq!(config.refusals(), []);
     assert_eq!(config.route_table_resource_group(), "group-a");
     assert_eq!(warnings(&config), [""; 0]);
-    let secret = CloudConfig::from_secret(MINIMAL, &|_| None).unwrap();
-    assert_eq!(secret.resource_group, "Group-A", "kept on the way through a Secret");
 }
 
 #[test]
@@ -184,14 +182,20 @@ fn the_environment_lies_over_the_document() {
     assert_eq!(config.environment_file, "/env.json");
 }
 
-/// NODE-138, the decoding half: keys of the Secret lie over those of the file, whatever their case.
+/// NODE-138: whatever `cloudConfigType` says, the file alone is read, and a value without an effect is told.
 #[test]
-fn a_secret_is_laid_over_a_file() {
-    let file = "cloud: AzurePublicCloud\ndisableOutboundSNAT: true\nlocation: a\n";
-    let secret = "Cloud: AzureCloud\nfromSecret: true\nlocation: null\n";
-    let merged = CloudConfig::merged(file, secret, &|_| None).unwrap();
-    assert_eq!((merged.cloud.as_str(), merged.disable_outbound_snat), ("AzureCloud", true));
-    assert_eq!(merged.location, "a", "null changes nothing");
+fn node_138_the_file_alone_is_read() {
+    for (kind, is_told) in [("file", true), ("secret", true), ("merge", false)] {
+        let config =
+            parse(&format!("cloud: AzurePublicCloud\ndisableOutboundSNAT: true\ncloudConfigType: {kind}\n"));
+        assert_eq!(
+            (config.cloud.as_str(), config.disable_outbound_snat),
+            ("AzurePublicCloud", true),
+            "{kind}"
+        );
+        let told = warnings(&config).iter().any(|warning| warning.contains("cloudConfigType"));
+        assert_eq!(told, is_told, "{kind}: {:?}", warnings(&config));
+    }
 }
 
 /// LB-168, NODE-144.
