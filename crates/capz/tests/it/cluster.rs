@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::World;
 
@@ -14,13 +14,17 @@ fn is_ready(world: &World) -> bool {
 #[tokio::test(start_paused = true)]
 async fn a_public_cluster_is_made_and_rests() {
     let mut world = World::new();
-    world.cluster("my-cluster", json!({}));
+    world.cluster("my-cluster", json!({ "failureDomains": { "2": { "controlPlane": false } } }));
     world.start();
     world.until("ready", is_ready).await;
     let object = world.get("AzureCluster", "my-cluster").unwrap();
     let host = object["spec"]["controlPlaneEndpoint"]["host"].as_str().unwrap();
     assert!(host.ends_with(".eastus.cloudapp.azure.com"), "{host}");
-    assert_eq!(object["status"]["failureDomains"]["1"]["controlPlane"], true);
+    let domains = &object["status"]["failureDomains"];
+    assert_eq!(
+        ["1", "2", "3"].map(|zone| domains[zone]["controlPlane"].clone()),
+        [true, false, true].map(Value::from)
+    );
     assert_eq!(object["status"]["longRunningOperationStates"], json!(null));
     for condition in [
         "Ready",

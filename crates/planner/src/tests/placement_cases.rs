@@ -434,6 +434,22 @@ fn lb_239_a_service_whose_frontend_others_use_does_not_move() {
     };
     assert_eq!((from.as_str(), to.as_str()), ("lb1", "lb2"));
     assert!(reference.contains("asharing-TCP-81"), "{reference}");
+
+    // So does one that an outbound rule uses.
+    let mut azure = Azure::of(plain(&["lb1", "lb2"]));
+    azure.converge(&all(&[&on("lb1")]), &nodes);
+    let lb1 =
+        azure.observed.load_balancers.iter_mut().find(|one| one.name.as_deref() == Some("lb1")).unwrap();
+    let properties = Arc::make_mut(lb1).properties.as_mut().unwrap();
+    let frontend = properties.frontend_ip_configurations.as_ref().unwrap()[0].id.clone().unwrap();
+    let rule = json!({"name": "out", "properties": {"frontendIPConfigurations": [{"id": frontend}]}});
+    properties.outbound_rules = Some(vec![serde_json::from_value(rule).unwrap()]);
+    let planned = azure.plan(&all(&[&on("lb2")]), &nodes);
+    assert_eq!(planned.plan.steps, []);
+    let [(_, Refusal::CannotMove { reference, .. })] = planned.refused.as_slice() else {
+        panic!("{:?}", planned.refused)
+    };
+    assert!(reference.contains("out"), "{reference}");
 }
 
 /// LB-240: a Service that shared an address asks for one on another load balancer: its rules go, the frontend stays

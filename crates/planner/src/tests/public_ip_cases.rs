@@ -417,13 +417,20 @@ fn lb_112_basic_public_ips_become_standard() {
     assert!(properties.public_ip_allocation_method.as_ref().unwrap().is("Static"));
 }
 
-/// LB-113.
+/// LB-113: beside a basic load balancer they are dynamic.
 #[test]
 fn standard_ipv6_addresses_are_static() {
     let mut v6 = public_ip(&cluster(), "testCluster-atest1", Some("2001:db8::1"), tags("default/test1"));
     v6.properties.as_mut().unwrap().public_ip_allocation_method = Some("Dynamic".into());
     let planned = run(&web().families(&["IPv6"]), &[v6]);
     assert_eq!(planned.ensure[0].changes, [Change::PublicIp(difference("allocation", "Dynamic", "Static"))]);
+
+    let basic = cluster_with(json!({"loadBalancerSku": "basic"}));
+    for (cluster, allocation) in [(cluster(), "Static"), (basic, "Dynamic")] {
+        let made = run_in(&cluster, &web().families(&["IPv6"]), &[]).unwrap();
+        let properties = public_ip_of(&made.ensure[0]).properties.clone().unwrap();
+        assert!(properties.public_ip_allocation_method.unwrap().is(allocation), "{allocation}");
+    }
 }
 
 /// LB-114.

@@ -124,6 +124,9 @@ fn lb_136_lb_137_lb_138_ha_ports_are_one_rule_of_internal_services() {
     assert_eq!((rule.frontend_port, rule.backend_port, rule.tcp_reset), (0, 0, Some(true)));
     assert!(rule.floating_ip);
     assert_eq!(got.probes, [("atest1-TCP-80".to_owned(), tcp(10080))]);
+    let basic = want_of(&cluster_with(json!({"loadBalancerSku": "basic"})), &internal, Family::V4);
+    let protocols: Vec<_> = basic.rules.iter().map(|rule| (rule.protocol, rule.frontend_port)).collect();
+    assert_eq!(protocols, [("Tcp", 80), ("Tcp", 443)], "SKU Basic has no rule for all ports");
     let v6 = internal.families(&["IPv6"]);
     assert!(!want_of(&cluster(), &v6, Family::V6).rules[0].floating_ip);
 }
@@ -193,6 +196,9 @@ fn lb_145_lb_146_the_probe_protocol_is_the_ports_own_then_the_application_then_t
     let path = "azure-load-balancer-health-probe-request-path";
     let global = "azure-load-balancer-health-probe-protocol";
     assert_eq!(probe(&app(" HTTPS ").annotate(path, "/a")), ("Https", 10080, Some("/a".into())));
+    let basic = cluster_with(json!({"loadBalancerSku": "basic"}));
+    let spec = want_of(&basic, &app("https").annotate(path, "/a"), Family::V4).probes.remove(0).1;
+    assert_eq!((spec.protocol, spec.port, spec.path), ("Tcp", 10080, None), "SKU Basic cannot probe HTTPS");
     assert_eq!(probe(&app("foo").annotate(global, "http")), ("Tcp", 10080, None));
     assert_eq!(probe(&svc("test1").tcp(80).annotate(global, " Http ")), ("Http", 10080, Some("/".into())));
     let own = app("tcp").annotate("port_80_health-probe_protocol", "http");
