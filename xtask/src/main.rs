@@ -11,6 +11,7 @@ mod print;
 mod program;
 mod record;
 mod replay;
+mod rules;
 mod takeover;
 
 use std::process::ExitCode;
@@ -37,6 +38,8 @@ enum Chore {
     Record(record::Arguments),
     /// Replay recorded conversations with Azure against the simulator; skipped where there are none.
     Replay(replay::Arguments),
+    /// Count the acceptance cases of `docs/rules` by how ours relates to them.
+    Rules(rules::Arguments),
     /// Drive the simulated Azure with Azure's SDK for Python, fetched from PyPI.
     Sdk(azure_clients::Arguments),
     /// Let the program that Cerulean replaces and ours take over clusters from each other; nothing may be written.
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Chore::Manifests(arguments) => manifests::run(&arguments),
         Chore::Record(arguments) => record::run(&arguments),
         Chore::Replay(arguments) => replay::run(&arguments),
+        Chore::Rules(arguments) => rules::run(&arguments),
         Chore::Sdk(arguments) => azure_clients::SDK.prove(&arguments),
         Chore::Takeover(arguments) => takeover::run(&arguments),
     };

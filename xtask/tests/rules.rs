@@ -1,33 +1,17 @@
 //! `docs/rules` and the code agree: every id that the code names has a row, and every row's file and tests are there.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "../src/rules/ledger.rs"]
+mod ledger;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const HEAD: [&str; 5] = ["id", "rule", "source", "decided in", "proven by"];
-const AREAS: [&str; 2] = ["LB", "NODE"];
+use ledger::{AREAS, HEAD, INDEX, Relation, Row};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-/// The files below a folder whose names end so, as paths from the root of the repository.
-fn files(folder: &str, end: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut folders = vec![root().join(folder)];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())) {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.to_string_lossy().ends_with(end) {
-                found.push(path.strip_prefix(root()).unwrap().to_string_lossy().into_owned());
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 fn read(path: &str) -> String {
@@ -36,7 +20,7 @@ fn read(path: &str) -> String {
 
 fn sources() -> Vec<(String, String)> {
     let folders = ["crates", "simulators", "cerulean", "explorer", "testkit", "xtask"];
-    let all = folders.into_iter().flat_map(|folder| files(folder, ".rs"));
+    let all = folders.into_iter().flat_map(|folder| ledger::files(&root(), folder, ".rs").unwrap());
     all.map(|path| (read(&path), path)).map(|(text, path)| (path, text)).collect()
 }
 
@@ -89,40 +73,12 @@ fn tests(source: &str) -> BTreeMap<&str, String> {
     found
 }
 
-struct Row {
-    page: String,
-    cells: [String; 5],
-}
-
-impl Row {
-    fn id(&self) -> &str {
-        &self.cells[0]
-    }
-
-    fn order(&self) -> (&str, u32) {
-        let (area, number) = self.id().split_once('-').unwrap_or((self.id(), "0"));
-        (area, number.parse().unwrap_or(0))
-    }
-}
-
 fn pages() -> Vec<String> {
-    files("docs/rules", ".md").into_iter().filter(|page| !page.ends_with("/README.md")).collect()
+    ledger::pages(&root()).unwrap()
 }
 
 fn rows() -> Vec<Row> {
-    let mut rows = Vec::new();
-    for page in pages() {
-        for (number, line) in read(&page).lines().enumerate().filter(|(_, line)| line.starts_with('|')) {
-            let cells: Vec<String> =
-                line.trim().trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
-            let cells: [String; 5] = cells.try_into().unwrap_or_else(|cells: Vec<_>| {
-                panic!("{page}:{}: a row has the cells {HEAD:?}, this one has {}", number + 1, cells.len())
-            });
-            if cells != HEAD && !cells.iter().all(|cell| cell == "---") {
-                rows.push(Row { page: page.clone(), cells });
-            }
-        }
-    }
+    let rows = ledger::rows(&root()).unwrap_or_else(|error| panic!("{error}"));
     assert!(!rows.is_empty(), "docs/rules holds no rows");
     rows
 }
@@ -140,8 +96,8 @@ fn rows_are_whole_in_order_and_unique() {
         let id = row.id();
         if ids(id) != BTreeSet::from([id.to_owned()]) {
             problems.push(format!(
-                "{}: `{id}` is no id; write one of {AREAS:?}, a dash and three digits",
-                row.page
+                "{}: `{id}` is no id; write one of {:?}, a dash and three digits",
+                row.page, AREAS
             ));
         }
         for (_, head) in row.cells.iter().zip(HEAD).filter(|(cell, _)| cell.is_empty()) {
@@ -162,6 +118,43 @@ fn rows_are_whole_in_order_and_unique() {
         }
     }
     report(&problems);
+}
+
+/// From which number on an id is that of a rule of ours, without a case.
+const FIRST_OWN: [(&str, u32); 3] = [("LB", 400), ("NODE", 200), ("CAPZ", 400)];
+
+/// Each row says how ours relates to the case as it was written.
+#[test]
+fn every_row_relates_to_its_case() {
+    let mut problems = Vec::new();
+    let served: BTreeSet<String> = rows().iter().map(|row| row.id().to_owned()).collect();
+    for row in rows() {
+        let (page, id, cell) = (&row.page, row.id(), &row.cells[5]);
+        let is_own = FIRST_OWN.iter().any(|(area, first)| row.order().0 == *area && row.order().1 >= *first);
+        match (row.relation(), is_own) {
+            (None, _) => problems.push(format!(
+                "{page}: {id}: `{cell}` is neither `as the case`, `narrower: what is missing`, `opposite: why` nor `own`"
+            )),
+            (Some(Relation::Own), false) => {
+                problems.push(format!("{page}: {id} is a case: say how ours relates to it, and not `own`"));
+            }
+            (Some(Relation::Own), true) => {}
+            (Some(_), true) => problems.push(format!("{page}: {id} is no case: write `own`")),
+            (Some(_), false) => {}
+        }
+    }
+    for id in ledger::not_served(&read(INDEX)).intersection(&served) {
+        problems.push(format!("{INDEX} says that {id} is not served, and it has a row; keep one of the two"));
+    }
+    report(&problems);
+}
+
+/// The counts in the index are those of the rows.
+#[test]
+fn the_index_counts_the_rows() {
+    let index = read(INDEX);
+    let counts = ledger::counts(&rows(), &index);
+    assert!(index.contains(&counts), "write this into {INDEX} (cargo xtask rules prints it):\n{counts}");
 }
 
 #[test]
@@ -273,11 +266,10 @@ fn every_source_can_be_opened() {
 
 #[test]
 fn the_index_leads_to_every_page() {
-    let index = read("docs/rules/README.md");
+    let index = read(INDEX);
     let missing = |page: &String| {
-        let name = page.rsplit('/').next().unwrap_or_default();
-        (!index.contains(&format!("]({name})")))
-            .then(|| format!("docs/rules/README.md: add a row for {name}"))
+        let name = page.strip_prefix("docs/rules/").unwrap_or_default();
+        (!index.contains(&format!("]({name})"))).then(|| format!("{INDEX}: add a row for {name}"))
     };
     report(&pages().iter().filter_map(missing).collect::<Vec<_>>());
 }
