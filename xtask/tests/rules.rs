@@ -139,6 +139,9 @@ fn every_row_relates_to_its_case() {
                 problems.push(format!("{page}: {id} is a case: say how ours relates to it, and not `own`"));
             }
             (Some(Relation::Own), true) => {}
+            (Some(Relation::Opposite(_)), false) if !row.cells[2].contains("ours:") => {
+                problems.push(format!("{page}: {id} is the opposite of its case: say in its source `ours: why`"));
+            }
             (Some(_), true) => problems.push(format!("{page}: {id} is no case: write `own`")),
             (Some(_), false) => {}
         }
