@@ -182,7 +182,7 @@ fn the_environment_lies_over_the_document() {
     assert_eq!(config.environment_file, "/env.json");
 }
 
-/// NODE-138: whatever `cloudConfigType` says, the file alone is read, and a value without an effect is told.
+/// NODE-138: whatever `cloudConfigType` says, the file alone is read, and a warning names a value without effect.
 #[test]
 fn node_138_the_file_alone_is_read() {
     for (kind, is_told) in [("file", true), ("secret", true), ("merge", false)] {

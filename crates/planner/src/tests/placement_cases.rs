@@ -321,6 +321,10 @@ fn lb_232_an_address_and_a_load_balancer_contradict_each_other() {
     ] {
         let refusal = ServiceIntent::from_service(&cluster, &pinned.0).unwrap_err();
         assert!(matches!(refusal, Refusal::PlacedByAddress { .. }), "{refusal}");
+        let mut azure = Azure::of(cluster.clone());
+        azure.converge(&[web().arc()], &[]);
+        azure.converge(&[pinned.deleting().arc()], &[]);
+        assert!(azure.observed.load_balancers.is_empty() && azure.observed.public_ips.is_empty());
     }
 }
 

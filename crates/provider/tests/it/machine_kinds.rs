@@ -464,11 +464,11 @@ async fn of_two_machines_with_one_name_neither_is_taken() {
 async fn node_061_a_machine_that_is_being_deleted_is_gone() {
     let world = World::of(&every_kind());
     let program = world.start();
-    let somebody = somebody(&world);
+    let other = another_program(&world);
     world.azure.inject(Fault::new(FaultAction::SlowOperation { ms: 3_600_000 }).on_method("DELETE"));
     for node in nodes(&world) {
         let id = machine_of(&node);
-        somebody.delete(&id, ApiVersion::COMPUTE, None, Class::Delete).await.unwrap();
+        other.delete(&id, ApiVersion::COMPUTE, None, Class::Delete).await.unwrap();
         assert_eq!(world.azure.document(&id).unwrap()["properties"]["provisioningState"], "Deleting");
         let Proof { answer, .. } = proof(presence(&program, &node).await);
         assert_eq!(answer, "Azure is deleting it");
@@ -551,8 +551,8 @@ async fn node_021_node_032_node_050_node_051_nodes_of_others_are_there_without_a
     assert_eq!(world.reads(), 0);
 }
 
-/// Somebody else's program on the same Azure.
-fn somebody(world: &World) -> Client {
+/// Another program on the same Azure.
+fn another_program(world: &World) -> Client {
     let cloud = Cloud::built_in(&cloud_config::PUBLIC).unwrap();
     Client::builder(cloud, Transport::in_process(world.azure.router()), Credential::fixed("token")).build()
 }
@@ -563,7 +563,8 @@ async fn public_addresses(world: &World, scale_set: &ResourceId) -> BTreeMap<Res
     let mut documents = world.documents(PUBLIC_IPS);
     let listing = Listing::children(scale_set, "publicIPAddresses");
     let version = ApiVersion::SCALE_SET_NETWORK;
-    documents.extend(somebody(world).list::<Value>(&listing, version, &[], Class::Refresh).await.unwrap());
+    documents
+        .extend(another_program(world).list::<Value>(&listing, version, &[], Class::Refresh).await.unwrap());
     let owner = |document: &Value| {
         let user: ResourceId =
             document["properties"]["ipConfiguration"]["id"].as_str().unwrap().parse().unwrap();
