@@ -71,7 +71,7 @@ async fn the_address_of_somebody_elses_control_plane_is_waited_for() {
     assert_eq!(world.get("AzureCluster", "my-cluster").unwrap()["status"]["ready"], true);
 }
 
-/// A template of a size of which Azure does not say what it offers says so.
+/// CAPZ-124. A template of a size of which Azure does not say what it offers says so.
 #[tokio::test(start_paused = true)]
 async fn a_size_that_says_nothing_of_itself_is_told_of() {
     async fn without_architecture(response: Response) -> Response {
