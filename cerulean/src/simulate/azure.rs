@@ -63,6 +63,9 @@ pub struct AzureArguments {
     /// Restore the state from this file if it is there, and save it there at the end.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
+    /// Write every exchange with Resource Manager into this file, a JSON line each, without tokens and secrets.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Do not throttle.
     #[arg(long)]
     without_budgets: bool,
@@ -183,6 +186,7 @@ pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()
             proxy_port: arguments.proxy_port,
             metadata: arguments.metadata,
             check_tokens: !arguments.without_tokens,
+            record: arguments.record.clone(),
         },
         &stop,
     )

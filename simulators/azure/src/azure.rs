@@ -62,6 +62,8 @@ pub(crate) struct Inner {
     pub(crate) metadata: RwLock<MetadataAddresses>,
     /// Since when tokens do not count, in seconds, by client or object id; all by the empty name.
     pub(crate) revoked: RwLock<BTreeMap<String, i64>>,
+    /// Where exchanges are written down, if they are.
+    pub(crate) recording: RwLock<Option<Arc<crate::recording::Recording>>>,
 }
 
 impl std::fmt::Debug for Azure {
@@ -87,6 +89,7 @@ impl Azure {
             verifier: RwLock::new(None),
             watched: AtomicBool::new(false),
             revoked: RwLock::default(),
+            recording: RwLock::default(),
         };
         Self { inner: Arc::new(inner) }
     }

@@ -49,7 +49,7 @@ impl Azure {
         let routes = Router::new()
             .route("/metadata/endpoints", get(crate::cloud::endpoints))
             .merge(guarded(control))
-            .fallback(answer)
+            .fallback(crate::recording::answer)
             .with_state(self.clone());
         self.with_data_planes(routes)
     }
@@ -143,7 +143,8 @@ struct Admitted {
     caller: Option<String>,
 }
 
-async fn answer(State(azure): State<Azure>, request: Request) -> Response {
+/// Answers a request to Resource Manager.
+pub(crate) async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     // What is not served below here on this listener is no request to Resource Manager.
     if request.uri().path().starts_with(CONTROL) {
         return nothing_at(request.uri().path());

@@ -24,6 +24,7 @@ mod metadata_control;
 pub mod page;
 mod parameters;
 mod published;
+mod recording;
 pub mod registry;
 pub mod serve;
 pub mod tunnel;

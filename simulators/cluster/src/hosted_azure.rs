@@ -45,6 +45,8 @@ pub struct HostedAzureOptions {
     pub metadata: Option<SocketAddr>,
     /// Whether requests need a token that the simulated Entra has issued.
     pub check_tokens: bool,
+    /// The file to which exchanges with Resource Manager are written.
+    pub record: Option<PathBuf>,
 }
 
 impl HostedAzureOptions {
@@ -63,6 +65,7 @@ impl HostedAzureOptions {
             proxy_port: 0,
             metadata: None,
             check_tokens: true,
+            record: None,
         }
     }
 }
@@ -128,6 +131,7 @@ impl HostedAzure {
             proxy_port,
             metadata: metadata_address,
             check_tokens,
+            record,
         } = options;
         let (subscription, tenant) = (options.subscription.clone(), options.tenant.clone());
         // The authority's URL stands in Azure's answers, and its port is known once it listens.
@@ -141,6 +145,9 @@ impl HostedAzure {
             ..options
         });
         login.join(&azure, check_tokens)?;
+        if let Some(path) = &record {
+            azure.record(path).map_err(|source| HostError::File { path: path.clone(), source })?;
+        }
         let page = page::router(Arc::new(page(&azure)));
         let routes = azure.with_data_planes(azure.router().merge(login.entra.router()));
         let secure = login.serve(address(https_port), routes, &azure.host_suffixes()).await?;

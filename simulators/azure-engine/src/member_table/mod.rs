@@ -33,7 +33,7 @@ mod pointers;
 
 pub use member::{Fits, Fixed, Holds, Member, Otherwise};
 pub use normalise::{Written, normalise};
-pub use pointers::{pointers, pointers_below};
+pub use pointers::{pointers, pointers_below, secrets};
 
 pub(super) use normalise::normalise_below;
 pub(super) use pointers::{conceal, table_of_children};

@@ -82,6 +82,21 @@ pub(crate) fn conceal(table: &[Member], object: &mut Object) {
     }
 }
 
+/// The names of what is never shown, of a table and all tables below it.
+pub fn secrets(table: &'static [Member]) -> Vec<&'static str> {
+    let mut all = Vec::new();
+    for member in table {
+        match member.holds {
+            _ if member.secret => all.push(member.name),
+            Holds::Object(table) | Holds::Objects(table) | Holds::Children(table) => {
+                all.extend(secrets(table))
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
 fn has_secrets(table: &[Member]) -> bool {
     table.iter().any(|member| {
         member.secret

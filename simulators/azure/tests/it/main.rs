@@ -49,6 +49,7 @@ mod pool_membership;
 mod preview_feature;
 mod private_link;
 mod public_ip_prefix;
+mod recording;
 mod registry;
 mod resources;
 mod scale_set;

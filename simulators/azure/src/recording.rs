@@ -1,0 +1,137 @@
+//! Writes what is asked and answered in the form of recorded conversations with Azure: a JSON line for each exchange, which can be
+//! played back to another Azure, or judged by its contract.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+
+use crate::azure::Azure;
+use azure_engine::member_table::secrets;
+
+/// What stands in the place of a secret.
+const HIDDEN: &str = "(hidden)";
+/// Secrets of types that look at their members by themselves.
+const FURTHER: [&str; 5] = ["secret", "password", "clientSecret", "accountSasToken", "serviceSasToken"];
+/// What keys and passwords are called in the answers of actions that list them or make them anew.
+const LISTED: [&str; 2] = ["value", "key"];
+/// The headers of an answer that a client goes by.
+const HEADERS: [&str; 5] = ["content-type", "etag", "location", "azure-asyncoperation", "retry-after"];
+
+/// A file of exchanges.
+pub(crate) struct Recording {
+    file: Mutex<File>,
+    secrets: BTreeSet<&'static str>,
+}
+
+impl Recording {
+    /// Begins a file. One that is there is replaced.
+    fn begin(path: &Path) -> io::Result<Self> {
+        let mut found = BTreeSet::from(FURTHER);
+        for provider in azure_providers::all() {
+            for resource_type in &provider.resource_types {
+                found.extend(secrets(resource_type.members()));
+                found.extend(secrets(resource_type.envelope()));
+            }
+        }
+        Ok(Self { file: Mutex::new(File::create(path)?), secrets: found })
+    }
+
+    /// A document without its secrets. Keys and passwords that an action lists are secrets, too.
+    fn masked(&self, value: Value, lists: bool) -> Value {
+        match value {
+            Value::Object(members) => {
+                let is_secret = |name: &str| {
+                    self.secrets.contains(name) || lists && LISTED.iter().any(|listed| *listed == name)
+                };
+                let masked = members.into_iter().map(|(name, value)| {
+                    let value = if is_secret(&name) && !(lists && value.is_array()) {
+                        HIDDEN.into()
+                    } else {
+                        self.masked(value, lists)
+                    };
+                    (name, value)
+                });
+                Value::Object(masked.collect::<Map<_, _>>())
+            }
+            Value::Array(items) => {
+                Value::Array(items.into_iter().map(|item| self.masked(item, lists)).collect())
+            }
+            other => other,
+        }
+    }
+
+    fn write(&self, exchange: &Value) {
+        // A disk that is full must not stop what is simulated.
+        if let Err(error) = writeln!(self.file.lock(), "{exchange}") {
+            tracing::error!(%error, "an exchange was not recorded");
+        }
+    }
+}
+
+impl Azure {
+    /// Writes every exchange with Resource Manager to a file from now on, as JSON lines: `method`, `url`, `if_match` and `body`
+    /// where there are any, `status`, `headers`, and `response` where there is one. Tokens are no part of it, and secrets are masked.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn record(&self, path: &Path) -> io::Result<()> {
+        let recording = Recording::begin(path)?;
+        *self.inner.recording.write() = Some(std::sync::Arc::new(recording));
+        Ok(())
+    }
+}
+
+/// Answers, and writes down both sides where that is asked for.
+pub(crate) async fn answer(State(azure): State<Azure>, request: Request) -> Response {
+    let recording = azure.inner.recording.read().clone();
+    let Some(recording) = recording else { return crate::http::answer(State(azure), request).await };
+    let (head, body) = request.into_parts();
+    // What is too large is refused, and its beginning is of no use.
+    let Ok(body) = body.collect().await.map(http_body_util::Collected::to_bytes) else {
+        return crate::http::answer(State(azure), Request::from_parts(head, Body::empty())).await;
+    };
+    let text = |headers: &HeaderMap, name: &str| {
+        headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+    };
+    let (method, url) = (head.method.to_string(), head.uri.path_and_query().map(ToString::to_string));
+    let if_match = text(&head.headers, "if-match");
+    let action = head.uri.path().rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    let lists =
+        method == "POST" && ["list", "regenerate", "generate"].iter().any(|verb| action.starts_with(verb));
+    let response =
+        crate::http::answer(State(azure), Request::from_parts(head, Body::from(body.clone()))).await;
+    let (parts, answered) = response.into_parts();
+    // An answer that a fault lets be lost is none.
+    let Ok(answered) = answered.collect().await.map(http_body_util::Collected::to_bytes) else {
+        return crate::http::lost();
+    };
+    let headers: Map<String, Value> = HEADERS
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), text(&parts.headers, name)?.into())))
+        .collect();
+    let mut exchange = json!({ "method": method, "url": url });
+    let read = |bytes: &Bytes| serde_json::from_slice::<Value>(bytes).ok();
+    if let Some(if_match) = if_match {
+        exchange["if_match"] = if_match.into();
+    }
+    if let Some(body) = read(&body) {
+        exchange["body"] = recording.masked(body, false);
+    }
+    exchange["status"] = parts.status.as_u16().into();
+    exchange["headers"] = headers.into();
+    if let Some(answered) = read(&answered) {
+        exchange["response"] = recording.masked(answered, lists);
+    }
+    recording.write(&exchange);
+    Response::from_parts(parts, Body::from(answered))
+}
