@@ -1,6 +1,6 @@
 //! A stand-in for Cluster API: its core, and its kubeadm providers for bootstrap and control planes.
 //!
-//! It speaks through [`kube::Client`] alone, to the simulated Kubernetes or to a real kube-apiserver (1.20 and later), and knows
+//! It speaks through [`kube::Client`] alone, to the simulated Kubernetes or to a real kube-apiserver, and knows
 //! no cloud: an infrastructure provider works beside it as beside the real one, by the contract `v1beta1` or `v1beta2`.
 //!
 //! [`install`] applies the definitions of its kinds, [`conversion_router`] answers for their versions, and [`ClusterApi`] is
