@@ -79,6 +79,13 @@ pub enum TlsError {
     },
 }
 
+/// Whether clients must have a certificate.
+#[derive(Debug, Clone, Copy)]
+enum Asks {
+    Optional,
+    Required,
+}
+
 /// Why a certificate and a key cannot be used as an authority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
@@ -216,7 +223,12 @@ impl CertificateAuthority {
 
     /// The same for a listener that also takes clients' certificates of this authority. It asks for none.
     pub fn server_config_with_clients(&self, names: &[&str]) -> Result<Arc<ServerConfig>, TlsError> {
-        self.server_config_for(names, self.client_verifier()?)
+        self.server_config_for(names, self.client_verifier(Asks::Optional)?)
+    }
+
+    /// The same for a listener that takes clients with certificates of this authority alone.
+    pub fn server_config_for_clients(&self, names: &[&str]) -> Result<Arc<ServerConfig>, TlsError> {
+        self.server_config_for(names, self.client_verifier(Asks::Required)?)
     }
 
     fn server_config_for(
@@ -239,13 +251,17 @@ impl CertificateAuthority {
         Ok(Arc::new(config))
     }
 
-    fn client_verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+    fn client_verifier(&self, asks: Asks) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
         let refused = |why: &dyn fmt::Display| TlsError::Configure {
             subject: "its clients".into(),
             source: rustls::Error::General(why.to_string()),
         };
         let roots = Arc::new(self.roots().map_err(|error| refused(&error))?);
-        let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider()).allow_unauthenticated();
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider());
+        let verifier = match asks {
+            Asks::Optional => verifier.allow_unauthenticated(),
+            Asks::Required => verifier,
+        };
         let verifier: Arc<dyn ClientCertVerifier> = verifier.build().map_err(|error| refused(&error))?;
         Ok(verifier)
     }
@@ -262,7 +278,7 @@ impl CertificateAuthority {
         let refused = |source| TlsError::Configure { subject: "a client's certificate".into(), source };
         let missing = || refused(rustls::Error::NoCertificatesPresented);
         let (own, above) = certificates.split_first().ok_or_else(missing)?;
-        self.client_verifier()?.verify_client_cert(own, above, now).map_err(refused)?;
+        self.client_verifier(Asks::Required)?.verify_client_cert(own, above, now).map_err(refused)?;
         ClientCertificate::read(own).ok_or_else(missing)
     }
 
