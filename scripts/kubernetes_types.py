@@ -145,7 +145,8 @@ class Types:
             # What has no number is the type of an object, which goes beside it.
             if json_name != "-" and number:
                 name = "." if inline else json_name
-                yield name, "omitempty" in options, int(number.group(1)), full(go_type, package, known)
+                zero = "omitzero" in options
+                yield name, "omitempty" in options, int(number.group(1)), full(go_type, package, known), zero
 
     def reach(self, name, found):
         if name in found or name in OWN_FORM or name in BASIC:
@@ -165,10 +166,10 @@ class Types:
     def write(self, name, out):
         package, short = name.split(".")
         words = [short]
-        for member, optional, number, go_type in self.structs[name]:
+        for member, optional, number, go_type, zero in self.structs[name]:
             # A list of texts under a name of its own is a message around them.
             wrapped = any(self.aliases.get(inner) == "[]string" for inner in re.findall(r"[\w/]+\.\w+", go_type))
-            flags = "?" * optional + "*" * go_type.startswith("*") + "~" * wrapped
+            flags = "?" * optional + "*" * go_type.startswith("*") + "~" * wrapped + "!" * zero
             words.append(f"{member}{flags}={number}")
             if member == ".":
                 inner = go_type.lstrip("*")

@@ -18,7 +18,8 @@ use clock::Clock;
 use serde_json::Value;
 use simulated_cluster::{
     Boot, CloudProvider, HostedAzureOptions, HostedKubernetesOptions, HostedManagement,
-    HostedManagementOptions, Outcome, Shape, WebhookServer, WorkloadCluster, WorkloadOptions, manifests,
+    HostedManagementOptions, Outcome, Part, Shape, WebhookServer, WorkloadCluster, WorkloadOptions,
+    manifests,
 };
 use stand_ins::Pace;
 use tokio_util::sync::CancellationToken;
@@ -57,6 +58,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Who gives nodes their provider ids.
     pub cloud_provider: CloudProvider,
+    /// The parts of Cluster API that are played.
+    pub played: Vec<Part>,
     /// Ports; 0 for any.
     pub ports: Ports,
 }
@@ -95,7 +98,7 @@ impl Management {
     /// # Errors
     /// The first thing that cannot be done.
     pub async fn start(settings: Settings, stop: &CancellationToken) -> anyhow::Result<Self> {
-        let Settings { directory, region, latency, boot, limits, cloud_provider, ports } = settings;
+        let Settings { directory, region, latency, boot, limits, cloud_provider, played, ports } = settings;
         let now = Clock::system().now();
         let shape = Shape { region, ..Shape::default() };
         let azure = Options { seed: 1, latency, limits, start: now, ..Options::default() };
@@ -119,6 +122,7 @@ impl Management {
                 cloud_provider,
                 ..WorkloadOptions::default()
             },
+            played,
         };
         let hosted = HostedManagement::start(options, stop).await?;
         let kinds: Vec<Value> = capz_api::crd::KINDS.iter().map(capz_api::crd::definition).collect();
@@ -147,11 +151,12 @@ impl Management {
         ]
     }
 
-    /// Environment variables of the manager: Azure under its own names, to which a proxy leads, and its certificates.
+    /// Environment variables of the manager: Azure under its own names and workload clusters under their endpoints, to which a proxy
+    /// leads, and Azure's certificates.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let azure = &self.hosted.azure;
         vec![
-            ("HTTPS_PROXY", azure.proxy.clone()),
+            ("HTTPS_PROXY", self.hosted.proxy.clone()),
             ("NO_PROXY", "127.0.0.1".to_owned()),
             ("SSL_CERT_FILE", azure.certificate_authority.display().to_string()),
             ("AZURE_FEDERATED_TOKEN_FILE", self.hosted.federated_token.display().to_string()),

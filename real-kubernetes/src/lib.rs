@@ -1,7 +1,7 @@
 //! A real etcd and kube-apiserver on loopback, for as long as the value lives.
 //!
-//! The programs are those of `KUBEBUILDER_ASSETS`, of any version from 1.20 on. Whoever has the token is a cluster
-//! administrator; authorization is by roles, as in clusters that people have.
+//! The programs are those of `KUBEBUILDER_ASSETS`, of any version from 1.21 on, which has EndpointSlices. The bearer of the token
+//! is a cluster administrator; authorization is by roles, as in clusters that people have.
 
 use std::fs;
 use std::net::TcpListener;
@@ -80,8 +80,7 @@ struct Program {
 }
 
 impl RealKubernetes {
-    /// Starts etcd and kube-apiserver from `assets` with their files in `directory`, and waits until the API is
-    /// ready and serves EndpointSlices of `discovery.k8s.io/v1`.
+    /// Starts etcd and kube-apiserver from `assets` with their files in `directory`, and waits until the API is ready.
     ///
     /// # Errors
     /// What cannot be had, or the end of the log of a program that does not come up.
@@ -118,14 +117,11 @@ impl RealKubernetes {
                 ("--initial-cluster", &format!("default={peers}")),
             ],
         )?;
-        // Old servers know EndpointSlices as beta alone: a definition serves v1, for which the group must be free.
-        let is_old = lacks_endpoint_slices(&assets.join("kube-apiserver"))?;
         this.run(
             "kube-apiserver",
             assets,
             directory,
             &[
-                ("--runtime-config", if is_old { "discovery.k8s.io/v1beta1=false" } else { "" }),
                 ("--etcd-servers", &store),
                 ("--secure-port", &port.to_string()),
                 ("--bind-address", "127.0.0.1"),
@@ -148,11 +144,6 @@ impl RealKubernetes {
             answers(&client, "/readyz").await && answers(&client, "/api/v1/namespaces/kube-node-lease").await
         })
         .await?;
-        if !answers(&client, "/apis/discovery.k8s.io/v1").await {
-            define_endpoint_slices(&client).await?;
-            let slices = "/apis/discovery.k8s.io/v1/endpointslices";
-            this.until("does not serve EndpointSlices", async || answers(&client, slices).await).await?;
-        }
         Ok(this)
     }
 
@@ -238,44 +229,11 @@ fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> StartError + use<> {
     move |source| StartError::System { what, source }
 }
 
-/// Whether the server is older than 1.21, which brought `discovery.k8s.io/v1`.
-fn lacks_endpoint_slices(program: &Path) -> Result<bool, StartError> {
-    let output = Command::new(program).arg("--version").output().map_err(failed(program))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let minor = text.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok());
-    minor.map(|minor| minor < 21).ok_or_else(|| StartError::Api(format!("no version in {text:?}")))
-}
-
 async fn answers(client: &Client, path: &str) -> bool {
     match http::Request::get(path).body(Vec::new()) {
         Ok(request) => client.request_text(request).await.is_ok(),
         Err(_) => false,
     }
-}
-
-async fn define_endpoint_slices(client: &Client) -> Result<(), StartError> {
-    let definition = json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": "endpointslices.discovery.k8s.io",
-            "annotations": {"api-approved.kubernetes.io": "https://kubernetes.io"},
-        },
-        "spec": {
-            "group": "discovery.k8s.io",
-            "scope": "Namespaced",
-            "names": {"kind": "EndpointSlice", "listKind": "EndpointSliceList", "plural": "endpointslices",
-                "singular": "endpointslice"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
-                {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
-        },
-    });
-    let failed = |error: &dyn std::fmt::Display| StartError::Api(error.to_string());
-    let request = http::Request::post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
-        .header("content-type", "application/json")
-        .body(definition.to_string().into_bytes())
-        .map_err(|error| failed(&error))?;
-    client.request_text(request).await.map(drop).map_err(|error| failed(&error))
 }
 
 fn kubeconfig_for(port: u16, authority: &Path) -> String {

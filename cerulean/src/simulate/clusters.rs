@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use azure_simulator::LatencyProfile;
 use cloud_controller_manager::go_values;
-use simulated_cluster::CloudProvider;
+use simulated_cluster::{CloudProvider, Part};
 
 use super::folder::Folder;
 use super::{azure, latency, limits};
@@ -40,8 +40,33 @@ pub struct ClustersArguments {
     /// Let nodes wait for an azure-cloud-controller-manager that you start, too.
     #[arg(long)]
     await_cloud_provider: bool,
+    /// The parts of Cluster API that are played, such as core,bootstrap; none for none. Start the real programs for the others, with
+    /// their definitions.
+    #[arg(long, value_name = "PARTS", default_value = "core,bootstrap,control-plane", value_parser = played)]
+    play: Played,
     #[command(flatten)]
     ports: Ports,
+}
+
+/// The parts of Cluster API that are played.
+#[derive(Debug, Clone)]
+struct Played(Vec<Part>);
+
+fn played(text: &str) -> Result<Played, String> {
+    let part = |name: &str| {
+        let found = Part::ALL.iter().find(|part| part.name() == name).copied();
+        found.ok_or_else(|| {
+            format!("{name:?} is no part of Cluster API that can be played: there are {}", names(Part::ALL))
+        })
+    };
+    match text {
+        "none" => Ok(Played(Vec::new())),
+        parts => parts.split(',').map(|name| part(name.trim())).collect::<Result<_, _>>().map(Played),
+    }
+}
+
+fn names(parts: &[Part]) -> String {
+    parts.iter().map(|part| part.name()).collect::<Vec<_>>().join(", ")
 }
 
 /// Serves it until told to stop.
@@ -62,8 +87,11 @@ pub async fn run(screen: Screen, arguments: ClustersArguments) -> anyhow::Result
             true => CloudProvider::Awaited,
             false => CloudProvider::Unseen,
         },
+        played: arguments.play.0.clone(),
         ports: arguments.ports,
     };
+    let (played, left): (Vec<Part>, Vec<Part>) =
+        Part::ALL.iter().partition(|part| arguments.play.0.contains(part));
     management::remove_stale_kubeconfigs(directory)?;
     let management = Management::start(settings, &stop).await?;
     management.register_webhooks().await?;
@@ -75,6 +103,12 @@ pub async fn run(screen: Screen, arguments: ClustersArguments) -> anyhow::Result
     screen.line(format_args!("Azure Resource Manager  {}", management.hosted.azure.https));
     screen.line(format_args!("page and control API    {}", management.page()));
     screen.line(format_args!("management cluster      {}", management.hosted.kubernetes.url));
+    let none = |parts: &[Part]| if parts.is_empty() { "none".to_owned() } else { names(parts) };
+    screen.line(format_args!("Cluster API, played     {}", none(&played)));
+    if !left.is_empty() {
+        screen.line(format_args!("Cluster API, not played {}: start the real programs,", names(&left)));
+        screen.line(format_args!("                        with HTTPS_PROXY={}", management.hosted.proxy));
+    }
     screen.line("");
     screen.line("Run the manager of clusters:");
     for (name, value) in &variables {
@@ -108,10 +142,31 @@ async fn serve_workloads(screen: Screen, management: &Management, folder: &Folde
             screen.line(format_args!("{name} is gone"));
         }
         for name in there.difference(&served) {
-            let path = management.serve_workload(folder.path(), name).await?;
-            screen.line(format_args!("{name} answers: kubectl --kubeconfig {} get nodes", path.display()));
+            match management.serve_workload(folder.path(), name).await {
+                Ok(path) => {
+                    let path = path.display();
+                    screen.line(format_args!("{name} answers: kubectl --kubeconfig {path} get nodes"));
+                }
+                // The others are served.
+                Err(error) => screen.line(format_args!("{name} cannot be reached from here: {error:#}")),
+            }
         }
         served = there;
         tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_named_or_none() {
+        let parts = |text: &str| played(text).map(|played| played.0);
+        assert_eq!(parts("core,bootstrap,control-plane").unwrap(), Part::ALL);
+        assert_eq!(parts("bootstrap, control-plane").unwrap(), [Part::Bootstrap, Part::ControlPlane]);
+        assert_eq!(parts("none").unwrap(), []);
+        let error = parts("core,kubeadm").unwrap_err();
+        assert!(error.contains("\"kubeadm\"") && error.contains("core, bootstrap, control-plane"), "{error}");
     }
 }

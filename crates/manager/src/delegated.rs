@@ -21,7 +21,7 @@ impl DelegatedAuthorizer {
 
     async fn ask(&self, token: &str, path: &str) -> kube::Result<bool> {
         let review = TokenReview {
-            spec: TokenReviewSpec { token: Some(token.to_owned()), ..Default::default() },
+            spec: TokenReviewSpec { token: token.to_owned(), ..Default::default() },
             ..Default::default()
         };
         let status = self.tokens.create(&PostParams::default(), &review).await?.status.unwrap_or_default();

@@ -1,8 +1,11 @@
-//! The simulators' certificate authority, and TLS for their listeners.
+//! The simulators' certificate authority, authorities of clusters, and TLS for their listeners.
 //!
 //! Real clients insist on HTTPS towards Entra, Resource Manager and Kubernetes, so the simulators bring an
 //! authority that clients are told to trust: by `SSL_CERT_FILE`, or by a kubeconfig. It may be kept in a
 //! directory, so that clients go on trusting it after a restart.
+
+mod client;
+mod private_key;
 
 use std::fmt;
 use std::fs;
@@ -15,9 +18,13 @@ use rcgen::{
     KeyPair, KeyUsagePurpose, PublicKeyData as _, date_time_ymd,
 };
 use rustls::crypto::CryptoProvider;
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+
+pub use client::ClientCertificate;
 
 /// File in the authority's directory that clients are pointed at.
 pub const CERTIFICATE_FILE: &str = "ca.crt";
@@ -51,14 +58,17 @@ pub enum TlsError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The files in the directory are no authority of the simulator: damaged, or from two different ones.
+    /// The files in the directory are no authority: damaged, or from two different ones.
     #[error("{path} does not hold a usable certificate authority: {reason}; remove it to get a new one")]
-    UnusableAuthority {
+    UnusableFiles {
         /// The directory.
         path: PathBuf,
         /// What is wrong.
-        reason: &'static str,
+        reason: Unusable,
     },
+    /// A certificate and a key that were given are no authority that can sign.
+    #[error("the certificate authority cannot be used: {0}")]
+    UnusableAuthority(Unusable),
     /// The TLS library refused the certificate.
     #[error("cannot set up TLS for {subject}")]
     Configure {
@@ -69,11 +79,38 @@ pub enum TlsError {
     },
 }
 
+/// Whether clients must have a certificate.
+#[derive(Debug, Clone, Copy)]
+enum Asks {
+    Optional,
+    Required,
+}
+
+/// Why a certificate and a key cannot be used as an authority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unusable {
+    /// There is a certificate alone.
+    #[error("its key is missing")]
+    NoKey,
+    /// The key cannot be parsed or signed with.
+    #[error(
+        "its private key cannot be read: RSA of 2048 to 4096 bits and ECDSA with P-256 or P-384 can, as PKCS#8, PKCS#1 or SEC1"
+    )]
+    Key,
+    /// The certificate cannot be parsed.
+    #[error("its certificate cannot be parsed")]
+    Certificate,
+    /// The certificate has another public key.
+    #[error("its certificate and its key do not belong together")]
+    Mismatch,
+}
+
 /// A certificate authority that issues server certificates to the simulator's listeners.
 ///
 /// Its private key cannot be printed.
 pub struct CertificateAuthority {
-    certificate: CertificateDer<'static>,
+    /// Its own certificate, and those above it where it has them.
+    chain: Vec<CertificateDer<'static>>,
     certificate_pem: String,
     issuer: Issuer<'static, KeyPair>,
 }
@@ -97,7 +134,7 @@ impl CertificateAuthority {
         let certificate = authority_params().self_signed(&key).map_err(made)?;
         Ok(Self {
             certificate_pem: certificate.pem(),
-            certificate: certificate.into(),
+            chain: vec![certificate.into()],
             issuer: Issuer::new(authority_params(), key),
         })
     }
@@ -107,9 +144,10 @@ impl CertificateAuthority {
     pub fn load_or_generate(directory: &Path) -> Result<Self, TlsError> {
         let (certificate_path, key_path) = (directory.join(CERTIFICATE_FILE), directory.join(KEY_FILE));
         match (read_if_exists(&certificate_path)?, read_if_exists(&key_path)?) {
-            (Some(certificate), Some(key)) => Self::from_pem(directory, certificate, &key),
+            (Some(certificate), Some(key)) => Self::from_pem(certificate, &key)
+                .map_err(|reason| TlsError::UnusableFiles { path: directory.into(), reason }),
             (Some(_), None) => {
-                Err(TlsError::UnusableAuthority { path: directory.into(), reason: "its key is missing" })
+                Err(TlsError::UnusableFiles { path: directory.into(), reason: Unusable::NoKey })
             }
             // A key alone is what an interrupted first start leaves behind: nobody can trust it yet.
             (None, _) => {
@@ -123,28 +161,27 @@ impl CertificateAuthority {
         }
     }
 
-    fn from_pem(directory: &Path, certificate_pem: String, key_pem: &str) -> Result<Self, TlsError> {
-        let unusable = |reason| TlsError::UnusableAuthority { path: directory.into(), reason };
-        let key = KeyPair::from_pem(key_pem).map_err(|_| unusable("its key cannot be parsed"))?;
-        let certificate = CertificateDer::from_pem_slice(certificate_pem.as_bytes())
-            .map_err(|_| unusable("its certificate cannot be parsed"))?;
-        let public_key = key.subject_public_key_info();
-        if !certificate.windows(public_key.len()).any(|window| window == public_key) {
-            return Err(unusable("its certificate and its key do not belong together"));
+    fn from_pem(certificate_pem: String, key_pem: &str) -> Result<Self, Unusable> {
+        let key = private_key::read(key_pem).ok_or(Unusable::Key)?;
+        let chain = CertificateDer::pem_slice_iter(certificate_pem.as_bytes());
+        let chain: Vec<CertificateDer<'static>> =
+            chain.collect::<Result<_, _>>().map_err(|_| Unusable::Certificate)?;
+        let own = chain.first().ok_or(Unusable::Certificate)?;
+        let public_key = key.der_bytes();
+        if !own.windows(public_key.len()).any(|window| window == public_key) {
+            return Err(Unusable::Mismatch);
         }
-        let name = AUTHORITY_NAME.as_bytes();
-        if !certificate.windows(name.len()).any(|window| window == name) {
-            return Err(unusable("it was made by another release"));
-        }
-        Ok(Self { certificate, certificate_pem, issuer: Issuer::new(authority_params(), key) })
+        let issuer = Issuer::from_ca_cert_der(own, key).map_err(|_| Unusable::Certificate)?;
+        Ok(Self { chain, certificate_pem, issuer })
     }
 
-    /// Takes an authority that was made here, and kept elsewhere, from its certificate and its key.
+    /// Takes any authority from its certificate and its private key: one that was made here and kept elsewhere, one that kubeadm
+    /// has made, or a user's. The certificates above it may follow its own.
     ///
     /// # Errors
-    /// They cannot be read, do not belong together, or were not made here.
+    /// They cannot be read, or do not belong together.
     pub fn from_kept(certificate_pem: &str, key_pem: &str) -> Result<Self, TlsError> {
-        Self::from_pem(Path::new("(kept elsewhere)"), certificate_pem.to_owned(), key_pem)
+        Self::from_pem(certificate_pem.to_owned(), key_pem).map_err(TlsError::UnusableAuthority)
     }
 
     /// The authority's key as PEM, for who keeps it. It is a secret.
@@ -162,14 +199,14 @@ impl CertificateAuthority {
         self.issuer.key().subject_public_key_info()
     }
 
-    /// The authority's certificate as PEM: what clients must trust.
+    /// The authority's certificate as PEM, with those above it that it was given with: what clients must trust.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
 
-    /// The authority's certificate as DER.
-    pub fn certificate(&self) -> &CertificateDer<'static> {
-        &self.certificate
+    /// The authority's certificate as DER, and those above it that it was given with.
+    pub fn certificates(&self) -> &[CertificateDer<'static>] {
+        &self.chain
     }
 
     /// Issues a server certificate for DNS names and IP addresses.
@@ -181,24 +218,82 @@ impl CertificateAuthority {
     /// TLS for a listener that is reached under these DNS names and IP addresses, offering HTTP/2 and
     /// HTTP/1.1.
     pub fn server_config(&self, names: &[&str]) -> Result<Arc<ServerConfig>, TlsError> {
+        self.server_config_for(names, WebPkiClientVerifier::no_client_auth())
+    }
+
+    /// The same for a listener that also takes clients' certificates of this authority. It asks for none.
+    pub fn server_config_with_clients(&self, names: &[&str]) -> Result<Arc<ServerConfig>, TlsError> {
+        self.server_config_for(names, self.client_verifier(Asks::Optional)?)
+    }
+
+    /// The same for a listener that takes clients with certificates of this authority alone.
+    pub fn server_config_for_clients(&self, names: &[&str]) -> Result<Arc<ServerConfig>, TlsError> {
+        self.server_config_for(names, self.client_verifier(Asks::Required)?)
+    }
+
+    fn server_config_for(
+        &self,
+        names: &[&str],
+        clients: Arc<dyn ClientCertVerifier>,
+    ) -> Result<Arc<ServerConfig>, TlsError> {
         let refused = |source| TlsError::Configure { subject: names.join(", "), source };
         let (certificate, key) = self.issue_leaf(names)?;
         let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+        let mut chain = vec![certificate.into()];
+        chain.extend(self.chain.iter().cloned());
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(refused)?
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.into(), self.certificate.clone()], key)
+            .with_client_cert_verifier(clients)
+            .with_single_cert(chain, key)
             .map_err(refused)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }
 
+    fn client_verifier(&self, asks: Asks) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+        let refused = |why: &dyn fmt::Display| TlsError::Configure {
+            subject: "its clients".into(),
+            source: rustls::Error::General(why.to_string()),
+        };
+        let roots = Arc::new(self.roots().map_err(|error| refused(&error))?);
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider());
+        let verifier = match asks {
+            Asks::Optional => verifier.allow_unauthenticated(),
+            Asks::Required => verifier,
+        };
+        let verifier: Arc<dyn ClientCertVerifier> = verifier.build().map_err(|error| refused(&error))?;
+        Ok(verifier)
+    }
+
+    /// Who a client is that shows these certificates, its own first, at this time.
+    ///
+    /// # Errors
+    /// They are not of this authority, not for clients, or not valid at that time.
+    pub fn client(
+        &self,
+        certificates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertificate, TlsError> {
+        let refused = |source| TlsError::Configure { subject: "a client's certificate".into(), source };
+        let missing = || refused(rustls::Error::NoCertificatesPresented);
+        let (own, above) = certificates.split_first().ok_or_else(missing)?;
+        self.client_verifier(Asks::Required)?.verify_client_cert(own, above, now).map_err(refused)?;
+        ClientCertificate::read(own).ok_or_else(missing)
+    }
+
+    fn roots(&self) -> Result<RootCertStore, rustls::Error> {
+        let mut roots = RootCertStore::empty();
+        for certificate in &self.chain {
+            roots.add(certificate.clone())?;
+        }
+        Ok(roots)
+    }
+
     /// TLS for a client that trusts this authority and no other. ALPN is left to the client.
     pub fn client_config(&self) -> Result<ClientConfig, TlsError> {
         let refused = |source| TlsError::Configure { subject: AUTHORITY_NAME.into(), source };
-        let mut roots = RootCertStore::empty();
-        roots.add(self.certificate.clone()).map_err(refused)?;
+        let roots = self.roots().map_err(refused)?;
         Ok(ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(refused)?
@@ -207,14 +302,34 @@ impl CertificateAuthority {
     }
 
     fn issue_leaf(&self, names: &[&str]) -> Result<(rcgen::Certificate, KeyPair), TlsError> {
-        let made = |source| TlsError::MakeCertificate { subject: names.join(", "), source };
         let names_owned: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let mut params = CertificateParams::new(names_owned).map_err(made)?;
-        params.distinguished_name = DistinguishedName::new();
-        params.distinguished_name.push(DnType::CommonName, "Cerulean simulator");
+        let mut subject = DistinguishedName::new();
+        subject.push(DnType::CommonName, "Cerulean simulator");
+        self.sign(names_owned, subject, ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    /// Issues a client's certificate: who it is, and in which groups.
+    pub fn issue_client(&self, client: &ClientCertificate) -> Result<IssuedCertificate, TlsError> {
+        let mut subject = DistinguishedName::new();
+        client.groups.iter().for_each(|group| subject.push(DnType::OrganizationName, group.as_str()));
+        subject.push(DnType::CommonName, client.user.as_str());
+        let (certificate, key) = self.sign(Vec::new(), subject, ExtendedKeyUsagePurpose::ClientAuth)?;
+        Ok(IssuedCertificate { certificate_pem: certificate.pem(), key_pem: key.serialize_pem() })
+    }
+
+    fn sign(
+        &self,
+        names: Vec<String>,
+        subject: DistinguishedName,
+        purpose: ExtendedKeyUsagePurpose,
+    ) -> Result<(rcgen::Certificate, KeyPair), TlsError> {
+        let about = names.join(", ");
+        let made = |source| TlsError::MakeCertificate { subject: about.clone(), source };
+        let mut params = CertificateParams::new(names).map_err(made)?;
+        params.distinguished_name = subject;
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.extended_key_usages = vec![purpose];
         params.not_before = date_time_ymd(VALID_FROM_YEAR, 1, 1);
         params.not_after = date_time_ymd(VALID_TO_YEAR, 1, 1);
         let key = KeyPair::generate().map_err(made)?;
@@ -296,7 +411,7 @@ mod tests {
     fn verify(authority: &CertificateAuthority, leaf_pem: &str, name: &str) -> Result<(), rustls::Error> {
         use rustls::client::danger::ServerCertVerifier as _;
         let mut roots = RootCertStore::empty();
-        roots.add(authority.certificate().clone()).unwrap();
+        roots.add(authority.certificates().first().unwrap().clone()).unwrap();
         let verifier =
             rustls::client::WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
                 .build()

@@ -53,7 +53,7 @@ pub fn administrator_token(authority_key_pem: &str) -> String {
     hex(digest.as_ref())
 }
 
-/// `sha256:…` of a public key, as kubeadm pins authorities; `None` if that is none of ours.
+/// `sha256:…` of a public key, as kubeadm pins authorities; `None` if the Secret holds none.
 pub(crate) fn public_key_hash(authority: &Value) -> Option<String> {
     let (certificate, key) = (secret_text(authority, "tls.crt")?, secret_text(authority, "tls.key")?);
     let authority = CertificateAuthority::from_kept(&certificate, &key).ok()?;

@@ -274,7 +274,11 @@ impl Definition {
     }
 
     fn part(&self) -> Part {
-        if self.group == CORE { Part::Core } else { Part::Kubeadm }
+        match self.group {
+            BOOTSTRAP => Part::Bootstrap,
+            CONTROL_PLANE => Part::ControlPlane,
+            _ => Part::Core,
+        }
     }
 
     fn provider(&self) -> &'static str {

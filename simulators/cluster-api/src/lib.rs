@@ -1,6 +1,6 @@
 //! A stand-in for Cluster API: its core, and its kubeadm providers for bootstrap and control planes.
 //!
-//! It speaks through [`kube::Client`] alone, to the simulated Kubernetes or to a real kube-apiserver (1.20 and later), and knows
+//! It speaks through [`kube::Client`] alone, to the simulated Kubernetes or to a real kube-apiserver, and knows
 //! no cloud: an infrastructure provider works beside it as beside the real one, by the contract `v1beta1` or `v1beta2`.
 //!
 //! [`install`] applies the definitions of its kinds, [`conversion_router`] answers for their versions, and [`ClusterApi`] is
@@ -51,13 +51,24 @@ pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 pub enum Part {
     /// Clusters, machines, their sets, deployments, pools and health checks.
     Core,
-    /// Control planes and bootstrap data by kubeadm.
-    Kubeadm,
+    /// Bootstrap data by kubeadm.
+    Bootstrap,
+    /// Control planes by kubeadm.
+    ControlPlane,
 }
 
 impl Part {
     /// All of it.
-    pub const ALL: &'static [Part] = &[Part::Core, Part::Kubeadm];
+    pub const ALL: &'static [Part] = &[Part::Core, Part::Bootstrap, Part::ControlPlane];
+
+    /// What it is called on command lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Core => "core",
+            Part::Bootstrap => "bootstrap",
+            Part::ControlPlane => "control-plane",
+        }
+    }
 }
 
 /// The controllers of Cluster API.
@@ -86,7 +97,7 @@ impl ClusterApi {
 
     /// The same for these parts alone: the others are the real programs'. All kinds must be there.
     pub fn start_parts(
-        parts: &'static [Part],
+        parts: &[Part],
         client: Client,
         workloads: Arc<dyn Workloads>,
         clock: WallClock,

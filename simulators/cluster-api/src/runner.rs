@@ -44,8 +44,8 @@ type Controller = fn(&mut Round<'_>);
 /// What is asked about each cluster, in this order, with the part that it belongs to.
 const CONTROLLERS: [(Part, Controller); 8] = [
     (Part::Core, cluster::keep),
-    (Part::Kubeadm, control_plane::keep_all),
-    (Part::Kubeadm, kubeadm_config::keep_all),
+    (Part::ControlPlane, control_plane::keep_all),
+    (Part::Bootstrap, kubeadm_config::keep_all),
     (Part::Core, machine_deployment::keep_all),
     (Part::Core, machine_set::keep_all),
     (Part::Core, machine_pool::keep_all),
@@ -79,7 +79,7 @@ type Told = (Key, Heard);
 pub(crate) struct Runner {
     pub(crate) client: Client,
     /// What is played.
-    parts: &'static [Part],
+    parts: Vec<Part>,
     workloads: Arc<dyn Workloads>,
     pub(crate) clock: WallClock,
     random: StdRng,
@@ -116,14 +116,14 @@ fn watch(api: Api<DynamicObject>, kind: GroupKind) -> BoxStream<'static, Seen> {
 impl Runner {
     pub(crate) fn new(
         client: Client,
-        parts: &'static [Part],
+        parts: &[Part],
         workloads: Arc<dyn Workloads>,
         clock: WallClock,
         seed: u64,
     ) -> Self {
         Self {
             client,
-            parts,
+            parts: parts.to_vec(),
             workloads,
             clock,
             random: StdRng::seed_from_u64(seed),

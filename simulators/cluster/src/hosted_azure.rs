@@ -94,6 +94,8 @@ pub struct HostedAzure {
     pub authority: String,
     /// The URL of Resource Manager without TLS, the page and the control API.
     pub http: String,
+    /// Where `https` listens.
+    pub https_address: SocketAddr,
     /// The URL of a proxy that leads to `https`, whatever name of Azure's is asked for: what `HTTPS_PROXY` is set to.
     pub proxy: String,
     /// The URL of machines' metadata alone, where it was asked for.
@@ -175,6 +177,7 @@ impl HostedAzure {
         let hosted = Self {
             azure,
             entra: login.entra,
+            https_address: secure.address(),
             proxy: format!("http://{}", tunnels.address()),
             https: secure.url(),
             authority: login.url,

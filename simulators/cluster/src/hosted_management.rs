@@ -1,6 +1,7 @@
 //! A management cluster on sockets: Kubernetes with a stand-in for Cluster API's core, the Azure in which clusters are made, and
 //! the workload clusters that its machines become. What makes the infrastructure is not part of it.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use azure_simulator::Azure;
@@ -35,6 +36,8 @@ pub struct HostedManagementOptions {
     pub kubernetes: HostedKubernetesOptions,
     /// The clusters that machines become.
     pub workloads: WorkloadOptions,
+    /// The parts of Cluster API that are played. The others are left to the real programs, definitions included.
+    pub played: Vec<Part>,
 }
 
 /// A served management cluster. It stops with the token that it was started with.
@@ -49,6 +52,9 @@ pub struct HostedManagement {
     pub workloads: WorkloadClusters,
     /// A token of [`SERVICE_ACCOUNT`] for Entra: what proves workload identities. Only its owner may read it.
     pub federated_token: PathBuf,
+    /// The URL of a proxy for managers of clusters: it leads to API servers of workload clusters under the clusters' own endpoints,
+    /// and to Azure under its names.
+    pub proxy: String,
     /// The URL of what proves `UserAssignedMSI` identities: where requests to 169.254.169.254 are to be led.
     pub metadata: String,
     identities: ClusterIdentities,
@@ -69,7 +75,7 @@ impl HostedManagement {
         options: HostedManagementOptions,
         stop: &CancellationToken,
     ) -> Result<Self, HostError> {
-        let HostedManagementOptions { mut azure, kubernetes, workloads } = options;
+        let HostedManagementOptions { mut azure, kubernetes, workloads, played: parts } = options;
         let (seed, directory) = (kubernetes.seed, kubernetes.directory.clone());
         // Identities name tenants, and clusters name subscriptions: which belongs to which says nobody.
         azure.azure.any_tenant = true;
@@ -87,7 +93,9 @@ impl HostedManagement {
 
         let client = client_of(&kubernetes.kubeconfig_text).await?;
         let clock = kubernetes.kubernetes.clock();
-        play_cluster_api(Part::ALL, &client, &workloads, clock, seed, stop).await?;
+        play_cluster_api(&parts, &client, &workloads, clock, seed, stop).await?;
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let proxy = format!("http://{}", workloads.proxy(any, Some(azure.https_address)).await?);
         let identities = ClusterIdentities::follow(&kubernetes.kubernetes, &azure.azure, &azure.entra);
         let federated_token = directory.join("federated-token");
         let token = token_of_the_manager(&client).await;
@@ -97,7 +105,7 @@ impl HostedManagement {
             Reader::Owner,
         )?;
         let metadata = manager_host::serve(&kubernetes.kubernetes, &azure.entra, stop).await?;
-        Ok(Self { azure, kubernetes, client, workloads, federated_token, metadata, identities })
+        Ok(Self { azure, kubernetes, client, workloads, federated_token, proxy, metadata, identities })
     }
 
     /// The user-assigned identities that were made in Azure because machines name them, by their ids.

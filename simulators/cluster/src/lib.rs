@@ -38,6 +38,7 @@ mod workload;
 
 pub use self::stand_ins::{spawn_stand_ins, spawn_stand_ins_of};
 pub use cluster_api::play_cluster_api;
+pub use cluster_api_stand_in::Part;
 pub use cluster_identities::SERVICE_ACCOUNT;
 pub use files::HostError;
 pub use hosted::{Credentials, Files, HostedCluster, HostedOptions, Ports, client_of};

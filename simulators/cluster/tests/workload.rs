@@ -9,7 +9,8 @@ use azure_simulator::Azure;
 use azure_types::ResourceId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cluster_api_stand_in::{ClusterApi, ConversionWebhook, conversion_router, install};
+use certificate_authority::{CertificateAuthority, ClientCertificate, IssuedCertificate};
+use cluster_api_stand_in::{ClusterApi, ConversionWebhook, Workloads, conversion_router, install};
 use kube::api::{DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
@@ -37,10 +38,15 @@ struct World {
 
 impl World {
     async fn start(options: WorkloadOptions) -> World {
+        Self::start_at("2026-01-01T00:00:00Z", options).await
+    }
+
+    async fn start_at(now: &str, options: WorkloadOptions) -> World {
         let shape = Shape { pools: Vec::new(), ..Shape::default() };
         let azure = Azure::new(azure_simulator::Options {
             subscription: shape.subscription.clone(),
             region: shape.region.clone(),
+            start: now.parse().unwrap(),
             ..Default::default()
         });
         shape.lay_out(&azure).unwrap();
@@ -317,6 +323,20 @@ async fn machines_become_a_cluster_behind_its_load_balancer() {
     }
     assert_eq!(nodes.iter().filter(|node| node["metadata"]["labels"]["pool"] == "control").count(), 2);
 
+    // Each machine shows what runs in its control plane, and that it is well.
+    let well = |name: &str, component: &str| {
+        let Some(pod) = cluster.kubernetes.get("Pod", "kube-system", name) else { return false };
+        assert_eq!(pod["metadata"]["labels"], json!({"component": component, "tier": "control-plane"}));
+        let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.iter().any(|one| one["type"] == "Ready" && one["status"] == "True")
+    };
+    for component in ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] {
+        for node in &nodes {
+            let name = format!("{component}-{}", node.name());
+            world.until(&name, |_| well(&name, component)).await;
+        }
+    }
+
     // Whoever has the kubeconfig gets in; a stranger does not, and nobody if the way is closed.
     let secret = world.management.get("Secret", "default", "c-kubeconfig").unwrap();
     let kubeconfig = STANDARD.decode(secret["data"]["value"].as_str().unwrap()).unwrap();
@@ -346,6 +366,94 @@ async fn machines_become_a_cluster_behind_its_load_balancer() {
         node["status"]["conditions"].as_array().unwrap().iter().find(|one| one["type"] == "Ready").cloned();
     assert_eq!(ready.unwrap()["status"], "Unknown");
     assert!(list(world.workloads.client(&cluster.endpoint, token)).await.unwrap() > 0);
+}
+
+/// An authority as kubeadm makes it: RSA, in PKCS#1.
+const OF_KUBEADM: [&str; 2] = [
+    include_str!("../../certificate-authority/tests/authorities/kubeadm.crt"),
+    include_str!("../../certificate-authority/tests/authorities/kubeadm.key"),
+];
+
+/// The Secret in which a cluster's authority lies, made before Cluster API makes one.
+fn authority_of(cluster: &str, [certificate, key]: [&str; 2]) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "type": "cluster.x-k8s.io/secret",
+        "metadata": {"namespace": "default", "name": format!("{cluster}-ca"),
+            "labels": {"cluster.x-k8s.io/cluster-name": cluster}},
+        "data": {"tls.crt": STANDARD.encode(certificate), "tls.key": STANDARD.encode(key)}})
+}
+
+/// R1, R2: a cluster takes an authority that its user has, and those whom that authority has given a certificate: Cluster API's
+/// kubeadm providers prove themselves by nothing else.
+#[tokio::test(start_paused = true)]
+async fn a_cluster_has_any_authority_and_lets_its_clients_in() {
+    // The authority is valid from November 2026 on.
+    let world = World::start_at("2027-01-01T00:00:00Z", WorkloadOptions::default()).await;
+    world.open();
+    world.management.create(authority_of("c", OF_KUBEADM)).unwrap();
+    world.apply(&objects(1)).await;
+    world.until("a machine", |world| world.status("KubeadmControlPlane", "c-cp")["readyReplicas"] == 1).await;
+    let cluster = world.workloads.cluster("c").unwrap();
+    let [certificate, key] = OF_KUBEADM;
+    assert_eq!(cluster.authority.0.trim(), certificate.trim());
+    let client =
+        ClientCertificate { user: "cluster-admin".to_owned(), groups: vec!["system:masters".to_owned()] };
+    let kubeconfig = |issued: &IssuedCertificate| {
+        json!({"apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": format!("https://{}", cluster.endpoint),
+                "certificate-authority-data": STANDARD.encode(certificate)}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "admin"}}],
+            "users": [{"name": "admin", "user": {"client-certificate-data": STANDARD.encode(&issued.certificate_pem),
+                "client-key-data": STANDARD.encode(&issued.key_pem)}}]})
+        .to_string()
+    };
+    let reviews =
+        ApiResource::from_gvk(&GroupVersionKind::gvk("authentication.k8s.io", "v1", "SelfSubjectReview"));
+    let who = async |client: Client| {
+        let api: Api<DynamicObject> = Api::all_with(client, &reviews);
+        let answer = api.create(&PostParams::default(), &DynamicObject::new("", &reviews)).await;
+        answer.map(|answer| answer.data["status"]["userInfo"].clone())
+    };
+    let through = async |text: &str| {
+        Workloads::client(&world.workloads, "default", "c", &cluster.endpoint, text).await.unwrap()
+    };
+    let authority = CertificateAuthority::from_kept(certificate, key).unwrap();
+    let issued = kubeconfig(&authority.issue_client(&client).unwrap());
+    let seen = who(through(&issued).await).await.unwrap();
+    assert_eq!(
+        seen,
+        json!({"username": "cluster-admin", "groups": ["system:masters", "system:authenticated"]})
+    );
+    let stranger = CertificateAuthority::generate().unwrap();
+    let foreign = kubeconfig(&stranger.issue_client(&client).unwrap());
+    assert!(who(through(&foreign).await).await.is_err());
+}
+
+/// R1: a cluster whose authority is broken does not come up; that of another one does.
+#[tokio::test(start_paused = true)]
+async fn a_broken_authority_ends_its_own_cluster_alone() {
+    let world = World::start(WorkloadOptions::default()).await;
+    world.open();
+    world.management.create(authority_of("c", [OF_KUBEADM[0], "broken"])).unwrap();
+    world.apply(&objects(1)).await;
+    let other: Vec<Value> = objects(1)
+        .into_iter()
+        .map(|object| {
+            serde_json::from_str(
+                &object.to_string().replace("\"c\"", "\"d\"").replace("\"c-cp\"", "\"d-cp\""),
+            )
+            .unwrap()
+        })
+        .collect();
+    world.apply(&other).await;
+    world
+        .until("the other one", |world| world.status("KubeadmControlPlane", "d-cp")["readyReplicas"] == 1)
+        .await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert!(world.workloads.cluster("c").is_none());
+    let machines = world.management.list("Machine");
+    let machine = machines.iter().find(|one| one["spec"]["clusterName"] == "c").unwrap();
+    let result = world.workloads.bootstrapped(&world.id("virtualMachines", machine.name()));
+    assert!(result.unwrap().unwrap_err().contains("its private key cannot be read"));
 }
 
 #[tokio::test(start_paused = true)]

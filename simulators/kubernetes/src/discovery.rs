@@ -13,10 +13,10 @@ use crate::verbs::pod;
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// The release whose behaviour is followed: the oldest that the house's Kubernetes types know.
+/// The release whose behaviour is followed: that of the house's Kubernetes types, and of the server that is compared.
 const MAJOR: &str = "1";
-const MINOR: &str = "33";
-const RELEASE: &str = "v1.33.0+cerulean";
+const MINOR: &str = "36";
+const RELEASE: &str = "v1.36.0+cerulean";
 
 /// Whether a path is answered without a token (Kubernetes: `system:public-info-viewer`).
 pub(crate) fn is_public(path: &str) -> bool {

@@ -20,6 +20,7 @@ use crate::journal::JournalBook;
 use crate::object::{Object, metadata, string_at};
 use crate::own_service;
 use crate::patch::PatchType;
+use crate::port_forward::Ports;
 use crate::registry::Kind;
 use crate::selector::Selection;
 use crate::status::ApiError;
@@ -127,6 +128,8 @@ pub(crate) struct Shared {
     pub(crate) chores_changed: Notify,
     /// Hosts of webhooks that were taken over.
     pub(crate) webhook_hosts: Hosts,
+    /// What answers at ports of pods.
+    pub(crate) ports: Mutex<Ports>,
     created: Instant,
 }
 
@@ -164,6 +167,7 @@ impl Kubernetes {
                 hooks: AllHooks::default(),
                 chores_changed: Notify::new(),
                 webhook_hosts: Hosts::default(),
+                ports: Mutex::default(),
                 created: Instant::now(),
             }),
         };

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
+use bytes::{BufMut as _, Bytes, BytesMut};
 use serde_json::{Map, Value, json};
 
 /// One version of one object, immutable and shared between those who answer with it.
@@ -87,6 +87,21 @@ impl Object {
         self.json.get_or_init(made).clone()
     }
 
+    /// Writes the serialised form without `apiVersion` and `kind`: what items of a list of built-in kinds are.
+    pub(crate) fn put_untyped(&self, to: &mut BytesMut) {
+        match &self.kept {
+            Some(kept) => {
+                to.put_u8(b'{');
+                to.put_slice(kept.json.get(kept.untyped..).unwrap_or_default());
+            }
+            None => {
+                let (json, untyped) = typed_first(self.value());
+                to.put_u8(b'{');
+                to.put_slice(json.get(untyped..).unwrap_or_default());
+            }
+        }
+    }
+
     /// Whether both were opened from the same text in the store.
     pub(crate) fn is_kept_with(&self, other: &Self) -> bool {
         self.kept.as_ref().zip(other.kept.as_ref()).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
@@ -109,13 +124,16 @@ pub(crate) struct Kept {
     key: Arc<str>,
     api_version: Arc<str>,
     json: Bytes,
+    /// Where the text goes on after `apiVersion` and `kind`, which come first.
+    untyped: usize,
     version: u64,
 }
 
 impl Kept {
     /// `api_version` is the one that the value has.
     pub(crate) fn new(key: Arc<str>, api_version: Arc<str>, value: &Value, version: u64) -> Self {
-        Self { key, api_version, json: to_bytes(value), version }
+        let (json, untyped) = typed_first(value);
+        Self { key, api_version, json, untyped, version }
     }
 
     /// The same object with another value and version.
@@ -160,6 +178,35 @@ impl Kept {
         let sought = format!("\"{member}\":");
         memchr::memmem::find(&self.json, sought.as_bytes()).is_some()
     }
+}
+
+/// Serialises an object with its type in front; and where the rest begins.
+fn typed_first(value: &Value) -> (Bytes, usize) {
+    const TYPE: [&str; 2] = ["apiVersion", "kind"];
+    let Some(members) = value.as_object() else { return (to_bytes(value), 0) };
+    let mut json = vec![b'{'];
+    let put = |name: &str, value: &Value, json: &mut Vec<u8>| {
+        // Values of `serde_json` can be serialised.
+        let _ = serde_json::to_writer(&mut *json, name);
+        json.push(b':');
+        let _ = serde_json::to_writer(&mut *json, value);
+        json.push(b',');
+    };
+    for name in TYPE {
+        if let Some(value) = members.get(name) {
+            put(name, value, &mut json);
+        }
+    }
+    let untyped = json.len();
+    members
+        .iter()
+        .filter(|(name, _)| !TYPE.contains(&name.as_str()))
+        .for_each(|(name, value)| put(name, value, &mut json));
+    if json.ends_with(b",") && json.len() > untyped {
+        json.pop();
+    }
+    json.push(b'}');
+    (json.into(), untyped)
 }
 
 /// Serialises a JSON value; values of `serde_json` cannot fail to.

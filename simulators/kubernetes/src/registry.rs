@@ -415,15 +415,13 @@ impl Registry {
         subresource: &str,
         then: impl FnOnce(&Subject<'_>) -> T,
     ) -> T {
-        // Go's types have these as structures, and structures are always there.
-        const SECTIONS: &[&str] = &["metadata", "spec", "status"];
         then(&Subject {
             schema: kind.tree(),
             api_version: &kind.api_version(),
             kind: &kind.kind,
             subresource,
             scope: kind.scope(subresource),
-            sections: if kind.custom { &[] } else { SECTIONS },
+            structures: (!kind.custom).then_some(kind),
             versions: &Siblings { registry: self, kind },
         })
     }

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::Router;
-use certificate_authority::TlsError;
+use axum::{Extension, Router};
+use certificate_authority::{CertificateAuthority, ClientCertificate, TlsError};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
@@ -65,13 +65,28 @@ impl Kubernetes {
             names.push(&bound);
         }
         names.extend(self.shared.options.server_names.iter().map(String::as_str));
-        let acceptor = TlsAcceptor::from(self.authority()?.server_config(&names)?);
-        let bound = listen(address, Some(acceptor), self.router(), shutdown).await?;
+        let authority = self.authority()?;
+        let bound = self.serve_https_as(&authority, &names, address, shutdown).await?;
         // A further listener is one more way to the same server: the first one stays its address.
         if let Err(error) = self.create(own_service::slice(bound)) {
             tracing::debug!(%error, "the server's own Service has endpoints already");
         }
         Ok(bound)
+    }
+
+    /// The same with a certificate of another authority, under these names. Clients may show certificates of that authority, too.
+    ///
+    /// # Errors
+    /// When the certificate cannot be made or the address cannot be listened on.
+    pub async fn serve_https_as(
+        &self,
+        authority: &CertificateAuthority,
+        names: &[&str],
+        address: SocketAddr,
+        shutdown: CancellationToken,
+    ) -> Result<SocketAddr, ServeError> {
+        let acceptor = TlsAcceptor::from(authority.server_config_with_clients(names)?);
+        listen(address, Some(acceptor), self.router(), shutdown).await
     }
 }
 
@@ -129,6 +144,11 @@ async fn handshake(
         None => serve(stream, router, shutdown).await,
         Some(acceptor) => {
             let stream = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await??;
+            let shown = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+            let router = match shown.and_then(ClientCertificate::read) {
+                Some(client) => router.layer(Extension(client)),
+                None => router,
+            };
             serve(stream, router, shutdown).await
         }
     }
@@ -142,7 +162,8 @@ async fn serve(
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new());
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MAX_STREAMS);
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let connection =
+        builder.serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(router));
     tokio::pin!(connection);
     tokio::select! {
         ended = connection.as_mut() => return ended,

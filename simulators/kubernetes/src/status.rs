@@ -170,7 +170,7 @@ impl ApiError {
     /// invalid objects.
     pub(crate) fn version_required(kind: &Kind, name: &str) -> Self {
         const FIELD: &str = "metadata.resourceVersion";
-        const MESSAGE: &str = "Invalid value: 0x0: must be specified for an update";
+        const MESSAGE: &str = "Invalid value: 0: must be specified for an update";
         Self::new(422, "Invalid", format!("{} {name:?} is invalid: {FIELD}: {MESSAGE}", kind.resource()))
             .about(kind, name)
             .causes(json!([{ "reason": cause_reason(MESSAGE), "message": MESSAGE, "field": FIELD }]))
@@ -254,6 +254,13 @@ impl ApiError {
             "the body of the request was in an unknown format - accepted media types include: {accepted}"
         );
         Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    /// A patch of a type that no kind takes.
+    pub(crate) fn unknown_media_type() -> Self {
+        let mut error = Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+        error.details = json!({});
+        error
     }
 
     pub(crate) fn too_large(limit: usize) -> Self {

@@ -1,8 +1,8 @@
 //! One suite of behaviours, run against the simulator and against a real kube-apiserver.
 //!
-//! The real one is started from `KUBEBUILDER_ASSETS` (a folder with `etcd` and `kube-apiserver`, of
-//! any version from 1.20 on); where the variable is unset that half is skipped and says so, but for CI, where
-//! it fails. Where the two differ, the simulator is wrong.
+//! The real one is started from `KUBEBUILDER_ASSETS` (a folder with `etcd` and `kube-apiserver` of the minor version that the
+//! simulator answers as); where the variable is unset that half is skipped and says so, but for CI, where it fails. Where the two
+//! differ, the simulator is wrong.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 
 #[path = "agreement/apply.rs"]
@@ -133,7 +133,7 @@ behaviours! {
         apply_without_a_manager;
     lifecycle:
         deletions_wait_for_a_collector, a_finalizer_of_its_own_and_the_collectors,
-        a_namespace_waits_for_its_finalizers, a_service_account_has_tokens;
+        a_namespace_waits_for_its_finalizers, a_service_account_has_tokens, a_job_ends_in_its_steps;
     webhooks:
         a_mutating_webhook_changes_objects, a_mutating_webhook_makes_a_mistake,
         a_collection_is_deleted_up_to_what_is_refused, webhooks_see_custom_resources_in_their_version,

@@ -53,9 +53,12 @@ fn keep(round: &mut Round<'_>, job: &Value) {
     };
     if complete {
         let message = "Reached expected number of succeeded pods";
+        // API servers of today take the end of a Job only with its reason before it.
+        set(round.condition(job, "SuccessCriteriaMet", "True", "CompletionsReached", message));
         set(round.condition(job, "Complete", "True", "CompletionsReached", message));
     } else if exhausted {
         let message = "Job has reached the specified backoff limit";
+        set(round.condition(job, "FailureTarget", "True", "BackoffLimitExceeded", message));
         set(round.condition(job, "Failed", "True", "BackoffLimitExceeded", message));
     } else if suspended {
         set(round.condition(job, "Suspended", "True", "JobSuspended", "Job suspended"));

@@ -1,7 +1,7 @@
 //! What runs in a cluster beside its API server, without machines and containers: kubelets, and controllers.
 //!
-//! All of it speaks through [`kube::Client`] alone, to the simulator or to a real kube-apiserver (1.20 and
-//! later). [`Kubelets`] make machines into nodes. [`NodeMonitor`] marks nodes whose kubelet is silent,
+//! All of it speaks through [`kube::Client`] alone, to the simulator or to a real kube-apiserver.
+//! [`Kubelets`] make machines into nodes. [`NodeMonitor`] marks nodes whose kubelet is silent,
 //! [`Controllers`] keep workloads and run their pods, [`EndpointSlices`] makes slices of these, and of pretend
 //! pods; and [`answers`] tells what a node's kube-proxy answers.
 //!

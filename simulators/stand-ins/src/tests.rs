@@ -357,7 +357,8 @@ fn a_job_ends_when_enough_of_its_pods_have() {
     assert!(steps.iter().all(|images| images.len() <= 2), "{steps:?}");
     let status = &api.only(Kind::Job)["status"];
     assert_eq!((&status["succeeded"], &status["active"]), (&json!(3), &json!(0)));
-    assert_eq!(status["conditions"][0]["type"], "Complete");
+    let conditions: Vec<_> = list(&status["conditions"]).iter().map(|one| &one["type"]).collect();
+    assert_eq!(conditions, ["SuccessCriteriaMet", "Complete"]);
     assert_eq!(api.names(Kind::Pod).len(), 3, "what has ended can be looked at");
     api.change(Kind::Job, &json!({"spec": {"ttlSecondsAfterFinished": 10}}));
     api.settle();

@@ -77,7 +77,7 @@ impl Place {
         let options =
             WorkloadOptions { seed: SEED, boot: Arc::new(boot), management, ..WorkloadOptions::default() };
         let workloads = WorkloadClusters::start(azure.azure.clone(), options, stop.clone());
-        let clusters = format!("http://{}", workloads.proxy(([127, 0, 0, 1], 0).into()).await?);
+        let clusters = format!("http://{}", workloads.proxy(([127, 0, 0, 1], 0).into(), None).await?);
         let proxy = tunnel::start(&azure.proxy, &clusters).await?;
         play_cluster_api(Part::ALL, &client, &workloads, kubernetes.clock(), SEED, &stop).await?;
         Ok(Self { azure, kubernetes, client, kubeconfig, proxy, _ends: ends })

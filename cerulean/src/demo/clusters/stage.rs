@@ -12,7 +12,7 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use simulated_cluster::{CloudProvider, Shape, manifests};
+use simulated_cluster::{CloudProvider, Part, Shape, manifests};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -63,6 +63,7 @@ impl Stage {
             boot: Duration::from_secs(1),
             limits: Limits::default(),
             cloud_provider: CloudProvider::Awaited,
+            played: Part::ALL.to_vec(),
             ports: Ports::default(),
         };
         let stop = CancellationToken::new();

@@ -111,7 +111,10 @@ impl Place {
                     "apiVersion": format!("{group}/{version}"), "kind": kind, "metadata": { "namespace": "default", "name": "none" },
                 });
                 while let Err(error) = api(&self.0, &any).list(&kube::api::ListParams::default()).await {
-                    assert!(matches!(&error, kube::Error::Api(status) if status.code == 404), "{error}");
+                    // Not known yet, or its storage is not ready yet.
+                    let is_early =
+                        matches!(&error, kube::Error::Api(status) if matches!(status.code, 404 | 429));
+                    assert!(is_early, "{error}");
                     sleep(Duration::from_millis(100)).await;
                 }
             }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use azure_simulator::GuestStart;
 use azure_simulator::packet::Source;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use certificate_authority::CertificateAuthority;
 use cluster_api_stand_in::administrator_token;
 use kubernetes_simulator::{Kubernetes, Options, Token};
 use serde_json::{Value, json};
@@ -17,8 +19,10 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::cloud_config::CloudConfig;
+use super::etcd::Etcd;
 use super::members::{Members, Registration};
-use super::{Cluster, Member, WorkloadClusters, road};
+use super::ports::Doors;
+use super::{Cluster, Member, WorkloadClusters, road, static_pods};
 use crate::node_answers::NodeAnswers;
 
 /// How long kubeadm looks for a cluster, and for the new node.
@@ -27,6 +31,7 @@ const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(300);
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 /// The port of API servers.
 const API_PORT: u16 = 6443;
+const OF_ETCD: [&str; 2] = ["/etc/kubernetes/pki/etcd/ca.crt", "/etc/kubernetes/pki/etcd/ca.key"];
 const AUTHORITY: [&str; 2] = ["/etc/kubernetes/pki/ca.crt", "/etc/kubernetes/pki/ca.key"];
 
 fn document<'a>(documents: &'a [Value], kind: &str) -> Option<&'a Value> {
@@ -55,6 +60,8 @@ impl WorkloadClusters {
         let [Some(certificate), Some(key)] = AUTHORITY.map(|path| config.file(path)) else {
             return Err("there is no certificate authority".to_owned());
         };
+        let authority =
+            CertificateAuthority::from_kept(certificate, key).map_err(|error| error.to_string())?;
         let (name, token) = (text(&cluster["clusterName"]).to_owned(), administrator_token(key));
         let options = &self.inner.options;
         let dual_stack = text(&cluster["networking"]["serviceSubnet"]).contains(',');
@@ -72,12 +79,23 @@ impl WorkloadClusters {
             "data": {"ClusterConfiguration": written}});
         kubernetes.create(map).map_err(|error| error.to_string())?;
         let (changed, stop) = (watch::Sender::new(0), self.inner.stop.child_token());
+        let etcd = Etcd::default();
+        let etcd_authority = match OF_ETCD.map(|path| config.file(path)) {
+            [Some(certificate), Some(key)] => Some(
+                CertificateAuthority::from_kept(certificate, key)
+                    .map_err(|error| format!("etcd: {error}"))?,
+            ),
+            _ => None,
+        };
         let mut made = Cluster {
             name,
             endpoint: text(&cluster["controlPlaneEndpoint"]).to_owned(),
             kubernetes,
             token,
-            authority: (certificate.to_owned(), key.to_owned()),
+            authority: Arc::new(authority),
+            authority_files: (certificate.to_owned(), key.to_owned()),
+            etcd,
+            etcd_authority: etcd_authority.map(Arc::new),
             members: BTreeMap::new(),
             changed,
             answers: None,
@@ -85,8 +103,10 @@ impl WorkloadClusters {
         };
         let registration = Registration::read(&init["nodeRegistration"], start, true);
         let port = api_port(&init["localAPIEndpoint"]);
+        made.etcd.join(&registration.node);
         made.members.insert(registration.host.clone(), member(start, registration, Some(port)));
         let at = certificate.to_owned();
+        made.kubernetes.answer_at_ports(Arc::new(Doors::new(self, &at)));
         let (kubernetes, token) = (made.kubernetes.clone(), made.token.clone());
         let changed = made.changed.clone();
         self.inner.clusters.lock().insert(at.clone(), made);
@@ -94,7 +114,7 @@ impl WorkloadClusters {
         // What runs in it, beside its API server.
         let client = road::direct(&kubernetes, &token);
         let clock = kubernetes.clock();
-        let members = std::sync::Arc::new(Members { clusters: self.clone(), at: at.clone(), changed });
+        let members = Arc::new(Members { clusters: self.clone(), at: at.clone(), changed });
         let _kubelets =
             Kubelets::spawn_at(options.pace, client.clone(), members, clock.clone(), stop.clone());
         let _monitor = NodeMonitor::spawn_at(options.pace, client.clone(), clock.clone(), stop.clone());
@@ -127,6 +147,9 @@ impl WorkloadClusters {
                     let port = control_plane.then(|| api_port(&join["controlPlane"]["localAPIEndpoint"]));
                     let mut clusters = self.inner.clusters.lock();
                     let cluster = clusters.get_mut(&at).ok_or("the cluster is gone")?;
+                    if control_plane {
+                        cluster.etcd.join(&registration.node);
+                    }
                     cluster.members.insert(registration.host.clone(), member(start, registration, port));
                     drop(clusters);
                     self.look_at_members();
@@ -169,17 +192,23 @@ impl WorkloadClusters {
         Ok(at)
     }
 
-    /// Waits until the Node of a machine is there.
+    /// Waits until the Node of a machine is there, and shows the pods of its control plane.
     pub(super) async fn registered(&self, host: &str) -> Result<(), String> {
         let end = Instant::now() + DISCOVERY_TIMEOUT;
         loop {
-            let is_there = self.inner.clusters.lock().values().any(|cluster| {
-                let member = cluster.members.get(host);
-                member.is_some_and(|member| {
-                    cluster.kubernetes.get("Node", "", &member.registration.node).is_some()
-                })
+            let found = self.inner.clusters.lock().values().find_map(|cluster| {
+                let registration = &cluster.members.get(host)?.registration;
+                let node = cluster.kubernetes.get("Node", "", &registration.node)?;
+                Some((cluster.kubernetes.clone(), node, registration.control_plane))
             });
-            if is_there {
+            if let Some((kubernetes, node, control_plane)) = found {
+                let pods = if control_plane { static_pods::mirrored(&node) } else { Vec::new() };
+                for pod in pods {
+                    // A machine that comes again under its name finds its own.
+                    if let Err(error) = kubernetes.create(pod) {
+                        tracing::debug!(host, %error, "a pod of the control plane is not shown");
+                    }
+                }
                 return Ok(());
             }
             if Instant::now() >= end {
@@ -201,7 +230,7 @@ fn member(start: &GuestStart, registration: Registration, api_port: Option<u16>)
 }
 
 /// The same number for the same text: FNV-1a, 64 bits.
-fn hash(text: &str) -> u64 {
+pub(super) fn hash(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -6,16 +6,20 @@
 //! kubelet along and leaves its Node silent, and a cluster without a control plane is gone.
 //!
 //! Nothing of kubeadm runs. Left out: what its other phases and arguments do, etcd (a cluster lives as long as one
-//! machine of its control plane does), certificates of clients, the commands before and after but for lines that go to
-//! `/etc/hosts`, and Ignition.
+//! machine of its control plane does), the commands before and after but for lines that go to `/etc/hosts`, and Ignition.
+//! An API server takes the administrator's token that follows from the key of its authority, and certificates of clients that
+//! the authority has signed.
 
 mod boot;
 mod cloud_config;
+mod etcd;
 mod join;
 mod members;
+mod ports;
 mod proxy;
 mod resolve;
 mod road;
+mod static_pods;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -24,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use azure_simulator::packet::{Network, Packet, ProbeAnswers, Protocol, Source};
-use azure_simulator::{Azure, GuestStart, serve};
+use azure_simulator::{Azure, GuestStart};
 use azure_types::ResourceId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -40,9 +44,9 @@ use stand_ins::{Machine, Pace};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::files::{HostError, certificates, listen};
+use crate::files::HostError;
 use crate::node_answers::NodeAnswers;
-use road::Road;
+use road::{Proof, Road};
 
 /// How a machine boots.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,8 +148,12 @@ struct Cluster {
     endpoint: String,
     kubernetes: Kubernetes,
     token: String,
-    /// Certificate and key of its authority, as PEM.
-    authority: (String, String),
+    authority: Arc<CertificateAuthority>,
+    /// The authority's certificate and key as kubeadm was given them, as PEM.
+    authority_files: (String, String),
+    etcd: etcd::Etcd,
+    /// None where etcd is elsewhere.
+    etcd_authority: Option<Arc<CertificateAuthority>>,
     /// By the host name of the machine.
     members: BTreeMap<String, Member>,
     changed: watch::Sender<u64>,
@@ -237,33 +245,40 @@ impl WorkloadClusters {
     /// A client that goes the way through Azure's network: from those who manage clusters to this endpoint (`host:port`), with
     /// this token. Its requests fail while nobody answers there.
     pub fn client(&self, endpoint: &str, token: &str) -> Client {
-        Road::client(self.clone(), endpoint.to_owned(), token.to_owned())
+        Road::client(self.clone(), endpoint.to_owned(), Proof::Token(token.to_owned()))
     }
 
     /// Serves the API of a cluster on a socket of this machine, past Azure's networks, as long as the cluster is there: for
     /// kubectl and other programs. Returns a kubeconfig (YAML) that leads there and calls it `name`; it is a secret.
     ///
     /// # Errors
-    /// The cluster is gone, its authority was not made here, or there can be no listener.
+    /// The cluster is gone, or there can be no listener.
     pub async fn serve(
         &self,
         cluster: &WorkloadCluster,
         name: &str,
         address: SocketAddr,
     ) -> Result<String, HostError> {
-        let WorkloadCluster { kubernetes, token, authority: (certificate, key), .. } = cluster.clone();
-        let stop = self.inner.clusters.lock().get(&certificate).map(|one| one.stop.clone());
-        let stop = stop.ok_or_else(|| HostError::Kubernetes(format!("there is no cluster {name}")))?;
-        let authority = CertificateAuthority::from_kept(&certificate, &key).map_err(certificates)?;
-        let tls = authority.server_config(&["127.0.0.1", "localhost", "::1"]).map_err(certificates)?;
-        let server = serve::serve(address, kubernetes.router(), Some(tls), stop).await.map_err(listen)?;
-        let cluster =
-            json!({"server": server.url(), "certificate-authority-data": STANDARD.encode(certificate)});
+        let WorkloadCluster { kubernetes, token, authority: (certificate, _), .. } = cluster.clone();
+        let (authority, stop) = self
+            .authority(&certificate)
+            .ok_or_else(|| HostError::Kubernetes(format!("there is no cluster {name}")))?;
+        let names = ["127.0.0.1", "localhost", "::1"];
+        let bound = kubernetes.serve_https_as(&authority, &names, address, stop).await;
+        let server = format!("https://{}", bound.map_err(|error| HostError::Kubernetes(error.to_string()))?);
+        let cluster = json!({"server": server, "certificate-authority-data": STANDARD.encode(certificate)});
         let config = json!({"apiVersion": "v1", "kind": "Config", "current-context": name,
             "clusters": [{"name": name, "cluster": cluster}],
             "contexts": [{"name": name, "context": {"cluster": name, "user": "administrator"}}],
             "users": [{"name": "administrator", "user": {"token": token}}]});
         serde_saphyr::to_string(&config).map_err(|error| HostError::Kubernetes(error.to_string()))
+    }
+
+    /// The authority of a cluster, and what is cancelled when the cluster goes.
+    fn authority(&self, cluster: &str) -> Option<(Arc<CertificateAuthority>, CancellationToken)> {
+        let clusters = self.inner.clusters.lock();
+        let found = clusters.get(cluster)?;
+        Some((Arc::clone(&found.authority), found.stop.clone()))
     }
 
     fn network(&self) -> Arc<Network> {
@@ -333,7 +348,7 @@ impl Cluster {
             endpoint: self.endpoint.clone(),
             kubernetes: self.kubernetes.clone(),
             token: self.token.clone(),
-            authority: self.authority.clone(),
+            authority: self.authority_files.clone(),
         }
     }
 }
@@ -375,8 +390,8 @@ impl Workloads for WorkloadClusters {
     ) -> BoxFuture<'a, Option<Client>> {
         async move {
             let config: Value = serde_saphyr::from_str(kubeconfig).ok()?;
-            let token = config["users"][0]["user"]["token"].as_str()?;
-            Some(WorkloadClusters::client(self, endpoint, token))
+            let proof = Proof::of_user(&config["users"][0]["user"])?;
+            Some(Road::client(self.clone(), endpoint.to_owned(), proof))
         }
         .boxed()
     }

@@ -5,16 +5,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use azure_simulator::serve;
-use certificate_authority::CertificateAuthority;
 use kubernetes_simulator::Kubernetes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
-use tokio_util::sync::CancellationToken;
 
-use super::WorkloadClusters;
-use crate::files::{HostError, certificates, listen};
+use super::{WorkloadClusters, resolve};
+use crate::files::HostError;
 
 /// Longer heads are cut off: they are no requests for a tunnel.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
@@ -24,12 +21,17 @@ type Doors = Arc<Mutex<HashMap<(String, String), SocketAddr>>>;
 
 impl WorkloadClusters {
     /// Opens a proxy for programs on this machine that manage clusters and are told of it by `HTTPS_PROXY`, and gives the
-    /// address where it listens. A tunnel (CONNECT) to the endpoint of a cluster goes by names, load balancers and security
+    /// address where it listens. What is no name of this Azure's networks is led to `others`. A tunnel (CONNECT) to the endpoint of a cluster goes by names, load balancers and security
     /// groups to the API server of a machine, with a certificate of the cluster's authority, and breaks when that machine goes.
+    /// Clients show the administrator's token or a certificate of that authority.
     ///
     /// # Errors
     /// The address cannot be listened on.
-    pub async fn proxy(&self, address: SocketAddr) -> Result<SocketAddr, HostError> {
+    pub async fn proxy(
+        &self,
+        address: SocketAddr,
+        others: Option<SocketAddr>,
+    ) -> Result<SocketAddr, HostError> {
         let failed = |error: io::Error| HostError::Listen(format!("cannot listen for tunnels: {error}"));
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
@@ -39,13 +41,13 @@ impl WorkloadClusters {
             while let Ok((stream, _)) = listener.accept().await {
                 let (this, doors) = (this.clone(), Arc::clone(&doors));
                 // Whoever goes away early has no use for an answer.
-                tokio::spawn(async move { drop(this.lead(stream, doors).await) });
+                tokio::spawn(async move { drop(this.lead(stream, doors, others).await) });
             }
         }));
         Ok(bound)
     }
 
-    async fn lead(&self, mut stream: TcpStream, doors: Doors) -> io::Result<()> {
+    async fn lead(&self, mut stream: TcpStream, doors: Doors, others: Option<SocketAddr>) -> io::Result<()> {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") && head.len() < MAX_HEAD_BYTES {
             head.push(stream.read_u8().await?);
@@ -55,6 +57,11 @@ impl WorkloadClusters {
         let (Some("CONNECT"), Some(endpoint)) = (words.next(), words.next()) else {
             return stream.write_all(b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n").await;
         };
+        if let Some(others) = others.filter(|_| !self.knows(endpoint)) {
+            let mut target = TcpStream::connect(others).await?;
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;
+            return tokio::io::copy_bidirectional(&mut stream, &mut target).await.map(drop);
+        }
         let found = self.api_server(&self.inner.options.management, &BTreeMap::new(), endpoint);
         let opened = match found {
             Ok((cluster, kubernetes, up)) => {
@@ -76,6 +83,12 @@ impl WorkloadClusters {
         copied.await.transpose().map(drop)
     }
 
+    /// Whether a host is an address, or a name that managers of clusters see in Azure's networks.
+    fn knows(&self, endpoint: &str) -> bool {
+        let host = endpoint.rsplit_once(':').map_or(endpoint, |(host, _)| host).trim_matches(['[', ']']);
+        resolve::resolve(&self.inner.azure, &self.inner.options.management, &BTreeMap::new(), host).is_ok()
+    }
+
     /// Where the API server of a cluster listens for those who ask for it by this endpoint.
     async fn door(
         &self,
@@ -91,28 +104,10 @@ impl WorkloadClusters {
             return Ok(*door);
         }
         let (authority, stop) = self.authority(&key.0).ok_or("the cluster is gone")?;
-        let opened = serve_as(&authority, host, kubernetes, stop).await.map_err(|error| error.to_string())?;
+        let address = (std::net::Ipv4Addr::LOCALHOST, 0).into();
+        let opened = kubernetes.serve_https_as(&authority, &[host], address, stop).await;
+        let opened = opened.map_err(|error| error.to_string())?;
         doors.insert(key, opened);
         Ok(opened)
     }
-
-    /// Certificate and key of a cluster's authority, and what is cancelled when it goes.
-    fn authority(&self, cluster: &str) -> Option<((String, String), CancellationToken)> {
-        let clusters = self.inner.clusters.lock();
-        let found = clusters.get(cluster)?;
-        Some((found.authority.clone(), found.stop.clone()))
-    }
-}
-
-async fn serve_as(
-    (certificate, key): &(String, String),
-    host: &str,
-    kubernetes: Kubernetes,
-    stop: CancellationToken,
-) -> Result<SocketAddr, HostError> {
-    let authority = CertificateAuthority::from_kept(certificate, key).map_err(certificates)?;
-    let tls = authority.server_config(&[host]).map_err(certificates)?;
-    let address = (std::net::Ipv4Addr::LOCALHOST, 0).into();
-    let server = serve::serve(address, kubernetes.router(), Some(tls), stop).await.map_err(listen)?;
-    Ok(server.address())
 }

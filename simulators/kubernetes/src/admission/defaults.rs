@@ -103,6 +103,7 @@ const JOB_SPEC: &[Row] = &[
     ("completionMode", r#""NonIndexed""#),
     ("suspend", "false"),
     ("podReplacementPolicy", r#""TerminatingOrFailed""#),
+    ("manualSelector", "false"),
 ];
 
 const CRON_JOB: &[Row] = &[

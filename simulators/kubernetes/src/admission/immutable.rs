@@ -1,8 +1,8 @@
 //! What an update may not change.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::validation::{go_map, go_selector};
+use super::validation::selector_text;
 use super::{Causes, Invalid, list_at, text_at};
 use crate::registry::Kind;
 
@@ -12,11 +12,13 @@ enum Fixed {
     Text(&'static str),
     /// The same, of a label selector.
     Selector(&'static str),
+    /// The same, of anything that is shown as JSON.
+    Json(&'static str),
     /// `Forbidden: …`.
     Forbidden(&'static str, &'static str),
 }
 
-use Fixed::{Forbidden, Selector, Text};
+use Fixed::{Forbidden, Json, Selector, Text};
 
 /// The members of a kind that stay.
 fn fixed(kind: (&str, &str)) -> &'static [Fixed] {
@@ -28,12 +30,9 @@ fn fixed(kind: (&str, &str)) -> &'static [Fixed] {
         }
         ("networking.k8s.io", "IngressClass") => &[Text("spec.controller")],
         ("node.k8s.io", "RuntimeClass") => &[Text("handler")],
-        ("storage.k8s.io", "StorageClass") => &[
-            Forbidden("parameters", "updates to parameters are forbidden."),
-            Forbidden("provisioner", "updates to provisioner are forbidden."),
-            Forbidden("reclaimPolicy", "updates to reclaimPolicy are forbidden."),
-            Text("volumeBindingMode"),
-        ],
+        ("storage.k8s.io", "StorageClass") => {
+            &[Json("parameters"), Text("provisioner"), Text("reclaimPolicy"), Text("volumeBindingMode")]
+        }
         ("storage.k8s.io", "CSIStorageCapacity") => &[Text("storageClassName")],
         ("scheduling.k8s.io", "PriorityClass") => {
             &[Forbidden("value", "may not be changed in an update."), Text("preemptionPolicy")]
@@ -47,7 +46,7 @@ fn fixed(kind: (&str, &str)) -> &'static [Fixed] {
 pub(super) fn validate(kind: &Kind, old: &Value, new: &Value, causes: &mut Causes) {
     let Some(name) = kind.builtin() else { return };
     for rule in fixed(name) {
-        let (Text(path) | Selector(path) | Forbidden(path, _)) = rule;
+        let (Text(path) | Selector(path) | Json(path) | Forbidden(path, _)) = rule;
         let pointer = format!("/{}", path.replace('.', "/"));
         let value = new.pointer(&pointer);
         if old.pointer(&pointer) == value {
@@ -56,7 +55,8 @@ pub(super) fn validate(kind: &Kind, old: &Value, new: &Value, causes: &mut Cause
         let value = value.unwrap_or(&Value::Null);
         causes.push(match rule {
             Text(path) => Invalid::text(*path, value.as_str().unwrap_or_default(), "field is immutable"),
-            Selector(path) => Invalid::value(*path, &go_selector(value), "field is immutable"),
+            Selector(path) => Invalid::value(*path, &selector_text(value), "field is immutable"),
+            Json(path) => Invalid::value(*path, &value.to_string(), "field is immutable"),
             Forbidden(path, why) => Invalid::forbidden(*path, why),
         });
     }
@@ -67,21 +67,26 @@ pub(super) fn validate(kind: &Kind, old: &Value, new: &Value, causes: &mut Cause
         ("", "PersistentVolumeClaim") => claim(old, new, causes),
         ("apps", "StatefulSet") => stateful_set(old, new, causes),
         ("apps", "ControllerRevision") if old.get("data") != new.get("data") => {
-            causes.push(Invalid::new("data", "Invalid value: runtime.RawExtension{}: field is immutable"));
+            let data = new.get("data").unwrap_or(&Value::Null).to_string();
+            causes.push(Invalid::value("data", &data, "field is immutable"));
         }
         ("batch", "Job") => job(old, new, causes),
         ("storage.k8s.io", "VolumeAttachment") if old.get("spec") != new.get("spec") => {
-            causes.push(Invalid::new(
-                "spec",
-                "Invalid value: storage.VolumeAttachmentSpec{}: field is immutable",
-            ));
+            let at = |member: &str| text_at(new, &format!("/spec/{member}"));
+            let value = format!(
+                "{{\"Attacher\":{:?},\"Source\":{{\"PersistentVolumeName\":{:?},\"InlineVolumeSpec\":null}},\"NodeName\":{:?}}}",
+                at("attacher"),
+                at("source/persistentVolumeName"),
+                at("nodeName")
+            );
+            causes.push(Invalid::value("spec", &value, "field is immutable"));
         }
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding")
             if old.get("roleRef") != new.get("roleRef") =>
         {
             let at = |member: &str| text_at(new, &format!("/roleRef/{member}"));
             let value = format!(
-                "rbac.RoleRef{{APIGroup:{:?}, Kind:{:?}, Name:{:?}}}",
+                "{{\"APIGroup\":{:?},\"Kind\":{:?},\"Name\":{:?}}}",
                 at("apiGroup"),
                 at("kind"),
                 at("name")
@@ -238,8 +243,9 @@ fn job(old: &Value, new: &Value, causes: &mut Causes) {
         template
     };
     if !suspended && template(old) != template(new) {
-        let labels = go_map(&at(new, "/spec/template/metadata/labels"));
-        let value = format!("core.PodTemplateSpec{{ObjectMeta:v1.ObjectMeta{{Labels:{labels}}}}}");
+        // The server shows the whole template, by the names of Go's members.
+        let value =
+            json!({ "metadata": { "labels": at(new, "/spec/template/metadata/labels") } }).to_string();
         causes.push(Invalid::value("spec.template", &value, "field is immutable"));
     }
     for member in ["completions", "completionMode"] {

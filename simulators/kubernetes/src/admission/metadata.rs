@@ -64,8 +64,8 @@ pub(super) fn validate(kind: &Kind, object: &Value, causes: &mut Causes) {
         causes.push(Invalid::required("metadata.name", "name or generateName is required"));
     } else {
         let rule = match kind.builtin() {
-            Some(("", "Service")) => dns_1035_label(name),
-            Some(("", "Namespace")) => dns_label(name),
+            // Pods of a StatefulSet have its name in a label.
+            Some(("", "Namespace" | "Service") | ("apps", "StatefulSet")) => dns_label(name),
             // Their names may hold anything that fits into a path.
             Some(
                 ("" | "events.k8s.io", "Event") | ("rbac.authorization.k8s.io" | "certificates.k8s.io", _),
@@ -132,7 +132,13 @@ fn at_most(text: &str, limit: usize) -> Result<(), String> {
 
 pub(super) fn dns_label(text: &str) -> Result<(), String> {
     at_most(text, 63)?;
-    if shaped(text, lower_alphanumeric, |c| c == '-') { Ok(()) } else { Err(LABEL.into()) }
+    if shaped(text, lower_alphanumeric, |c| c == '-') {
+        Ok(())
+    } else if dns_subdomain(text).is_ok() {
+        Err("must not contain dots".into())
+    } else {
+        Err(LABEL.into())
+    }
 }
 
 pub(super) fn dns_1035_label(text: &str) -> Result<(), String> {

@@ -2,7 +2,7 @@
 //! and the allocation of cluster addresses and node ports.
 //!
 //! The wording of refusals is kube-apiserver's, so that people find it by searching for it. Facts
-//! are from the Kubernetes API reference (1.33) and from a kube-apiserver 1.20 asked side by side.
+//! are from the Kubernetes API reference and from a kube-apiserver asked side by side.
 
 mod allocators;
 pub(crate) mod custom;
@@ -113,15 +113,18 @@ pub(crate) fn metadata_causes(object: &Value) -> Vec<String> {
     causes.0.iter().map(ToString::to_string).collect()
 }
 
-/// Makes members agree that say the same in two ways, as a server does where it reads an object: before it looks whose
-/// members have changed.
+/// What a server makes of an object where it reads it, before it looks whose members have changed: members agree that say the
+/// same in two ways, and what is not said has its default.
 pub fn convert(kind: &Kind, object: &mut Value) {
-    if kind.is("", "Node") {
-        node::join_ranges(object);
+    match kind.builtin() {
+        Some(("", "Node")) => node::join_ranges(object),
+        Some(("", "Service")) => service::default_as_read(object),
+        Some(DEFINITION) => definition::default(object),
+        None => custom::settle(kind.tree(), object),
+        _ => {}
     }
-    if kind.custom {
-        custom::settle(kind.tree(), object);
-    }
+    defaults::apply(kind, object);
+    prepare::both(kind, object);
 }
 
 /// Defaults, validates and completes an object that is to be created.
@@ -196,6 +199,7 @@ pub fn on_update(
             if kind.is("batch", "Job") {
                 // The server's check of an update begins with the check of the whole, which it has made before.
                 validation::validate(kind, object, &mut causes);
+                validation::validate_job_status(old, object, &mut causes);
             }
             immutable::validate(kind, &complete(kind, old), &complete(kind, object), &mut causes);
         }

@@ -60,8 +60,7 @@ pub(super) fn validate(object: &Value) -> Result<(), Invalid> {
         }
         if !seen.insert((key, effect)) {
             let why = format!(
-                "core.Taint{{Key:{key:?}, Value:{value:?}, Effect:{effect:?}, TimeAdded:<nil>}}: \
-                 taints must be unique by key and effect pair"
+                "{{\"Key\":{key:?},\"Value\":{value:?},\"Effect\":{effect:?},\"TimeAdded\":null}}: taints must be unique by key and effect pair"
             );
             return Err(Invalid::duplicate(field, &why));
         }
@@ -73,7 +72,7 @@ fn validate_ranges(ranges: &[Value]) -> Result<(), Invalid> {
     let ranges: Vec<&str> = ranges.iter().map(|range| range.as_str().unwrap_or_default()).collect();
     let all = || {
         let quoted: Vec<String> = ranges.iter().map(|range| format!("{range:?}")).collect();
-        format!("[]string{{{}}}", quoted.join(", "))
+        format!("[{}]", quoted.join(","))
     };
     if let Some(index) = ranges.iter().position(|range| !is_cidr(range)) {
         return Err(Invalid::value(format!("spec.podCIDRs[{index}]"), &all(), "must be valid CIDR"));
@@ -91,7 +90,7 @@ pub(super) fn validate_update(old: &Value, object: &Value) -> Result<(), Invalid
     for (index, address) in list_at(object, "/status/addresses").iter().enumerate() {
         let (kind, address) = (text_at(address, "/type"), text_at(address, "/address"));
         if !seen.insert((kind, address)) {
-            let value = format!("core.NodeAddress{{Type:{kind:?}, Address:{address:?}}}");
+            let value = format!("{{\"Type\":{kind:?},\"Address\":{address:?}}}");
             return Err(Invalid::duplicate(format!("status.addresses[{index}]"), &value));
         }
     }

@@ -11,7 +11,7 @@ use crate::quantity::Quantity;
 
 const PORT: &str = "must be between 1 and 65535, inclusive";
 const PULL_POLICIES: &[&str] = &["Always", "IfNotPresent", "Never"];
-const DNS_POLICIES: &[&str] = &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"];
+const DNS_POLICIES: &[&str] = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 const HANDLERS: &[&str] = &["exec", "httpGet", "tcpSocket", "grpc"];
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 
@@ -36,7 +36,7 @@ pub(super) fn validate_restarts(spec: &Value, field: &str, restarts: Restarts, c
             causes.push(Invalid::required(at, "valid values: \"OnFailure\", \"Never\""));
         }
         _ if !matches!(policy, "Always" | "OnFailure" | "Never") => {
-            causes.push(Invalid::unsupported(at, policy, &["Always", "Never", "OnFailure"]));
+            causes.push(Invalid::unsupported(at, policy, &["Always", "OnFailure", "Never"]));
         }
         _ => {}
     }

@@ -23,6 +23,7 @@ pub(super) fn on_create(kind: &Kind, object: &mut Value) {
         Some(("", "PersistentVolume")) => protect(object, "kubernetes.io/pv-protection"),
         Some(("", "PersistentVolumeClaim")) => protect(object, "kubernetes.io/pvc-protection"),
         Some(("", "Pod")) => {
+            name_account(object);
             tolerate_for_a_while(object);
             let class = quality(object);
             if let Some(status) = member(object, "status") {
@@ -46,6 +47,7 @@ fn protect(object: &mut Value, finalizer: &str) {
 pub(super) fn on_update(kind: &Kind, old: &Value, object: &mut Value) {
     both(kind, object);
     if kind.is("", "Pod") {
+        name_account(object);
         tolerate_for_a_while(object);
     }
     if kind.is("apps", "DaemonSet") {
@@ -66,9 +68,17 @@ fn count_templates(object: &mut Value, count: u64) {
     }
 }
 
-fn both(kind: &Kind, object: &mut Value) {
+/// What an object becomes as it is read.
+pub(super) fn both(kind: &Kind, object: &mut Value) {
     if let Some(spec) = super::defaults::pod_spec(kind).and_then(|at| object.pointer_mut(at)) {
         prepare_pods(spec, kind.is("", "Pod"));
+    }
+    // Of pods alone, not of templates.
+    if kind.is("", "Pod")
+        && let Some(grace) = object.pointer_mut("/spec/terminationGracePeriodSeconds")
+        && grace.as_i64().is_some_and(|seconds| seconds < 0)
+    {
+        *grace = json!(1);
     }
     match kind.builtin() {
         Some(("", "Namespace")) => label_with_name(object),
@@ -116,8 +126,7 @@ fn prepare_pods(spec: &mut Value, alone: bool) {
     let Some(members) = spec.as_object_mut() else { return };
     // Two names for one member: the newer one counts.
     let account = members.get("serviceAccountName").or_else(|| members.get("serviceAccount")).cloned();
-    let account = account.filter(|account| account != "").or_else(|| alone.then(|| "default".into()));
-    match account {
+    match account.filter(|account| account != "") {
         Some(account) => {
             members.insert("serviceAccountName".into(), account.clone());
             members.insert("serviceAccount".into(), account);
@@ -171,6 +180,14 @@ fn request_limits(container: &mut Map<String, Value>) {
     let Some(requests) = member(resources, "requests") else { return };
     for (resource, limit) in limits {
         requests.entry(resource).or_insert(limit);
+    }
+}
+
+/// A pod that names no account has the one that each namespace has (admission plugin `ServiceAccount`).
+fn name_account(object: &mut Value) {
+    let Some(spec) = member(object, "spec") else { return };
+    for name in ["serviceAccountName", "serviceAccount"] {
+        spec.entry(name).or_insert_with(|| "default".into());
     }
 }
 

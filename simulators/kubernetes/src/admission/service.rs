@@ -80,11 +80,21 @@ fn spec(object: &mut Value) -> Option<&mut Map<String, Value>> {
     object.entry("spec").or_insert_with(|| json!({})).as_object_mut()
 }
 
-fn default(object: &mut Value, dual_stack: bool) {
-    let (kind, headless) = (service_type(object).to_owned(), is_headless(object));
-    // Its endpoints are made by others, who may have addresses that the cluster's own Services have not.
-    let free = dual_stack || is_headless_without_selector(object);
-    let external = has_node_ports(object);
+/// What a Service that is read has where nothing is said. The rest is decided when it is created or replaced.
+pub(super) fn default_as_read(object: &mut Value) {
+    default_specification(object);
+    let kind = service_type(object).to_owned();
+    let ingress = object.pointer_mut("/status/loadBalancer/ingress").and_then(Value::as_array_mut);
+    for entry in ingress.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if kind == "LoadBalancer" && entry.get("ip").is_some_and(|ip| ip != "") {
+            entry.entry("ipMode").or_insert_with(|| json!("VIP"));
+        }
+    }
+}
+
+fn default_specification(object: &mut Value) {
+    let (kind, external) = (service_type(object).to_owned(), has_node_ports(object));
+    let exposed = external || !list_at(object, "/spec/externalIPs").is_empty();
     let Some(spec) = spec(object) else { return };
     // An empty text is how Go clients spell "not set".
     for member in [
@@ -112,9 +122,8 @@ fn default(object: &mut Value, dual_stack: bool) {
     set("sessionAffinity", json!("None"));
     if kind != "ExternalName" {
         set("internalTrafficPolicy", json!("Cluster"));
-        set("ipFamilyPolicy", json!("SingleStack"));
     }
-    if external {
+    if exposed {
         set("externalTrafficPolicy", json!("Cluster"));
     }
     if kind == "LoadBalancer" {
@@ -144,6 +153,17 @@ fn default(object: &mut Value, dual_stack: bool) {
             }
         }
     }
+}
+
+fn default(object: &mut Value, dual_stack: bool) {
+    default_specification(object);
+    let (kind, headless) = (service_type(object).to_owned(), is_headless(object));
+    // Its endpoints are made by others, who may have addresses that the cluster's own Services have not.
+    let free = dual_stack || is_headless_without_selector(object);
+    let Some(spec) = spec(object) else { return };
+    if kind != "ExternalName" {
+        spec.entry("ipFamilyPolicy").or_insert_with(|| json!("SingleStack"));
+    }
     if headless {
         spec.insert("clusterIPs".into(), json!(["None"]));
     } else if let Some(address) = spec.get("clusterIP").cloned() {
@@ -154,18 +174,10 @@ fn default(object: &mut Value, dual_stack: bool) {
     if kind != "ExternalName" {
         default_families(spec, free);
     }
-    if let Value::Object(members) = object {
-        let status = members.entry("status").or_insert_with(|| json!({}));
-        if let Value::Object(status) = status {
-            let balancer = status.entry("loadBalancer").or_insert_with(|| json!({}));
-            let ingress = balancer.get_mut("ingress").and_then(Value::as_array_mut);
-            for entry in ingress.into_iter().flatten().filter_map(Value::as_object_mut) {
-                // Since 1.30, with the gate LoadBalancerIPMode.
-                if kind == "LoadBalancer" && entry.get("ip").is_some_and(|ip| ip != "") {
-                    entry.entry("ipMode").or_insert_with(|| json!("VIP"));
-                }
-            }
-        }
+    if let Value::Object(members) = object
+        && let Value::Object(status) = members.entry("status").or_insert_with(|| json!({}))
+    {
+        status.entry("loadBalancer").or_insert_with(|| json!({}));
     }
 }
 
@@ -196,7 +208,7 @@ fn check_families(object: &Value, named: usize, dual_stack: bool) -> Result<(), 
         return Err(Invalid::text(format!("spec.ipFamilies[{index}]"), "IPv6", why));
     }
     let address = list_at(object, "/spec/clusterIPs").get(index).and_then(Value::as_str).unwrap_or_default();
-    let list = format!("[]string{{{address:?}}}");
+    let list = format!("[{address:?}]");
     Err(Invalid::value(format!("spec.clusterIPs[{index}]"), &list, "IPv6 is not configured on this cluster"))
 }
 
@@ -304,6 +316,14 @@ fn drop_what_the_type_does_not_use(old: &Value, object: &mut Value) {
     let (kind, external) = (service_type(object).to_owned(), has_node_ports(object));
     let health_check = has_health_check(object);
     let changed = service_type(old) != kind;
+    let balancer = "/status/loadBalancer";
+    if kind != "LoadBalancer"
+        && object.pointer(balancer) == old.pointer(balancer)
+        && let Some(status) = object.pointer_mut(balancer)
+    {
+        // Nothing is there any more for those who look.
+        *status = json!({});
+    }
     let Some(spec) = spec(object) else { return };
     let same = |member: &str, value: Option<&Value>| value == old.pointer(&format!("/spec/{member}"));
     if changed && kind == "ExternalName" {
@@ -373,7 +393,7 @@ fn allocate(old: Option<&Value>, object: &mut Value, allocators: &mut Allocators
     let requested = Held::of(object);
 
     for address in requested.addresses.difference(&before.addresses) {
-        let list = format!("[]string{{{:?}}}", address.to_string());
+        let list = format!("[{:?}]", address.to_string());
         let why = if !in_range(*address) {
             let range = range_text(address.is_ipv6());
             format!("provided IP is not in the valid range. The range of valid IPs is {range}")

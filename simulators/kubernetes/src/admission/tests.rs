@@ -9,6 +9,7 @@ fn kind(name: &str) -> std::sync::Arc<Kind> {
 
 /// The first thing that is wrong.
 fn on_create(name: &str, object: &mut Value, allocators: &mut Allocators) -> Result<(), Invalid> {
+    super::convert(&kind(name), object);
     super::on_create(&kind(name), object, allocators).map_err(|causes| causes.into_iter().next().unwrap())
 }
 
@@ -18,6 +19,7 @@ fn on_update(
     object: &mut Value,
     allocators: &mut Allocators,
 ) -> Result<(), Invalid> {
+    super::convert(&kind(name), object);
     super::on_update(&kind(name), old, object, allocators)
         .map_err(|causes| causes.into_iter().next().unwrap())
 }
@@ -137,7 +139,7 @@ fn an_update_without_what_was_allocated_keeps_it() {
     let mut moved = new.clone();
     moved["spec"]["clusterIP"] = json!("10.0.9.9");
     let error = on_update("Service", &new, &mut moved, &mut allocators).unwrap_err();
-    assert_eq!(error.message, "Invalid value: []string{\"10.0.9.9\"}: may not change once set");
+    assert_eq!(error.message, "Invalid value: [\"10.0.9.9\"]: may not change once set");
     on_delete("Service", &new, &mut allocators);
     assert_eq!(format!("{allocators:?}"), format!("{:?}", Allocators::default()));
 }
@@ -194,7 +196,7 @@ fn a_cluster_of_one_family_has_no_addresses_of_the_other() {
         (
             json!({"clusterIP": "fd00:10::7", "ports": [{"port": 80}]}),
             "spec.clusterIPs[0]",
-            "Invalid value: []string{\"fd00:10::7\"}: IPv6 is not configured on this cluster",
+            "Invalid value: [\"fd00:10::7\"]: IPv6 is not configured on this cluster",
         ),
     ] {
         assert_eq!(refused(spec.clone()), (field.to_owned(), message.to_owned()), "{spec}");
@@ -313,7 +315,7 @@ fn service_refusals_read_as_the_api_server_words_them() {
         (
             json!({"clusterIP": "1.2.3.4", "ports": [{"port": 80}]}),
             "spec.clusterIPs",
-            "Invalid value: []string{\"1.2.3.4\"}: failed to allocate IP 1.2.3.4: provided IP is not in the valid \
+            "Invalid value: [\"1.2.3.4\"]: failed to allocate IP 1.2.3.4: provided IP is not in the valid \
              range. The range of valid IPs is 10.0.0.0/16",
         ),
         (
@@ -354,13 +356,15 @@ fn names_labels_and_finalizers() {
         let mut object = json!({"metadata": metadata, "spec": {"ports": [{"port": 80}]}});
         on_create(kind, &mut object, &mut Allocators::default())
     };
-    assert!(check("Service", json!({"name": "1abc"})).unwrap_err().message.contains("a DNS-1035 label"));
+    assert!(check("Service", json!({"name": "1abc"})).is_ok());
+    assert!(check("Service", json!({"name": "a_b"})).unwrap_err().message.contains("RFC 1123 label"));
+    assert!(check("Service", json!({"name": "a.b"})).unwrap_err().message.contains("must not contain dots"));
     assert!(
         check("Service", json!({"name": "a".repeat(64)})).unwrap_err().message.contains("no more than 63")
     );
     assert!(check("Node", json!({"name": "n0.example"})).is_ok());
     assert!(check("Node", json!({"name": "Bad_N"})).unwrap_err().message.contains("RFC 1123 subdomain"));
-    assert!(check("Namespace", json!({"name": "a.b"})).unwrap_err().message.contains("RFC 1123 label"));
+    assert!(check("Namespace", json!({"name": "a_b"})).unwrap_err().message.contains("RFC 1123 label"));
     assert!(check("Event", json!({"name": "web.ABC", "namespace": "default"})).is_ok());
     assert_eq!(
         check("Service", json!({"name": "a", "labels": {"a b": "c"}})).unwrap_err().field,

@@ -1,9 +1,11 @@
 //! What objects of the other kinds must be: the rules that people meet every day, in the words of kube-apiserver.
 
 mod data;
+mod job_status;
 mod rules;
 
-use serde_json::Value;
+pub(super) use job_status::validate as validate_job_status;
+use serde_json::{Value, json};
 
 use super::pod::{self, Restarts};
 use super::{Causes, Invalid, list_at, metadata, text_at};
@@ -72,10 +74,19 @@ fn workload(kind: &str, object: &Value, causes: &mut Causes) {
         return;
     }
     if kind == "StatefulSet" {
-        // Its pods have volumes that the template does not name, so the server leaves the rest to the pods.
-        template_labels(spec, "spec", causes);
-        let pods = spec.pointer("/template/spec").unwrap_or(&Value::Null);
-        pod::validate_restarts(pods, "spec.template.spec", Restarts::Always, causes);
+        // Its pods have volumes that the template does not name: one for each claim.
+        let mut spec = spec.clone();
+        let claims: Vec<Value> = list_at(&spec, "/volumeClaimTemplates")
+            .iter()
+            .map(|claim| json!({ "name": text_at(claim, "/metadata/name"), "persistentVolumeClaim": {} }))
+            .collect();
+        if let Some(Value::Object(pods)) = spec.pointer_mut("/template/spec")
+            && let Value::Array(volumes) = pods.entry("volumes").or_insert_with(|| json!([]))
+        {
+            let own: Vec<Value> = volumes.iter().map(|volume| volume["name"].clone()).collect();
+            volumes.extend(claims.into_iter().filter(|claim| !own.contains(&claim["name"])));
+        }
+        template(&spec, "spec", Restarts::Always, causes);
         return;
     }
     template(spec, "spec", Restarts::Always, causes);
@@ -84,12 +95,11 @@ fn workload(kind: &str, object: &Value, causes: &mut Causes) {
 /// How a workload replaces its pods.
 fn strategy(kind: &str, spec: &Value, causes: &mut Causes) {
     let is = |pointer: &str, all: &[&str]| all.contains(&text_at(spec, pointer));
-    let structure = |name: &str, update: &str, pointer: &str| {
-        format!("apps.{name}{{Type:{:?}, RollingUpdate:(*apps.{update})(nil)}}", text_at(spec, pointer))
-    };
+    let structure =
+        |pointer: &str| format!("{{\"Type\":{:?},\"RollingUpdate\":null}}", text_at(spec, pointer));
     match kind {
         "Deployment" if !is("/strategy/type", &["Recreate", "RollingUpdate"]) => {
-            let value = structure("DeploymentStrategy", "RollingUpdateDeployment", "/strategy/type");
+            let value = structure("/strategy/type");
             let message =
                 format!("Unsupported value: {value}: supported values: \"Recreate\", \"RollingUpdate\"");
             causes.push(Invalid::new("spec.strategy", message));
@@ -101,8 +111,7 @@ fn strategy(kind: &str, spec: &Value, causes: &mut Causes) {
             causes.push(Invalid::forbidden("spec.strategy.rollingUpdate", why));
         }
         "DaemonSet" if !is("/updateStrategy/type", &["RollingUpdate", "OnDelete"]) => {
-            let value =
-                structure("DaemonSetUpdateStrategy", "RollingUpdateDaemonSet", "/updateStrategy/type");
+            let value = structure("/updateStrategy/type");
             let message =
                 format!("Unsupported value: {value}: supported values: \"OnDelete\", \"RollingUpdate\"");
             causes.push(Invalid::new("spec.updateStrategy", message));
@@ -114,8 +123,7 @@ fn strategy(kind: &str, spec: &Value, causes: &mut Causes) {
                 causes.push(Invalid::text("spec.podManagementPolicy", policy, why));
             }
             if !is("/updateStrategy/type", &["RollingUpdate", "OnDelete"]) {
-                let update = "RollingUpdateStatefulSetStrategy";
-                let value = structure("StatefulSetUpdateStrategy", update, "/updateStrategy/type");
+                let value = structure("/updateStrategy/type");
                 let why = "must be 'RollingUpdate' or 'OnDelete'";
                 causes.push(Invalid::value("spec.updateStrategy", &value, why));
             }
@@ -129,7 +137,7 @@ fn selected_template(kind: &str, spec: &Value, causes: &mut Causes) -> bool {
     const FIELD: &str = "spec.selector";
     const WHY: &str = "`selector` does not match template `labels`";
     let labels = spec.pointer("/template/metadata/labels").unwrap_or(&Value::Null);
-    let differ = || Invalid::value("spec.template.metadata.labels", &go_map(labels), WHY);
+    let differ = || Invalid::value("spec.template.metadata.labels", &labels.to_string(), WHY);
     let Some(selector) = spec.get("selector").filter(|selector| !selector.is_null()) else {
         if kind != "DaemonSet" {
             causes.push(Invalid::required(FIELD, ""));
@@ -141,12 +149,12 @@ fn selected_template(kind: &str, spec: &Value, causes: &mut Causes) -> bool {
     let before = causes.count();
     selector_is_sound(selector, FIELD, causes);
     if causes.count() > before {
-        causes.push(Invalid::value(FIELD, &go_selector(selector), "invalid label selector"));
+        causes.push(Invalid::value(FIELD, &selector_text(selector), "invalid label selector"));
         return false;
     }
     if is_empty(selector) {
         let why = format!("empty selector is invalid for {}", kind.to_lowercase());
-        causes.push(Invalid::value(FIELD, &go_selector(selector), &why));
+        causes.push(Invalid::value(FIELD, &selector_text(selector), &why));
     } else if !selects(selector, labels) {
         causes.push(differ());
     }
@@ -201,50 +209,25 @@ fn selects(selector: &Value, labels: &Value) -> bool {
         })
 }
 
-/// A map of texts as Go prints it.
-pub(super) fn go_map(map: &Value) -> String {
-    match map {
-        Value::Object(members) => {
-            let members: Vec<String> = members
-                .iter()
-                .map(|(key, value)| format!("{key:?}:{:?}", value.as_str().unwrap_or_default()))
-                .collect();
-            format!("map[string]string{{{}}}", members.join(", "))
-        }
-        _ => "map[string]string(nil)".to_owned(),
-    }
-}
-
-/// A label selector as Go prints it.
-pub(super) fn go_selector(selector: &Value) -> String {
+/// A label selector as messages show it: JSON in the order of its type's members.
+pub(super) fn selector_text(selector: &Value) -> String {
+    let member = |of: &Value, name: &str| {
+        of.get(name).filter(|value| !value.is_null()).map(|value| format!("{name:?}:{value}"))
+    };
+    let joined = |members: Vec<Option<String>>| {
+        let members: Vec<String> = members.into_iter().flatten().collect();
+        format!("{{{}}}", members.join(","))
+    };
     if selector.is_null() {
-        return "\"null\"".to_owned();
+        return "null".to_owned();
     }
-    let labels = go_map(selector.get("matchLabels").unwrap_or(&Value::Null));
-    let texts = |values: &[Value]| {
-        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
-        format!("[]string{{{}}}", values.join(", "))
-    };
-    let expressions = match selector.get("matchExpressions") {
-        Some(Value::Array(all)) if !all.is_empty() => {
-            let all: Vec<String> = all
-                .iter()
-                .map(|one| {
-                    let values = match list_at(one, "/values") {
-                        [] => "[]string(nil)".to_owned(),
-                        values => texts(values),
-                    };
-                    let (key, operator) = (text_at(one, "/key"), text_at(one, "/operator"));
-                    format!(
-                        "v1.LabelSelectorRequirement{{Key:{key:?}, Operator:{operator:?}, Values:{values}}}"
-                    )
-                })
-                .collect();
-            format!("[]v1.LabelSelectorRequirement{{{}}}", all.join(", "))
-        }
-        _ => "[]v1.LabelSelectorRequirement(nil)".to_owned(),
-    };
-    format!("v1.LabelSelector{{MatchLabels:{labels}, MatchExpressions:{expressions}}}")
+    let expressions: Vec<String> = list_at(selector, "/matchExpressions")
+        .iter()
+        .map(|one| joined(["key", "operator", "values"].map(|name| member(one, name)).into()))
+        .collect();
+    let expressions =
+        (!expressions.is_empty()).then(|| format!("\"matchExpressions\":[{}]", expressions.join(",")));
+    joined(vec![member(selector, "matchLabels"), expressions])
 }
 
 /// A member with a fixed set of values.
@@ -268,7 +251,7 @@ fn replication_controller(object: &Value, causes: &mut Causes) {
     let labels = spec.pointer("/template/metadata/labels").unwrap_or(&Value::Null);
     if !selects(&serde_json::json!({ "matchLabels": selector }), labels) {
         let why = "`selector` does not match template `labels`";
-        causes.push(Invalid::value("spec.template.metadata.labels", &go_map(labels), why));
+        causes.push(Invalid::value("spec.template.metadata.labels", &labels.to_string(), why));
     }
     template(spec, "spec", Restarts::Always, causes);
 }
@@ -294,7 +277,7 @@ fn job(object: &Value, at: &str, field: &str, causes: &mut Causes) {
     // A selector that is not there selects nothing; a CronJob's Jobs get theirs later.
     if selector.map_or(at == "/spec", |selector| !selects(selector, labels)) {
         let why = "`selector` does not match template `labels`";
-        causes.push(Invalid::value(format!("{field}.template.metadata.labels"), &go_map(labels), why));
+        causes.push(Invalid::value(format!("{field}.template.metadata.labels"), &labels.to_string(), why));
     }
     template(spec, field, Restarts::AtMostOnFailure, causes);
 }
@@ -325,17 +308,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn selectors_are_printed_as_go_does() {
+    fn selectors_are_shown_in_the_order_of_their_type() {
+        let selector = json!({ "matchExpressions": [{ "values": ["b"], "operator": "In", "key": "a" }],
+            "matchLabels": { "a": "b" } });
         assert_eq!(
-            go_selector(&json!({ "matchLabels": { "a": "b" } })),
-            "v1.LabelSelector{MatchLabels:map[string]string{\"a\":\"b\"}, \
-             MatchExpressions:[]v1.LabelSelectorRequirement(nil)}"
+            selector_text(&selector),
+            r#"{"matchLabels":{"a":"b"},"matchExpressions":[{"key":"a","operator":"In","values":["b"]}]}"#
         );
-        assert_eq!(
-            go_selector(&json!({ "matchExpressions": [{ "key": "a", "operator": "In", "values": ["b"] }] })),
-            "v1.LabelSelector{MatchLabels:map[string]string(nil), MatchExpressions:[]v1.LabelSelectorRequirement{\
-             v1.LabelSelectorRequirement{Key:\"a\", Operator:\"In\", Values:[]string{\"b\"}}}}"
-        );
+        assert_eq!((selector_text(&json!({})), selector_text(&Value::Null)), ("{}".into(), "null".into()));
     }
 
     #[test]

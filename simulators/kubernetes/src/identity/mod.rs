@@ -1,5 +1,5 @@
-//! Who somebody is: the administrator, who has one of the server's tokens, or a service account, which has one that the
-//! server signed. Nobody is refused anything for who they are: roles are stored and not evaluated.
+//! Who somebody is: the administrator, who has one of the server's tokens, a service account, which has one that the server
+//! signed, or the user of a client's certificate. Nobody is refused anything for who they are: roles are stored and not evaluated.
 
 mod request;
 mod review;
@@ -7,7 +7,8 @@ mod token;
 
 use std::collections::BTreeMap;
 
-use http::HeaderMap;
+use certificate_authority::ClientCertificate;
+use http::Request;
 use http::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
@@ -49,6 +50,12 @@ impl User {
         }
     }
 
+    fn of_certificate(client: &ClientCertificate) -> Self {
+        let mut groups = client.groups.clone();
+        groups.push("system:authenticated".to_owned());
+        Self { name: client.user.clone(), uid: String::new(), groups, extra: BTreeMap::new() }
+    }
+
     /// The user as reviews and webhooks are told of.
     pub(crate) fn to_value(&self) -> Value {
         let mut value = json!({ "username": self.name, "groups": self.groups });
@@ -64,9 +71,12 @@ impl User {
 
 impl Kubernetes {
     /// Who a request comes from; `None` where it may not speak to this server.
-    pub(crate) fn caller(&self, headers: &HeaderMap) -> Option<User> {
+    pub(crate) fn caller<B>(&self, request: &Request<B>) -> Option<User> {
+        if let Some(client) = request.extensions().get::<ClientCertificate>() {
+            return Some(User::of_certificate(client));
+        }
         let open = self.shared.options.tokens.is_empty();
-        let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let bearer = header.and_then(|value| value.split_once(' '));
         let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         let known = bearer.and_then(|(_, token)| self.bearer(token.trim(), &[]).ok());

@@ -13,7 +13,7 @@ pub(crate) use protobuf::{MEDIA_TYPE as PROTOBUF, v2_protobuf};
 pub(crate) use schemas::builtin as builtin_schemas;
 
 const TITLE: &str = "Kubernetes";
-const VERSION: &str = "v1.33.0";
+const VERSION: &str = "v1.36.0";
 const GVK: &str = "x-kubernetes-group-version-kind";
 
 /// Query parameters of a patch.

@@ -32,6 +32,7 @@ pub(super) fn apply(
         let mut before = bare.clone();
         managed_fields::track_update(subject, None, &mut before, BEFORE)?;
         entries = managed_fields::read(subject, &before);
+        entries.iter_mut().for_each(|entry| entry.time = None);
     }
     let position = entries.iter().position(|entry| entry.is(subject, manager, "Apply"));
     let previous = position.map(|at| entries.remove(at));
@@ -42,15 +43,19 @@ pub(super) fn apply(
     }
     keep_ownable(subject, &mut named);
     keep_system_metadata(&bare, &mut merged);
-    settle_owners(subject, (&bare, &merged), &mut entries, force)?;
+    let changes = settle_owners(subject, (&bare, &merged), &mut entries, force)?;
 
-    let unchanged = previous.as_ref().is_some_and(|previous| previous.fields == named);
     entries.push(Entry {
         manager: manager.to_owned(),
         operation: "Apply".into(),
         api_version: subject.api_version.to_owned(),
         subresource: subject.subresource.to_owned(),
-        time: previous.filter(|_| unchanged).and_then(|previous| previous.time),
+        // It tells when the manager has changed something.
+        time: if changes {
+            None
+        } else {
+            Some(previous.and_then(|previous| previous.time).unwrap_or_default())
+        },
         fields: named,
     });
     managed_fields::write(&mut merged, entries);
@@ -161,7 +166,7 @@ fn prune(
     })
 }
 
-/// Takes from other managers what this write changes and removes.
+/// Takes from other managers what this write changes and removes. Says whether there is anything.
 ///
 /// # Errors
 /// The conflicts, when fields of others change without `force`.
@@ -170,10 +175,11 @@ fn settle_owners(
     (live, merged): (&Value, &Value),
     entries: &mut Vec<Entry>,
     force: bool,
-) -> Result<(), PatchError> {
+) -> Result<bool, PatchError> {
     let mut conflicts = vec![];
     let mut own = compare(subject.schema, live, merged);
     keep_ownable(subject, &mut own.changed);
+    let changes = !own.changed.is_empty() || !own.removed.is_empty();
     let mut kept = Vec::with_capacity(entries.len());
     for mut entry in entries.drain(..) {
         let other;
@@ -199,7 +205,7 @@ fn settle_owners(
     }
     *entries = kept;
     if conflicts.is_empty() {
-        return Ok(());
+        return Ok(changes);
     }
     conflicts.sort_by(|one, other| one.0.cmp(&other.0));
     Err(PatchError::Conflict(conflicts.into_iter().map(|(_, conflict)| conflict).collect()))

@@ -6,6 +6,7 @@ use super::field_set::{FieldSet, PathElement};
 use super::typed::{Difference, compare, reconcile};
 use super::{PatchError, Subject};
 use crate::object::set_metadata;
+use crate::wire;
 
 /// After so many entries of ordinary writes the oldest are joined, under this name.
 const MAX_UPDATE_ENTRIES: usize = 10;
@@ -34,6 +35,7 @@ pub(super) struct Entry {
     pub(super) api_version: String,
     /// Empty for the main resource.
     pub(super) subresource: String,
+    /// When it was written last; null for one whose writes never changed anything, and `None` for one that is being written.
     pub(super) time: Option<Value>,
     pub(super) fields: FieldSet,
 }
@@ -73,7 +75,7 @@ pub(super) fn read(subject: &Subject<'_>, object: &Value) -> Vec<Entry> {
             operation: text(document, "operation"),
             api_version: text(document, "apiVersion"),
             subresource: text(document, "subresource"),
-            time: document.get("time").cloned(),
+            time: Some(document.get("time").cloned().unwrap_or_default()),
             fields: document.get("fieldsV1").map(FieldSet::from_fields_v1).unwrap_or_default(),
         };
         let Some(schema) = subject.schema_at(&entry.api_version) else { continue };
@@ -86,9 +88,9 @@ pub(super) fn read(subject: &Subject<'_>, object: &Value) -> Vec<Entry> {
 /// Writes the entries that own something into `object`, in the server's order; none at all removes the member.
 pub(super) fn write(object: &mut Value, mut entries: Vec<Entry>) {
     entries.retain(|entry| !entry.fields.is_empty());
-    // What has no time yet is being written now.
-    let time = |entry: &Entry| {
-        entry.time.as_ref().and_then(Value::as_str).map_or_else(|| "~".to_owned(), str::to_owned)
+    let time = |entry: &Entry| match &entry.time {
+        None => "~".to_owned(),
+        Some(time) => time.as_str().unwrap_or_default().to_owned(),
     };
     entries.sort_by_cached_key(|entry| {
         (
@@ -134,14 +136,12 @@ pub(super) fn keep_ownable(subject: &Subject<'_>, fields: &mut FieldSet) {
     fields.compact();
 }
 
-/// The object with the sections that its type always has, so that they are nobody's.
-fn with_sections(subject: &Subject<'_>, object: &Value) -> Value {
+/// The object with all that its type always has.
+fn whole(subject: &Subject<'_>, object: &Value) -> Value {
     let mut object = object.clone();
     set_metadata(&mut object, "managedFields", Value::Null);
-    if let Value::Object(members) = &mut object {
-        for section in subject.sections {
-            members.entry(*section).or_insert_with(|| json!({}));
-        }
+    if let Some(kind) = subject.structures {
+        wire::complete(kind, &mut object);
     }
     object
 }
@@ -179,8 +179,8 @@ pub(crate) fn track_update(
         set_metadata(new, "managedFields", Value::Null);
         return Ok(());
     };
-    let before = with_sections(subject, old.unwrap_or(&json!({ "metadata": {} })));
-    let after = with_sections(subject, new);
+    let before = whole(subject, old.unwrap_or(&json!({ "metadata": {} })));
+    let after = whole(subject, new);
     let mut difference = compare(subject.schema, &before, &after);
     keep_ownable(subject, &mut difference.changed);
     for entry in &mut entries {

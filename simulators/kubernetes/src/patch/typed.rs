@@ -345,32 +345,46 @@ pub(super) fn merge(schema: &Schema, live: Option<&Value>, applied: &Value) -> V
     }
 }
 
-/// Applied items in their order; each item that is the server's alone stays before the shared item that it stood before.
+/// Both lists from their beginnings: items that are the server's alone as they come, applied ones in the order in which they
+/// are applied. A shared item that is not the next of those is passed over until it is.
 fn merge_list(schema: &Schema, live: &[Value], wanted: &[Value]) -> Vec<Value> {
-    let wanted_ids: BTreeSet<PathElement> = wanted.iter().filter_map(|item| id(schema, item)).collect();
-    let mut places: BTreeMap<PathElement, usize> = BTreeMap::new();
-    for (place, item) in live.iter().enumerate() {
-        if let Some(element) = id(schema, item) {
-            places.entry(element).or_insert(place);
-        }
+    let mut before: BTreeMap<PathElement, Option<&Value>> = BTreeMap::new();
+    let live: Vec<(Option<PathElement>, &Value)> = live.iter().map(|item| (id(schema, item), item)).collect();
+    for (element, item) in &live {
+        let Some(element) = element else { continue };
+        // Items that cannot be told apart are not merged into.
+        before.entry(element.clone()).and_modify(|item| *item = None).or_insert(Some(item));
     }
-    let is_own = |item: &Value| id(schema, item).is_none_or(|element| !wanted_ids.contains(&element));
-    let mut own = live.iter().enumerate().peekable();
+    let wanted: Vec<(PathElement, &Value)> =
+        wanted.iter().filter_map(|item| Some((id(schema, item)?, item))).collect();
+    let applied: BTreeSet<&PathElement> = wanted.iter().map(|(element, _)| element).collect();
+    let mut shared =
+        wanted.iter().map(|(element, _)| element).filter(|element| before.contains_key(element)).peekable();
     let mut merged = Vec::with_capacity(live.len() + wanted.len());
-    for item in wanted {
-        let Some(element) = id(schema, item) else { continue };
-        let place = places.get(&element).copied();
-        if let Some(place) = place {
-            while let Some((_, left)) = own.next_if(|(at, _)| *at < place) {
-                if is_own(left) {
-                    merged.push(left.clone());
-                }
+    let (mut left, mut right) = (live.iter().peekable(), wanted.iter().peekable());
+    let mut done: BTreeSet<&PathElement> = BTreeSet::new();
+    loop {
+        if let Some((element, item)) = left.peek() {
+            let Some(element) = element.as_ref().filter(|element| applied.contains(element)) else {
+                merged.push((*item).clone());
+                left.next();
+                continue;
+            };
+            let is_next = right.peek().is_none_or(|(wanted, _)| wanted == element);
+            let passed_over = !is_next && shared.peek().is_some_and(|next| *next != element);
+            if passed_over || is_next || done.contains(element) {
+                left.next();
+            }
+            if passed_over {
+                continue;
             }
         }
-        let before = place.and_then(|place| live.get(place));
-        merged.push(if item.is_object() { merge(schema.item_or_any(), before, item) } else { item.clone() });
+        let Some((element, item)) = right.next() else { break };
+        done.insert(element);
+        shared.next_if(|next| *next == element);
+        let own = before.get(element).copied().flatten();
+        merged.push(if item.is_object() { merge(schema.item_or_any(), own, item) } else { (*item).clone() });
     }
-    merged.extend(own.map(|(_, left)| left).filter(|left| is_own(left)).cloned());
     merged
 }
 

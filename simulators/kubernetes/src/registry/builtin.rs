@@ -94,6 +94,7 @@ fn core() -> Vec<Kind> {
             .short(&["po"])
             .categories(ALL)
             .status(Subresource)
+            .generation()
             .fields(POD_FIELDS),
         namespaced(CORE, "v1", "podtemplates", "PodTemplate").generation(),
         namespaced(CORE, "v1", "replicationcontrollers", "ReplicationController")

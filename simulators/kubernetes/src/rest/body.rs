@@ -31,6 +31,10 @@ fn media_type(headers: &HeaderMap) -> String {
 const BUILTIN: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 const CUSTOM: &str = "application/json, application/yaml";
 
+/// Media types of patches of custom ones.
+const CUSTOM_PATCHES: &str =
+    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+
 /// A body that was read, and what it says twice: `duplicate field "spec.size"`.
 pub(super) type Read = (Value, Vec<String>);
 
@@ -80,14 +84,10 @@ pub(super) fn patch(
                 PatchType::Apply { field_manager, force: query.force.unwrap_or(false) },
             )
         }
-        _ => {
-            return Err(ApiError::unsupported_media_type(if custom {
-                "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
-            } else {
-                "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, \
-                 application/apply-patch+yaml"
-            }));
+        "application/strategic-merge-patch+json" => {
+            return Err(ApiError::unsupported_media_type(CUSTOM_PATCHES));
         }
+        _ => return Err(ApiError::unknown_media_type()),
     })
 }
 

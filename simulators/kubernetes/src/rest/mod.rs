@@ -47,7 +47,7 @@ impl Kubernetes {
 async fn handle(State(kubernetes): State<Kubernetes>, request: Request) -> Response<Body> {
     let begun = Instant::now();
     let user_agent = request.headers().get(USER_AGENT).and_then(|value| value.to_str().ok());
-    let user = kubernetes.caller(request.headers());
+    let user = kubernetes.caller(&request);
     let mut entry = JournalEntry {
         sequence: kubernetes.shared.journal.lock().begin(),
         time: kubernetes.now(),

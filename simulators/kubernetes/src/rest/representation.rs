@@ -109,9 +109,7 @@ impl Representation {
         }
         let metadata = Value::Object(metadata);
         match self {
-            Self::Whole => {
-                list_bytes(&format!("{}List", kind.kind), &kind.api_version(), &metadata, &page.items)
-            }
+            Self::Whole => list_bytes(kind, &metadata, &page.items),
             Self::Metadata(version) => to_bytes(&json!({
                 "kind": "PartialObjectMetadataList",
                 "apiVersion": format!("meta.k8s.io/{version}"),
@@ -126,11 +124,12 @@ impl Representation {
     }
 }
 
-/// A list of whole objects, put together from their serialised forms.
-fn list_bytes(kind: &str, api_version: &str, metadata: &Value, items: &[Arc<Object>]) -> Bytes {
-    let items: Vec<Bytes> = items.iter().map(|object| object.json()).collect();
-    let mut bytes = BytesMut::with_capacity(256 + items.iter().map(|item| item.len() + 1).sum::<usize>());
-    let head = json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata }).to_string();
+/// A list of whole objects, put together from their serialised forms. Those of built-in kinds do not repeat their type.
+fn list_bytes(kind: &Kind, metadata: &Value, items: &[Arc<Object>]) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(256);
+    let list_kind = format!("{}List", kind.kind);
+    let head =
+        json!({ "apiVersion": kind.api_version(), "kind": list_kind, "metadata": metadata }).to_string();
     bytes.put_slice(head.trim_end_matches('}').as_bytes());
     // The head's own closing braces: one for the metadata is put back, the outer one comes at the end.
     bytes.put_slice(b"},\"items\":[");
@@ -138,7 +137,10 @@ fn list_bytes(kind: &str, api_version: &str, metadata: &Value, items: &[Arc<Obje
         if at > 0 {
             bytes.put_u8(b',');
         }
-        bytes.put_slice(item);
+        match kind.custom {
+            true => bytes.put_slice(&item.json()),
+            false => item.put_untyped(&mut bytes),
+        }
     }
     bytes.put_slice(b"]}\n");
     bytes.freeze()
@@ -197,7 +199,7 @@ pub(crate) fn bookmark(
     version: u64,
     initial_events_end: bool,
 ) -> Bytes {
-    let mut metadata = json!({ "resourceVersion": version.to_string(), "creationTimestamp": null });
+    let mut metadata = json!({ "resourceVersion": version.to_string() });
     if let (true, Some(members)) = (initial_events_end, metadata.as_object_mut()) {
         members.insert("annotations".to_owned(), json!({ "k8s.io/initial-events-end": "true" }));
     }
@@ -242,12 +244,14 @@ mod tests {
 
     #[test]
     fn lists_are_valid_json_with_and_without_items() {
-        let item = Arc::new(Object::new(json!({ "metadata": { "name": "a}" } }), 3));
+        let kind = crate::registry::Registry::default().by_name("Pod").unwrap();
+        let item = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a}" } });
+        let item = Arc::new(Object::new(item, 3));
         for items in [vec![], vec![Arc::clone(&item)], vec![Arc::clone(&item), item]] {
             let metadata = json!({ "resourceVersion": "3", "continue": "}}" });
-            let bytes = list_bytes("PodList", "v1", &metadata, &items);
+            let bytes = list_bytes(&kind, &metadata, &items);
             let value: Value = serde_json::from_slice(&bytes).unwrap();
-            assert_eq!(value["items"].as_array().unwrap().len(), items.len());
+            assert_eq!(value["items"], json!(vec![json!({ "metadata": { "name": "a}" } }); items.len()]));
             assert_eq!(value["metadata"], metadata);
         }
     }

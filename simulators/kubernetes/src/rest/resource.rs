@@ -66,7 +66,11 @@ pub(super) async fn serve(
         }
     }
     warnings.lock().extend(kind.deprecation.clone());
-    let (parts, request_body) = request.into_parts();
+    let (mut parts, request_body) = request.into_parts();
+    if path.subresource == "portforward" && *kind.shelf == *pod::SHELF && kubernetes.has_ports() {
+        kubernetes.shared.state.lock().get(&kind, &path.namespace, &path.name)?;
+        return kubernetes.forward_ports(&path.namespace, &path.name, &mut parts);
+    }
     if kind.is_review() {
         if verb != "create" {
             return Err(ApiError::method_not_allowed());

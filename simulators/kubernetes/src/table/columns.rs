@@ -75,11 +75,7 @@ pub(super) fn of(kind: &Kind) -> &'static [Column] {
             narrow("Data", "string", |object, _| count(object, &["/data", "/binaryData"]).into()),
             AGE,
         ],
-        ("", "ServiceAccount") => columns![
-            NAME,
-            narrow("Secrets", "string", |object, _| list(object, "/secrets").len().into()),
-            AGE
-        ],
+        ("", "ServiceAccount") => columns![NAME, AGE],
         ("", "Endpoints") => {
             columns![NAME, narrow("Endpoints", "string", |object, _| cells::endpoints(object).into()), AGE]
         }

@@ -87,7 +87,7 @@ impl State {
         mut object: Value,
         write: &Write<'_>,
     ) -> Result<Arc<Object>, ApiError> {
-        self.check_definition(kind)?;
+        self.check_definition(kind, &object)?;
         if kind.namespaced {
             self.check_namespace(kind, &object, namespace)?;
         }
@@ -106,6 +106,7 @@ impl State {
         self.settle_namespace_object(kind, &mut object);
         admission::on_create(kind, &mut object, &mut self.allocators)
             .map_err(|causes| ApiError::invalid_causes(kind, &name, &causes))?;
+        rules::date_phase(kind, None, &mut object, write.now);
         rules::drop_empty(&mut object);
         wire::complete(kind, &mut object);
         self.settle_definition(kind, &mut object, write.now);
@@ -143,6 +144,11 @@ impl State {
 
     fn settle_name(&mut self, kind: &Kind, object: &mut Value) {
         let prefix = metadata(object, "generateName").to_owned();
+        // This kind alone needs no name.
+        if kind.is("", "LimitRange") && metadata(object, "name").is_empty() && prefix.is_empty() {
+            set_metadata(object, "name", Value::from(self.new_uid()));
+            return;
+        }
         if !metadata(object, "name").is_empty() || prefix.is_empty() {
             return;
         }

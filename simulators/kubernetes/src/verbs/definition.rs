@@ -180,11 +180,11 @@ impl State {
     }
 
     /// Refuses new objects of a definition that goes.
-    pub(super) fn check_definition(&self, kind: &Kind) -> Result<(), ApiError> {
+    pub(super) fn check_definition(&self, kind: &Kind, object: &Value) -> Result<(), ApiError> {
         let definition = if kind.custom { self.store.get(SHELF, &kind.shelf) } else { None };
         if definition.is_some_and(|definition| definition.is_terminating()) {
             let message = "create not allowed while custom resource definition is terminating";
-            return Err(ApiError::new(405, "MethodNotAllowed", message).about(kind, ""));
+            return Err(ApiError::forbidden(kind, metadata(object, "name"), message));
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::garbage::{FOREGROUND, ORPHAN};
 use super::{State, Write, definition, namespace, pod};
 use crate::admission;
 use crate::conversion::{answer, read_back, serve, to_stored};
-use crate::object::{Object, finalizers, metadata, set_finalizers, set_metadata};
+use crate::object::{Object, finalizers, metadata, metadata_value, set_finalizers, set_metadata};
 use crate::registry::Kind;
 use crate::status::ApiError;
 
@@ -71,6 +71,12 @@ fn holds(kind: &Kind, object: &Object, propagation: Propagation) -> Vec<String> 
     held
 }
 
+/// A deletion that is asked for counts as a change of the specification.
+fn count_deletion(object: &mut Value) {
+    let generation = metadata_value(object, "generation").as_u64().unwrap_or(0) + 1;
+    set_metadata(object, "generation", Value::from(generation));
+}
+
 impl State {
     pub(crate) fn delete(
         &mut self,
@@ -120,9 +126,19 @@ impl State {
         if holds.is_empty() && grace == 0 {
             let last = self.remove(kind, &key, write);
             self.tend(write);
-            return Ok(Deletion::Removed(match last {
+            let last = match last {
                 Some(last) => serve(kind, &last)?,
                 None => current,
+            };
+            // A pod is marked for the end that it has no time to wait for.
+            return Ok(Deletion::Removed(match *kind.shelf == *pod::SHELF && first {
+                true => {
+                    let mut marked = last.value().clone();
+                    pod::mark(&mut marked, 0, write);
+                    count_deletion(&mut marked);
+                    Arc::new(Object::new(marked, last.version()))
+                }
+                false => last,
             }));
         }
         let shorter = pod::remaining(&current).is_some_and(|before| grace < before);
@@ -136,9 +152,7 @@ impl State {
                 pod::mark(&mut value, grace, write);
             }
             if kind.generation && first {
-                let generation =
-                    crate::object::metadata_value(&value, "generation").as_u64().unwrap_or(0) + 1;
-                set_metadata(&mut value, "generation", Value::from(generation));
+                count_deletion(&mut value);
             }
             let shown = read_back(kind, &value)?;
             if shown.is_some() {

@@ -1,6 +1,9 @@
-//! Rules for `metadata` and the type members that hold for every kind.
+//! Rules for `metadata` and the type members that hold for every kind, and times that the server notes beside them.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
+
+use super::rfc3339_seconds;
 
 use crate::object::{list_at, metadata, set_metadata, string_at, value_at};
 use crate::registry::Kind;
@@ -84,5 +87,28 @@ pub(super) fn drop_empty(object: &mut Value) {
         if empty {
             members.remove(member);
         }
+    }
+}
+
+/// Notes when the phase of a volume has changed, unless its writer has.
+pub(super) fn date_phase(kind: &Kind, old: Option<&Value>, object: &mut Value, now: Timestamp) {
+    const TIME: &str = "lastPhaseTransitionTime";
+    if !kind.is("", "PersistentVolume") {
+        return;
+    }
+    let at =
+        |object: &Value, member: &str| value_at(object, &["status", member]).cloned().unwrap_or_default();
+    let same = old.is_some_and(|old| at(old, "phase") == at(object, "phase"));
+    let noted = old.map(|old| at(old, TIME)).unwrap_or_default();
+    let given = at(object, TIME);
+    let time = match same {
+        true if given.is_null() => noted,
+        false if given.is_null() || given == noted => Value::from(rfc3339_seconds(now)),
+        _ => return,
+    };
+    if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut)
+        && !time.is_null()
+    {
+        status.insert(TIME.to_owned(), time);
     }
 }

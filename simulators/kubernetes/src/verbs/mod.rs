@@ -184,7 +184,9 @@ fn date_managed_fields(object: &mut Value, now: Timestamp) {
         return;
     };
     for entry in entries.iter_mut().filter_map(Value::as_object_mut) {
-        entry.entry("time").or_insert_with(|| Value::from(rfc3339_seconds(now)));
+        if entry.entry("time").or_insert_with(|| Value::from(rfc3339_seconds(now))).is_null() {
+            entry.remove("time");
+        }
     }
 }
 

@@ -73,7 +73,7 @@ impl State {
             let why = format!(
                 "StorageError: invalid object, Code: 4, Key: /registry/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
                  Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-                kind.plural,
+                folder_in_etcd(kind),
                 kind.key(namespace, name),
                 current.uid()
             );
@@ -177,9 +177,9 @@ impl State {
         if !matches!(version, "" | "0") && version != metadata(current, "resourceVersion") {
             return Err(ApiError::modified(kind, &name));
         }
+        admission::convert(kind, &mut proposed);
         keep_identity(current, &mut proposed);
         keep_other_part(kind, current, &mut proposed, part);
-        admission::convert(kind, &mut proposed);
         rules::validate(kind, &proposed)?;
         if tracking == Tracking::Changes {
             self.registry.subject(kind, part.subresource(), |subject| {
@@ -213,6 +213,7 @@ impl State {
         rules::validate(kind, &proposed)?;
         admission::on_update(kind, current, &mut proposed, &mut self.allocators)
             .map_err(|causes| ApiError::invalid_causes(kind, &name, &causes))?;
+        rules::date_phase(kind, Some(current), &mut proposed, write.now);
         rules::drop_empty(&mut proposed);
         wire::complete(kind, &mut proposed);
         if part == Part::Main {
@@ -261,6 +262,20 @@ impl State {
         self.finish_namespace(&name_of_namespace(kind, &object), write);
         self.tend(write);
         Ok(served)
+    }
+}
+
+/// Where etcd has the objects of a kind: some lie under names of old.
+fn folder_in_etcd(kind: &Kind) -> String {
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        (group, plural) if kind.custom => format!("{group}/{plural}"),
+        ("", "endpoints") => "services/endpoints".to_owned(),
+        ("", "services") => "services/specs".to_owned(),
+        ("", "replicationcontrollers") => "controllers".to_owned(),
+        ("", "nodes") => "minions".to_owned(),
+        ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
+        (group @ ("apiextensions.k8s.io" | "apiregistration.k8s.io"), plural) => format!("{group}/{plural}"),
+        (_, plural) => plural.to_owned(),
     }
 }
 

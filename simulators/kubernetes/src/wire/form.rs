@@ -1,7 +1,7 @@
 //! The one form in which a server shows objects of built-in kinds: that of Go's types.
 //!
-//! What says nothing is left out where it may be, and there where it must be: `resources: {}`, `status: {}`,
-//! `creationTimestamp: null` in templates. Amounts and times have one spelling.
+//! What says nothing is left out where it may be, and there where it must be: `resources: {}`, `status: {}`. Amounts and times
+//! have one spelling.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -160,7 +160,7 @@ fn add_missing(of: &Message, schema: &Schema, members: &mut Map<String, Value>) 
             }
             continue;
         }
-        if members.contains_key(member.name) {
+        if member.zero || members.contains_key(member.name) {
             continue;
         }
         let Some(schema) = schema.properties.get(member.name) else { continue };
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(deployment["status"], json!({}));
         assert_eq!(deployment["spec"]["strategy"], json!({}));
         assert_eq!(deployment["spec"]["selector"], Value::Null);
-        assert_eq!(deployment["spec"]["template"]["metadata"], json!({ "creationTimestamp": null }));
+        assert_eq!(deployment["spec"]["template"]["metadata"], json!({}));
         assert_eq!(deployment["spec"]["template"]["spec"]["containers"][0]["resources"], json!({}));
         let mut role = json!({ "metadata": { "name": "r" } });
         complete(&kind("Role"), &mut role);

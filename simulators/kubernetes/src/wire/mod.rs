@@ -28,6 +28,8 @@ struct Member {
     optional: bool,
     /// That it is empty can be said, too: a pointer in Go.
     pointer: bool,
+    /// Left out where it is a structure without a value, too (`omitzero`).
+    zero: bool,
     /// Each of its values is a list of texts within a message of its own.
     wrapped: bool,
     /// The definition whose members stand here as if they were the message's own.
@@ -62,7 +64,7 @@ static MESSAGES: LazyLock<HashMap<Box<str>, Message>> = LazyLock::new(|| {
     messages
 });
 
-/// Reads `name?*~=7`, or `.=2:Inline`.
+/// Reads `name?*~!=7`, or `.=2:Inline`.
 fn member(package: &str, word: &'static str) -> Option<Member> {
     let (name, rest) = word.split_once('=')?;
     let (number, inline) = match rest.split_once(':') {
@@ -71,10 +73,11 @@ fn member(package: &str, word: &'static str) -> Option<Member> {
         None => (rest, None),
     };
     Some(Member {
-        name: name.trim_end_matches(['?', '*', '~']),
+        name: name.trim_end_matches(['?', '*', '~', '!']),
         number: number.parse().ok()?,
         optional: name.contains('?'),
         pointer: name.contains('*'),
+        zero: name.contains('!'),
         wrapped: name.contains('~'),
         inline,
     })

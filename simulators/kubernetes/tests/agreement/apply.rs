@@ -1,4 +1,4 @@
-//! Server-side apply. Ports name their protocol: its default counts as a key since 1.22 only.
+//! Server-side apply.
 
 use serde_json::{Value, json};
 

@@ -126,8 +126,7 @@ fn cases() -> Vec<(&'static str, bool, &'static str, Value, Vec<Value>)> {
             false,
             "PriorityClass",
             json!({ "value": 5 }),
-            // Its value may not change; servers of 1.20 spell the field `Value`.
-            vec![json!({ "description": "five" })],
+            vec![json!({ "description": "five" }), json!({ "value": 6 })],
         ),
         (
             "node.k8s.io/v1/runtimeclasses",

@@ -1,50 +1,32 @@
 //! Single requests that both servers answer alike: the life of an object of each kind, and random lives of objects of random
 //! kinds.
 //!
-//! An answer of the real server is contained in the simulator's: code, reason, message, causes of a refusal; all members of an
-//! object. What newer servers say beside that is theirs. What the two word differently stands, with its reason, in
-//! [`WORDED_OTHERWISE`].
+//! An answer is the same in code, reason, message, causes of a refusal, and all members of an object. What the two word
+//! differently stands, with its reason, in [`WORDED_OTHERWISE`].
+
+use std::collections::BTreeSet;
 
 use http::Method;
 use kube::Client;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::caller::{Answer, Caller, JSON, MERGE};
 use crate::kinds::{KINDS, Row};
 
 /// Checks of which code and reason alone agree, by the end of their names, and why.
-const WORDED_OTHERWISE: [(&str, &str); 14] = [
-    (", a wrong type", "the decoder of each version of Go's server has words of its own"),
+const WORDED_OTHERWISE: [(&str, &str); 4] = [
+    (", a wrong type", "the words are those of Go's decoder"),
     (", another kind", "the message names a line of Go's source, and the body's bytes"),
-    (", an unknown type", "newer servers know one type more, CBOR"),
-    ("Ingress, a wrong name", "1.20 names the kind by the group that it came from, extensions"),
-    ("Ingress, no name", "1.20 names the kind by the group that it came from, extensions"),
-    ("NetworkPolicy, a wrong name", "1.20 names the kind by the group that it came from, extensions"),
-    ("NetworkPolicy, no name", "1.20 names the kind by the group that it came from, extensions"),
-    ("Ingress, another one", "1.20 names the kind by the group that it came from, extensions"),
-    ("NetworkPolicy, another one", "1.20 names the kind by the group that it came from, extensions"),
-    (
-        "Endpoints, another one of that name",
-        "the message has the key in etcd, which is another than the path",
-    ),
-    ("ReplicationController, another one of that name", "the message has the key in etcd, too"),
-    ("Ingress, another one of that name", "the message has the key in etcd, too"),
     ("Job, updated when it is gone", "it waits for a collector, and causes say Go's values of its template"),
     (", listed by a field that is none", "each kind has words of its own for a field that it does not know"),
 ];
 
-/// Members that the simulator's objects lack or have otherwise, and why.
-const MEMBERS_APART: [(&str, &str, &str); 2] = [
-    ("Pod", "deletionGracePeriodSeconds", "what goes at once is not marked before"),
-    ("PriorityClass", "generation", "the real one never counts on"),
-];
-
 /// Checks that are not made, and why.
 const LEFT_OUT: [(&str, &str); 1] =
-    [("LimitRange, no name", "the real one invents a name for this kind alone")];
+    [("LimitRange, no name", "the server invents a name for this kind alone, which no two share")];
 
 /// How many steps a random life has.
 const STEPS: usize = 40;
@@ -139,11 +121,11 @@ impl Exchange {
     async fn differs(&self, simulator: &Caller, server: &Caller) -> Option<String> {
         let (ours, theirs) = (self.send(simulator).await, self.send(server).await);
         let worded = WORDED_OTHERWISE.iter().any(|(end, _)| self.name.ends_with(end));
-        let settled = |body: &Value| settled(body.clone(), worded, &self.name);
+        let settled = |body: &Value| settled(body.clone(), worded);
         let difference = if ours.code != theirs.code {
             Some(format!("code {} and {}", ours.code, theirs.code))
         } else {
-            missing(&settled(&ours.body), &settled(&theirs.body), "")
+            difference(&settled(&ours.body), &settled(&theirs.body), "")
         };
         difference.map(|difference| {
             format!(
@@ -155,16 +137,11 @@ impl Exchange {
 }
 
 /// What no two servers share.
-fn settled(mut body: Value, worded: bool, name: &str) -> Value {
+fn settled(mut body: Value, worded: bool) -> Value {
     if body["kind"] == "Status" && worded {
         body = json!({"code": body["code"], "reason": body["reason"]});
     }
-    let apart: Vec<&str> = MEMBERS_APART
-        .iter()
-        .filter(|(kind, ..)| name.split([',', ' ']).next() == Some(kind))
-        .map(|(_, member, _)| *member)
-        .collect();
-    forget(&mut body, &apart);
+    forget(&mut body);
     body
 }
 
@@ -179,10 +156,10 @@ fn without_uids(text: &str) -> String {
     words.collect()
 }
 
-/// A text with nothing in Go's structures: they have the members of one version, and addresses.
-fn without_structures(text: &str) -> String {
-    const BEGIN: &str = "core.PodTemplateSpec{";
-    const END: &str = "}: field is immutable";
+/// A text without the template that a message shows by the names of Go's members.
+fn without_templates(text: &str) -> String {
+    const BEGIN: &str = "spec.template: Invalid value: ";
+    const END: &str = ": field is immutable";
     match (text.find(BEGIN), text.rfind(END)) {
         (Some(begin), Some(end)) if begin < end => {
             format!("{}{BEGIN}{}", &text[..begin], &text[end..])
@@ -191,8 +168,8 @@ fn without_structures(text: &str) -> String {
     }
 }
 
-fn forget(value: &mut Value, apart: &[&str]) {
-    const OWN: [&str; 8] = [
+fn forget(value: &mut Value) {
+    const OWN: [&str; 9] = [
         "uid",
         "resourceVersion",
         "creationTimestamp",
@@ -201,35 +178,38 @@ fn forget(value: &mut Value, apart: &[&str]) {
         "selfLink",
         "controller-uid",
         "lastTransitionTime",
+        "lastPhaseTransitionTime",
     ];
     match value {
         Value::Object(members) => {
-            members.retain(|name, value| {
-                !OWN.contains(&name.as_str()) && !apart.contains(&name.as_str()) && !value.is_null()
-            });
-            members.values_mut().for_each(|value| forget(value, apart));
+            if members.get("field").is_some_and(|field| field == "spec.template") {
+                members.remove("message");
+            }
+            members.retain(|name, value| !OWN.contains(&name.as_str()) && !value.is_null());
+            members.values_mut().for_each(forget);
         }
-        Value::Array(entries) => entries.iter_mut().for_each(|value| forget(value, apart)),
-        Value::String(text) => *text = without_structures(&without_uids(text)),
+        Value::Array(entries) => entries.iter_mut().for_each(forget),
+        Value::String(text) => *text = without_templates(&without_uids(text)),
         _ => {}
     }
 }
 
-/// Where the simulator's answer lacks something that the server's has.
-fn missing(ours: &Value, theirs: &Value, at: &str) -> Option<String> {
+/// Where the two answers differ.
+fn difference(ours: &Value, theirs: &Value, at: &str) -> Option<String> {
     match (ours, theirs) {
-        (Value::Object(ours), Value::Object(theirs)) => theirs.iter().find_map(|(name, value)| {
-            // A member that is empty may be left out.
-            let nothing = Value::Null;
-            let own = ours.get(name).unwrap_or(&nothing);
-            let empty = value.as_object().is_some_and(serde_json::Map::is_empty);
-            if own.is_null() && empty { None } else { missing(own, value, &format!("{at}.{name}")) }
-        }),
+        (Value::Object(ours), Value::Object(theirs)) => {
+            let names: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+            let of =
+                |members: &Map<String, Value>, name: &String| members.get(name).cloned().unwrap_or_default();
+            names
+                .into_iter()
+                .find_map(|name| difference(&of(ours, name), &of(theirs, name), &format!("{at}.{name}")))
+        }
         (Value::Array(ours), Value::Array(theirs)) if ours.len() == theirs.len() => {
             let pairs = ours.iter().zip(theirs).enumerate();
             pairs
                 .into_iter()
-                .find_map(|(index, (ours, theirs))| missing(ours, theirs, &format!("{at}[{index}]")))
+                .find_map(|(index, (ours, theirs))| difference(ours, theirs, &format!("{at}[{index}]")))
         }
         _ if ours == theirs => None,
         _ => Some(format!("{at}: {ours} and {theirs}")),

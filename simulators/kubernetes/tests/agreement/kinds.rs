@@ -37,7 +37,7 @@ pub const KINDS: [Row; 23] = [
     row("Endpoints", "v1", "endpoints", true, [r#"{"subsets": [{"addresses": [{"ip": "10.1.1.1"}], "ports": [{"port": 80, "protocol": "TCP"}]}]}"#, r#"{"subsets": null}"#, r#"{"subsets": 1}"#]),
     row("LimitRange", "v1", "limitranges", true, [r#"{"spec": {"limits": [{"type": "PersistentVolumeClaim", "max": {"storage": "2Gi"}}]}}"#, r#"{"metadata": {"annotations": {"a": "b"}}}"#, r#"{"spec": {"limits": 1}}"#]),
     row("ResourceQuota", "v1", "resourcequotas", true, [r#"{"spec": {"hard": {"configmaps": "1000"}}}"#, r#"{"spec": {"hard": {"configmaps": "2000"}}}"#, r#"{"spec": {"hard": 1}}"#]),
-    row("Pod", "v1", "pods", true, [r#"{"spec": {"containers": [{"name": "c", "image": "i:1"}]}}"#, r#"{"metadata": {"annotations": {"a": "b"}}}"#, r#"{"spec": {"containers": 1}}"#]),
+    row("Pod", "v1", "pods", true, [r#"{"spec": {"serviceAccountName": "default", "containers": [{"name": "c", "image": "i:1"}]}}"#, r#"{"metadata": {"annotations": {"a": "b"}}}"#, r#"{"spec": {"containers": 1}}"#]),
     row("PodTemplate", "v1", "podtemplates", true, [r#"{"template": {"spec": {"containers": [{"name": "c", "image": "i:1"}]}}}"#, r#"{"metadata": {"annotations": {"a": "b"}}}"#, r#"{"template": 1}"#]),
     row("ReplicationController", "v1", "replicationcontrollers", true, [r#"{"spec": {"replicas": 1, "selector": {"app": "a"}, "template": TEMPLATE}}"#, r#"{"spec": {"replicas": 2}}"#, r#"{"spec": {"replicas": "x"}}"#]),
     row("Deployment", "apps/v1", "deployments", true, [r#"{"spec": {"replicas": 1, "selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE}}"#, r#"{"spec": {"replicas": 2}}"#, r#"{"spec": {"replicas": "x"}}"#]),

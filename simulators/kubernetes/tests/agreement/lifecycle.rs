@@ -136,3 +136,33 @@ pub async fn a_service_account_has_tokens(caller: Caller) {
         json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}});
     caller.post(&format!("{accounts}/nobody/token"), &nobody).await.refused(404, "NotFound");
 }
+
+pub async fn a_job_ends_in_its_steps(caller: Caller) {
+    let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}});
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum"}, "spec": {"template": template}});
+    let jobs = format!("/apis/batch/v1/namespaces/{}/jobs", caller.namespace);
+    caller.post(&jobs, &job).await.ok(201);
+    let condition = |kind: &str| json!({"type": kind, "status": "True"});
+    let write = async |status: Value| {
+        caller.patch(&format!("{jobs}/sum/status"), MERGE, &json!({"status": status})).await
+    };
+    let refused = write(json!({"succeeded": 1, "conditions": [condition("Complete")]})).await;
+    let message = refused.refused(422, "Invalid");
+    for why in [
+        "status.completionTime: Required value: completionTime is required for Complete jobs",
+        "status.conditions: Invalid value: cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
+        "status.startTime: Required value: startTime is required for finished job",
+    ] {
+        assert!(message.contains(why), "{message}");
+    }
+    let failed =
+        write(json!({"startTime": "2026-01-01T00:00:00Z", "conditions": [condition("Failed")]})).await;
+    assert!(failed.refused(422, "Invalid").contains("without the FailureTarget=true condition"));
+    let ended = json!({"active": 0, "succeeded": 1, "startTime": "2026-01-01T00:00:00Z",
+        "completionTime": "2026-01-01T00:01:00Z", "conditions": [condition("SuccessCriteriaMet"), condition("Complete")]});
+    write(ended).await.ok(200);
+    let begun = write(json!({"conditions": [condition("SuccessCriteriaMet")], "completionTime": null})).await;
+    assert!(begun.refused(422, "Invalid").contains("cannot disable the terminal Complete=True condition"));
+    let fewer = write(json!({"succeeded": 0})).await;
+    assert!(fewer.refused(422, "Invalid").contains("cannot decrease the succeeded counter"));
+}

@@ -19,7 +19,7 @@ async fn clients_find_kinds_and_their_scope() {
     assert_eq!(find("apps", "Deployment"), ("deployments".to_owned(), Scope::Namespaced));
     assert_eq!(find("coordination.k8s.io", "Lease").0, "leases");
     let version = client(&kubernetes).apiserver_version().await.unwrap();
-    assert_eq!((version.major.as_str(), version.minor.as_str()), ("1", "33"));
+    assert_eq!((version.major.as_str(), version.minor.as_str()), ("1", "36"));
 }
 
 #[tokio::test(start_paused = true)]

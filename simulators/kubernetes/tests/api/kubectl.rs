@@ -26,7 +26,6 @@ const CREATED: &[(&str, &str, &str, Members)] = &[
             ("/spec/template/spec/containers/0/ports/0/protocol", "\"TCP\""),
             ("/spec/template/spec/containers/0/imagePullPolicy", "\"IfNotPresent\""),
             ("/spec/strategy/rollingUpdate/maxSurge", "\"25%\""),
-            ("/spec/template/metadata/creationTimestamp", "null"),
         ],
     ),
     (

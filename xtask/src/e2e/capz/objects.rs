@@ -24,7 +24,7 @@ pub fn api(client: &Client, api_version: &str, kind: &str, namespace: Option<&st
     }
 }
 
-/// Creates an object; a server that has just taken a definition may not know the kind for a moment.
+/// Creates an object; a server that has just taken a definition may not know the kind for a moment, or not have its storage ready.
 ///
 /// # Errors
 /// What the server says.
@@ -37,7 +37,9 @@ pub async fn create(client: &Client, object: &Value) -> anyhow::Result<()> {
     loop {
         match api.create(&PostParams::default(), &parsed).await {
             Ok(_) => return Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 && Instant::now() < deadline => {
+            Err(kube::Error::Api(status))
+                if matches!(status.code, 404 | 429) && Instant::now() < deadline =>
+            {
                 tokio::time::sleep(LOOK).await;
             }
             Err(error) => return Err(error).with_context(|| format!("{kind} {}", parsed.name_any())),

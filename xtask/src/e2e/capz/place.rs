@@ -8,12 +8,11 @@ use anyhow::{Context as _, ensure};
 use azure_simulator::{LatencyProfile, Options};
 use capz_api::crd::{KINDS, definition};
 use clock::Clock;
-use cluster_api_stand_in::Part;
 use kube::Client;
 use kubernetes_simulator::Token;
 use serde_json::{Value, json};
 use simulated_cluster::{
-    Boot, HostedAzure, HostedAzureOptions, HostedKubernetes, HostedKubernetesOptions, Outcome, Shape,
+    Boot, HostedAzure, HostedAzureOptions, HostedKubernetes, HostedKubernetesOptions, Outcome, Part, Shape,
     WorkloadClusters, WorkloadOptions, client_of, play_cluster_api,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -47,12 +46,12 @@ pub struct Place {
 }
 
 impl Place {
-    /// Starts it with our definitions, and with a stand-in for Cluster API: all of it, or kubeadm's providers alone. The
+    /// Starts it with our definitions, and with a stand-in for Cluster API, but for the parts that are `real` programs. The
     /// management cluster's API server is the simulator's or, with these programs, a real one.
     ///
     /// # Errors
     /// What does not start.
-    pub async fn start(directory: &Path, assets: Option<&Path>, with_core: bool) -> anyhow::Result<Self> {
+    pub async fn start(directory: &Path, assets: Option<&Path>, real: &[Part]) -> anyhow::Result<Self> {
         let stop = CancellationToken::new();
         let now = Clock::system().now();
         let options = Options {
@@ -103,10 +102,10 @@ impl Place {
         };
         let options = WorkloadOptions { seed: SEED, boot: Arc::new(boot), ..WorkloadOptions::default() };
         let workloads = WorkloadClusters::start(azure.azure.clone(), options, stop.clone());
-        let proxy = format!("http://{}", workloads.proxy(([127, 0, 0, 1], 0).into()).await?);
-        let parts: &[Part] = if with_core { Part::ALL } else { &[Part::Kubeadm] };
+        let proxy = format!("http://{}", workloads.proxy(([127, 0, 0, 1], 0).into(), None).await?);
+        let parts: Vec<Part> = Part::ALL.iter().copied().filter(|part| !real.contains(part)).collect();
         let clock = Arc::new(|| Clock::system().now());
-        play_cluster_api(parts, &client, &workloads, clock, SEED, &stop).await?;
+        play_cluster_api(&parts, &client, &workloads, clock, SEED, &stop).await?;
         Ok(Self {
             azure,
             client,

@@ -14,7 +14,7 @@ use azure_simulator::view::ClusterView;
 use azure_types::ResourceId;
 use indicatif::ProgressBar;
 use serde_json::Value;
-use simulated_cluster::{CloudProvider, Shape};
+use simulated_cluster::{CloudProvider, Part, Shape};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -68,6 +68,7 @@ pub async fn play(
         boot: Duration::from_secs(1),
         limits: limits::enough_cores(),
         cloud_provider: CloudProvider::Awaited,
+        played: Part::ALL.to_vec(),
         ports: Ports::default(),
     };
     let management = Management::start(settings, &everything).await?;

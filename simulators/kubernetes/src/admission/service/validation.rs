@@ -42,7 +42,7 @@ pub(super) fn validate(object: &Value, causes: &mut Causes) {
     causes.note(validate_addresses(object, kind));
     causes.note(validate_load_balancer(object, kind));
     causes.note(validate_policies(object, kind));
-    causes.note(validate_status(object));
+    causes.note(validate_status(object, kind));
 }
 
 fn validate_external_name(name: &str) -> Result<(), Invalid> {
@@ -135,9 +135,8 @@ fn validate_uniqueness(ports: &[Value]) -> Result<(), Invalid> {
         let service_port = number(port, "/port");
         if !service_ports.insert((protocol, service_port)) {
             let value = format!(
-                "core.ServicePort{{Name:\"\", Protocol:{protocol:?}, AppProtocol:(*string)(nil), \
-                 Port:{service_port}, TargetPort:intstr.IntOrString{{Type:0, IntVal:0, StrVal:\"\"}}, \
-                 NodePort:0}}"
+                "{{\"Name\":\"\",\"Protocol\":{protocol:?},\"AppProtocol\":null,\"Port\":{service_port},\
+                 \"TargetPort\":0,\"NodePort\":0}}"
             );
             return Err(Invalid::duplicate(format!("spec.ports[{index}]"), &value));
         }
@@ -286,12 +285,26 @@ fn validate_policies(object: &Value, kind: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
-fn validate_status(object: &Value) -> Result<(), Invalid> {
+fn validate_status(object: &Value, kind: &str) -> Result<(), Invalid> {
+    if kind != "LoadBalancer" && !list_at(object, "/status/loadBalancer/ingress").is_empty() {
+        let why = "may only be used when `spec.type` is 'LoadBalancer'";
+        return Err(Invalid::forbidden("status.loadBalancer.ingress", why));
+    }
     for (index, entry) in list_at(object, "/status/loadBalancer/ingress").iter().enumerate() {
         let field = |member: &str| format!("status.loadBalancer.ingress[{index}].{member}");
         let (ip, host) = (text_at(entry, "/ip"), text_at(entry, "/hostname"));
         if !ip.is_empty() && ip.parse::<IpAddr>().is_err() {
             return Err(Invalid::text(field("ip"), ip, "must be a valid IP address"));
+        }
+        match (text_at(entry, "/ipMode"), ip.is_empty()) {
+            ("", true) | ("VIP" | "Proxy", false) => {}
+            ("", false) => {
+                return Err(Invalid::required(field("ipMode"), "must be specified when `ip` is set"));
+            }
+            (_, true) => {
+                return Err(Invalid::forbidden(field("ipMode"), "may not be specified when `ip` is not set"));
+            }
+            (other, false) => return Err(Invalid::unsupported(field("ipMode"), other, &["Proxy", "VIP"])),
         }
         if !host.is_empty() {
             dns_subdomain(host).map_err(|why| Invalid::text(field("hostname"), host, &why))?;
@@ -308,7 +321,7 @@ pub(super) fn validate_update(old: &Value, object: &Value) -> Result<(), Invalid
         let before = list_at(old, "/spec/clusterIPs");
         for (index, address) in list_at(object, "/spec/clusterIPs").iter().enumerate() {
             if before.get(index).is_some_and(|before| before != address) {
-                let list = format!("[]string{{{address}}}");
+                let list = format!("[{address}]");
                 let field = format!("spec.clusterIPs[{index}]");
                 return Err(Invalid::value(field, &list, "may not change once set"));
             }
@@ -317,7 +330,7 @@ pub(super) fn validate_update(old: &Value, object: &Value) -> Result<(), Invalid
         if let (Some(before), Some(after)) = (before.first(), after.first())
             && before != after
         {
-            let list = format!("[]core.IPFamily{{{after}}}");
+            let list = format!("[{after}]");
             return Err(Invalid::value("spec.ipFamilies[0]", &list, "may not change once set"));
         }
     }

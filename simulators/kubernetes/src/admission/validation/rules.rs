@@ -100,7 +100,7 @@ fn persistent_volume(object: &Value, causes: &mut Causes) {
     access_modes(object, "", causes);
     if metadata::members(object, "/spec/capacity").next().is_none() {
         causes.push(Invalid::required("spec.capacity", ""));
-        let why = "Unsupported value: core.ResourceList(nil): supported values: \"storage\"";
+        let why = "Unsupported value: null: supported values: \"storage\"";
         causes.push(Invalid::new("spec.capacity", why));
     } else if object.pointer("/spec/capacity/storage").is_none() {
         let given: Vec<&str> =
@@ -157,8 +157,13 @@ fn autoscaler(object: &Value, causes: &mut Causes) {
         causes.push(Invalid::value("spec.minReplicas", &least.to_string(), why));
     }
     let most = number("/spec/maxReplicas").unwrap_or(0);
-    if most < 1 {
-        causes.push(Invalid::value("spec.maxReplicas", &most.to_string(), "must be greater than 0"));
+    match most {
+        0 => causes.push(Invalid::required("spec.maxReplicas", "must be set and greater than 0")),
+        ..0 => {
+            let why = "must be greater than or equal to 1";
+            causes.push(Invalid::value("spec.maxReplicas", &most.to_string(), why));
+        }
+        _ => {}
     }
     if number("/spec/minReplicas").is_some_and(|least| most < least) {
         let why = "must be greater than or equal to `minReplicas`";
@@ -166,6 +171,12 @@ fn autoscaler(object: &Value, causes: &mut Causes) {
     }
     required(object, "/spec/scaleTargetRef/kind", causes);
     required(object, "/spec/scaleTargetRef/name", causes);
+    let version = text_at(object, "/spec/scaleTargetRef/apiVersion");
+    // Of the core group replication controllers alone can be scaled.
+    if !version.contains('/') && text_at(object, "/spec/scaleTargetRef/kind") != "ReplicationController" {
+        let why = "apiVersion must specify API group";
+        causes.push(Invalid::text("spec.scaleTargetRef.apiVersion", version, why));
+    }
 }
 
 fn ingress(object: &Value, causes: &mut Causes) {
@@ -283,11 +294,11 @@ fn role(namespaced: bool, object: &Value, causes: &mut Causes) {
         if !none("nonResourceURLs") {
             if namespaced {
                 let why = "namespaced rules cannot apply to non-resource URLs";
-                causes.push(Invalid::value(at("nonResourceURLs"), &go_texts(rule, "/nonResourceURLs"), why));
+                causes.push(Invalid::value(at("nonResourceURLs"), &rule["nonResourceURLs"].to_string(), why));
             }
             if !none("apiGroups") || !none("resources") || !none("resourceNames") {
                 let why = "rules cannot apply to both regular resources and non-resource URLs";
-                causes.push(Invalid::value(at("nonResourceURLs"), &go_texts(rule, "/nonResourceURLs"), why));
+                causes.push(Invalid::value(at("nonResourceURLs"), &rule["nonResourceURLs"].to_string(), why));
             }
             continue;
         }
@@ -300,12 +311,6 @@ fn role(namespaced: bool, object: &Value, causes: &mut Causes) {
             causes.push(Invalid::required(at("resources"), why));
         }
     }
-}
-
-/// A list of texts as Go prints it.
-fn go_texts(object: &Value, pointer: &str) -> String {
-    let texts: Vec<String> = list_at(object, pointer).iter().map(ToString::to_string).collect();
-    format!("[]string{{{}}}", texts.join(", "))
 }
 
 fn role_binding(namespaced: bool, object: &Value, causes: &mut Causes) {

@@ -1,42 +1,80 @@
-//! The real manager of Cluster API's core, with its own definitions and webhooks.
+//! The real managers of Cluster API: its core, and kubeadm's providers of bootstrap data and control planes, each with its own
+//! definitions and webhooks.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use simulated_cluster::{WebhookServer, free_port};
+use simulated_cluster::{Part, WebhookServer, free_port};
 
 use super::objects::{create, read, read_all};
 use super::place::Place;
 use crate::print;
 use crate::program::Program;
 
-/// Where the core's manifests are in its sources: since version 1.14, and before.
-const MANIFESTS: [&str; 2] = ["core/config", "config"];
-/// The labels that its manifests put on all definitions: what they are part of, and the versions of the contract.
-const LABELS: [(&str, &str); 3] = [
-    ("cluster.x-k8s.io/provider", "cluster-api"),
-    ("cluster.x-k8s.io/v1beta1", "v1beta1"),
-    ("cluster.x-k8s.io/v1beta2", "v1beta2"),
+/// A program of Cluster API, in the place of a part of the stand-in.
+pub struct Provider {
+    /// What it is instead of.
+    pub part: Part,
+    /// What it is called when people are told of it.
+    title: &'static str,
+    /// The program, as Cluster API's own build calls it.
+    pub program: &'static str,
+    /// Where its manifests are in the sources: since version 1.14, and before.
+    manifests: &'static [&'static str],
+    /// What the label of a provider says on its definitions.
+    label: &'static str,
+}
+
+/// All of them, in the order in which they are started.
+pub const PROVIDERS: [Provider; 3] = [
+    Provider {
+        part: Part::Core,
+        title: "core",
+        program: "manager",
+        manifests: &["core/config", "config"],
+        label: "cluster-api",
+    },
+    Provider {
+        part: Part::Bootstrap,
+        title: "kubeadm bootstrap provider",
+        program: "kubeadm-bootstrap-manager",
+        manifests: &["bootstrap/kubeadm/config"],
+        label: "bootstrap-kubeadm",
+    },
+    Provider {
+        part: Part::ControlPlane,
+        title: "kubeadm control plane provider",
+        program: "kubeadm-control-plane-manager",
+        manifests: &["controlplane/kubeadm/config"],
+        label: "control-plane-kubeadm",
+    },
 ];
+
+/// The versions of the contract that all definitions name in labels.
+const CONTRACTS: [(&str, &str); 2] =
+    [("cluster.x-k8s.io/v1beta1", "v1beta1"), ("cluster.x-k8s.io/v1beta2", "v1beta2")];
 
 /// Applies its definitions, starts it, and registers its webhooks once it serves them.
 ///
 /// # Errors
 /// Something is missing in the sources, is not taken, or does not start.
 pub async fn start(
+    provider: &Provider,
     program: &Path,
     sources: &Path,
     directory: &Path,
     place: &Place,
 ) -> anyhow::Result<Program> {
-    let config = MANIFESTS.iter().map(|folder| sources.join(folder)).find(|folder| folder.is_dir());
+    let name = provider.label;
+    let config = provider.manifests.iter().map(|folder| sources.join(folder)).find(|folder| folder.is_dir());
     let config = config.with_context(|| format!("{}: there are no manifests in it", sources.display()))?;
-    let server = WebhookServer::new(directory.join("core-webhooks"))?;
+    let server = WebhookServer::new(directory.join(format!("{name}-webhooks")))?;
     let definitions = read_all(&config.join("crd/bases"))?;
     for mut definition in definitions.into_iter().filter(|it| it["kind"] == "CustomResourceDefinition") {
-        for (label, value) in LABELS {
+        definition["metadata"]["labels"]["cluster.x-k8s.io/provider"] = name.into();
+        for (label, value) in CONTRACTS {
             definition["metadata"]["labels"][label] = value.into();
         }
         definition["spec"]["conversion"] = json!({ "strategy": "Webhook", "webhook": {
@@ -45,7 +83,7 @@ pub async fn start(
         create(&place.client, &definition).await?;
     }
     let mut running = Program::start(
-        "cluster-api-core",
+        name,
         directory,
         Command::new(program)
             .arg(format!("--kubeconfig={}", place.kubeconfig.display()))
@@ -60,13 +98,13 @@ pub async fn start(
     )?;
     super::serves(&server, &mut running).await?;
     let registrations: Vec<Value> = read(&config.join("webhook/manifests.yaml"))?;
-    ensure!(!registrations.is_empty(), "the core's sources hold no webhooks");
+    ensure!(!registrations.is_empty(), "the sources of the {} hold no webhooks", provider.title);
     for registration in registrations {
         create(&place.client, &server.registration(registration)).await?;
     }
     let output = running.output();
     let said = output.split_once("Version: ").and_then(|(_, text)| text.split_whitespace().next());
     let version = said.unwrap_or("of an unknown version");
-    print::line(format_args!("Cluster API's core runs: {version}"));
+    print::line(format_args!("Cluster API's {} runs: {version}", provider.title));
     Ok(running)
 }

@@ -1,0 +1,111 @@
+//! `pods/portforward`: connections to ports of pods through the API server, over SPDY/3.1, as kubectl and Go's clients make them
+//! where a server offers no tunnel over WebSockets.
+//!
+//! Nothing runs in pods here. What answers at their ports is brought by the program that embeds the server
+//! ([`Kubernetes::answer_at_ports`]).
+
+mod frame;
+mod headers;
+mod session;
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::response::Response;
+use futures::future::BoxFuture;
+use http::header::{CONNECTION, UPGRADE};
+use http::request::Parts;
+use http::{HeaderValue, StatusCode};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::kubernetes::Kubernetes;
+use crate::status::ApiError;
+
+const SPDY: &str = "SPDY/3.1";
+/// What is spoken in the streams, and where both sides say so.
+const PROTOCOL: &str = "portforward.k8s.io";
+const PROTOCOL_HEADER: &str = "x-stream-protocol-version";
+
+/// Both directions of a connection.
+pub trait Duplex: AsyncRead + AsyncWrite + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
+
+/// A connection to a port of a pod, or why there is none.
+pub type PodConnection = Result<Pin<Box<dyn Duplex>>, String>;
+
+/// What answers at the ports of pods.
+pub trait PodPorts: Send + Sync {
+    /// Connects to a port of a pod that is there.
+    fn connect(&self, namespace: &str, pod: &str, port: u16) -> BoxFuture<'static, PodConnection>;
+}
+
+/// One that can be left out.
+#[derive(Clone, Default)]
+pub(crate) struct Ports(Option<Arc<dyn PodPorts>>);
+
+impl fmt::Debug for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Ports").field(&self.0.is_some()).finish()
+    }
+}
+
+impl Kubernetes {
+    /// Lets this answer at the ports of all pods. Before, and without it, port forwarding is not implemented.
+    pub fn answer_at_ports(&self, ports: Arc<dyn PodPorts>) {
+        *self.shared.ports.lock() = Ports(Some(ports));
+    }
+
+    pub(crate) fn has_ports(&self) -> bool {
+        self.shared.ports.lock().0.is_some()
+    }
+
+    /// Answers a request to forward ports of a pod, and serves what comes after it.
+    ///
+    /// # Errors
+    /// The client asks for another protocol, or the connection cannot be taken over.
+    pub(crate) fn forward_ports(
+        &self,
+        namespace: &str,
+        pod: &str,
+        parts: &mut Parts,
+    ) -> Result<Response<Body>, ApiError> {
+        let says = |name: &str, wanted: &str| {
+            let values = parts.headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+            values.flat_map(|value| value.split(',')).any(|value| value.trim().eq_ignore_ascii_case(wanted))
+        };
+        if !says(UPGRADE.as_str(), SPDY) || !says(PROTOCOL_HEADER, PROTOCOL) {
+            return Err(ApiError::bad_request(format!(
+                "unable to upgrade: {SPDY} with {PROTOCOL} alone is served"
+            )));
+        }
+        let ports = self.shared.ports.lock().0.clone();
+        let upgrade = parts.extensions.remove::<OnUpgrade>();
+        let (Some(ports), Some(upgrade)) = (ports, upgrade) else {
+            return Err(ApiError::bad_request("unable to upgrade: this connection cannot be"));
+        };
+        let (namespace, pod) = (namespace.to_owned(), pod.to_owned());
+        tokio::spawn(async move {
+            match upgrade.await {
+                Ok(connection) => {
+                    let connect = |port| ports.connect(&namespace, &pod, port);
+                    if let Err(error) = session::serve(TokioIo::new(connection), connect).await {
+                        tracing::debug!(pod, %error, "port forwarding ended");
+                    }
+                }
+                Err(error) => tracing::debug!(pod, %error, "a connection was not upgraded"),
+            }
+        });
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        let headers = response.headers_mut();
+        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+        headers.insert(UPGRADE, HeaderValue::from_static(SPDY));
+        headers.insert(PROTOCOL_HEADER, HeaderValue::from_static(PROTOCOL));
+        Ok(response)
+    }
+}

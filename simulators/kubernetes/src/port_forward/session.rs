@@ -1,0 +1,162 @@
+//! One connection: pairs of streams, an error stream and a data stream with the same request id, each pair to a port of a pod.
+
+use std::collections::HashMap;
+use std::io;
+
+use futures::future::BoxFuture;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+
+use super::PodConnection;
+use super::frame::{FINISHED, Frame, MAX_DATA};
+use super::headers::{self, Reader};
+
+/// How much may wait on its way to a port, or to the client.
+const WAITING_FRAMES: usize = 16;
+
+/// Serves a connection until it ends.
+///
+/// # Errors
+/// The connection breaks, or what comes is no SPDY.
+pub(super) async fn serve(
+    connection: impl AsyncRead + AsyncWrite + Send + 'static,
+    connect: impl Fn(u16) -> BoxFuture<'static, PodConnection>,
+) -> io::Result<()> {
+    let (mut from, mut to) = tokio::io::split(connection);
+    let (send, mut sent) = mpsc::channel::<Frame>(WAITING_FRAMES);
+    let writer = async move {
+        while let Some(frame) = sent.recv().await {
+            to.write_all(&frame.to_bytes()).await?;
+            to.flush().await?;
+        }
+        to.shutdown().await
+    };
+    let reader = async move {
+        let mut streams = Streams { send, known: HashMap::new(), errors: HashMap::new(), begun: false };
+        let mut headers = Reader::new();
+        while let Some(frame) = Frame::read(&mut from).await? {
+            match frame {
+                Frame::Open { stream, headers: block, .. } => {
+                    let invalid = || io::Error::new(io::ErrorKind::InvalidData, "headers cannot be read");
+                    let said = headers.read(&block).ok_or_else(invalid)?;
+                    let text = |name: &str| said.get(name).map(String::as_str).unwrap_or_default();
+                    streams.open(stream, text("streamtype"), text("requestid"), text("port"), &connect).await;
+                }
+                Frame::Data { stream, flags, data } => streams.pass_on(stream, flags, data).await,
+                Frame::Reset { stream, .. } => drop(streams.known.remove(&stream)),
+                Frame::Ping { id } => streams.say(Frame::Ping { id }).await,
+                Frame::GoAway => break,
+                Frame::Reply { .. } | Frame::Other => {}
+            }
+        }
+        Ok(())
+    };
+    // The one ends with the other: the writer, once nobody has anything to send any more.
+    tokio::select! {
+        done = writer => done,
+        done = reader => done,
+    }
+}
+
+struct Streams {
+    send: mpsc::Sender<Frame>,
+    /// Where what comes in data streams goes.
+    known: HashMap<u32, mpsc::Sender<Vec<u8>>>,
+    /// Error streams, by their request.
+    errors: HashMap<String, u32>,
+    /// Whether any headers were sent.
+    begun: bool,
+}
+
+impl Streams {
+    async fn say(&self, frame: Frame) {
+        // A client that is gone hears nothing.
+        let _ = self.send.send(frame).await;
+    }
+
+    async fn open(
+        &mut self,
+        stream: u32,
+        kind: &str,
+        request: &str,
+        port: &str,
+        connect: &impl Fn(u16) -> BoxFuture<'static, PodConnection>,
+    ) {
+        let headers = headers::none(!self.begun);
+        self.begun = true;
+        self.say(Frame::Reply { stream, headers }).await;
+        if kind == "error" {
+            self.errors.insert(request.to_owned(), stream);
+            return;
+        }
+        let errors = self.errors.remove(request);
+        let (into, incoming) = mpsc::channel(WAITING_FRAMES);
+        self.known.insert(stream, into);
+        let connecting = match port.parse() {
+            Ok(port) => connect(port),
+            Err(_) => {
+                let why = format!("{port:?} is no port");
+                Box::pin(async move { Err(why) })
+            }
+        };
+        tokio::spawn(forward(connecting, stream, errors, self.send.clone(), incoming));
+    }
+
+    async fn pass_on(&mut self, stream: u32, flags: u8, data: Vec<u8>) {
+        let Some(into) = self.known.get(&stream) else { return };
+        if !data.is_empty() {
+            // A port that has hung up takes nothing.
+            let _ = into.send(data).await;
+        }
+        if flags & FINISHED != 0 {
+            self.known.remove(&stream);
+        }
+    }
+}
+
+/// Carries what comes and goes between a stream and a port.
+async fn forward(
+    connecting: BoxFuture<'static, PodConnection>,
+    stream: u32,
+    errors: Option<u32>,
+    send: mpsc::Sender<Frame>,
+    mut incoming: mpsc::Receiver<Vec<u8>>,
+) {
+    let finished = |stream: u32, data: Vec<u8>| Frame::Data { stream, flags: FINISHED, data };
+    let connection = match connecting.await {
+        Ok(connection) => connection,
+        Err(why) => {
+            if let Some(errors) = errors {
+                let _ = send.send(finished(errors, why.into_bytes())).await;
+            }
+            let _ = send.send(finished(stream, Vec::new())).await;
+            return;
+        }
+    };
+    let (mut from, mut to) = tokio::io::split(connection);
+    let there = async {
+        while let Some(data) = incoming.recv().await {
+            to.write_all(&data).await?;
+        }
+        to.shutdown().await
+    };
+    let back = async {
+        let mut buffer = vec![0; MAX_DATA];
+        loop {
+            let count = from.read(&mut buffer).await?;
+            let data = buffer.get(..count).unwrap_or_default().to_vec();
+            let last = data.is_empty();
+            let frame = if last { finished(stream, data) } else { Frame::Data { stream, flags: 0, data } };
+            if send.send(frame).await.is_err() || last {
+                return io::Result::Ok(());
+            }
+        }
+    };
+    if let Err(error) = tokio::try_join!(there, back) {
+        tracing::debug!(%error, "a forwarded connection broke");
+        let _ = send.send(finished(stream, Vec::new())).await;
+    }
+    if let Some(errors) = errors {
+        let _ = send.send(finished(errors, Vec::new())).await;
+    }
+}
