@@ -28,6 +28,7 @@ pub mod kinds;
 mod machine;
 mod manager;
 mod operations;
+mod operator;
 mod owned_secret;
 mod patch;
 mod pool;
