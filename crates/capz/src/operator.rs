@@ -12,17 +12,13 @@ use capz_planner::operator::{
     Converter, Definition, KEPT, KINDS, OperatorKind, OperatorObject, Step, keeping,
 };
 use futures::future::join_all;
-use kube::api::{
-    DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions, PropagationPolicy,
-};
-use kube::core::{ApiResource, GroupVersionKind};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, Preconditions, PropagationPolicy};
 use kube::{Api, Client};
 use tokio::time::Instant;
 
+use crate::operator_objects::{OperatorObjects, definitions, resource};
 use crate::patch::FIELD_MANAGER;
 
-/// Objects asked for at once.
-const PAGE_SIZE: u32 = 250;
 /// How long a failed look is everybody's: those who waited for it do not ask one after the other.
 const SHARED_FAILURE: Duration = Duration::from_secs(5);
 /// How often objects are looked at and brought a step further at a time. Three steps each are needed; others may write in between.
@@ -102,7 +98,7 @@ impl Look {
 /// The objects of Azure Service Operator in this management cluster.
 pub(crate) struct Operator {
     client: Client,
-    namespace: Option<String>,
+    objects: OperatorObjects,
     sync_period: Duration,
     look: tokio::sync::Mutex<Option<Look>>,
 }
@@ -110,7 +106,8 @@ pub(crate) struct Operator {
 impl Operator {
     /// Those in this namespace, or in all. The kinds are looked for anew after each `sync_period`.
     pub fn new(client: Client, namespace: Option<String>, sync_period: Duration) -> Self {
-        Self { client, namespace, sync_period, look: tokio::sync::Mutex::default() }
+        let objects = OperatorObjects::new(client.clone(), namespace);
+        Self { client, objects, sync_period, look: tokio::sync::Mutex::default() }
     }
 
     /// Whether none of the objects of this AzureCluster lets the operator do anything in Azure, as was seen at that time or later.
@@ -247,7 +244,7 @@ impl Operator {
             seen.defined.extend(found?);
         }
         for (kind, definition) in &seen.defined {
-            lists.push(self.objects(kind, definition));
+            lists.push(self.read(kind, definition));
         }
         for found in join_all(lists).await {
             for object in found? {
@@ -261,32 +258,35 @@ impl Operator {
         &self,
         kind: &'static OperatorKind,
     ) -> Result<Option<(&'static OperatorKind, Definition)>, OperatorError> {
-        let name = kind.definition();
-        let found = definitions(&self.client).get_opt(&name).await;
-        let found =
-            found.map_err(|error| OperatorError::refused(format!("read definition {name}"), &error))?;
-        Ok(found.and_then(|found| Some((kind, Definition::of(&serde_json::to_value(found).ok()?)?))))
+        let found = self.objects.definition(kind).await;
+        let found = found.map_err(|error| {
+            OperatorError::refused(format!("read definition {}", kind.definition()), &error)
+        })?;
+        Ok(found.map(|definition| (kind, definition)))
     }
 
     /// The objects of a kind that AzureClusters own. Where they cannot be read because what converts them is gone, they are read without
     /// it.
-    async fn objects(
+    async fn read(
         &self,
         kind: &'static OperatorKind,
         definition: &Definition,
     ) -> Result<Vec<OperatorObject>, OperatorError> {
-        let error = match self.list(kind, &definition.storage).await {
-            Ok(found) => return Ok(found),
+        let error = match self.objects.list(kind, &definition.storage).await {
+            Ok(found) => return Ok(found.of_clusters),
             Err(error) => error,
         };
         match &error {
             // The definition went just now.
             kube::Error::Api(status) if status.is_not_found() => return Ok(Vec::new()),
             kube::Error::Api(status) if status.is_forbidden() => {}
-            _ if self.is_gone(&definition.converter).await => {
+            _ if self.objects.is_gone(&definition.converter).await => {
                 self.do_without_converter(kind).await?;
-                let again = self.list(kind, &definition.storage).await;
-                return again.map_err(|error| Self::not_listed(kind, definition, &error));
+                let again = self.objects.list(kind, &definition.storage).await;
+                return match again {
+                    Ok(found) => Ok(found.of_clusters),
+                    Err(error) => Err(Self::not_listed(kind, definition, &error)),
+                };
             }
             _ => {}
         }
@@ -307,29 +307,6 @@ impl Operator {
         refused
     }
 
-    async fn list(
-        &self,
-        kind: &'static OperatorKind,
-        version: &str,
-    ) -> Result<Vec<OperatorObject>, kube::Error> {
-        let resource = resource(kind, version);
-        let api: Api<DynamicObject> = match &self.namespace {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
-            None => Api::all_with(self.client.clone(), &resource),
-        };
-        let mut params = ListParams::default().limit(PAGE_SIZE);
-        let mut found = Vec::new();
-        loop {
-            let page = api.list(&params).await?;
-            let objects = page.items.iter().filter_map(|object| serde_json::to_value(object).ok());
-            found.extend(objects.filter_map(|object| OperatorObject::of(kind, &object)));
-            match page.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => params = ListParams::default().limit(PAGE_SIZE).continue_token(&token),
-                None => return Ok(found),
-            }
-        }
-    }
-
     /// Where what converts objects of these kinds is gone, they are shown as they are stored from now on. Otherwise the garbage collector,
     /// which looks at another version, could not let them go.
     async fn do_without_converters(
@@ -338,7 +315,8 @@ impl Operator {
         objects: &[OperatorObject],
     ) -> Result<(), OperatorError> {
         for (kind, definition) in defined {
-            if objects.iter().any(|object| object.kind == *kind) && self.is_gone(&definition.converter).await
+            if objects.iter().any(|object| object.kind == *kind)
+                && self.objects.is_gone(&definition.converter).await
             {
                 self.do_without_converter(kind).await?;
             }
@@ -354,14 +332,6 @@ impl Operator {
         let done = definitions(&self.client).patch(&name, &params, &patch).await;
         done.map(|_| ()).map_err(|error| OperatorError::refused(format!("patch definition {name}"), &error))
     }
-
-    /// Whether the Service that converts objects is known not to exist.
-    async fn is_gone(&self, converter: &Converter) -> bool {
-        let Converter::Service { namespace, name } = converter else { return false };
-        let kind = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "Service"), "services");
-        let services: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &kind);
-        matches!(services.get_metadata_opt(name).await, Ok(None))
-    }
 }
 
 /// The annotation of an AzureCluster with what is kept, if these objects add to it.
@@ -370,13 +340,4 @@ pub(crate) fn kept_besides(
     objects: &[OperatorObject],
 ) -> Option<(String, String)> {
     keeping(annotations, objects).map(|text| (KEPT.to_owned(), text))
-}
-
-fn resource(kind: &OperatorKind, version: &str) -> ApiResource {
-    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(kind.group, version, kind.kind), kind.plural)
-}
-
-fn definitions(client: &Client) -> Api<DynamicObject> {
-    let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-    Api::all_with(client.clone(), &ApiResource::from_gvk_with_plural(&kind, "customresourcedefinitions"))
 }
