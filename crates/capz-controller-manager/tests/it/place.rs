@@ -86,6 +86,12 @@ impl Place {
         found.map(|found| serde_json::to_value(found).unwrap())
     }
 
+    /// The same where the server may not be able to answer.
+    pub async fn try_get(&self, object: &Value) -> Result<Option<Value>, kube::Error> {
+        let found = api(&self.0, object).get_opt(name(object)).await?;
+        Ok(found.map(|found| serde_json::to_value(found).unwrap()))
+    }
+
     /// The namespace, the definitions, and those of Cluster API that are looked at.
     pub async fn install(&self) {
         self.create(
@@ -111,7 +117,10 @@ impl Place {
                     "apiVersion": format!("{group}/{version}"), "kind": kind, "metadata": { "namespace": "default", "name": "none" },
                 });
                 while let Err(error) = api(&self.0, &any).list(&kube::api::ListParams::default()).await {
-                    assert!(matches!(&error, kube::Error::Api(status) if status.code == 404), "{error}");
+                    assert!(
+                        matches!(&error, kube::Error::Api(status) if [404, 429].contains(&status.code)),
+                        "{error}"
+                    );
                     sleep(Duration::from_millis(100)).await;
                 }
             }
