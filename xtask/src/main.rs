@@ -11,6 +11,7 @@ mod print;
 mod program;
 mod record;
 mod replay;
+mod seam;
 mod takeover;
 
 use std::process::ExitCode;
@@ -39,6 +40,8 @@ enum Chore {
     Replay(replay::Arguments),
     /// Drive the simulated Azure with Azure's SDK for Python, fetched from PyPI.
     Sdk(azure_clients::Arguments),
+    /// Let the established provider with its operator and our manager of clusters take over clusters from each other.
+    Seam(seam::Arguments),
     /// Let the program that Cerulean replaces and ours take over clusters from each other; nothing may be written.
     Takeover(takeover::Arguments),
 }
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Chore::Record(arguments) => record::run(&arguments),
         Chore::Replay(arguments) => replay::run(&arguments),
         Chore::Sdk(arguments) => azure_clients::SDK.prove(&arguments),
+        Chore::Seam(arguments) => seam::run(&arguments),
         Chore::Takeover(arguments) => takeover::run(&arguments),
     };
     match done {
