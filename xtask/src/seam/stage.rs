@@ -359,6 +359,11 @@ fn plain(document: &Value) -> Value {
         match value {
             Value::Object(members) => {
                 members.retain(|member, _| member != "etag" && member != ID);
+                // The operator writes a subnet's prefix into both of the members for it.
+                let alone = members.get("addressPrefix").map(|prefix| json!([prefix]));
+                if alone.is_some() && members.get("addressPrefixes") == alone.as_ref() {
+                    members.remove("addressPrefixes");
+                }
                 members.values_mut().for_each(strip);
             }
             Value::Array(items) => items.iter_mut().for_each(strip),
