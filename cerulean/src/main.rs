@@ -1,6 +1,7 @@
 //! `cerulean`: see it work, simulate Azure and Kubernetes, show plans, measure, compare runs.
 
 mod bench;
+mod check;
 mod demo;
 mod http_client;
 mod journal;
@@ -41,6 +42,9 @@ enum Command {
     Simulate(simulate::Simulate),
     /// Show what the controller manager would write to Azure, and write nothing.
     Plan(plan::Arguments),
+    /// Say what would be in the way of a change, before it is made.
+    #[command(subcommand)]
+    Check(check::Command),
     /// Measure the controller manager: size, start, memory, calls to Azure.
     Bench(Box<bench::Arguments>),
     /// Export what a run asked of Azure, and tell two runs apart.
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(screen, arguments).map(|()| ExitCode::SUCCESS),
         Command::Simulate(simulate) => simulate::run(screen, simulate).map(|()| ExitCode::SUCCESS),
         Command::Plan(arguments) => plan::run(screen, &arguments),
+        Command::Check(command) => check::run(screen, &command),
         Command::Bench(arguments) => bench::run(screen, *arguments).map(|()| ExitCode::SUCCESS),
         Command::Journal(command) => journal::run(screen, command),
     };

@@ -12,6 +12,7 @@ mod program;
 mod record;
 mod replay;
 mod rules;
+mod seam;
 mod takeover;
 
 use std::process::ExitCode;
@@ -42,6 +43,8 @@ enum Chore {
     Rules(rules::Arguments),
     /// Drive the simulated Azure with Azure's SDK for Python, fetched from PyPI.
     Sdk(azure_clients::Arguments),
+    /// Let the established provider with its operator and our manager of clusters take over clusters from each other.
+    Seam(seam::Arguments),
     /// Let the program that Cerulean replaces and ours take over clusters from each other; nothing may be written.
     Takeover(takeover::Arguments),
 }
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Chore::Replay(arguments) => replay::run(&arguments),
         Chore::Rules(arguments) => rules::run(&arguments),
         Chore::Sdk(arguments) => azure_clients::SDK.prove(&arguments),
+        Chore::Seam(arguments) => seam::run(&arguments),
         Chore::Takeover(arguments) => takeover::run(&arguments),
     };
     match done {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use capz::Settings;
 use command_line::Refused;
 use controllers::leader_election::{self, Elector};
 use kube::Client;
@@ -22,6 +23,9 @@ use crate::webhooks::{Lookups, Webhooks};
 
 /// Who we are to the Kubernetes API; audit logs and priority rules of clusters know it.
 const USER_AGENT: &str = "cluster-api-provider-azure-manager";
+
+/// How many objects are named that are not served.
+const NAMED: usize = 5;
 
 /// How long webhooks go on after the stop. Services need a moment to learn that a pod goes, and whoever asks it meanwhile
 /// would be refused.
@@ -51,6 +55,9 @@ pub async fn run(
     let Some(client) = stop.run_until_cancelled(connecting).await else { return Ok(()) };
     let client = client?;
     let settings = line.settings(&surroundings);
+    let unserved = check_unserved(&client, &settings);
+    let Some(all_served) = stop.run_until_cancelled(unserved).await else { return Ok(()) };
+    all_served?;
     let azure = azure(&settings, &surroundings, &metrics)?;
     let serving = CancellationToken::new();
     let _stops_serving = serving.clone().drop_guard();
@@ -116,6 +123,29 @@ async fn connect(
         observer: Some(&observer),
     };
     kubernetes::connect(&address, &surroundings.proxy()?).await
+}
+
+/// That no objects of kinds are there that are not served: what served them until now goes on while this program does not begin.
+async fn check_unserved(client: &Client, settings: &Settings) -> anyhow::Result<()> {
+    let found = capz::unserved(client, settings).await;
+    let found = found.map_err(|error| {
+        anyhow::anyhow!(
+            "cannot see whether there are clusters that Azure manages (AKS), which are not served: {}; give capz-manager the rights of \
+             deploy/capz/parts/40-rights.yaml",
+            controllers::answer(&error)
+        )
+    })?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    let more = found.len().saturating_sub(NAMED);
+    let named: Vec<String> = found.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    anyhow::bail!(
+        "clusters that Azure manages (AKS) are not served, and nothing would look after these objects: {}{more}; keep the established provider, \
+         or give it the ones that are to stay with it by --watch-filter or --namespace",
+        named.join(", ")
+    )
 }
 
 async fn serve_webhooks(

@@ -1,8 +1,12 @@
 //! The cluster on whose behalf resources are judged, and what proves that one is its own.
 
+use std::collections::BTreeSet;
+
+use azure_types::ResourceId;
 use ownership::{Evidence, Owner, Ownership, Proof, Rival};
 use serde_json::Value;
 
+use crate::operator::KEPT;
 use crate::tags::{ID, OWNED, SHARED, owner_key};
 
 /// The annotation of AzureClusters with the resources that they have recorded: `{"<service>": ["<id>"]}`.
@@ -26,12 +30,24 @@ pub struct Claimant<'a> {
     /// Whether a resource with the cluster's name must bear the cluster's id as well. Otherwise one without any id is the
     /// cluster's: the established provider made it, or an earlier version of this program, and the cluster has recorded it.
     pub marked_only: bool,
+    /// Resources that are not the cluster's, whatever their tags say: the operator that made them was not to delete them.
+    pub kept: &'a BTreeSet<ResourceId>,
 }
+
+static NOTHING_KEPT: BTreeSet<ResourceId> = BTreeSet::new();
 
 impl<'a> From<&'a str> for Claimant<'a> {
     /// A cluster of which nothing but the name is known.
     fn from(cluster: &'a str) -> Self {
-        Self { kind: "AzureCluster", namespace: "", name: cluster, cluster, id: None, marked_only: false }
+        Self {
+            kind: "AzureCluster",
+            namespace: "",
+            name: cluster,
+            cluster,
+            id: None,
+            marked_only: false,
+            kept: &NOTHING_KEPT,
+        }
     }
 }
 
@@ -56,8 +72,30 @@ impl Claimant<'_> {
         Evidence::Recorded { place: format!("annotation {RESOURCES}") }
     }
 
+    /// Whether a resource is kept: then it is used as it is.
+    pub fn keeps(&self, id: &ResourceId) -> bool {
+        self.kept.contains(id)
+    }
+
+    /// The same of the resource that a document describes.
+    pub(crate) fn keeps_what(&self, document: &Value) -> bool {
+        !self.kept.is_empty()
+            && document["id"]
+                .as_str()
+                .and_then(|id| ResourceId::parse(id).ok())
+                .is_some_and(|id| self.keeps(&id))
+    }
+
+    /// Why a resource is not the cluster's that is kept.
+    pub(crate) fn is_kept() -> Ownership {
+        Ownership::Unproven(format!("the annotation {KEPT} names it"))
+    }
+
     /// What the tags of a document say.
     pub fn by_tags(&self, document: &Value) -> Ownership {
+        if self.keeps_what(document) {
+            return Self::is_kept();
+        }
         let key = owner_key(self.cluster);
         let marked = |id: &str| Evidence::Tag { key: ID.to_owned(), value: id.to_owned() };
         let name = tag(document, &key);
@@ -190,6 +228,27 @@ mod tests {
             assert_eq!(found, expected, "{document}");
         }
         assert_eq!(own.by_tags(&json!({})), Ownership::Unproven(format!("it lacks the tag {name}=owned")));
+    }
+
+    /// S3: what the operator of the established provider was not to delete is not ours, whatever it bears.
+    #[test]
+    fn what_is_kept_is_not_ours() {
+        const KEPT: &str = "/subscriptions/s/resourceGroups/g";
+        let kept = BTreeSet::from([ResourceId::parse(KEPT).unwrap()]);
+        let own = Claimant { id: Some("a"), kept: &kept, ..Claimant::from("c") };
+        let name = "sigs.k8s.io_cluster-api-provider-azure_cluster_c";
+        for (id, is_ours) in [
+            (KEPT, false),
+            ("/SUBSCRIPTIONS/S/resourceGroups/G", false),
+            ("/subscriptions/s/resourceGroups/h", true),
+        ] {
+            for tags in [json!({ name: OWNED }), json!({ ID: "a" }), json!({ name: OWNED, ID: "a" })] {
+                let document = json!({ "id": id, "tags": tags });
+                assert_eq!(own.owns(&document), is_ours, "{document}");
+                let borne = crate::owner_tags::Borne::Id.ownership(own, &json!({ "id": id, "tags": {} }));
+                assert_eq!(borne.is_proven(), is_ours, "{document}");
+            }
+        }
     }
 
     #[test]

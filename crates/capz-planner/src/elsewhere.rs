@@ -106,6 +106,8 @@ fn remedy(known: &str, member: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use capz_api::azure_cluster::AzureClusterSpec;
     use serde_json::json;
 
@@ -147,6 +149,7 @@ mod tests {
                 cluster: "my-cluster",
                 id: None,
                 marked_only: false,
+                kept: &BTreeSet::new(),
                 namespace: "default",
                 name: "my-cluster",
                 spec: &spec,
@@ -182,6 +185,7 @@ mod tests {
                 cluster: "my-cluster",
                 id: None,
                 marked_only: false,
+                kept: &BTreeSet::new(),
                 namespace: "default",
                 name: "my-cluster",
                 spec: &spec,

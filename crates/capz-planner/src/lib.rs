@@ -14,6 +14,7 @@
 //!   there belongs to somebody else and stays.
 //! * What is special about a kind of resource is a row of the table in [`kind`].
 //! * [`elsewhere`] says when an object has something in another place than where its cluster is looked for.
+//! * [`operator`] says what becomes of the objects of the operator that the established provider works with.
 //! * [`preview`] plans to the end: what `cerulean plan` prints.
 //!
 //! What has to be there, under which names and with which conditions, is what Cluster API Provider Azure made of it
@@ -36,6 +37,7 @@ pub mod machine;
 mod making;
 pub mod managed;
 pub mod observed;
+pub mod operator;
 mod owner_tags;
 mod peering;
 pub mod plan;

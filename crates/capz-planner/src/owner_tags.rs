@@ -55,7 +55,11 @@ impl Borne {
     /// hand's claim, and the value `shared` gives it away.
     pub(crate) fn ownership(self, claimant: Claimant<'_>, held: &Value) -> Ownership {
         let found = claimant.by_tags(held);
-        if self == Self::Nothing || claimant.marked_only || !matches!(found, Ownership::Unproven(_)) {
+        if self == Self::Nothing
+            || claimant.marked_only
+            || claimant.keeps_what(held)
+            || !matches!(found, Ownership::Unproven(_))
+        {
             return found;
         }
         if tag(held, &owner_key(claimant.cluster)) == Some(SHARED) {

@@ -514,6 +514,9 @@ impl<'a> Judge<'a> {
     /// What is known of who owns a resource that exists.
     fn ownership(&self, goal: &Goal, held: &Value) -> Ownership {
         let claimant = self.facts.claimant;
+        if claimant.keeps(&goal.id) {
+            return Claimant::is_kept();
+        }
         match &goal.ownership {
             OwnershipRule::ByName(rule) => {
                 Ownership::Proven(claimant.proof(Evidence::Name { name: goal.id.name().to_owned(), rule }))

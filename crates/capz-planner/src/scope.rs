@@ -1,5 +1,7 @@
 //! What all goals of a cluster share: where its resources are, and what they are called.
 
+use std::collections::BTreeSet;
+
 use azure_types::ResourceId;
 use capz_api::azure_cluster::AzureClusterSpec;
 use capz_api::network::{LoadBalancer, NatGateway, Subnet, roles};
@@ -21,6 +23,8 @@ pub struct Scope<'a> {
     pub id: Option<&'a str>,
     /// Whether another cluster comes first where both claim the same: then only what bears the id is this cluster's.
     pub marked_only: bool,
+    /// Resources that are not the cluster's, whatever their tags say ([`crate::operator::KEPT`]).
+    pub kept: &'a BTreeSet<ResourceId>,
     /// The namespace of the AzureCluster.
     pub namespace: &'a str,
     /// The name of the AzureCluster.
@@ -49,6 +53,7 @@ impl<'a> Scope<'a> {
             cluster: self.cluster,
             id: self.id,
             marked_only: self.marked_only,
+            kept: self.kept,
         }
     }
 

@@ -24,6 +24,7 @@ use crate::core::{self, Cluster};
 use crate::ending::Ending;
 use crate::identity::IdentityError;
 use crate::kinds::{API_VERSION, AzureCluster};
+use crate::operator::{self, OperatorError};
 use crate::patch::{Edited, PatchError};
 use crate::reach::{DELETION_FAILED, Failure, Subject};
 use crate::shared::Manager;
@@ -67,7 +68,11 @@ impl Manager {
             Ok(edited) => edited,
             Err(error) => return self.lost(key, &error),
         };
-        if core::is_paused(&cluster, annotations) {
+        let is_paused = core::is_paused(&cluster, annotations);
+        if let Err(error) = self.take_over(&mut edited, is_paused, not_before).await {
+            return self.not_taken_over(edited, &error).await;
+        }
+        if is_paused {
             edited.pause();
             return match edited.save().await {
                 Ok(written) => {
@@ -105,6 +110,58 @@ impl Manager {
         match if deleting { work.delete().await } else { work.reconcile().await } {
             Ok(outcome) => outcome,
             Err(error) => self.lost(key, &error),
+        }
+    }
+
+    /// Takes the objects out of the way by which Azure Service Operator would write and delete in Azure.
+    async fn take_over(
+        &self,
+        edited: &mut EditedCluster,
+        is_paused: bool,
+        not_before: Instant,
+    ) -> Result<(), TakeoverError> {
+        let owner = edited.object.metadata.uid.clone().unwrap_or_default();
+        // No move begins before that has been looked at.
+        let not_before = if is_paused { not_before } else { operator::lately() };
+        let objects = self.operator.make_harmless(&owner, not_before).await?;
+        if is_paused || objects.is_empty() {
+            return Ok(());
+        }
+        let annotations = edited.object.metadata.annotations.get_or_insert_default();
+        if let Some((key, text)) = operator::kept_besides(annotations, &objects) {
+            let words = format!(
+                "Azure Service Operator was not to delete these, and they are used as they are (annotation {key}): {text}"
+            );
+            annotations.insert(key, text);
+            self.save(edited).await?;
+            self.recorder.normal(reference(&edited.object), "ResourcesKept", words);
+        }
+        let going = objects.iter().filter(|object| !object.is_deleted()).count();
+        if going > 0 {
+            let words = format!(
+                "deletes {going} objects of Azure Service Operator; what they stand for in Azure stays, and is this program's to look after"
+            );
+            self.recorder.normal(reference(&edited.object), "TakenOver", words);
+        }
+        Ok(self.operator.remove(&owner).await?)
+    }
+
+    /// Says why a cluster is not taken over yet. Until then it is not moved.
+    async fn not_taken_over(&self, mut edited: EditedCluster, error: &TakeoverError) -> Outcome {
+        let key = key_of(&edited.object);
+        let error = match error {
+            TakeoverError::Operator(error) => error,
+            TakeoverError::Write(error) => return self.lost(&key, error),
+        };
+        if error.is_waiting() {
+            tracing::info!(cluster = %key, words = %error, "to be tried again");
+            return Outcome::After(operator::GOING);
+        }
+        self.recorder.warning(reference(&edited.object), "OperatorObjectsLeft", error.to_string());
+        edited.block_move();
+        match self.save(&mut edited).await {
+            Ok(()) => Outcome::Retry,
+            Err(error) => self.lost(&key, &error),
         }
     }
 
@@ -207,6 +264,17 @@ struct ClusterWork<'a> {
     surroundings: &'a Surroundings,
     edited: EditedCluster,
     not_before: Instant,
+}
+
+/// Why a cluster is not taken over yet.
+#[derive(Debug, thiserror::Error)]
+enum TakeoverError {
+    /// Objects of Azure Service Operator are in the way.
+    #[error(transparent)]
+    Operator(#[from] OperatorError),
+    /// The AzureCluster was not written.
+    #[error(transparent)]
+    Write(#[from] PatchError),
 }
 
 /// What is wanted of Azure while a loop runs.

@@ -8,6 +8,7 @@ use controllers::Reference;
 use crate::about::About;
 use crate::core::{self, Cluster};
 use crate::kinds::{API_VERSION, AzureCluster};
+use crate::operator;
 use crate::reach::Failure;
 use crate::shared::Manager;
 use crate::surroundings::Surroundings;
@@ -58,8 +59,9 @@ impl<O> Family<O> {
         domains.into_iter().flat_map(|domains| domains.keys().cloned()).collect()
     }
 
-    /// What is around the cluster.
+    /// What is around the cluster, once nothing but this program writes to its Azure.
     pub async fn surroundings(&self, manager: &Manager) -> Result<Surroundings, Failure> {
+        self.check_operator(manager).await?;
         let found = manager.surroundings(&self.azure_cluster, Arc::clone(&self.cluster)).await;
         found.map_err(|error| {
             let words = error.to_string();
@@ -69,6 +71,17 @@ impl<O> Family<O> {
                 Failure::Refused(words)
             }
         })
+    }
+
+    /// That Azure Service Operator does nothing in the cluster's Azure any more.
+    async fn check_operator(&self, manager: &Manager) -> Result<(), Failure> {
+        let owner = self.azure_cluster.metadata.uid.as_deref().unwrap_or_default();
+        let words = match manager.operator.is_harmless(owner, operator::lately()).await {
+            Ok(true) => return Ok(()),
+            Ok(false) => "waiting until Azure Service Operator leaves the cluster alone".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        Err(Failure::Later { after: manager.settings.timeouts.requeue, words })
     }
 
     /// The same for an object with this provider id, which must be where its cluster is.

@@ -27,6 +27,7 @@ use crate::kinds::{
     self, AzureCluster, AzureClusterIdentity, AzureMachine, AzureMachinePool, AzureMachinePoolMachine,
     AzureMachineTemplate, Object,
 };
+use crate::operator::Operator;
 use crate::reads::Reads;
 use crate::repeats::Written;
 use crate::shared::{Events, Listed, MANAGER, Manager, Secrets, Stores};
@@ -77,8 +78,10 @@ pub async fn run(
     let stop = stop.child_token();
     let (recorder, events) =
         controllers::recorder(client.clone(), clock.clone(), "", MANAGER, Arc::clone(&observer));
+    let client = controllers::watch::with_answer_timeout(&client);
+    let operator = Operator::new(client.clone(), settings.namespace.clone(), settings.sync_period);
     let manager = Arc::new(Manager {
-        client: controllers::watch::with_answer_timeout(&client),
+        client,
         azure,
         clusters: Arc::new(Work::new(&controller::CLUSTER, &observer)),
         machines: Arc::new(Work::new(&controller::MACHINE, &observer)),
@@ -100,6 +103,7 @@ pub async fn run(
         reads: Reads::default(),
         written: Written::default(),
         skus: SkuCache::default(),
+        operator,
         identity_writes: tokio::sync::Mutex::default(),
         identities_changed: tokio::sync::Notify::default(),
         core_version,

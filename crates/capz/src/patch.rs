@@ -112,6 +112,11 @@ where
         if !self.is_held(finalizer) {
             self.object.metadata.finalizers.get_or_insert_default().push(finalizer.to_owned());
         }
+        self.block_move();
+    }
+
+    /// It is not to be moved yet.
+    pub fn block_move(&mut self) {
         let annotations = self.object.metadata.annotations.get_or_insert_default();
         annotations.insert(BLOCK_MOVE.to_owned(), "true".to_owned());
     }

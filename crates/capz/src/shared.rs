@@ -14,6 +14,7 @@ use crate::controller;
 use crate::core;
 use crate::instances::Instances;
 use crate::kinds::Object;
+use crate::operator::Operator;
 use crate::reads::Reads;
 use crate::repeats::Written;
 use crate::skus::SkuCache;
@@ -119,6 +120,7 @@ pub struct Manager {
     pub(crate) reads: Reads,
     pub(crate) written: Written,
     pub(crate) skus: SkuCache,
+    pub(crate) operator: Operator,
     /// Held by whoever writes an identity: clusters share it, and would refuse each other's writes.
     pub(crate) identity_writes: tokio::sync::Mutex<()>,
     /// Told when an identity says something else, or is gone.

@@ -1,11 +1,12 @@
 //! What was found out about a cluster before anything is wanted of it, or of a machine of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use azure_types::ResourceId;
 use capz_api::azure_cluster::AzureClusterSpec;
 use capz_planner::cluster::dns_suffix;
-use capz_planner::{Claimant, Scope, elsewhere};
+use capz_planner::{Claimant, Scope, elsewhere, operator};
 use tokio::time::Instant;
 
 use crate::azure::{Access, Material};
@@ -33,6 +34,8 @@ pub(crate) struct Surroundings {
     pub namespace: String,
     /// Why another cluster comes before this one, where both claim the same resources.
     pub rival: Option<String>,
+    /// Resources that are used as they are, whatever their tags say.
+    pub kept: BTreeSet<ResourceId>,
     /// Whether an external tool makes its infrastructure: that is never ours, whatever its tags say.
     pub managed_elsewhere: bool,
     /// Where public names end.
@@ -52,6 +55,7 @@ impl Surroundings {
             cluster: self.cluster.metadata.name.as_deref().unwrap_or_default(),
             id: Some(&self.id),
             marked_only: self.rival.is_some(),
+            kept: &self.kept,
             namespace: &self.namespace,
             name,
             spec,
@@ -90,6 +94,7 @@ impl Surroundings {
                 cluster: self.cluster.metadata.name.as_deref().unwrap_or_default(),
                 id: Some(&self.id),
                 marked_only: self.rival.is_some(),
+                kept: &self.kept,
             },
             not_before,
             requeue: manager.settings.timeouts.requeue,
@@ -129,7 +134,10 @@ impl Manager {
         let rival = self.rival_of(object);
         let is_copy = rival.as_ref().is_some_and(|rival| rival.is_original);
         let id = standing::id(object).filter(|_| !is_copy).unwrap_or_default();
+        let none = BTreeMap::new();
+        let annotations = object.metadata.annotations.as_ref().unwrap_or(&none);
         let found = Surroundings {
+            kept: operator::kept_of(annotations),
             access,
             material,
             subscription,
@@ -140,8 +148,6 @@ impl Manager {
             cluster,
             dns_suffix,
         };
-        let none = BTreeMap::new();
-        let annotations = object.metadata.annotations.as_ref().unwrap_or(&none);
         let name = object.metadata.name.as_deref().unwrap_or_default();
         let scope = found.scope(name, &object.spec, &[], self.settings.gates.of_admission());
         elsewhere::check_cluster(scope, annotations).map_err(IdentityError::Elsewhere)?;

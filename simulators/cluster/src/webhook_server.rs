@@ -35,8 +35,21 @@ impl WebhookServer {
     /// # Errors
     /// As [`Self::new`].
     pub fn at(folder: PathBuf, port: u16) -> Result<Self, HostError> {
+        Self::named(folder, port, &[])
+    }
+
+    /// A free port, and a certificate for a Service, too.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn behind(folder: PathBuf, namespace: &str, name: &str) -> Result<Self, HostError> {
+        Self::named(folder, 0, &[&format!("{name}.{namespace}.svc")])
+    }
+
+    fn named(folder: PathBuf, port: u16, more: &[&str]) -> Result<Self, HostError> {
         let authority = CertificateAuthority::generate().map_err(certificates)?;
-        let issued = authority.issue(&["localhost", "127.0.0.1"]).map_err(certificates)?;
+        let names = [&["localhost", "127.0.0.1"], more].concat();
+        let issued = authority.issue(&names).map_err(certificates)?;
         std::fs::create_dir_all(&folder)
             .map_err(|source| HostError::File { path: folder.clone(), source })?;
         write(&folder.join("tls.crt"), &issued.certificate_pem, Reader::Everyone)?;
@@ -49,6 +62,14 @@ impl WebhookServer {
     pub fn client_config(&self, path: &str) -> Value {
         json!({
             "url": format!("https://127.0.0.1:{}{path}", self.port),
+            "caBundle": STANDARD.encode(self.authority.certificate_pem()),
+        })
+    }
+
+    /// How an API server reaches this path by a Service.
+    pub fn service_config(&self, namespace: &str, name: &str, path: &str) -> Value {
+        json!({
+            "service": { "namespace": namespace, "name": name, "path": path, "port": 443 },
             "caBundle": STANDARD.encode(self.authority.certificate_pem()),
         })
     }

@@ -4,11 +4,11 @@
 //! stand-in for Cluster API; what rests in Azure and in Kubernetes goes to `tests/corpus/takeover-clusters`.
 
 mod azure;
-mod flavor;
-mod objects;
-mod operator;
-mod place;
-mod provider;
+pub mod flavor;
+pub mod objects;
+pub mod operator;
+pub mod place;
+pub mod provider;
 mod topology;
 mod tunnel;
 
@@ -27,7 +27,9 @@ use tokio::time::Instant;
 use crate::e2e::capz::objects::create;
 use crate::print;
 use crate::program::{Program, root};
+use operator::Operator;
 use place::{CLIENT_SECRET, Place};
+use provider::Provider;
 
 /// How long a cluster may take until it rests.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -89,10 +91,11 @@ async fn record(arguments: &Arguments, flavor: &str, directory: &Path) -> anyhow
         _ => WorkloadOptions::default().management,
     };
     let place = Place::start(directory, &shape, management).await?;
-    let mut programs = vec![
-        operator::start(&arguments.operator, directory, &place).await?,
-        provider::start(&arguments.manager, &arguments.sources, directory, &place).await?,
-    ];
+    let operator = Operator::install(&arguments.operator, directory, &place).await?;
+    let mut programs = vec![operator.start(&place).await?];
+    let provider = Provider::install(&arguments.manager, &arguments.sources, directory, &place).await?;
+    programs.push(provider.start(&place).await?);
+    provider.register(&place).await?;
     let lines = make(&place, flavor, &shape, &mut programs).await;
     // For whoever keeps the folder: Azure, with all that lines leave out.
     std::fs::write(directory.join("azure.json"), json!(place.azure.azure.documents()).to_string())?;
@@ -107,6 +110,30 @@ async fn make(
     shape: &Shape,
     programs: &mut [Program],
 ) -> anyhow::Result<String> {
+    apply(place, flavor, shape).await?;
+    rest(place, programs).await?;
+    let mut lines = azure::lines(&place.azure.azure);
+    lines.extend(objects::lines(&place.kubernetes));
+    // What is the place's own is nobody's business.
+    let public = BTreeMap::from([
+        (shape.subscription.as_str(), "SUBSCRIPTION"),
+        (shape.tenant.as_str(), "t"),
+        (shape.client_id.as_str(), "c"),
+    ]);
+    let mut text = String::new();
+    for line in lines {
+        text += &public.iter().fold(line.to_string(), |text, (from, to)| text.replace(from, to));
+        text.push('\n');
+    }
+    ensure!(!text.contains(CLIENT_SECRET), "a secret would be written down");
+    Ok(text)
+}
+
+/// Applies the flavor, and makes what it needs in Azure.
+///
+/// # Errors
+/// Azure or the API server does not take something.
+pub async fn apply(place: &Place, flavor: &str, shape: &Shape) -> anyhow::Result<()> {
     let group = azure_types::ResourceId::group(&shape.subscription, "capz-ci");
     let identity = azure_types::ResourceId::parse(&format!(
         "{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/cloud-provider-user-identity"
@@ -130,26 +157,14 @@ async fn make(
     for object in objects {
         create(&place.client, &object).await?;
     }
-    rest(place, programs).await?;
-    let mut lines = azure::lines(&place.azure.azure);
-    lines.extend(objects::lines(&place.kubernetes));
-    // What is the place's own is nobody's business.
-    let public = BTreeMap::from([
-        (shape.subscription.as_str(), "SUBSCRIPTION"),
-        (shape.tenant.as_str(), "t"),
-        (shape.client_id.as_str(), "c"),
-    ]);
-    let mut text = String::new();
-    for line in lines {
-        text += &public.iter().fold(line.to_string(), |text, (from, to)| text.replace(from, to));
-        text.push('\n');
-    }
-    ensure!(!text.contains(CLIENT_SECRET), "a secret would be written down");
-    Ok(text)
+    Ok(())
 }
 
 /// Waits until all is ready, and nothing has been written for a while.
-async fn rest(place: &Place, programs: &mut [Program]) -> anyhow::Result<()> {
+///
+/// # Errors
+/// A program ends, or it takes too long.
+pub async fn rest(place: &Place, programs: &mut [Program]) -> anyhow::Result<()> {
     let begun = Instant::now();
     let (mut seen, mut since) = (Value::Null, begun);
     loop {

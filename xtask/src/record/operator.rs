@@ -1,15 +1,21 @@
 //! Azure Service Operator's controller. Its definitions are made at its releases and are no part of its sources: here they take
 //! anything, and it converts between their versions itself.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
+use anyhow::Context as _;
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use simulated_cluster::{WebhookServer, free_port};
 
 use super::place::{Place, serves};
-use crate::e2e::capz::objects::create;
+use crate::e2e::capz::objects::{api, create, delete};
 use crate::program::Program;
+
+/// How long it may take to end.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const RESOURCES: &str = "resources.azure.com";
 const NETWORK: &str = "network.azure.com";
@@ -68,6 +74,11 @@ const KINDS: [Kind; 11] = [
     kind(CONFIGURATION, "Extension", "extensions", &["v1api20230501"], "v1api20241101"),
 ];
 
+/// The Service by which its webhooks are reached, and its namespace.
+const SERVICE: (&str, &str) = ("capz-system", "azureserviceoperator-webhook-service");
+/// The name of the registration of its webhooks.
+const REGISTRATION: &str = "azure-service-operator";
+
 fn definition(kind: &Kind, server: &WebhookServer) -> Value {
     // Each version has one for the operator alone beside it.
     let storage = format!("{}storage", kind.stored);
@@ -94,37 +105,112 @@ fn definition(kind: &Kind, server: &WebhookServer) -> Value {
             "names": { "kind": kind.kind, "listKind": format!("{}List", kind.kind), "plural": kind.plural,
                 "singular": singular },
             "conversion": { "strategy": "Webhook", "webhook": {
-                "conversionReviewVersions": ["v1"], "clientConfig": server.client_config("/convert") } },
+                "conversionReviewVersions": ["v1"], "clientConfig": server.service_config(SERVICE.0, SERVICE.1, "/convert") } },
         },
     })
 }
 
-/// Defines its kinds, starts it as the provider's manifest does, and registers the webhooks that complete objects once it serves them.
-///
-/// # Errors
-/// It does not start, or the API server does not take its webhooks.
-pub async fn start(program: &Path, directory: &Path, place: &Place) -> anyhow::Result<Program> {
-    let server = WebhookServer::new(directory.join("operator-webhooks"))?;
-    for kind in &KINDS {
-        create(&place.client, &definition(kind, &server)).await?;
+/// The operator as it is installed in a management cluster.
+pub struct Operator {
+    server: WebhookServer,
+    program: PathBuf,
+    directory: PathBuf,
+}
+
+impl Operator {
+    /// Installs it from this program: its kinds, and the Service by which its webhooks are reached.
+    ///
+    /// # Errors
+    /// The API server does not take that.
+    pub async fn install(program: &Path, directory: &Path, place: &Place) -> anyhow::Result<Self> {
+        let server = WebhookServer::behind(directory.join("operator-webhooks"), SERVICE.0, SERVICE.1)?;
+        let this = Self { server, program: program.to_owned(), directory: directory.to_owned() };
+        create(
+            &place.client,
+            &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": SERVICE.0 } }),
+        )
+        .await?;
+        for kind in &KINDS {
+            create(&place.client, &definition(kind, &this.server)).await?;
+        }
+        Ok(this)
     }
-    let mut running = Program::start(
-        "operator",
-        directory,
-        Command::new(program)
-            .arg(format!("--webhook-port={}", server.port))
-            .arg(format!("--webhook-cert-dir={}", server.certificates.display()))
-            .arg(format!("--health-addr=127.0.0.1:{}", free_port()?))
-            .args(["--crd-management=none", "--v=2"])
-            .env_clear()
-            .env("KUBECONFIG", &place.kubeconfig)
-            .env("SSL_CERT_FILE", &place.azure.certificate_authority)
-            .env("POD_NAMESPACE", "capz-system")
-            .env("HTTPS_PROXY", &place.proxy),
-    )?;
-    serves(&server, &mut running).await?;
-    create(&place.client, &defaults(&server)).await?;
-    Ok(running)
+
+    /// Starts it as the provider's manifest does, and registers the webhooks that complete objects once it serves them.
+    ///
+    /// # Errors
+    /// It does not start, or the API server does not take its webhooks.
+    pub async fn start(&self, place: &Place) -> anyhow::Result<Program> {
+        for object in self.service() {
+            create(&place.client, &object).await?;
+        }
+        let mut running = Program::start(
+            "operator",
+            &self.directory,
+            Command::new(&self.program)
+                .arg(format!("--webhook-port={}", self.server.port))
+                .arg(format!("--webhook-cert-dir={}", self.server.certificates.display()))
+                .arg(format!("--health-addr=127.0.0.1:{}", free_port()?))
+                .args(["--crd-management=none", "--v=2"])
+                .env_clear()
+                .env("KUBECONFIG", &place.kubeconfig)
+                .env("SSL_CERT_FILE", &place.azure.certificate_authority)
+                .env("POD_NAMESPACE", SERVICE.0)
+                .env("HTTPS_PROXY", &place.proxy),
+        )?;
+        serves(&self.server, &mut running).await?;
+        create(&place.client, &defaults(&self.server)).await?;
+        Ok(running)
+    }
+
+    /// Takes away what `clusterctl upgrade` takes away with the established provider: all but its kinds and their objects.
+    ///
+    /// # Errors
+    /// The API server does not do that.
+    pub async fn uninstall(&self, mut running: Program, place: &Place) -> anyhow::Result<()> {
+        running.terminate(PATIENCE).await?;
+        let mut all = self.service().to_vec();
+        all.push(
+            json!({ "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+            "metadata": { "name": REGISTRATION } }),
+        );
+        for object in all {
+            delete(&place.client, &object).await?;
+        }
+        Ok(())
+    }
+
+    /// Defines its kinds as they were, as it does itself where it comes back.
+    ///
+    /// # Errors
+    /// The API server does not take that.
+    pub async fn define_again(&self, place: &Place) -> anyhow::Result<()> {
+        for kind in &KINDS {
+            let conversion = definition(kind, &self.server)["spec"]["conversion"].clone();
+            let name = format!("{}.{}", kind.plural, kind.group);
+            let patched = api(&place.client, "apiextensions.k8s.io/v1", "CustomResourceDefinition", None)
+                .patch(
+                    &name,
+                    &PatchParams::default(),
+                    &Patch::Merge(json!({ "spec": { "conversion": conversion } })),
+                )
+                .await;
+            patched.with_context(|| name.clone())?;
+        }
+        Ok(())
+    }
+
+    fn service(&self) -> [Value; 2] {
+        let (namespace, name) = SERVICE;
+        [
+            json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "namespace": namespace, "name": name },
+                "spec": { "ports": [{ "port": 443, "targetPort": "webhook-server" }] } }),
+            json!({ "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+                "metadata": { "namespace": namespace, "name": name, "labels": { "kubernetes.io/service-name": name } },
+                "ports": [{ "name": "", "port": self.server.port, "protocol": "TCP" }],
+                "endpoints": [{ "addresses": ["127.0.0.1"], "conditions": { "ready": true } }] }),
+        ]
+    }
 }
 
 /// The registration of its webhooks that complete objects.
@@ -138,12 +224,12 @@ fn defaults(server: &WebhookServer) -> Value {
             json!({
                 "name": format!("default.{version}.{}.{}", kind.plural, kind.group),
                 "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail",
-                "matchPolicy": "Exact", "clientConfig": server.client_config(&path),
+                "matchPolicy": "Exact", "clientConfig": server.service_config(SERVICE.0, SERVICE.1, &path),
                 "rules": [{ "apiGroups": [kind.group], "apiVersions": [version], "resources": [kind.plural],
                     "operations": ["CREATE", "UPDATE"] }],
             })
         })
         .collect();
     json!({ "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
-        "metadata": { "name": "azure-service-operator" }, "webhooks": webhooks })
+        "metadata": { "name": REGISTRATION }, "webhooks": webhooks })
 }

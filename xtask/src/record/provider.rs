@@ -1,6 +1,6 @@
 //! The established provider's manager, with its own definitions and webhooks.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use simulated_cluster::{WebhookServer, free_port};
@@ -13,43 +13,86 @@ use crate::program::Program;
 const LABELS: [(&str, &str); 2] =
     [("cluster.x-k8s.io/provider", "infrastructure-azure"), ("cluster.x-k8s.io/v1beta1", "v1beta1")];
 
-/// Applies its definitions, starts it as its manifest does, and registers its webhooks once it serves them. It looks again sooner than it would.
-///
-/// # Errors
-/// It does not start, or the API server does not take its webhooks.
-pub async fn start(
-    program: &Path,
-    sources: &Path,
-    directory: &Path,
-    place: &Place,
-) -> anyhow::Result<Program> {
-    for mut definition in read_all(&sources.join("config/crd/bases"))? {
-        for (label, value) in LABELS {
-            definition["metadata"]["labels"][label] = value.into();
+/// The manager as it is installed in a management cluster.
+pub struct Provider {
+    server: WebhookServer,
+    program: PathBuf,
+    sources: PathBuf,
+    directory: PathBuf,
+}
+
+impl Provider {
+    /// Applies its definitions, which are in the folder with its sources.
+    ///
+    /// # Errors
+    /// There are none, or the API server does not take them.
+    pub async fn install(
+        program: &Path,
+        sources: &Path,
+        directory: &Path,
+        place: &Place,
+    ) -> anyhow::Result<Self> {
+        for mut definition in read_all(&sources.join("config/crd/bases"))? {
+            for (label, value) in LABELS {
+                definition["metadata"]["labels"][label] = value.into();
+            }
+            create(&place.client, &definition).await?;
         }
-        create(&place.client, &definition).await?;
+        let server = WebhookServer::new(directory.join("provider-webhooks"))?;
+        let owned = Path::to_owned;
+        Ok(Self { server, program: owned(program), sources: owned(sources), directory: owned(directory) })
     }
-    let server = WebhookServer::new(directory.join("provider-webhooks"))?;
-    let mut running = Program::start(
-        "provider",
-        directory,
-        Command::new(program)
-            .arg(format!("--webhook-port={}", server.port))
-            .arg(format!("--webhook-cert-dir={}", server.certificates.display()))
-            .arg(format!("--health-addr=127.0.0.1:{}", free_port()?))
-            .arg(format!("--diagnostics-address=127.0.0.1:{}", free_port()?))
-            .args(["--insecure-diagnostics", "--v=4", "--reconciler-requeue=2s", "--debouncing-timer=1s"])
-            .arg("--feature-gates=MachinePool=true,EdgeZone=true")
-            .env_clear()
-            .env("KUBECONFIG", &place.kubeconfig)
-            .env("SSL_CERT_FILE", &place.azure.certificate_authority)
-            .env("POD_NAMESPACE", "capz-system")
-            // Go reaches what is on this machine without it.
-            .env("HTTPS_PROXY", &place.proxy),
-    )?;
-    serves(&server, &mut running).await?;
-    for registration in read(&sources.join("config/webhook/manifests.yaml"))? {
-        create(&place.client, &server.registration(registration)).await?;
+
+    /// Starts it as its manifest does. It looks again sooner than it would.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn start(&self, place: &Place) -> anyhow::Result<Program> {
+        let arguments = ["--reconciler-requeue=2s", "--debouncing-timer=1s"];
+        self.swap(&self.program, "provider", &arguments, place).await
     }
-    Ok(running)
+
+    /// Starts another program in its place, as when the image of its Deployment is another one.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn swap(
+        &self,
+        program: &Path,
+        name: &str,
+        more: &[&str],
+        place: &Place,
+    ) -> anyhow::Result<Program> {
+        let mut running = Program::start(
+            name,
+            &self.directory,
+            Command::new(program)
+                .arg(format!("--webhook-port={}", self.server.port))
+                .arg(format!("--webhook-cert-dir={}", self.server.certificates.display()))
+                .arg(format!("--health-addr=127.0.0.1:{}", free_port()?))
+                .arg(format!("--diagnostics-address=127.0.0.1:{}", free_port()?))
+                .args(["--insecure-diagnostics", "--v=4", "--feature-gates=MachinePool=true,EdgeZone=true"])
+                .args(more)
+                .env_clear()
+                .env("KUBECONFIG", &place.kubeconfig)
+                .env("SSL_CERT_FILE", &place.azure.certificate_authority)
+                .env("POD_NAMESPACE", "capz-system")
+                // Go reaches what is on this machine without it; ours is told.
+                .env("HTTPS_PROXY", &place.proxy)
+                .env("NO_PROXY", "127.0.0.1"),
+        )?;
+        serves(&self.server, &mut running).await?;
+        Ok(running)
+    }
+
+    /// Registers its webhooks, which must be served.
+    ///
+    /// # Errors
+    /// The API server does not take them.
+    pub async fn register(&self, place: &Place) -> anyhow::Result<()> {
+        for registration in read(&self.sources.join("config/webhook/manifests.yaml"))? {
+            create(&place.client, &self.server.registration(registration)).await?;
+        }
+        Ok(())
+    }
 }

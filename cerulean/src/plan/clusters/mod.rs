@@ -19,6 +19,7 @@ use capz_api::azure_machine_pool::AzureMachinePoolSpec;
 use capz_api::{Gates, machine::Image};
 use capz_planner::cluster::{self, CLUSTER_ID, Memory, dns_suffix};
 use capz_planner::machine::{self, MachineScope};
+use capz_planner::operator;
 use capz_planner::pool::{self, PoolScope};
 use capz_planner::preview::Next;
 use capz_planner::sku::{Sku, Skus, VIRTUAL_MACHINES};
@@ -111,10 +112,13 @@ async fn plan_cluster(
         None if spec.extended_location.is_some() => Vec::new(),
         None => skus.zones().into_iter().collect(),
     };
+    let annotations = texts(&declared.azure, "/metadata/annotations");
+    let kept = operator::kept_of(&annotations);
     let scope = Scope {
         cluster: &declared.cluster,
         id: declared.azure["metadata"]["annotations"][CLUSTER_ID].as_str(),
         marked_only: false,
+        kept: &kept,
         namespace: text(&declared.azure, "/metadata/namespace"),
         name: text(&declared.azure, "/metadata/name"),
         spec: &spec,
@@ -124,7 +128,7 @@ async fn plan_cluster(
         dns_suffix,
         gates: Gates::default(),
     };
-    let memory = Memory::of(&texts(&declared.azure, "/metadata/annotations"));
+    let memory = Memory::of(&annotations);
     let mut planner = Planner { source, claimant: scope.claimant(), preview: Preview::default(), plan };
     planner.foresee(&declared.azure, "", |_| Ok(cluster::goals(scope, &memory))).await?;
     let mut is_first = true;

@@ -12,6 +12,7 @@
 mod applied_twice;
 mod collector;
 mod manager;
+mod operator;
 mod place;
 mod real;
 mod simulated;

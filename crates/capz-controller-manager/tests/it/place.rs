@@ -86,6 +86,12 @@ impl Place {
         found.map(|found| serde_json::to_value(found).unwrap())
     }
 
+    /// The same where the server may not be able to answer.
+    pub async fn try_get(&self, object: &Value) -> Result<Option<Value>, kube::Error> {
+        let found = api(&self.0, object).get_opt(name(object)).await?;
+        Ok(found.map(|found| serde_json::to_value(found).unwrap()))
+    }
+
     /// The namespace, the definitions, and those of Cluster API that are looked at.
     pub async fn install(&self) {
         self.create(

@@ -29,7 +29,7 @@ async fn kubectl(program: &Path, kubeconfig: &Path, arguments: &[&str], object: 
 }
 
 /// A kubeconfig of the manager's service account, with the rights of the manifest and no others.
-async fn of_the_manager(
+pub async fn of_the_manager(
     kubernetes: &RealKubernetes,
     place: &Place,
     kubectl_program: &Path,

@@ -1,5 +1,8 @@
 //! Goals of AzureClusters.
 
+use std::collections::BTreeSet;
+
+use azure_types::ResourceId;
 use capz_api::azure_cluster::AzureClusterSpec;
 use capz_api::{Context, Gates};
 use capz_planner::cluster::{Endpoint, Memory, complete, end, endpoint, ends, goals, read_back, remembered};
@@ -7,6 +10,8 @@ use capz_planner::{Goal, Observed, Scope};
 use serde_json::{Value, json};
 
 use super::azure::Azure;
+
+static NOTHING_KEPT: BTreeSet<ResourceId> = BTreeSet::new();
 
 struct NoRandom;
 impl capz_api::Random for NoRandom {
@@ -55,6 +60,7 @@ impl Cluster {
             cluster: "my-cluster",
             id: None,
             marked_only: false,
+            kept: &NOTHING_KEPT,
             namespace: "default",
             name: "my-cluster",
             spec: &self.spec,

@@ -15,6 +15,7 @@ mod machine;
 mod machine_flow;
 mod missed;
 mod neighbours;
+mod operator;
 mod pace;
 mod play;
 mod pool_change;

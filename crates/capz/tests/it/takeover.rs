@@ -14,7 +14,7 @@ use crate::world::{NAMESPACE, SUBSCRIPTION, World};
 const WATCHED: Duration = Duration::from_secs(12 * 60);
 
 /// Kinds that others own and of which a world needs a definition.
-const OTHERS: [&str; 3] = ["Cluster", "Machine", "MachinePool"];
+pub const OTHERS: [&str; 3] = ["Cluster", "Machine", "MachinePool"];
 
 /// What ours remembers beyond the established provider.
 const MEMORY: [&str; 6] = [
@@ -42,7 +42,7 @@ fn lines(flavor: &str) -> Vec<Value> {
 }
 
 /// Puts everything into the world as it was left.
-fn load(world: &World, flavor: &str) {
+pub fn load(world: &World, flavor: &str) {
     let identities = ResourceId::group(SUBSCRIPTION, "capz-ci");
     world.azure.put(&identities, json!({ "location": "eastus" })).unwrap();
     let identity = ResourceId::parse(&format!(

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Client, ResourceExt as _};
 use serde_json::Value;
@@ -44,6 +44,21 @@ pub async fn create(client: &Client, object: &Value) -> anyhow::Result<()> {
             }
             Err(error) => return Err(error).with_context(|| format!("{kind} {}", parsed.name_any())),
         }
+    }
+}
+
+/// Deletes an object that is like this one by name, if it is there.
+///
+/// # Errors
+/// What the server says.
+pub async fn delete(client: &Client, object: &Value) -> anyhow::Result<()> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (version, kind, name) =
+        (text(&object["apiVersion"]), text(&object["kind"]), text(&object["metadata"]["name"]));
+    let api = api(client, &version, &kind, object["metadata"]["namespace"].as_str());
+    match api.delete(&name, &DeleteParams::default()).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        done => done.map(drop).with_context(|| format!("{kind} {name}")),
     }
 }
 

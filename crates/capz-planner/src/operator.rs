@@ -1,0 +1,382 @@
+//! Azure Service Operator: the established provider writes some of a cluster's resources by its objects, and where such an object
+//! is deleted the operator deletes the resource in Azure. So when a cluster is taken over, they are made harmless first, and then
+//! they go. The established provider makes them anew for what exists in Azure when it comes back.
+//!
+//! ```text
+//!  manage, detach-on-delete, … ──Skip──▶ skip ──Delete──▶ being deleted ──Release──▶ gone
+//!                                         └─ stays while the cluster is paused
+//! ```
+//!
+//! What to do is said of one look at an object, whatever was done before: another hand may have put its policy back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use azure_types::ResourceId;
+use serde_json::{Value, json};
+
+/// The annotation of AzureClusters with resources that the operator was not to delete, and by which policy it was so:
+/// `{"<id>": "skip"}`. They are used as they are, and neither written nor deleted.
+pub const KEPT: &str = "sigs.k8s.io/cluster-api-provider-azure-kept-resources";
+
+/// The annotation by which the operator knows what it may do with the resource of an object. Without it, it may do everything.
+const POLICY: &str = "serviceoperator.azure.com/reconcile-policy";
+/// The policy by which the operator does nothing, neither when the object changes nor when it is deleted.
+const SKIP: &str = "skip";
+/// The policy by which the operator writes, and does not delete.
+const DETACH_ON_DELETE: &str = "detach-on-delete";
+/// The annotation in which the established provider remembers the policy of an object whose cluster is paused. It puts that back
+/// by itself when it works on the cluster again.
+const POLICY_BEFORE: &str = "sigs.k8s.io/cluster-api-provider-azure-pre-pause-reconcile-policy";
+/// The annotation with the id of the resource in Azure.
+const RESOURCE: &str = "serviceoperator.azure.com/resource-id";
+/// The finalizer by which an object waits for the operator.
+const FINALIZER: &str = "serviceoperator.azure.com/finalizer";
+/// The reason of the condition `Ready` where Azure has no such resource.
+const NOT_FOUND: &str = "AzureResourceNotFound";
+
+/// A kind of the operator's objects.
+#[derive(Debug, PartialEq, Eq)]
+pub struct OperatorKind {
+    /// Its group.
+    pub group: &'static str,
+    /// Its name.
+    pub kind: &'static str,
+    /// Its name in paths.
+    pub plural: &'static str,
+}
+
+impl OperatorKind {
+    /// The name of its definition.
+    pub fn definition(&self) -> String {
+        format!("{}.{}", self.plural, self.group)
+    }
+}
+
+const NETWORK: &str = "network.azure.com";
+
+const fn of_network(kind: &'static str, plural: &'static str) -> OperatorKind {
+    OperatorKind { group: NETWORK, kind, plural }
+}
+
+/// The kinds of which the established provider makes objects for an AzureCluster.
+pub const KINDS: [OperatorKind; 6] = [
+    OperatorKind { group: "resources.azure.com", kind: "ResourceGroup", plural: "resourcegroups" },
+    of_network("VirtualNetwork", "virtualnetworks"),
+    of_network("VirtualNetworksSubnet", "virtualnetworkssubnets"),
+    of_network("NatGateway", "natgateways"),
+    of_network("BastionHost", "bastionhosts"),
+    of_network("PrivateEndpoint", "privateendpoints"),
+];
+
+/// What converts the objects of a kind from one version to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Converter {
+    /// Nothing but the name of the version changes.
+    Nothing,
+    /// A Service of the cluster.
+    Service {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// An address outside the cluster.
+    Elsewhere,
+}
+
+/// The definition of a kind, as far as it says how objects are read and written without the operator: its webhooks match the other
+/// versions than the one in which objects are stored, and only these are converted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// The version in which objects are stored.
+    pub storage: String,
+    /// What converts objects that are stored in an older one, or read in another one.
+    pub converter: Converter,
+}
+
+impl Definition {
+    /// What a CustomResourceDefinition says; nothing if no version of it is stored.
+    pub fn of(definition: &Value) -> Option<Self> {
+        let spec = &definition["spec"];
+        let storage = spec["versions"].as_array()?.iter().find(|version| version["storage"] == true)?;
+        let service = &spec["conversion"]["webhook"]["clientConfig"]["service"];
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let converter = match (text(&service["namespace"]), text(&service["name"])) {
+            _ if spec["conversion"]["strategy"] != "Webhook" => Converter::Nothing,
+            (Some(namespace), Some(name)) => Converter::Service { namespace, name },
+            _ => Converter::Elsewhere,
+        };
+        Some(Self { storage: text(&storage["name"])?, converter })
+    }
+
+    /// The patch by which objects are read without the Service that converts them.
+    pub fn without_converter() -> Value {
+        json!({ "spec": { "conversion": { "strategy": "None", "webhook": null } } })
+    }
+}
+
+/// What is to be done with an object.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// This merge patch makes it harmless.
+    Skip(Value),
+    /// It is deleted, and what belongs to it in Kubernetes stays.
+    Delete,
+    /// This merge patch lets it go without the operator.
+    Release(Value),
+}
+
+/// An object of the operator's that belongs to an AzureCluster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OperatorObject {
+    /// Its kind.
+    pub kind: &'static OperatorKind,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+    /// The version that was read.
+    pub resource_version: String,
+    /// The UID of the AzureCluster.
+    pub owner: String,
+    policy: Option<String>,
+    policy_before: Option<String>,
+    finalizers: Vec<String>,
+    is_deleted: bool,
+    resource: Option<ResourceId>,
+    is_there: bool,
+}
+
+impl OperatorObject {
+    /// What an object says; nothing unless an AzureCluster owns and controls it.
+    pub fn of(kind: &'static OperatorKind, object: &Value) -> Option<Self> {
+        let metadata = &object["metadata"];
+        let owners = metadata["ownerReferences"].as_array()?;
+        let owner = owners.iter().find(|owner| {
+            owner["controller"] == true
+                && owner["kind"] == "AzureCluster"
+                && owner["apiVersion"]
+                    .as_str()
+                    .is_some_and(|it| it.starts_with("infrastructure.cluster.x-k8s.io/"))
+        })?;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let annotation = |key: &str| metadata["annotations"][key].as_str().map(str::to_owned);
+        let resource = annotation(RESOURCE).or_else(|| object["status"]["id"].as_str().map(str::to_owned));
+        let conditions = object["status"]["conditions"].as_array();
+        let ready = conditions.into_iter().flatten().find(|condition| condition["type"] == "Ready");
+        Some(Self {
+            kind,
+            namespace: text(&metadata["namespace"]),
+            name: text(&metadata["name"]),
+            uid: text(&metadata["uid"]),
+            resource_version: text(&metadata["resourceVersion"]),
+            owner: text(&owner["uid"]),
+            policy: annotation(POLICY),
+            policy_before: annotation(POLICY_BEFORE),
+            finalizers: metadata["finalizers"].as_array().into_iter().flatten().map(text).collect(),
+            is_deleted: metadata["deletionTimestamp"].is_string(),
+            resource: resource.and_then(|id| ResourceId::parse(&id).ok()),
+            is_there: ready.is_some_and(|ready| ready["reason"] != NOT_FOUND),
+        })
+    }
+
+    /// Whether the operator does nothing with the resource in Azure, whatever becomes of the object.
+    pub fn is_harmless(&self) -> bool {
+        self.policy.as_deref() == Some(SKIP)
+    }
+
+    /// Whether it is being deleted.
+    pub fn is_deleted(&self) -> bool {
+        self.is_deleted
+    }
+
+    /// What is to be done with it next; nothing if that is up to others.
+    pub fn next(&self, is_paused: bool) -> Option<Step> {
+        if !self.is_harmless() {
+            return Some(Step::Skip(self.patch(json!({ "annotations": {
+                POLICY: SKIP, POLICY_BEFORE: self.policy.as_deref().unwrap_or_default() } }))));
+        }
+        if is_paused {
+            return None;
+        }
+        if !self.is_deleted {
+            return Some(Step::Delete);
+        }
+        let is_held = self.finalizers.iter().any(|finalizer| finalizer == FINALIZER);
+        is_held.then(|| {
+            let rest: Vec<&String> = self.finalizers.iter().filter(|it| *it != FINALIZER).collect();
+            Step::Release(self.patch(json!({ "finalizers": rest })))
+        })
+    }
+
+    /// A patch of this very version. Who wrote which member is forgotten: it is known for other versions than the stored one, and
+    /// the API server would have the object converted to each of them.
+    fn patch(&self, mut metadata: Value) -> Value {
+        metadata["resourceVersion"] = json!(self.resource_version);
+        metadata["managedFields"] = json!([{}]);
+        json!({ "metadata": metadata })
+    }
+
+    /// The resource in Azure that is not to be deleted, and the policy that says so. An object that was just made says `skip` until
+    /// it is known whether the resource is there, or while it is not: that keeps nothing.
+    pub fn kept(&self) -> Option<(&ResourceId, &str)> {
+        let policy = match self.policy_before.as_deref().filter(|_| self.is_harmless()) {
+            Some(before) => before,
+            None => self.policy.as_deref()?,
+        };
+        let keeps = policy == DETACH_ON_DELETE || (policy == SKIP && self.is_there);
+        self.resource.as_ref().filter(|_| keeps).zip(Some(policy))
+    }
+}
+
+/// The resources that the annotations of an AzureCluster name as kept.
+pub fn kept_of(annotations: &BTreeMap<String, String>) -> BTreeSet<ResourceId> {
+    kept_with_policies(annotations).into_keys().collect()
+}
+
+fn kept_with_policies(annotations: &BTreeMap<String, String>) -> BTreeMap<ResourceId, String> {
+    let listed = annotations.get(KEPT).and_then(|text| serde_json::from_str(text).ok());
+    let listed: BTreeMap<String, String> = listed.unwrap_or_default();
+    listed.into_iter().filter_map(|(id, policy)| Some((ResourceId::parse(&id).ok()?, policy))).collect()
+}
+
+/// The value of the annotation [`KEPT`] with what these objects keep besides; nothing if it says so already.
+pub fn keeping(annotations: &BTreeMap<String, String>, objects: &[OperatorObject]) -> Option<String> {
+    let mut kept = kept_with_policies(annotations);
+    let before = kept.len();
+    for (id, policy) in objects.iter().filter_map(OperatorObject::kept) {
+        kept.entry(id.clone()).or_insert_with(|| policy.to_owned());
+    }
+    let listed: BTreeMap<&str, &String> = kept.iter().map(|(id, policy)| (id.as_str(), policy)).collect();
+    (kept.len() > before).then(|| json!(listed).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/natGateways/n";
+
+    fn object(annotations: Value, finalizers: &[&str], is_deleted: bool, reason: &str) -> OperatorObject {
+        let mut object = json!({
+            "metadata": {
+                "namespace": "default", "name": "n", "uid": "u", "resourceVersion": "7", "annotations": annotations,
+                "finalizers": finalizers,
+                "ownerReferences": [{ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureCluster",
+                    "name": "c", "uid": "c-uid", "controller": true }],
+            },
+            "status": { "id": ID, "conditions": [{ "type": "Ready", "status": "True", "reason": reason }] },
+        });
+        if is_deleted {
+            object["metadata"]["deletionTimestamp"] = json!("2026-11-29T12:00:00Z");
+        }
+        OperatorObject::of(&KINDS[3], &object).unwrap()
+    }
+
+    /// S3: from whatever state, the next step is never one by which the operator deletes anything in Azure.
+    #[test]
+    fn an_object_becomes_harmless_before_it_goes() {
+        for (policy, before) in [
+            (json!({}), ""),
+            (json!({ POLICY: "manage" }), "manage"),
+            (json!({ POLICY: "manage", POLICY_BEFORE: "skip" }), "manage"),
+            (json!({ POLICY: "detach-on-delete" }), "detach-on-delete"),
+            (json!({ POLICY: "Skip" }), "Skip"),
+        ] {
+            for is_deleted in [false, true] {
+                for is_paused in [false, true] {
+                    let object = object(policy.clone(), &[FINALIZER], is_deleted, "Succeeded");
+                    assert!(!object.is_harmless());
+                    let patch = json!({ "metadata": { "resourceVersion": "7", "managedFields": [{}],
+                        "annotations": { POLICY: "skip", POLICY_BEFORE: before } } });
+                    assert_eq!(object.next(is_paused), Some(Step::Skip(patch)), "{policy}");
+                }
+            }
+        }
+        let skip = json!({ POLICY: "skip" });
+        let other = "example.com/other";
+        let release =
+            json!({ "metadata": { "resourceVersion": "7", "managedFields": [{}], "finalizers": [other] } });
+        for (finalizers, is_deleted, is_paused, next) in [
+            (vec![FINALIZER], false, true, None),
+            (vec![FINALIZER], true, true, None),
+            (vec![FINALIZER], false, false, Some(Step::Delete)),
+            (vec![FINALIZER, other], true, false, Some(Step::Release(release))),
+            (vec!["orphan"], true, false, None),
+        ] {
+            let object = object(skip.clone(), &finalizers, is_deleted, "Succeeded");
+            assert_eq!(object.next(is_paused), next, "{finalizers:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_operator_was_not_to_delete_is_kept() {
+        for (annotations, reason, policy) in [
+            (json!({ POLICY: "skip" }), "Succeeded", Some("skip")),
+            (json!({ POLICY: "skip" }), NOT_FOUND, None),
+            (json!({ POLICY: "skip", POLICY_BEFORE: "manage" }), "Succeeded", None),
+            (json!({ POLICY: "skip", POLICY_BEFORE: "" }), "Succeeded", None),
+            (json!({ POLICY: "skip", POLICY_BEFORE: "skip" }), "Succeeded", Some("skip")),
+            (json!({ POLICY: "skip", POLICY_BEFORE: DETACH_ON_DELETE }), "Succeeded", Some(DETACH_ON_DELETE)),
+            (json!({ POLICY: DETACH_ON_DELETE }), "Failed", Some(DETACH_ON_DELETE)),
+            (json!({ POLICY: "manage" }), "Succeeded", None),
+            // Another hand has put it back since.
+            (json!({ POLICY: "manage", POLICY_BEFORE: "skip" }), "Succeeded", None),
+        ] {
+            let object = object(annotations.clone(), &[], false, reason);
+            assert_eq!(object.kept().map(|(_, policy)| policy), policy, "{annotations} {reason}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_stays_so() {
+        let before = format!(r#"{{"{}x":"skip","no id":"skip"}}"#, ID);
+        let annotations = BTreeMap::from([(KEPT.to_owned(), before)]);
+        let found = [object(json!({ POLICY: "skip" }), &[], false, "Succeeded")];
+        let text = keeping(&annotations, &found).unwrap();
+        assert_eq!(text, format!(r#"{{"{ID}":"skip","{ID}x":"skip"}}"#));
+        let annotations = BTreeMap::from([(KEPT.to_owned(), text)]);
+        assert_eq!(kept_of(&annotations).len(), 2);
+        assert_eq!(keeping(&annotations, &found), None);
+        assert_eq!(keeping(&BTreeMap::new(), &[]), None);
+    }
+
+    #[test]
+    fn objects_of_others_are_not_looked_at() {
+        for owner in [
+            json!([]),
+            json!([{ "apiVersion": "resources.azure.com/v1", "kind": "ResourceGroup", "uid": "u" }]),
+            json!([{ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureCluster", "uid": "u" }]),
+            json!([{ "apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1", "kind": "AzureASOManagedCluster",
+                "uid": "u", "controller": true }]),
+        ] {
+            let object = json!({ "metadata": { "name": "n", "ownerReferences": owner } });
+            assert_eq!(OperatorObject::of(&KINDS[0], &object), None, "{object}");
+        }
+    }
+
+    #[test]
+    fn a_definition_says_how_objects_are_read_without_the_operator() {
+        let version = |name: &str, storage: bool| json!({ "name": name, "storage": storage });
+        let service = json!({ "service": { "namespace": "capz-system", "name": "webhooks" } });
+        for (conversion, converter) in [
+            (json!({ "strategy": "None" }), Converter::Nothing),
+            (
+                json!({ "strategy": "Webhook", "webhook": { "clientConfig": { "url": "https://x" } } }),
+                Converter::Elsewhere,
+            ),
+            (
+                json!({ "strategy": "Webhook", "webhook": { "clientConfig": service } }),
+                Converter::Service { namespace: "capz-system".into(), name: "webhooks".into() },
+            ),
+        ] {
+            let versions = [version("v1", false), version("v1storage", true)];
+            let definition = json!({ "spec": { "versions": versions, "conversion": conversion } });
+            let expected = Definition { storage: "v1storage".into(), converter };
+            assert_eq!(Definition::of(&definition), Some(expected));
+        }
+        assert_eq!(Definition::of(&json!({ "spec": { "versions": [version("v1", false)] } })), None);
+    }
+}

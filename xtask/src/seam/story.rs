@@ -1,0 +1,140 @@
+//! What is played.
+
+use std::path::Path;
+
+use super::stage::{Programs, Stage};
+
+/// A story.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Story {
+    /// The image of the manager is exchanged while the operator runs, there and back and there again; then the cluster is deleted.
+    Swap,
+    /// clusterctl exchanges the provider, and takes the operator away; it comes back, and the established provider deletes the cluster.
+    Upgrade,
+    /// The cluster is paused before ours looks at it, rolled back, paused again, and leaves the management cluster while the operator runs.
+    Move,
+    /// Ours makes the cluster, the established provider takes it over and hands it back; it is deleted at that moment.
+    Back,
+}
+
+impl Story {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Swap, Self::Upgrade, Self::Move, Self::Back];
+
+    /// What it is about.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Swap => {
+                "the image is exchanged while the operator runs, back, and again; then the cluster is deleted"
+            }
+            Self::Upgrade => {
+                "the provider is upgraded and the operator gone; rolled back, and then the cluster is deleted"
+            }
+            Self::Move => {
+                "the cluster is paused, rolled back, paused again, and moved away while the operator runs"
+            }
+            Self::Back => "a cluster of ours is taken over, handed back, and deleted at that moment",
+        }
+    }
+
+    /// Plays it.
+    ///
+    /// # Errors
+    /// The first step that does not come true.
+    pub async fn play(self, programs: &Programs, directory: &Path) -> anyhow::Result<()> {
+        let mut stage = Stage::set(programs, directory).await?;
+        let played = match self {
+            Self::Swap => swap(&mut stage).await,
+            Self::Upgrade => upgrade(&mut stage).await,
+            Self::Move => leave(&mut stage).await,
+            Self::Back => back(&mut stage).await,
+        };
+        played.map_err(|problem| crate::e2e::with_words(problem, &stage.programs()))
+    }
+}
+
+const AGAIN: &str = "the established provider has its objects again, and they are ready";
+const NO_OBJECTS: &str = "no object of the operator is left";
+
+async fn made_by_established(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    stage.start_operator().await?;
+    stage.established().await?;
+    stage.make_cluster().await?;
+    stage.until("the established provider has made a cluster", |stage| stage.all_have("manage")).await
+}
+
+async fn swap(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    made_by_established(stage).await?;
+    let azure = stage.watch_azure();
+    for _ in 0..2 {
+        stage.ours().await?;
+        stage.until(NO_OBJECTS, |stage| stage.policies().is_empty()).await?;
+        stage.rests().await?;
+        stage.azure_is_as_it_was(&azure)?;
+        stage.established().await?;
+        stage.until(AGAIN, |stage| stage.all_have("manage") && stage.all_are_ready()).await?;
+        stage.rests().await?;
+        stage.azure_is_as_it_was(&azure)?;
+    }
+    stage.ours().await?;
+    stage.delete_cluster().await?;
+    stage.until("the cluster is gone", Stage::is_gone).await
+}
+
+async fn upgrade(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    made_by_established(stage).await?;
+    let azure = stage.watch_azure();
+    stage.take_operator_away().await?;
+    stage.ours().await?;
+    stage.until(NO_OBJECTS, |stage| stage.policies().is_empty()).await?;
+    stage.rests().await?;
+    stage.azure_is_as_it_was(&azure)?;
+    stage.bring_operator_back().await?;
+    stage.watch().await?;
+    stage.azure_is_as_it_was(&azure)?;
+    stage.established().await?;
+    stage.until(AGAIN, |stage| stage.all_have("manage") && stage.all_are_ready()).await?;
+    stage.rests().await?;
+    stage.azure_is_as_it_was(&azure)?;
+    stage.delete_cluster().await?;
+    stage.until("the cluster is gone", Stage::is_gone).await
+}
+
+async fn leave(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    made_by_established(stage).await?;
+    let azure = stage.watch_azure();
+    // Nothing has made the objects harmless when ours begins: the established provider does not see the pause.
+    stage.end_manager().await?;
+    stage.pause(true).await?;
+    stage.ours().await?;
+    let may_move = "the cluster may be moved, and the operator does nothing for it";
+    stage.until(may_move, |stage| !stage.blocks_move() && stage.all_have("skip")).await?;
+    stage.established().await?;
+    stage.pause(false).await?;
+    stage.until(AGAIN, |stage| stage.all_have("manage") && stage.all_are_ready()).await?;
+    stage.rests().await?;
+    stage.azure_is_as_it_was(&azure)?;
+    stage.end_manager().await?;
+    stage.pause(true).await?;
+    stage.ours().await?;
+    stage.until(may_move, |stage| !stage.blocks_move() && stage.all_have("skip")).await?;
+    stage.leave().await?;
+    stage.until("its objects are gone", |stage| stage.policies().is_empty()).await?;
+    stage.watch().await?;
+    stage.azure_is_as_it_was(&azure)
+}
+
+async fn back(stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    stage.start_operator().await?;
+    stage.ours().await?;
+    stage.make_cluster().await?;
+    let azure = stage.watch_azure();
+    stage.established().await?;
+    let taken = "the established provider has objects for a cluster of ours, and they are ready";
+    stage.until(taken, |stage| stage.all_have("manage") && stage.all_are_ready()).await?;
+    stage.rests().await?;
+    stage.azure_is_as_it_was(&azure)?;
+    stage.ours().await?;
+    stage.delete_cluster().await?;
+    stage.until("the cluster is gone", Stage::is_gone).await
+}
