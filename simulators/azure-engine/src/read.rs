@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::answer::Answer;
 use super::code::Code;
@@ -34,7 +34,7 @@ impl AzureState {
         let record = self.seen(resolved)?;
         if resolved.below.is_empty() {
             let etag = record.resource_type.protocol().etagged.then(|| self.etag(record));
-            return Ok(Answer { etag, ..Answer::ok(self.present(record, expand)) });
+            return Ok(Answer { etag, ..Answer::ok(self.shown(resolved, record, expand, query)) });
         }
         if let Some((collection, child)) = Self::child_target(record.resource_type, &resolved.below) {
             let children = items(&record.body, &format!("properties/{}", collection.name));
@@ -57,6 +57,22 @@ impl AzureState {
             }),
             None => Err(Refusal::unknown_below(&resolved.full_type)),
         }
+    }
+
+    /// A resource as the type shows it that was asked for: what stands for another resource is shown as in that one's lists.
+    fn shown(
+        &self,
+        resolved: &Resolved,
+        record: &Record,
+        expand: Expand,
+        query: &BTreeMap<String, String>,
+    ) -> Value {
+        let asked = self.resource_type(&resolved.full_type);
+        let other = asked.filter(|asked| asked.name() != record.resource_type.name());
+        let scope = record.id.parent().unwrap_or_else(|| record.id.clone());
+        let listing = Listing { scope: &scope, expand, query };
+        let shown = other.and_then(|asked| asked.listed(self, record, &listing));
+        shown.unwrap_or_else(|| self.present(record, expand))
     }
 
     /// The record that was resolved, as this read sees it.

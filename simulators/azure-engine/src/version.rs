@@ -35,8 +35,11 @@ pub struct Since {
     pub version: &'static str,
 }
 
-/// Removes a member by path.
+/// Removes a member by path, from each item of the lists on the way.
 pub(super) fn remove(document: &mut Value, path: &str) {
+    if let Value::Array(items) = document {
+        return items.iter_mut().for_each(|item| remove(item, path));
+    }
     match path.split_once('/') {
         None => drop(document.as_object_mut().and_then(|object| object.remove(path))),
         Some((first, rest)) => {

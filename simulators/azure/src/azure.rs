@@ -62,6 +62,8 @@ pub(crate) struct Inner {
     pub(crate) metadata: RwLock<MetadataAddresses>,
     /// Since when tokens do not count, in seconds, by client or object id; all by the empty name.
     pub(crate) revoked: RwLock<BTreeMap<String, i64>>,
+    /// What is not judged by the contract, but for our programs.
+    pub(crate) strayed: Mutex<crate::published::Strayed>,
     /// Where exchanges are written down, if they are.
     pub(crate) recording: RwLock<Option<Arc<crate::recording::Recording>>>,
 }
@@ -90,6 +92,7 @@ impl Azure {
             watched: AtomicBool::new(false),
             revoked: RwLock::default(),
             recording: RwLock::default(),
+            strayed: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
     }

@@ -211,7 +211,10 @@ pub(crate) async fn answer(State(azure): State<Azure>, request: Request) -> Resp
             (Ok(_), None, Some(status)) => Ok(Answer::empty(status)),
             (Ok(located), None, None) => {
                 let answer = state.perform(&head.request(&body), located, &execution);
-                answer.and_then(|answer| head.asked(located).check_answer(&answer).map(|()| answer))
+                let mut strayed = azure.inner.strayed.lock();
+                answer.and_then(|answer| {
+                    head.asked(located).check_answer(&body, &answer, &mut strayed).map(|()| answer)
+                })
             }
         };
         let due = due(state, &outcome);

@@ -1,6 +1,7 @@
 //! What our programs send and are shown, held against the contract that Azure publishes, where the environment names one.
 //! What violates it is refused, so that the test in which it happens fails.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -32,6 +33,9 @@ static CONTRACT: LazyLock<Option<Contract>> = LazyLock::new(|| {
     Contract::read(folder).inspect_err(|error| tracing::error!("{error}")).ok()
 });
 
+/// The resources, in lower case, that others than our programs have sent against the contract: what they sent is shown again.
+pub(crate) type Strayed = BTreeSet<String>;
+
 /// A request as far as the contract says something about it.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
@@ -42,15 +46,18 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The type of the resources that it is about; nothing for operations, actions and parts of a resource, and for what
-    /// others ask.
+    /// The type of the resources that it is about; nothing for operations, actions and parts of a resource.
     fn resource_type(&self) -> Option<&str> {
         let Located { target, resolved, resource_type, .. } = self.located;
-        let ours = |agent: &str| PROGRAMS.iter().any(|program| agent.starts_with(program));
         let group = matches!(target, Target::Within(_, Scope::Group(_)));
         let whole = resolved.as_ref().is_some_and(|resolved| resolved.below.is_empty());
-        let is_judged = self.user_agent.is_some_and(ours) && self.method != "POST" && (group || whole);
-        is_judged.then_some(&**resource_type)
+        (self.method != "POST" && (group || whole)).then_some(&**resource_type)
+    }
+
+    /// Whether one of our programs asks.
+    fn is_ours(&self) -> bool {
+        let ours = |agent: &str| PROGRAMS.iter().any(|program| agent.starts_with(program));
+        self.user_agent.is_some_and(ours)
     }
 
     /// Holds what one of our programs sends against the contract: the type has to be in it in the version that is asked
@@ -61,6 +68,9 @@ impl Asked<'_> {
     /// The violations.
     pub(crate) fn check(&self, body: &[u8]) -> Result<(), Refusal> {
         let (Some(contract), Some(resource_type)) = (&*CONTRACT, self.resource_type()) else { return Ok(()) };
+        if !self.is_ours() {
+            return Ok(());
+        }
         if !contract.versions(resource_type).contains(&self.version) {
             return Err(refusal(REQUEST, self, "request", &["is not in the contract".to_owned()]));
         }
@@ -74,19 +84,36 @@ impl Asked<'_> {
             .map_err(|violations| refusal(REQUEST, self, "request", &violations))
     }
 
-    /// Holds what one of our programs is shown against the contract.
+    /// Holds what a client is shown against the contract; what others than our programs have strayed with, and versions that it
+    /// lacks, only for our programs.
     ///
     /// # Errors
     ///
     /// The violations.
-    pub(crate) fn check_answer(&self, answer: &Answer) -> Result<(), Refusal> {
+    pub(crate) fn check_answer(
+        &self,
+        body: &[u8],
+        answer: &Answer,
+        strayed: &mut Strayed,
+    ) -> Result<(), Refusal> {
         let (Some(contract), Some(resource_type)) = (&*CONTRACT, self.resource_type()) else { return Ok(()) };
-        if !matches!(self.method, "GET" | "PUT" | "PATCH") {
+        let is_said = self.is_ours() || contract.versions(resource_type).contains(&self.version);
+        if !matches!(self.method, "GET" | "PUT" | "PATCH") || !is_said {
             return Ok(());
         }
+        if !self.is_ours() && self.violates(contract, resource_type, body) {
+            strayed.extend(self.located.resource().map(|id| id.to_ascii_lowercase()));
+        }
+        let is_strayed = |document: &Value| {
+            let id = document["id"].as_str().unwrap_or_default().to_ascii_lowercase();
+            strayed.iter().any(|strayed| id.starts_with(strayed))
+        };
         let mut violations = Vec::new();
         let documents = answer.list.as_ref().map(azure_engine::answer::Listed::documents).unwrap_or_default();
         for document in answer.body.iter().chain(&documents) {
+            if !self.is_ours() && is_strayed(document) {
+                continue;
+            }
             violations.extend(
                 self.judge(contract, resource_type, Side::Answer, document).err().unwrap_or_default(),
             );
@@ -94,6 +121,17 @@ impl Asked<'_> {
         violations.sort();
         violations.dedup();
         if violations.is_empty() { Ok(()) } else { Err(refusal(ANSWER, self, "answer", &violations)) }
+    }
+
+    /// Whether what is sent violates the contract.
+    fn violates(&self, contract: &Contract, resource_type: &str, body: &[u8]) -> bool {
+        let side = match self.method {
+            "PUT" => Side::Request,
+            "PATCH" => Side::Patch,
+            _ => return false,
+        };
+        serde_json::from_slice(body)
+            .is_ok_and(|document| self.judge(contract, resource_type, side, &document).is_err())
     }
 
     fn judge(

@@ -27,8 +27,29 @@ mod words;
 use azure_engine::limits::Limit;
 use azure_engine::names::NameRule;
 use azure_engine::provider::Provider;
+use azure_engine::version::Since;
 
 pub use self::kubeconfig::{AttachedKubernetes, KubernetesOfClusters};
+
+/// What came to its documents with which version.
+static SINCE: [Since; 3] = [
+    Since {
+        of: "Microsoft.ContainerService/managedClusters",
+        member: "properties/agentPoolProfiles/securityProfile/sshAccess",
+        version: "2025-08-01",
+    },
+    Since {
+        of: "Microsoft.ContainerService/managedClusters",
+        member: "properties/networkProfile/kubeProxyConfig",
+        // Previews alone have it, the older ones among them.
+        version: "2025-10-02-preview",
+    },
+    Since {
+        of: "Microsoft.ContainerService/managedClusters/agentPools",
+        member: "properties/securityProfile/sshAccess",
+        version: "2025-08-01",
+    },
+];
 
 pub(crate) fn provider() -> Provider {
     Provider {
@@ -36,6 +57,7 @@ pub(crate) fn provider() -> Provider {
         limits: LIMITS,
         latencies: latencies::LATENCIES,
         names: NAMES,
+        since: &SINCE,
         ..Provider::new(
             "Microsoft.ContainerService",
             vec![

@@ -7,7 +7,7 @@ use super::host::{self, RESOURCE_TYPE};
 use super::protocol::protocol;
 use super::{access_policy, contents, deleted_vault, key, naming, secret, soft_delete};
 use crate::network::service_connections;
-use azure_engine::document::{Object, fill, into_object, items, take_properties, text};
+use azure_engine::document::{Object, fill, into_object, items, remove_at, take_properties, text};
 use azure_engine::error::{Code, Refusal};
 use azure_engine::member_table::Holds::{Anything, Derived, Flag, Number, Word};
 use azure_engine::member_table::Member;
@@ -70,6 +70,11 @@ impl ResourceType for Vaults {
         if text_of(&properties, "tenantId").is_empty() {
             return Err(BAD.says("The property 'tenantId' of a vault is missing."));
         }
+        let tenant = text_of(&properties, "tenantId");
+        BAD.says_when(
+            !crate::authorization::guid::is_guid(tenant),
+            format_args!("The value '{tenant}' of the property 'tenantId' of a vault is no GUID."),
+        )?;
         let sku = properties.remove("sku").map(into_object).unwrap_or_default();
         properties.insert("sku".into(), check_sku(&sku)?);
         if let Some(policies) = properties.get(access_policy::MEMBER) {
@@ -108,7 +113,12 @@ impl ResourceType for Vaults {
 
     fn present(&self, azure: &AzureState, record: &Record, document: &mut Object, _expand: Expand) {
         fill(document, "tags", json!({}));
-        let connections = service_connections::list(azure, &record.id);
+        let mut connections = service_connections::list(azure, &record.id);
+        // The contract of vaults has neither of them here.
+        for connection in &mut connections {
+            remove_at(connection, "name");
+            remove_at(connection, "type");
+        }
         let Some(Value::Object(properties)) = document.get_mut("properties") else { return };
         properties.insert("vaultUri".into(), host::uri(record).into());
         if record.state == State::Creating {

@@ -310,7 +310,8 @@ async fn members_of_flexible_sets_are_found_by_filter() {
         let id = set.child("virtualMachines", model["name"].as_str().unwrap());
         assert_eq!((instance["id"].as_str(), &instance["instanceId"]), (Some(id.as_str()), &model["name"]));
         assert_eq!(instance["type"], "Microsoft.Compute/virtualMachineScaleSets/virtualMachines");
-        assert_eq!(client.get(&id).await.expect(200).body["id"], model["id"]);
+        let read = client.get(&id).await.expect(200).body;
+        assert_eq!((&read["id"], &read["type"]), (&instance["id"], &instance["type"]));
     }
 }
 

@@ -269,7 +269,7 @@ async fn an_endpoints_zone_group_keeps_its_names() {
     let subnet = client.network("10.1.0.0/16").await;
     let vault = format!("{}/providers/Microsoft.KeyVault/vaults/kv1", group_path());
     let body = json!({ "location": "eastus", "properties": {
-        "tenantId": "t", "sku": { "family": "A", "name": "standard" }, "accessPolicies": [] }});
+        "tenantId": "00000000-0000-0000-0000-00000000000a", "sku": { "family": "A", "name": "standard" }, "accessPolicies": [] }});
     client.send("PUT", &format!("{vault}?api-version=2024-11-01"), Some(body), &[]).await.expect(200);
     let endpoint = network_id("privateEndpoints/pe");
     let body = json!({ "location": "eastus", "properties": { "subnet": { "id": subnet },

@@ -39,7 +39,7 @@ const fn system_disk(caching: &'static str, goes: Member, [name, kind]: [Member;
     ]
 }
 
-const fn data_disk(options: &'static [&'static str], goes: Member) -> [Member; 11] {
+const fn data_disk(options: &'static [&'static str], goes: Member, leaves: Member) -> [Member; 11] {
     [
         Member::new("caching", CACHING),
         Member::new("createOption", Word(options, true)),
@@ -50,7 +50,7 @@ const fn data_disk(options: &'static [&'static str], goes: Member) -> [Member; 1
         Member::new("managedDisk", Object(&MANAGED_DATA_DISK)).or_empty(),
         Member::new("name", Text),
         Member::new("sourceResource", Anything),
-        Member::new("toBeDetached", Flag).or_flag(false),
+        leaves,
         Member::new("writeAcceleratorEnabled", Flag),
     ]
 }
@@ -71,9 +71,13 @@ static SYSTEM_DISK_OF_MODEL: [Member; 9] = system_disk(
 static DATA_DISK: [Member; 11] = data_disk(
     &["Attach", "Empty", "FromImage", "Copy", "Restore"],
     Member::new("deleteOption", DETACH_OR_DELETE),
+    Member::new("toBeDetached", Flag).or_flag(false),
 );
-static DATA_DISK_OF_MODEL: [Member; 11] =
-    data_disk(&["Empty", "FromImage", "Copy", "Restore"], Member::new("deleteOption", GOES));
+static DATA_DISK_OF_MODEL: [Member; 11] = data_disk(
+    &["Empty", "FromImage", "Copy", "Restore"],
+    Member::new("deleteOption", GOES),
+    Member::new("toBeDetached", Derived),
+);
 
 /// The disks of a machine.
 pub(crate) static STORAGE: [Member; 3] = [

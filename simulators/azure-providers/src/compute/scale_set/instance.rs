@@ -68,6 +68,9 @@ impl ResourceType for Instances {
             shown["id"] = set.child("virtualMachines", record.id.name()).to_string().into();
             shown["type"] = self.name().into();
             shown["instanceId"] = record.id.name().into();
+            if let Some(Value::Object(properties)) = shown.get_mut("properties") {
+                properties.remove("virtualMachineScaleSet");
+            }
         }
         Some(shown)
     }

@@ -27,7 +27,8 @@ static OF_EXTENSION: [Member; 2] = [
     Member::new("protectedSettings", Anything).secret(),
     Member::new("protectedSettingsFromKeyVault", Anything).secret(),
 ];
-static EXTENSION: [Member; 1] = [Member::new("properties", Object(&OF_EXTENSION))];
+static EXTENSION: [Member; 2] =
+    [Member::new("location", Derived), Member::new("properties", Object(&OF_EXTENSION))];
 static EXTENSIONS: [Member; 1] = [Member::new("extensions", Objects(&EXTENSION))];
 
 static PROFILE: [Member; 7] = [
@@ -63,7 +64,8 @@ static SCALE_IN_POLICY: [Member; 2] = [
 ];
 
 /// A scale set.
-pub(crate) static MEMBERS: [Member; 12] = [
+pub(crate) static MEMBERS: [Member; 13] = [
+    Member::new("id", Derived),
     Member::new("doNotRunExtensionsOnOverprovisionedVMs", Flag),
     Member::new("orchestrationMode", Word(&["Uniform", "Flexible"], true)).fixed(),
     Member::new("overprovision", Flag),
