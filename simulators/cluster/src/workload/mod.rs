@@ -5,10 +5,10 @@
 //! Machines that are told to join go the same way, show their token, and become nodes. A machine that goes takes its
 //! kubelet along and leaves its Node silent, and a cluster without a control plane is gone.
 //!
-//! Nothing of kubeadm runs. Left out: what its other phases and arguments do, etcd (a cluster lives as long as one
-//! machine of its control plane does), the commands before and after but for lines that go to `/etc/hosts`, and Ignition.
-//! An API server takes the administrator's token that follows from the key of its authority, and certificates of clients that
-//! the authority has signed.
+//! Nothing of kubeadm runs. Left out: what its other phases and arguments do, etcd's data (a cluster lives as long as one machine
+//! of its control plane does), the commands before and after but for lines that go to `/etc/hosts`, and Ignition. An API server
+//! takes the administrator's token that follows from the key of its authority, and certificates of clients that the authority has
+//! signed. What the control plane's pods show and answer is in `static_pods.rs`, `ports.rs` and `etcd.rs`.
 
 mod boot;
 mod cloud_config;

@@ -99,18 +99,21 @@ fn parse(mut bytes: &[u8]) -> Option<BTreeMap<String, String>> {
 /// No headers, as the first or a later part of this side's stream: stored as they are, without the dictionary.
 pub(super) fn none(first: bool) -> Vec<u8> {
     const NO_HEADERS: [u8; 4] = [0; 4];
-    let begin: &[u8] = if first { &[0x78, 0x01] } else { &[] };
     // A stored block that is not the last one: its length, and the length's complement.
-    [begin, &[0x00, 0x04, 0x00, 0xfb, 0xff], &NO_HEADERS].concat()
+    const STORED: [u8; 5] = [0x00, 0x04, 0x00, 0xfb, 0xff];
+    // An empty one. Without it Go's reader looks for the next block at once, and finds an end.
+    const FLUSH: [u8; 5] = [0x00, 0x00, 0x00, 0xff, 0xff];
+    let begin: &[u8] = if first { &[0x78, 0x01] } else { &[] };
+    [begin, &STORED, &NO_HEADERS, &FLUSH].concat()
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// Two blocks that Go's implementation (github.com/moby/spdystream 0.5.1) wrote for the error stream and the data stream of a
     /// forwarded port 2379.
-    const OF_GO: [&[u8]; 2] = include!("of_go.txt");
+    pub(in crate::port_forward) const OF_GO: [&[u8]; 2] = include!("of_go.txt");
 
     #[test]
     fn the_dictionary_is_the_one_of_the_draft() {

@@ -160,3 +160,67 @@ async fn forward(
         let _ = send.send(finished(errors, Vec::new())).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::port_forward::headers::tests::OF_GO;
+
+    /// What answers at port 2379: the same again, and an end where the client ends. Nothing else is there.
+    fn connect(port: u16) -> BoxFuture<'static, PodConnection> {
+        Box::pin(async move {
+            if port != 2379 {
+                return Err(format!("port {port} is closed"));
+            }
+            let (ours, theirs) = tokio::io::duplex(1024);
+            tokio::spawn(async move {
+                let (mut from, mut to) = tokio::io::split(ours);
+                tokio::io::copy(&mut from, &mut to).await?;
+                to.shutdown().await
+            });
+            Ok(Box::pin(theirs) as _)
+        })
+    }
+
+    #[tokio::test]
+    async fn what_a_client_of_go_sends_comes_back_from_its_port() {
+        let (mut client, server) = tokio::io::duplex(4096);
+        let served = tokio::spawn(serve(server, connect));
+        let frames = [
+            Frame::Open { stream: 1, flags: 0, headers: OF_GO[0].to_vec() },
+            Frame::Data { stream: 1, flags: FINISHED, data: Vec::new() },
+            Frame::Open { stream: 3, flags: 0, headers: OF_GO[1].to_vec() },
+            Frame::Ping { id: 9 },
+            Frame::Data { stream: 3, flags: 0, data: b"hello ".to_vec() },
+            Frame::Data { stream: 3, flags: FINISHED, data: b"port".to_vec() },
+        ];
+        for frame in &frames {
+            client.write_all(&frame.to_bytes()).await.unwrap();
+        }
+        let (mut replies, mut data, mut ends) = (vec![], vec![], vec![]);
+        while ends.len() < 2 {
+            let read =
+                timeout(Duration::from_secs(5), Frame::read(&mut client)).await.expect("frames in time");
+            match read.unwrap().expect("no end before both streams have ended") {
+                Frame::Reply { stream, .. } => replies.push(stream),
+                Frame::Data { stream, flags, data: more } => {
+                    data.extend(more);
+                    ends.extend((flags & FINISHED != 0).then_some(stream));
+                }
+                Frame::Ping { id } => assert_eq!(id, 9),
+                other => panic!("{other:?}"),
+            }
+        }
+        ends.sort_unstable();
+        assert_eq!(
+            (replies, String::from_utf8(data).unwrap().as_str(), ends),
+            (vec![1, 3], "hello port", vec![1, 3])
+        );
+        client.write_all(&Frame::GoAway.to_bytes()).await.unwrap();
+        timeout(Duration::from_secs(5), served).await.expect("an end").unwrap().unwrap();
+    }
+}

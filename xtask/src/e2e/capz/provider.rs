@@ -99,7 +99,10 @@ pub async fn start(
     super::serves(&server, &mut running).await?;
     let registrations: Vec<Value> = read(&config.join("webhook/manifests.yaml"))?;
     ensure!(!registrations.is_empty(), "the sources of the {} hold no webhooks", provider.title);
-    for registration in registrations {
+    for mut registration in registrations {
+        // All of them are called the same in their sources.
+        let own = registration["metadata"]["name"].as_str().unwrap_or_default();
+        registration["metadata"]["name"] = format!("{name}-{own}").into();
         create(&place.client, &server.registration(registration)).await?;
     }
     let output = running.output();
