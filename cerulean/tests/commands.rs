@@ -231,6 +231,26 @@ fn kubernetes_keeps_its_state_over_a_restart() {
     assert!(text(&output).contains("holds no state that can be restored here"), "{}", text(&output));
 }
 
+/// What clients are set up with is as it was, down to the ports (U1).
+#[test]
+fn files_and_ports_are_the_same_after_a_restart() {
+    for (what, files) in [
+        ("azure", &["credentials.json", "ports.json", "authority/token-key"][..]),
+        ("kubernetes", &["kubeconfig", "ports.json"]),
+        ("cluster", &["endpoints.json", "kubeconfig", "azure.json", "ports.json"]),
+        ("clusters", &["manager.env", "kubeconfig", "ports.json"]),
+    ] {
+        let folder = folder();
+        let read = || -> Vec<String> {
+            files.iter().map(|file| std::fs::read_to_string(folder.path().join(file)).unwrap()).collect()
+        };
+        Simulation::start(what, folder.path()).interrupt();
+        let before = read();
+        Simulation::start(what, folder.path()).interrupt();
+        assert_eq!(read(), before, "{what}");
+    }
+}
+
 #[test]
 fn state_that_could_not_be_saved_is_refused_before_anything_starts() {
     let folder = folder();
