@@ -508,6 +508,41 @@ fn clusters_are_planned_from_files_alone() {
     assert!(text(&output).contains("unknown field \"spec.locaton\""), "{}", text(&output));
 }
 
+/// What is right and not served is not called a mistake (U6).
+#[test]
+fn clusters_that_are_not_served_or_made_of_a_class_are_called_so() {
+    let folder = folder();
+    let plan = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let output = cerulean().args(["plan", "-f"]).arg(&path).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        self::text(&output)
+    };
+    let managed = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureManagedControlPlane\nmetadata: {name: c}\n\
+        ---\napiVersion: infrastructure.cluster.x-k8s.io/v1alpha1\nkind: AzureASOManagedCluster\nmetadata: {name: c}\n";
+    let said = plan("managed.yaml", managed);
+    assert!(
+        said.contains("AzureASOManagedCluster, AzureManagedControlPlane: kinds for clusters that Azure"),
+        "{said}"
+    );
+    assert!(said.contains("does not serve yet. The established provider"), "{said}");
+    let example = format!("{}/../examples/clusters/cluster.yaml", env!("CARGO_MANIFEST_DIR"));
+    let both = format!("{}\n---\n{managed}", std::fs::read_to_string(example).unwrap());
+    let said = plan("both.yaml", &both);
+    assert!(
+        said.contains(
+            "! AzureManagedControlPlane default/c is refused: AzureManagedControlPlane is a kind for"
+        ),
+        "{said}"
+    );
+    assert!(!said.contains("no matches for kind"), "{said}");
+    let topology = "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: c}\n\
+        spec: {topology: {class: ours, version: v1.33.1}}\n";
+    let said = plan("topology.yaml", topology);
+    assert!(said.contains("Cluster c is made of ClusterClass ours (spec.topology)"), "{said}");
+}
+
 /// A template of clusterctl's, with values in the place of its variables; those that are not given have their defaults.
 fn template(name: &str, values: &[(&str, &str)]) -> String {
     let path = format!("{}/../deploy/capz/templates/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
