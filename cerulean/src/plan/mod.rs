@@ -97,7 +97,7 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let plan = runtime.block_on(plan(screen, arguments, &manifests))?;
     match arguments.output {
-        Output::Text => screen.text(&plan),
+        Output::Text => screen.plan(&plan),
         Output::Json => {
             let mut json = plan.to_json();
             json["clusterName"] = json!(arguments.cluster_name);
@@ -143,7 +143,7 @@ async fn plan_clusters(
         screen.note(note);
     }
     match arguments.output {
-        Output::Text => screen.text(&plan),
+        Output::Text => screen.plan(&plan),
         Output::Json => screen.text(format_args!("{:#}\n", plan.to_json())),
     }
     Ok(match (plan.fails(), plan.is_empty()) {
