@@ -9,6 +9,7 @@ mod kubernetes;
 mod leftover_variables;
 mod management;
 mod manifests;
+mod not_served;
 mod plan;
 mod screen;
 mod signals;

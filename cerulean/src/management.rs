@@ -65,20 +65,22 @@ pub struct Settings {
 }
 
 /// Ports of what is served; 0 for any.
-#[derive(Debug, Clone, Copy, Default, clap::Args)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Ports {
-    /// The port of the page and the control API; 0 for any.
-    #[arg(long, default_value_t = 0)]
-    pub port: u16,
-    /// The port of Azure Resource Manager; 0 for any.
-    #[arg(long, default_value_t = 0)]
-    pub https_port: u16,
-    /// The port of the Kubernetes API; 0 for any.
-    #[arg(long, default_value_t = 0)]
-    pub kubernetes_port: u16,
-    /// The port on which the manager is to serve its webhooks; 0 for any that is free now.
-    #[arg(long, default_value_t = 0)]
-    pub webhook_port: u16,
+    /// The page and the control API.
+    pub page: u16,
+    /// Azure Resource Manager.
+    pub resource_manager: u16,
+    /// Entra.
+    pub authority: u16,
+    /// The proxy that leads to Azure's own names.
+    pub proxy: u16,
+    /// The Kubernetes API.
+    pub kubernetes: u16,
+    /// The control API of Kubernetes.
+    pub kubernetes_control: u16,
+    /// The manager's webhooks.
+    pub webhooks: u16,
 }
 
 /// All of it. It stops with the token that it was started with.
@@ -105,14 +107,17 @@ impl Management {
         let boot = move |_: &_| Boot { system: boot, bootstrap: boot, outcome: Outcome::Works };
         let options = HostedManagementOptions {
             azure: HostedAzureOptions {
-                port: ports.port,
-                https_port: ports.https_port,
+                port: ports.page,
+                https_port: ports.resource_manager,
+                authority_port: ports.authority,
+                proxy_port: ports.proxy,
                 ..HostedAzureOptions::of(&shape, azure, &directory)
             },
             kubernetes: HostedKubernetesOptions {
                 seed: 1,
                 directory: directory.clone(),
-                port: ports.kubernetes_port,
+                port: ports.kubernetes,
+                control_port: ports.kubernetes_control,
                 now,
                 ..HostedKubernetesOptions::default()
             },
@@ -127,7 +132,7 @@ impl Management {
         let hosted = HostedManagement::start(options, stop).await?;
         let kinds: Vec<Value> = capz_api::crd::KINDS.iter().map(capz_api::crd::definition).collect();
         manifests::apply(&hosted.client, &kinds).await?;
-        let webhooks = WebhookServer::at(directory.join("webhooks"), ports.webhook_port)?;
+        let webhooks = WebhookServer::at(directory.join("webhooks"), ports.webhooks)?;
         Ok(Self { hosted, webhooks, shape })
     }
 

@@ -19,6 +19,8 @@ pub enum Tone {
     Good,
     /// Did not.
     Bad,
+    /// Something becomes otherwise.
+    Changed,
     /// Beside the point.
     Quiet,
     /// A heading.
@@ -54,6 +56,24 @@ impl Screen {
         let _closed_pipe = write!(out, "{text}").and_then(|()| out.flush());
     }
 
+    /// Writes a plan, its signs in the colours that they have in Terraform's.
+    pub fn plan(&self, plan: impl Display) {
+        self.text(self.paint_signs(&plan.to_string()));
+    }
+
+    fn paint_signs(&self, plan: &str) -> String {
+        let paint = |line: &str| {
+            let Some((before, sign, after)) = signed(line) else { return line.to_owned() };
+            let tone = match sign {
+                "+" => Tone::Good,
+                "~" => Tone::Changed,
+                _ => Tone::Bad,
+            };
+            format!("{before}{}{after}", self.paint(tone, sign))
+        };
+        plan.split_inclusive('\n').map(paint).collect()
+    }
+
     /// An empty line and a heading.
     pub fn heading(&self, text: impl Display) {
         self.line(format_args!("\n{}", self.paint(Tone::Strong, text)));
@@ -64,6 +84,7 @@ impl Screen {
         let code = match tone {
             Tone::Good => "32",
             Tone::Bad => "31",
+            Tone::Changed => "33",
             Tone::Quiet => "2",
             Tone::Strong => "1",
         };
@@ -104,6 +125,18 @@ impl Screen {
     }
 }
 
+/// A line of a plan with a sign, taken apart: spaces and the number of a round stand before it, a space behind it. What
+/// belongs to a step is further inside.
+fn signed(line: &str) -> Option<(&str, &str, &str)> {
+    let inside = |c: char| c == ' ' || c == '.' || c.is_ascii_digit();
+    let at = line.find(|c| !inside(c)).filter(|at| (2..=8).contains(at))?;
+    let (before, rest) = line.split_at(at);
+    let (sign, after) = rest.split_at_checked(1)?;
+    let is_step = before == "  " || before == "    " || before.ends_with(". ");
+    (is_step && after.starts_with(' ') && ["+", "~", "-", "!"].contains(&sign))
+        .then_some((before, sign, after))
+}
+
 fn table_lines<const N: usize>(heads: [&str; N], rows: &[[String; N]]) -> Vec<String> {
     let mut widths = heads.map(|head| head.chars().count());
     for row in rows {
@@ -122,6 +155,18 @@ fn table_lines<const N: usize>(heads: [&str; N], rows: &[[String; N]]) -> Vec<St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// U11
+    #[test]
+    fn the_signs_of_a_plan_are_coloured_on_a_terminal_alone() {
+        let plan = "In this order (+ create, ~ change, - delete):\n\n  + public IP a\n      - not a sign\n  ~ subnet b\n\
+            \x20  1. - resource group g\n    ! c does not exist\n  ! d is refused: why\n";
+        let painted = "In this order (+ create, ~ change, - delete):\n\n  \x1b[32m+\x1b[0m public IP a\n      - not a sign\n\
+            \x20 \x1b[33m~\x1b[0m subnet b\n   1. \x1b[31m-\x1b[0m resource group g\n    \x1b[31m!\x1b[0m c does not exist\n\
+            \x20 \x1b[31m!\x1b[0m d is refused: why\n";
+        assert_eq!(Screen { colour: true }.paint_signs(plan), painted);
+        assert_eq!(Screen { colour: false }.paint_signs(plan), plan);
+    }
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {

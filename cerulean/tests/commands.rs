@@ -231,6 +231,26 @@ fn kubernetes_keeps_its_state_over_a_restart() {
     assert!(text(&output).contains("holds no state that can be restored here"), "{}", text(&output));
 }
 
+/// What clients are set up with is as it was, down to the ports (U1).
+#[test]
+fn files_and_ports_are_the_same_after_a_restart() {
+    for (what, files) in [
+        ("azure", &["credentials.json", "ports.json", "authority/token-key"][..]),
+        ("kubernetes", &["kubeconfig", "ports.json"]),
+        ("cluster", &["endpoints.json", "kubeconfig", "azure.json", "ports.json"]),
+        ("clusters", &["manager.env", "kubeconfig", "ports.json"]),
+    ] {
+        let folder = folder();
+        let read = || -> Vec<String> {
+            files.iter().map(|file| std::fs::read_to_string(folder.path().join(file)).unwrap()).collect()
+        };
+        Simulation::start(what, folder.path()).interrupt();
+        let before = read();
+        Simulation::start(what, folder.path()).interrupt();
+        assert_eq!(read(), before, "{what}");
+    }
+}
+
 #[test]
 fn state_that_could_not_be_saved_is_refused_before_anything_starts() {
     let folder = folder();
@@ -486,6 +506,41 @@ fn clusters_are_planned_from_files_alone() {
     let output = cerulean().args(["plan", "-f"]).arg(misspelt.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output).contains("unknown field \"spec.locaton\""), "{}", text(&output));
+}
+
+/// What is right and not served is not called a mistake (U6).
+#[test]
+fn clusters_that_are_not_served_or_made_of_a_class_are_called_so() {
+    let folder = folder();
+    let plan = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let output = cerulean().args(["plan", "-f"]).arg(&path).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        self::text(&output)
+    };
+    let managed = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureManagedControlPlane\nmetadata: {name: c}\n\
+        ---\napiVersion: infrastructure.cluster.x-k8s.io/v1alpha1\nkind: AzureASOManagedCluster\nmetadata: {name: c}\n";
+    let said = plan("managed.yaml", managed);
+    assert!(
+        said.contains("AzureASOManagedCluster, AzureManagedControlPlane: kinds for clusters that Azure"),
+        "{said}"
+    );
+    assert!(said.contains("does not serve yet. The established provider"), "{said}");
+    let example = format!("{}/../examples/clusters/cluster.yaml", env!("CARGO_MANIFEST_DIR"));
+    let both = format!("{}\n---\n{managed}", std::fs::read_to_string(example).unwrap());
+    let said = plan("both.yaml", &both);
+    assert!(
+        said.contains(
+            "! AzureManagedControlPlane default/c is refused: AzureManagedControlPlane is a kind for"
+        ),
+        "{said}"
+    );
+    assert!(!said.contains("no matches for kind"), "{said}");
+    let topology = "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: c}\n\
+        spec: {topology: {class: ours, version: v1.33.1}}\n";
+    let said = plan("topology.yaml", topology);
+    assert!(said.contains("Cluster c is made of ClusterClass ours (spec.topology)"), "{said}");
 }
 
 /// A template of clusterctl's, with values in the place of its variables; those that are not given have their defaults.

@@ -44,3 +44,27 @@ fn links_to_files_open() {
     }
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
 }
+
+/// A manifest is copied by readers who did not come by the page that explains what a test looks for in it (U14).
+#[test]
+fn a_page_with_expectations_says_what_they_are() {
+    const EXPLAINED: [&str; 2] = ["clusters/README.md", "resources/examples.md"];
+    const SAYS: &str = "A comment `# expect:` says what a test finds once it has applied the example\n(";
+    let mut problems = Vec::new();
+    for guide in guides().iter().filter(|guide| guide.starts_with(root().join("docs"))) {
+        let text = fs::read_to_string(guide).unwrap();
+        let folder = guide.parent().unwrap();
+        let leads_there = || {
+            let (_, after) = text.split_once(SAYS)?;
+            let target = after.split_once("](")?.1.split([')', '#']).next()?;
+            let page = folder.join(target).canonicalize().ok()?;
+            Some(EXPLAINED.iter().any(|name| page.ends_with(name)))
+        };
+        let explains = EXPLAINED.iter().any(|name| guide.ends_with(name));
+        if text.lines().any(|line| line.starts_with("# expect:")) && !explains && leads_there() != Some(true) {
+            problems.push(guide.strip_prefix(root()).unwrap().display().to_string());
+        }
+    }
+    let pages = problems.join(", ");
+    assert!(problems.is_empty(), "say {SAYS:?} with a link to one of {EXPLAINED:?} in {pages}");
+}

@@ -26,6 +26,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::kubernetes::{Cluster, ClusterArguments};
 use crate::leftover_variables;
 use crate::manifests::{Manifest, ManifestArguments};
+use crate::not_served;
 use crate::screen::Screen;
 use crate::{TWO_THREADS, runtime};
 
@@ -96,7 +97,7 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let plan = runtime.block_on(plan(screen, arguments, &manifests))?;
     match arguments.output {
-        Output::Text => screen.text(&plan),
+        Output::Text => screen.plan(&plan),
         Output::Json => {
             let mut json = plan.to_json();
             json["clusterName"] = json!(arguments.cluster_name);
@@ -142,7 +143,7 @@ async fn plan_clusters(
         screen.note(note);
     }
     match arguments.output {
-        Output::Text => screen.text(&plan),
+        Output::Text => screen.plan(&plan),
         Output::Json => screen.text(format_args!("{:#}\n", plan.to_json())),
     }
     Ok(match (plan.fails(), plan.is_empty()) {
@@ -155,10 +156,12 @@ async fn plan_clusters(
 async fn plan(screen: Screen, arguments: &Arguments, manifests: &[Manifest]) -> anyhow::Result<ClusterPlan> {
     let surroundings = Surroundings::of_this_process();
     let is_for_clusters = |it: &Manifest| it.text("/apiVersion").contains("cluster.x-k8s.io/");
-    if arguments.cloud_config.is_none() && manifests.iter().any(is_for_clusters) {
-        bail!(
-            "the manifests have objects of Cluster API, but no AzureCluster, without which nothing can be planned of them"
-        );
+    if manifests.iter().any(is_for_clusters) {
+        let words = not_served::without_azure_cluster(manifests);
+        if arguments.cloud_config.is_none() || manifests.iter().all(is_for_clusters) {
+            bail!("{words}");
+        }
+        screen.note(words);
     }
     let file = arguments.cloud_config.as_deref().context(
         "--cloud-config FILE is missing: it names the cluster's azure.json. Only manifests with an AzureCluster are planned \

@@ -11,6 +11,7 @@ use simulated_cluster::{HostedAzure, HostedAzureOptions, Shape};
 
 use super::folder::Folder;
 use super::limits::Limits;
+use super::ports::Ports;
 use super::state_file::StateFile;
 use super::{input, latency, limits};
 use crate::screen::Screen;
@@ -19,18 +20,18 @@ use crate::signals;
 /// How to simulate Azure alone.
 #[derive(Debug, Args)]
 pub struct AzureArguments {
-    /// The port for plain HTTP; 0 for any.
-    #[arg(long, default_value_t = 0)]
-    port: u16,
-    /// The port for HTTPS; 0 for any.
-    #[arg(long, default_value_t = 0)]
-    https_port: u16,
-    /// The port of the authority (Entra), over HTTPS; 0 for any.
-    #[arg(long, default_value_t = 0)]
-    authority_port: u16,
-    /// The port of the proxy that leads programs to all of Azure's own names; 0 for any.
-    #[arg(long, default_value_t = 0)]
-    proxy_port: u16,
+    /// The port for plain HTTP; 0 for any. Without it the one of before, if it is free.
+    #[arg(long)]
+    port: Option<u16>,
+    /// The port for HTTPS; 0 for any. Without it the one of before, if it is free.
+    #[arg(long)]
+    https_port: Option<u16>,
+    /// The port of the authority (Entra), over HTTPS; 0 for any. Without it the one of before, if it is free.
+    #[arg(long)]
+    authority_port: Option<u16>,
+    /// The port of the proxy that leads programs to all of Azure's own names; 0 for any. Without it the one of before, if it is free.
+    #[arg(long)]
+    proxy_port: Option<u16>,
     /// Serve machines' metadata there alone, such as 127.0.0.1:8445, or 169.254.169.254:80 inside a network
     /// namespace.
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -172,6 +173,7 @@ pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()
     let stop = signals::stop_token()?;
     let folder = Folder::take(&arguments.directory)?;
     let state = arguments.state.as_deref().map(StateFile::at).transpose()?;
+    let ports = Ports::of(&folder)?;
     let shape = Shape::default();
     let hosted = HostedAzure::start(
         HostedAzureOptions {
@@ -180,10 +182,10 @@ pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()
             object_id: shape.object_id,
             client_secret: arguments.client_secret.clone(),
             directory: folder.path().to_owned(),
-            port: arguments.port,
-            https_port: arguments.https_port,
-            authority_port: arguments.authority_port,
-            proxy_port: arguments.proxy_port,
+            port: ports.choose("port", arguments.port),
+            https_port: ports.choose("https-port", arguments.https_port),
+            authority_port: ports.choose("authority-port", arguments.authority_port),
+            proxy_port: ports.choose("proxy-port", arguments.proxy_port),
             metadata: arguments.metadata,
             check_tokens: !arguments.without_tokens,
             record: arguments.record.clone(),
@@ -191,6 +193,12 @@ pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()
         &stop,
     )
     .await?;
+    ports.keep(&[
+        ("port", &hosted.http),
+        ("https-port", &hosted.https),
+        ("authority-port", &hosted.authority),
+        ("proxy-port", &hosted.proxy),
+    ])?;
     if let Some(state) = &state
         && let Some(saved) = state.read()?
     {

@@ -17,6 +17,7 @@ use simulated_cluster::{
 use stand_ins::Pace;
 
 use super::folder::Folder;
+use super::ports;
 use super::{azure, input, latency};
 use crate::screen::Screen;
 use crate::signals;
@@ -63,21 +64,21 @@ pub struct ClusterArguments {
     /// After how long a silent node is missed.
     #[arg(long, default_value = "40s", value_parser = go_values::duration)]
     node_grace: Duration,
-    /// The port of the page and the control API; 0 for any.
-    #[arg(long, default_value_t = 0)]
-    port: u16,
-    /// The port of Azure Resource Manager; 0 for any.
-    #[arg(long, default_value_t = 0)]
-    https_port: u16,
-    /// The port of the authority (Entra); 0 for any.
-    #[arg(long, default_value_t = 0)]
-    authority_port: u16,
-    /// The port of the Kubernetes API; 0 for any.
-    #[arg(long, default_value_t = 0)]
-    kubernetes_port: u16,
-    /// The port of the control API of the simulated Kubernetes; 0 for any.
-    #[arg(long, default_value_t = 0)]
-    kubernetes_control_port: u16,
+    /// The port of the page and the control API; 0 for any. Without it the one of before, if it is free.
+    #[arg(long)]
+    port: Option<u16>,
+    /// The port of Azure Resource Manager; 0 for any. Without it the one of before, if it is free.
+    #[arg(long)]
+    https_port: Option<u16>,
+    /// The port of the authority (Entra); 0 for any. Without it the one of before, if it is free.
+    #[arg(long)]
+    authority_port: Option<u16>,
+    /// The port of the Kubernetes API; 0 for any. Without it the one of before, if it is free.
+    #[arg(long)]
+    kubernetes_port: Option<u16>,
+    /// The port of the control API of the simulated Kubernetes; 0 for any. Without it the one of before, if it is free.
+    #[arg(long)]
+    kubernetes_control_port: Option<u16>,
     /// Serve machines' metadata there, too, such as on 127.0.0.1:8445, or on 169.254.169.254:80 inside a network
     /// namespace. It is at the page's port in any case, below /instances/NAME.
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -95,7 +96,7 @@ pub struct ClusterArguments {
 }
 
 impl ClusterArguments {
-    fn options(self, folder: &Folder) -> HostedOptions {
+    fn options(self, folder: &Folder, ports: &ports::Ports) -> HostedOptions {
         let workers = self.machine.iter().map(|name| StandaloneMachine::new(name));
         let control_planes =
             (0..self.control_planes).map(|n| StandaloneMachine::control_plane(&control_plane(n)));
@@ -121,12 +122,12 @@ impl ClusterArguments {
             directory: folder.path().to_owned(),
             kubeconfig: self.kubeconfig,
             ports: Ports {
-                control: self.port,
-                resource_manager: self.https_port,
-                authority: self.authority_port,
+                control: ports.choose("port", self.port),
+                resource_manager: ports.choose("https-port", self.https_port),
+                authority: ports.choose("authority-port", self.authority_port),
                 metadata: self.metadata,
-                kubernetes: self.kubernetes_port,
-                kubernetes_control: self.kubernetes_control_port,
+                kubernetes: ports.choose("kubernetes-port", self.kubernetes_port),
+                kubernetes_control: ports.choose("kubernetes-control-port", self.kubernetes_control_port),
             },
             credentials: Credentials { client_secret: self.client_secret, token: self.token },
             now: Clock::system().now(),
@@ -276,10 +277,11 @@ fn route_flags(dual_stack: bool) -> String {
 }
 
 /// The error with the option by which the port was chosen that somebody else has.
-fn with_port(error: anyhow::Error, ports: &[(&str, u16)]) -> anyhow::Error {
+fn with_port(error: anyhow::Error, ports: &[(&str, Option<u16>)]) -> anyhow::Error {
     let text = format!("{error:#}");
     let is_named = |port: u16| port != 0 && text.contains(&format!("cannot listen on 127.0.0.1:{port}"));
-    match ports.iter().find(|(_, port)| is_named(*port)) {
+    let given = ports.iter().filter_map(|(option, port)| Some((option, (*port)?)));
+    match given.into_iter().find(|(_, port)| is_named(*port)) {
         Some((option, port)) => error.context(format!("{option} {port}: choose another port")),
         None => error,
     }
@@ -296,6 +298,7 @@ pub async fn run(screen: Screen, arguments: ClusterArguments) -> anyhow::Result<
     }
     let stop = signals::stop_token()?;
     let folder = Folder::take(&arguments.directory)?;
+    let kept = ports::Ports::of(&folder)?;
     let ports = [
         ("--port", arguments.port),
         ("--https-port", arguments.https_port),
@@ -304,8 +307,17 @@ pub async fn run(screen: Screen, arguments: ClusterArguments) -> anyhow::Result<
         ("--kubernetes-control-port", arguments.kubernetes_control_port),
     ];
     let routes = arguments.routes.then(|| route_flags(arguments.dual_stack));
-    let cluster = HostedCluster::start(arguments.options(&folder), &stop).await;
+    let cluster = HostedCluster::start(arguments.options(&folder, &kept), &stop).await;
     let cluster = cluster.map_err(|error| with_port(error.into(), &ports))?;
+    let mut urls = vec![
+        ("port", cluster.control.as_str()),
+        ("https-port", &cluster.resource_manager),
+        ("authority-port", &cluster.authority),
+    ];
+    if let (Some(url), Some(control)) = (&cluster.kubernetes_url, &cluster.kubernetes_control) {
+        urls.extend([("kubernetes-port", url.as_str()), ("kubernetes-control-port", control)]);
+    }
+    kept.keep(&urls)?;
     let files = &cluster.files;
     screen.line(format_args!("Azure Resource Manager  {}", cluster.resource_manager));
     screen.line(format_args!("page and control API    {}", cluster.page()));
@@ -385,9 +397,9 @@ mod tests {
         assert_eq!(route_flags(false), "--allocate-node-cidrs=true --cluster-cidr=10.244.0.0/16");
         assert!(route_flags(true).ends_with("=10.244.0.0/16,fd00:10:244::/56"));
         let taken = || anyhow::anyhow!("cannot listen on 127.0.0.1:8443: in use");
-        let ports = [("--port", 0), ("--https-port", 8443)];
+        let ports = [("--port", None), ("--https-port", Some(8443))];
         assert_eq!(format!("{}", with_port(taken(), &ports)), "--https-port 8443: choose another port");
-        assert!(with_port(taken(), &[("--port", 0)]).to_string().starts_with("cannot listen"));
+        assert!(with_port(taken(), &[("--port", Some(0))]).to_string().starts_with("cannot listen"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use cloud_controller_manager::go_values;
 use simulated_cluster::{CloudProvider, Part};
 
 use super::folder::Folder;
+use super::ports;
 use super::{azure, latency, limits};
 use crate::management::{self, ClusterName, Management, Ports, Settings};
 use crate::screen::Screen;
@@ -44,8 +45,18 @@ pub struct ClustersArguments {
     /// their definitions.
     #[arg(long, value_name = "PARTS", default_value = "core,bootstrap,control-plane", value_parser = played)]
     play: Played,
-    #[command(flatten)]
-    ports: Ports,
+    /// The port of the page and the control API; 0 for any. Without it the one of before, if it is free.
+    #[arg(long)]
+    port: Option<u16>,
+    /// The port of Azure Resource Manager; 0 for any. Without it the one of before, if it is free.
+    #[arg(long)]
+    https_port: Option<u16>,
+    /// The port of the Kubernetes API; 0 for any. Without it the one of before, if it is free.
+    #[arg(long)]
+    kubernetes_port: Option<u16>,
+    /// The port on which the manager is to serve its webhooks; 0 for any that is free now. Without it the one of before.
+    #[arg(long)]
+    webhook_port: Option<u16>,
 }
 
 /// The parts of Cluster API that are played.
@@ -77,6 +88,7 @@ pub async fn run(screen: Screen, arguments: ClustersArguments) -> anyhow::Result
     let stop = signals::stop_token()?;
     let folder = Folder::take(&arguments.directory)?;
     let directory = folder.path();
+    let kept = ports::Ports::of(&folder)?;
     let settings = Settings {
         directory: directory.to_owned(),
         region: arguments.region,
@@ -88,12 +100,30 @@ pub async fn run(screen: Screen, arguments: ClustersArguments) -> anyhow::Result
             false => CloudProvider::Unseen,
         },
         played: arguments.play.0.clone(),
-        ports: arguments.ports,
+        ports: Ports {
+            page: kept.choose("port", arguments.port),
+            resource_manager: kept.choose("https-port", arguments.https_port),
+            authority: kept.choose("authority-port", None),
+            proxy: kept.choose("proxy-port", None),
+            kubernetes: kept.choose("kubernetes-port", arguments.kubernetes_port),
+            kubernetes_control: kept.choose("kubernetes-control-port", None),
+            webhooks: kept.choose("webhook-port", arguments.webhook_port),
+        },
     };
     let (played, left): (Vec<Part>, Vec<Part>) =
         Part::ALL.iter().partition(|part| arguments.play.0.contains(part));
     management::remove_stale_kubeconfigs(directory)?;
     let management = Management::start(settings, &stop).await?;
+    let (azure, kubernetes) = (&management.hosted.azure, &management.hosted.kubernetes);
+    kept.keep(&[
+        ("port", &azure.http),
+        ("https-port", &azure.https),
+        ("authority-port", &azure.authority),
+        ("proxy-port", &azure.proxy),
+        ("kubernetes-port", &kubernetes.url),
+        ("kubernetes-control-port", &kubernetes.control),
+        ("webhook-port", &format!(":{}", management.webhooks.port)),
+    ])?;
     management.register_webhooks().await?;
     let variables = management.variables();
     let file = directory.join(ENVIRONMENT);

@@ -9,6 +9,7 @@ use simulated_cluster::{HostError, HostedKubernetes, HostedKubernetesOptions};
 
 use super::folder::Folder;
 use super::input;
+use super::ports::Ports;
 use super::state_file::StateFile;
 use crate::screen::Screen;
 use crate::signals;
@@ -19,12 +20,12 @@ pub struct KubernetesArguments {
     /// Where the kubeconfig goes; the certificate authority is kept there over restarts.
     #[arg(long, default_value = "cerulean-kubernetes")]
     directory: PathBuf,
-    /// The port of the API; 0 for any.
-    #[arg(long, default_value_t = 0)]
-    port: u16,
-    /// The port of the control API, over plain HTTP; 0 for any.
-    #[arg(long, default_value_t = 0)]
-    control_port: u16,
+    /// The port of the API; 0 for any. Without it the one of before, if it is free.
+    #[arg(long)]
+    port: Option<u16>,
+    /// The port of the control API, over plain HTTP; 0 for any. Without it the one of before, if it is free.
+    #[arg(long)]
+    control_port: Option<u16>,
     /// A JSON file with faults that are in force from the start.
     #[arg(long, value_name = "FILE", value_parser = input::one_or_many::<Fault>)]
     faults: Option<std::vec::Vec<Fault>>,
@@ -61,14 +62,15 @@ pub async fn run(screen: Screen, arguments: KubernetesArguments) -> anyhow::Resu
     let stop = signals::stop_token()?;
     let folder = Folder::take(&arguments.directory)?;
     let state = arguments.state.as_deref().map(StateFile::at).transpose()?;
+    let ports = Ports::of(&folder)?;
     let options = HostedKubernetesOptions {
         seed: arguments.seed,
         directory: folder.path().to_owned(),
-        port: arguments.port,
+        port: ports.choose("port", arguments.port),
         dual_stack: arguments.dual_stack,
         token: arguments.token,
         now: Clock::system().now(),
-        control_port: arguments.control_port,
+        control_port: ports.choose("control-port", arguments.control_port),
         faults: arguments.faults.unwrap_or_default(),
         state: state.as_ref().map(StateFile::read).transpose()?.flatten(),
     };
@@ -76,6 +78,7 @@ pub async fn run(screen: Screen, arguments: KubernetesArguments) -> anyhow::Resu
         (HostError::State(_), Some(state)) => anyhow::Error::from(error).context(state.remedy()),
         _ => error.into(),
     })?;
+    ports.keep(&[("port", &hosted.url), ("control-port", &hosted.control)])?;
     hosted.spawn_stand_ins(&stop).await?;
     screen.line(format_args!("Kubernetes API  {}", hosted.url));
     screen.line(format_args!("control API     {}/_cerulean/", hosted.control));

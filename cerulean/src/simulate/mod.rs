@@ -8,6 +8,7 @@ mod input;
 mod kubernetes;
 pub mod latency;
 pub mod limits;
+mod ports;
 mod state_file;
 
 use clap::Subcommand;

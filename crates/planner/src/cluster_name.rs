@@ -29,6 +29,18 @@ pub struct OtherName {
     pub setting: &'static str,
 }
 
+impl OtherName {
+    /// Adds what was found for other Services.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.found.extend_from_slice(&other.found);
+        self.found.sort();
+        self.found.dedup();
+        self.services.extend_from_slice(&other.services);
+        self.services.sort();
+        self.services.dedup();
+    }
+}
+
 impl fmt::Display for OtherName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { given, found, services, setting } = self;

@@ -13,6 +13,7 @@ use crate::annotations::{self as keys, Annotations, full_key, port_key};
 use crate::arrival::{self, Arrival};
 use crate::cluster::{Cluster, Family, Flavor};
 use crate::local_pool;
+use crate::mistakes::Mistakes;
 use crate::names::{self, Naming};
 use crate::placement::{Mode, PlacementIntent};
 use crate::plan::{Notice, Refusal};
@@ -135,6 +136,8 @@ pub struct ServiceIntent {
     pub(crate) needs: Arc<Needs>,
 }
 
+/// Minutes until an idle flow is dropped, where the Service does not say.
+const IDLE_TIMEOUT: i32 = 4;
 /// The highest port that a load-balancing rule can have; Kubernetes knows one more.
 pub(crate) const MAX_FRONTEND_PORT: i32 = 65534;
 
@@ -379,35 +382,37 @@ impl ServiceIntent {
     ///
     /// # Errors
     ///
-    /// The first mistake in it: annotation or field, value, remedy.
+    /// All mistakes in it: annotation or field, value, remedy.
     pub fn from_service(cluster: &Cluster, service: &Service) -> Result<Self, Refusal> {
         let annotations = Annotations(service);
         let removal = Arc::new(ServiceRemoval::of(cluster, service));
         let base_name = removal.base_name.clone().ok_or(Refusal::NoUid)?;
-        let placement = placement(cluster, service, &removal)?;
+        let mut mistakes = Mistakes::default();
+        let placement = mistakes.read_or(placement(cluster, service, &removal), PlacementIntent::default());
         let flavor = removal.flavor;
         let (requested, problems) = requested(service);
-        if let Some(problem) = problems.into_iter().next() {
-            return Err(problem);
-        }
-        if flavor == Flavor::External
-            && let Some(requested) = requested.into_values().find(|requested| !is_public(requested.address))
-        {
-            let Requested { origin, address } = requested;
-            return Err(Refusal::NonPublicAddress { origin, service: removal.key.clone(), address });
+        problems.into_iter().for_each(|problem| mistakes.note(problem));
+        if flavor == Flavor::External {
+            for Requested { origin, address } in
+                requested.into_values().filter(|requested| !is_public(requested.address))
+            {
+                mistakes.note(Refusal::NonPublicAddress { origin, service: removal.key.clone(), address });
+            }
         }
         let access = Access::read(service);
-        access.check()?;
-        annotations.addresses(keys::ADDITIONAL_PUBLIC_IPS)?;
+        mistakes.read_or(access.check(), ());
+        mistakes.read_or(annotations.addresses(keys::ADDITIONAL_PUBLIC_IPS).map(drop), ());
 
         let local = service.is_local();
         let ha_ports = arrival::has_ha_ports(cluster, service, flavor);
-        let idle_timeout = annotations.integer(keys::IDLE_TIMEOUT)?.unwrap_or(4);
+        let idle_timeout =
+            mistakes.read_or(annotations.integer(keys::IDLE_TIMEOUT), None).unwrap_or(IDLE_TIMEOUT);
         if !(4..=100).contains(&idle_timeout) {
-            return Err(Refusal::IdleTimeoutOutOfRange { minutes: idle_timeout });
+            mistakes.note(Refusal::IdleTimeoutOutOfRange { minutes: idle_timeout });
         }
-        let node_probe = node_probe(cluster, service, local)?;
-        local_pool::check(cluster, service, &removal.families)?;
+        // Without it no port's own probe can be told to be needed.
+        let node_probe = node_probe(cluster, service, local).map_err(|mistake| mistakes.note(mistake)).ok();
+        mistakes.read_or(local_pool::check(cluster, service, &removal.families), ());
         let mut intent = Self {
             key: removal.key.clone(),
             base_name,
@@ -423,10 +428,10 @@ impl ServiceIntent {
             idle_timeout,
             client_affinity: service.spec.session_affinity == "ClientIP",
             local,
-            private_link: PrivateLinkIntent::read(cluster, service, &removal)?,
+            private_link: mistakes.read_or(PrivateLinkIntent::read(cluster, service, &removal), None),
             notices: keys::notices(service, cluster),
-            node_probe,
-            public_ip: public_ip(service)?,
+            node_probe: node_probe.clone().unwrap_or(NodeProbe::None),
+            public_ip: mistakes.read_or(public_ip(service), PublicIpIntent::default()),
             placement,
             needs: Arc::new(Needs::of(service, &removal, &access)),
             access,
@@ -435,15 +440,21 @@ impl ServiceIntent {
         intent.notices.extend(intent.unused_addresses());
         intent.notices.extend(intent.floats_anyway(service));
         for port in &service.spec.ports {
-            let mut port = intent.read_port(service, port)?;
-            if let PortProbe::Own(spec) = &mut port.probe
+            let Some((protocol, has_rule)) = intent.read_port(service, port, &mut mistakes) else { continue };
+            let probe = match node_probe {
+                Some(_) => intent.read_probe(service, port, protocol, has_rule),
+                None => Ok(PortProbe::None),
+            };
+            let mut probe = mistakes.read_or(probe, PortProbe::None);
+            if let PortProbe::Own(spec) = &mut probe
                 && cluster.config.uses_basic_load_balancer()
             {
                 spec.without_tls();
             }
-            intent.ports.push(port);
+            let (port, node_port) = (port.port, port.node_port);
+            intent.ports.push(PortIntent { port, node_port, protocol, has_rule, probe });
         }
-        Ok(intent)
+        mistakes.or(intent)
     }
 
     /// A prefix asks for a new public IP, and an address for one that is there: the prefix wins.
@@ -486,26 +497,43 @@ impl ServiceIntent {
         })
     }
 
-    fn read_port(&self, service: &Service, port: &ServicePort) -> Result<PortIntent, Refusal> {
-        let protocol = Transport::parse(&port.protocol)
-            .ok_or_else(|| Refusal::UnknownProtocol { port: port.port, protocol: port.protocol.clone() })?;
+    /// The protocol of a port, and whether the load balancer has a rule for it; `None` where it has no protocol.
+    fn read_port(
+        &self,
+        service: &Service,
+        port: &ServicePort,
+        mistakes: &mut Mistakes,
+    ) -> Option<(Transport, bool)> {
+        let Some(protocol) = Transport::parse(&port.protocol) else {
+            mistakes.note(Refusal::UnknownProtocol { port: port.port, protocol: port.protocol.clone() });
+            return None;
+        };
         let has_rule = !Annotations(service).flag(&port_key(port.port, keys::NO_LB_RULE));
         if protocol == Transport::Sctp && has_rule && !self.ha_ports {
-            return Err(Refusal::SctpNeedsHaPorts { port: port.port });
+            mistakes.note(Refusal::SctpNeedsHaPorts { port: port.port });
         }
         if has_rule && !self.ha_ports && port.port > MAX_FRONTEND_PORT {
-            return Err(Refusal::PortOutOfRange { port: port.port });
+            mistakes.note(Refusal::PortOutOfRange { port: port.port });
         }
         if has_rule && self.removal.arrivals.values().any(|arrival| *arrival == Arrival::NodePort) {
-            node_port(port, "a rule without floating IP")?;
+            mistakes.read_or(node_port(port, "a rule without floating IP").map(drop), ());
         }
-        let probe = match self.read_port_probe(service, port, protocol) {
+        Some((protocol, has_rule))
+    }
+
+    fn read_probe(
+        &self,
+        service: &Service,
+        port: &ServicePort,
+        protocol: Transport,
+        has_rule: bool,
+    ) -> Result<PortProbe, Refusal> {
+        match self.read_port_probe(service, port, protocol) {
             // With HA ports one working probe is enough.
-            Err(_) if self.ha_ports => PortProbe::None,
-            _ if !has_rule && !self.ha_ports => PortProbe::None,
-            probe => probe?,
-        };
-        Ok(PortIntent { port: port.port, node_port: port.node_port, protocol, has_rule, probe })
+            Err(_) if self.ha_ports => Ok(PortProbe::None),
+            _ if !has_rule && !self.ha_ports => Ok(PortProbe::None),
+            probe => probe,
+        }
     }
 
     fn read_port_probe(

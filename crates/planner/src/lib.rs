@@ -58,6 +58,7 @@ pub mod load_balancer;
 pub mod local_pool;
 pub mod machine_set;
 pub mod machines;
+mod mistakes;
 mod names;
 mod parsed;
 pub mod placement;

@@ -3,9 +3,13 @@
 use std::fmt;
 
 use azure_types::ResourceId;
+use k8s::ObjectKey;
 
+use crate::cluster_name::OtherName;
 use crate::cluster_plan::ClusterPlan;
 use crate::plan::{Action, Document, Plan, Step};
+use crate::refusal::Refusal;
+use crate::words::name_some;
 
 /// A resource's kind and name, as people say them: `load balancer kubernetes`.
 pub fn describe_resource(target: &ResourceId) -> String {
@@ -91,12 +95,40 @@ impl fmt::Display for Plan {
     }
 }
 
+/// The Services that are refused, those together that are refused for one reason. Another name of the cluster is one
+/// reason, however many Services it concerns.
+fn grouped(refused: &[(ObjectKey, Refusal)]) -> Vec<(Vec<String>, String)> {
+    let mut other_name: Option<OtherName> = None;
+    for (_, refusal) in refused {
+        if let Refusal::OtherClusterName(found) = refusal {
+            match &mut other_name {
+                Some(all) => all.join(found),
+                none => *none = Some(found.clone()),
+            }
+        }
+    }
+    let mut groups: Vec<(Vec<String>, String)> = Vec::new();
+    for (key, refusal) in refused {
+        let words = match (refusal, &other_name) {
+            (Refusal::OtherClusterName(_), Some(all)) => all.to_string(),
+            _ => refusal.to_string(),
+        };
+        match groups.iter_mut().find(|(_, known)| *known == words) {
+            Some((keys, _)) => keys.push(key.to_string()),
+            None => groups.push((vec![key.to_string()], words)),
+        }
+    }
+    groups
+}
+
 impl fmt::Display for ClusterPlan {
     /// Prints the steps, the Services that are refused or wait, notices and warnings, and one line that counts them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_steps(&self.plan, f)?;
-        for (key, refusal) in &self.refused {
-            writeln!(f, "  ! {key} is refused: {refusal}\n")?;
+        let refused = grouped(&self.refused);
+        for (keys, words) in &refused {
+            let are = if keys.len() == 1 { "is" } else { "are" };
+            writeln!(f, "  ! {} {are} refused: {words}\n", name_some(keys))?;
         }
         for (key, wait) in &self.waiting {
             writeln!(f, "  ! {key} waits: {wait}\n")?;
@@ -104,7 +136,8 @@ impl fmt::Display for ClusterPlan {
         for notice in &self.notices {
             writeln!(f, "  ! {} ({}): {}\n", notice.service, notice.reason, notice.message)?;
         }
-        for warning in &self.warnings {
+        let is_new = |warning: &&String| !refused.iter().any(|(_, words)| words == *warning);
+        for warning in self.warnings.iter().filter(is_new) {
             writeln!(f, "  ! Warning: {warning}\n")?;
         }
         if self.plan.is_empty() && self.refused.is_empty() && self.waiting.is_empty() && self.unrouted == 0 {

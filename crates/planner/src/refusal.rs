@@ -24,6 +24,9 @@ pub enum Refusal {
     /// A Service has the UID that an API server gave it.
     #[error("metadata.uid is empty: create the Service through an API server")]
     NoUid,
+    /// More than one mistake of the Service's owner.
+    #[error("{} mistakes: {}", .0.len(), number_all(.0))]
+    Several(Vec<Self>),
     /// A Service is served once, by load balancers of one name.
     #[error("{0}")]
     OtherClusterName(OtherName),
@@ -631,6 +634,7 @@ impl Refusal {
     pub fn is_terminal(&self) -> bool {
         match self {
             Self::PrivateLink(refusal) => refusal.is_terminal(),
+            Self::Several(mistakes) => mistakes.iter().any(Self::is_terminal),
             Self::NoUid
             | Self::NotAWholeNumber { .. }
             | Self::BelowMinimum { .. }
@@ -682,6 +686,12 @@ impl Refusal {
             | Self::OtherClusterName(_) => false,
         }
     }
+}
+
+/// `(1) this; correct it (2) that; remove it`.
+fn number_all(mistakes: &[Refusal]) -> String {
+    let numbered = mistakes.iter().zip(1..).map(|(mistake, number)| format!("({number}) {mistake}"));
+    numbered.collect::<Vec<_>>().join(" ")
 }
 
 fn one_of(sets: &[String]) -> String {

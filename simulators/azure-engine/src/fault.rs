@@ -288,6 +288,14 @@ pub struct Declared {
     seen: u64,
 }
 
+impl Declared {
+    /// Whether no further request can be struck.
+    fn is_used_up(&self) -> bool {
+        let last = self.fault.count.map(|count| self.fault.skip.saturating_add(count));
+        last.is_some_and(|last| self.seen >= last)
+    }
+}
+
 impl Faults {
     /// These faults, in force.
     pub fn of(faults: &[Fault]) -> Self {
@@ -316,9 +324,10 @@ impl Faults {
         self.declared.clear();
     }
 
-    /// The faults in force.
+    /// The faults in force: one that has struck as often as it should is not.
     pub fn list(&self) -> Vec<Fault> {
-        self.declared.iter().map(|declared| declared.fault.clone()).collect()
+        let in_force = self.declared.iter().filter(|declared| !declared.is_used_up());
+        in_force.map(|declared| declared.fault.clone()).collect()
     }
 
     /// The first fault that strikes this request. Every fitting fault counts the request.
@@ -328,10 +337,9 @@ impl Faults {
             self.declared.iter_mut().enumerate().filter(|(_, declared)| declared.fault.fits(request));
         for (place, declared) in fitting {
             let number = declared.seen;
+            let within = number >= declared.fault.skip && !declared.is_used_up();
             declared.seen += 1;
             let fault = &declared.fault;
-            let within = number >= fault.skip
-                && fault.count.is_none_or(|count| number < fault.skip.saturating_add(count));
             let drawn = fault.share.is_none_or(|share| {
                 let draw = seed.number("fault", &format!("{place} {}", fault.name), number) % 1_000_000;
                 (draw as f64) < share * 1_000_000.0
@@ -360,6 +368,21 @@ mod tests {
         );
         let struck: Vec<bool> = (0..5).map(|_| faults.strike(&put("a"), Seed(1)).is_some()).collect();
         assert_eq!(struck, [false, true, true, false, false]);
+    }
+
+    #[test]
+    fn a_used_up_fault_is_not_shown_as_in_force() {
+        let mut faults = Faults::default();
+        faults.declare(Fault::new(FaultAction::DropAnswer).named("twice").after(1).times(2));
+        faults.declare(Fault::new(FaultAction::DropAnswer).named("always"));
+        let mut listed = Vec::new();
+        for _ in 0..4 {
+            listed.push(faults.list().len());
+            faults.strike(&put("a"), Seed(1));
+        }
+        assert_eq!(listed, [2, 2, 2, 1]);
+        assert_eq!(faults.list()[0].name, "always");
+        assert_eq!(faults.declared().len(), 2, "a saved state keeps the place of each, which draws go by");
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub struct EntraOptions {
     pub clock: Clock,
     /// Seed of the trace ids that answers carry.
     pub seed: u64,
+    /// The key that signs tokens; a new one without. With the same key, tokens of before a restart stay good.
+    pub signing_key: Option<SigningKey>,
 }
 
 impl EntraOptions {
@@ -58,6 +60,7 @@ impl EntraOptions {
             applications: Vec::new(),
             clock,
             seed: 0,
+            signing_key: None,
         }
     }
 }
@@ -113,7 +116,7 @@ impl fmt::Debug for AccessToken {
 }
 
 impl Entra {
-    /// Sets up a directory with a fresh signing key.
+    /// Sets up a directory.
     ///
     /// # Errors
     ///
@@ -128,7 +131,7 @@ impl Entra {
             source: RwLock::new(None),
             issuers: RwLock::default(),
             clock: options.clock,
-            key: SigningKey::generate()?,
+            key: options.signing_key.map_or_else(SigningKey::generate, Ok)?,
             seed: options.seed,
             answers: AtomicU64::new(0),
             seen: SeenTokens::default(),

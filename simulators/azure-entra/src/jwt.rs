@@ -3,7 +3,7 @@
 use std::fmt;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ring::rand::SystemRandom;
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _,
@@ -18,6 +18,9 @@ pub enum KeyError {
     /// The random source or the key refused to work.
     #[error("cannot make or use the signing key")]
     Sign,
+    /// A kept key is something else.
+    #[error("this is no P-256 key as PKCS #8 in base64")]
+    Kept,
     /// There is no certificate in the text.
     #[error("no X.509 certificate found")]
     NoCertificate,
@@ -196,12 +199,34 @@ pub struct SigningKey {
 
 impl SigningKey {
     /// Makes a key. Keys are secrets and come from the system's random source, not from a seed.
+    ///
+    /// # Errors
+    ///
+    /// The system's random source gives none.
     pub fn generate() -> Result<Self, KeyError> {
+        Self::from_text(&Self::generate_text()?)
+    }
+
+    /// Makes a key as text, PKCS #8 in base64, to be kept: tokens that it has signed stay good as long. It is a secret.
+    ///
+    /// # Errors
+    ///
+    /// The system's random source gives none.
+    pub fn generate_text() -> Result<String, KeyError> {
+        let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
+        Ok(STANDARD.encode(made.map_err(|_| KeyError::Sign)?))
+    }
+
+    /// The key that [`Self::generate_text`] has made.
+    ///
+    /// # Errors
+    ///
+    /// The text is no such key.
+    pub fn from_text(text: &str) -> Result<Self, KeyError> {
         let random = SystemRandom::new();
-        let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random)
-            .map_err(|_| KeyError::Sign)?;
-        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &random)
-            .map_err(|_| KeyError::Sign)?;
+        let document = STANDARD.decode(text.trim()).map_err(|_| KeyError::Kept)?;
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &document, &random)
+            .map_err(|_| KeyError::Kept)?;
         let point = pair.public_key().as_ref().to_vec();
         let id = URL_SAFE_NO_PAD.encode(ring::digest::digest(&ring::digest::SHA256, &point));
         Ok(Self { pair, public: PublicKey(KeyMaterial::P256 { point }), id, random })

@@ -6,6 +6,11 @@ use axum::routing::{get, post};
 use super::directory::Entra;
 use super::{discovery, graph, token_endpoint};
 
+/// What a person reads who opens the authority in a browser.
+const ABOUT: &str = "This is a simulated Microsoft Entra ID. Tokens: POST /{tenant}/oauth2/v2.0/token; its description: \
+     /{tenant}/v2.0/.well-known/openid-configuration; tenant, client ID and secret are in credentials.json or azure.json in \
+     the folder of the simulation.\n";
+
 impl Entra {
     /// The HTTP endpoints: the directory's under `/{tenant}/`, Microsoft Graph's under `/v1.0/`.
     pub fn router(&self) -> Router {
@@ -19,6 +24,11 @@ impl Entra {
             .route("/{tenant}/oauth2/token", post(token_endpoint::token))
             .merge(graph::routes())
             .with_state(self.clone())
+    }
+
+    /// The same on a listener of its own, where `/` says what answers there.
+    pub fn authority_router(&self) -> Router {
+        self.router().route("/", get(|| async { ABOUT }))
     }
 
     /// The endpoint of a cluster's identity binding: it exchanges tokens of service accounts in the home tenant.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use azure_simulator::entra::KeyError;
 use azure_simulator::serve;
 use kubernetes_simulator::Token;
 
@@ -19,6 +20,14 @@ pub enum HostError {
     /// Certificates could not be made.
     #[error("certificates cannot be made: {0}")]
     Certificates(String),
+    /// The key that signs tokens, which the folder keeps, cannot be used.
+    #[error("{}: {source}; remove the file to have a new one, with which tokens of before end", path.display())]
+    TokenKey {
+        /// Its file.
+        path: PathBuf,
+        /// Why not.
+        source: KeyError,
+    },
     /// A listener could not be opened.
     #[error("{0}")]
     Listen(String),
@@ -55,14 +64,17 @@ pub(crate) fn write(path: &Path, text: &str, reader: Reader) -> Result<(), HostE
 }
 
 /// The secret that a file holds; made and kept there if there is none.
-pub(crate) fn kept_secret(path: &Path) -> Result<Token, HostError> {
+pub(crate) fn kept_secret(
+    path: &Path,
+    make: impl FnOnce() -> Result<Token, HostError>,
+) -> Result<Token, HostError> {
     match std::fs::read_to_string(path) {
         Ok(text) if !text.trim().is_empty() => Ok(Token::new(text.trim())),
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
             Err(HostError::File { path: path.to_path_buf(), source })
         }
         _ => {
-            let secret = Token::generate();
+            let secret = make()?;
             write(path, secret.reveal(), Reader::Owner)?;
             Ok(secret)
         }

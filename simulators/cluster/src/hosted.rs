@@ -84,6 +84,8 @@ pub struct HostedCluster {
     pub azure: Azure,
     /// The simulated Kubernetes, unless another one is used.
     pub kubernetes: Option<Kubernetes>,
+    /// Its URL.
+    pub kubernetes_url: Option<String>,
     /// The control API of the simulated Kubernetes.
     pub kubernetes_control: Option<String>,
     /// A client of whichever Kubernetes it is.
@@ -92,6 +94,8 @@ pub struct HostedCluster {
     pub answers: NodeAnswers,
     /// Resource Manager over HTTPS.
     pub resource_manager: String,
+    /// Entra over HTTPS.
+    pub authority: String,
     /// The page, the control API and Resource Manager without TLS.
     pub control: String,
     /// The URL of machines' metadata alone, where it was asked for.
@@ -213,11 +217,13 @@ impl HostedCluster {
 
         let cluster = Self {
             azure,
+            kubernetes_url: hosted.as_ref().map(|hosted| hosted.url.clone()),
             kubernetes_control: hosted.as_ref().map(|hosted| hosted.control.clone()),
             kubernetes: hosted.map(|hosted| hosted.kubernetes),
             client,
             answers,
             resource_manager: manager.url(),
+            authority: login.url.clone(),
             control: control.url(),
             metadata: alone,
             files,

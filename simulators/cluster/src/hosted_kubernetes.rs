@@ -78,7 +78,7 @@ impl HostedKubernetes {
             .map_err(|source| HostError::File { path: authority.clone(), source })?;
         let token = match token {
             Some(token) => token,
-            None => kept_secret(&authority.join("token"))?,
+            None => kept_secret(&authority.join("token"), || Ok(Token::generate()))?,
         };
         let certificate = CertificateAuthority::load_or_generate(&authority).map_err(certificates)?;
         let kubernetes = Kubernetes::new(kubernetes_simulator::Options {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use azure_simulator::entra::{Application, Clock, Entra, EntraOptions};
+use azure_simulator::entra::{Application, Clock, Entra, EntraOptions, SigningKey};
 use azure_simulator::registry::Registries;
 use azure_simulator::serve::{self, Router, Server};
 use azure_simulator::{Azure, Options};
@@ -58,20 +58,28 @@ impl SignIn {
             CertificateAuthority::load_or_generate(&directory.join("authority")).map_err(certificates)?;
         let secret = match applicant.secret {
             Some(secret) => secret,
-            None => kept_secret(&directory.join("authority").join("client-secret"))?,
+            None => {
+                kept_secret(&directory.join("authority").join("client-secret"), || Ok(Token::generate()))?
+            }
         };
+        let path = directory.join("authority").join("token-key");
+        let unusable = |source| HostError::TokenKey { path: path.clone(), source };
+        let key = kept_secret(&path, || SigningKey::generate_text().map(Token::new).map_err(unusable))?;
+        let key = SigningKey::from_text(key.reveal()).map_err(unusable)?;
         let secret = secret.reveal().to_owned();
         // One clock for both: tokens must be valid by the clock of who checks them.
         let clock: Arc<OnceLock<Clock>> = Arc::default();
         let (joined, start) = (clock.clone(), azure.start);
         let now = move || joined.get().map_or(start, |clock| clock());
         let mut options = EntraOptions::new(azure.tenant.clone(), Arc::new(now));
+        options.signing_key = Some(key);
         options.tenants.extend(azure.subscription_tenants.values().cloned());
         let application = Application::new(applicant.client_id, applicant.object_id);
         options.applications = vec![application.named(APPLICATION).with_secret(&secret)];
         let entra = Entra::new(options).map_err(certificates)?;
         let tls = authority.server_config(&NAMES).map_err(certificates)?;
-        let login = serve::serve(address, entra.router(), Some(tls), stop.clone()).await.map_err(listen)?;
+        let login =
+            serve::serve(address, entra.authority_router(), Some(tls), stop.clone()).await.map_err(listen)?;
         Ok(Self { entra, secret, url: login.url(), certificates: authority, clock, stop: stop.clone() })
     }
 

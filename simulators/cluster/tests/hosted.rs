@@ -4,13 +4,16 @@
 
 use std::time::Duration;
 
-use azure_simulator::LatencyProfile;
+use azure_simulator::entra::{AuthFailure, TokenVerifier as _};
+use azure_simulator::{LatencyProfile, Options};
 use azure_types::ResourceId;
 use k8s::Node;
 use kube::Api;
 use kube::api::ListParams;
 use serde_json::{Value, json};
-use simulated_cluster::{Credentials, HostedCluster, HostedOptions, Ports, Shape};
+use simulated_cluster::{
+    Credentials, HostError, HostedAzure, HostedAzureOptions, HostedCluster, HostedOptions, Ports, Shape,
+};
 use stand_ins::Pace;
 use tokio_util::sync::CancellationToken;
 
@@ -210,4 +213,56 @@ async fn a_kubeconfig_stays_good_over_restarts() {
     }
     assert_eq!(kubeconfigs[0], kubeconfigs[1]);
     assert_eq!(azure_jsons[0], azure_jsons[1]);
+}
+
+/// A program that signed in before a restart need not do so again (U1).
+#[tokio::test]
+async fn a_token_stays_good_over_restarts_as_long_as_its_key_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let key = directory.path().join("authority/token-key");
+    let shape = Shape::default();
+    let start = async || {
+        let stop = CancellationToken::new();
+        let options = HostedAzureOptions::of(&shape, Options::default(), directory.path());
+        HostedAzure::start(options, &stop).await
+    };
+    let audience = "https://management.azure.com/";
+    let first = start().await.unwrap();
+    let issued = first.entra.issue(&shape.client_id, &shape.object_id, &shape.tenant, audience).unwrap();
+    let token = issued.token.secret();
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&key).unwrap());
+    assert_eq!(mode & 0o077, 0, "it is for its owner alone");
+
+    let again = start().await.unwrap();
+    assert_eq!(again.entra.verify(token, issued.not_before).unwrap().client_id, shape.client_id);
+
+    std::fs::write(&key, "no key").unwrap();
+    let problem = start().await.unwrap_err();
+    assert!(matches!(&problem, HostError::TokenKey { path, .. } if *path == key), "{problem}");
+    std::fs::remove_file(&key).unwrap();
+    let other = start().await.unwrap();
+    assert_eq!(other.entra.verify(token, issued.not_before).unwrap_err(), AuthFailure::Invalid);
+}
+
+#[tokio::test]
+async fn the_root_of_each_listener_says_what_answers_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let stop = CancellationToken::new();
+    let cluster = HostedCluster::start(options(directory.path()), &stop).await.unwrap();
+    let control = cluster.kubernetes_control.clone().unwrap();
+    for path in ["/", "/_cerulean/"] {
+        let answer = ask(control.trim_start_matches("http://"), path).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 200") && answer.contains("control API of a simulated"),
+            "{answer}"
+        );
+    }
+    let entra = azure_simulator::entra::Entra::new(azure_simulator::entra::EntraOptions::new(
+        "t",
+        std::sync::Arc::new(|| jiff::Timestamp::UNIX_EPOCH),
+    ));
+    let request = http::Request::get("/").body(axum::body::Body::empty()).unwrap();
+    let answer = tower::ServiceExt::oneshot(entra.unwrap().authority_router(), request).await.unwrap();
+    assert_eq!(answer.status(), 200);
+    stop.cancel();
 }

@@ -20,11 +20,17 @@ use crate::server::{ServeError, listen};
 
 type Parameters = BTreeMap<String, String>;
 
+/// What a person reads who opens it in a browser.
+const ABOUT: &str = "This is the control API of a simulated Kubernetes, below /_cerulean/: journal, faults, state, \
+     state/snapshot, watches, compact. The Kubernetes API itself is where the kubeconfig says.\n";
+
 impl Kubernetes {
     /// The control API as a router. Requests for a host that has a name of its own are refused: a page in a browser
     /// could send them, after it has pointed its name at this machine.
     pub fn control_router(&self) -> Router {
         Router::new()
+            .route("/", get(|| async { ABOUT }))
+            .route("/_cerulean/", get(|| async { ABOUT }))
             .route("/_cerulean/journal", get(journal).delete(clear_journal))
             .route("/_cerulean/faults", get(faults).post(inject).delete(clear_faults))
             .route("/_cerulean/state", get(state))

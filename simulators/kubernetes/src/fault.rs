@@ -292,6 +292,14 @@ pub(crate) struct Declared {
     seen: u64,
 }
 
+impl Declared {
+    /// Whether no further request can be struck.
+    fn is_used_up(&self) -> bool {
+        let last = self.fault.count.map(|count| self.fault.skip.saturating_add(count));
+        last.is_some_and(|last| self.seen >= last)
+    }
+}
+
 /// A cache that lags: what a watch shows until the faults are ended that were in force when it began.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lag {
@@ -317,8 +325,10 @@ impl Faults {
         self.restore(Vec::new());
     }
 
+    /// Those in force: one that has struck as often as it should is not.
     pub(crate) fn list(&self) -> Vec<Fault> {
-        self.declared.iter().map(|declared| declared.fault.clone()).collect()
+        let in_force = self.declared.iter().filter(|declared| !declared.is_used_up());
+        in_force.map(|declared| declared.fault.clone()).collect()
     }
 
     pub(crate) fn declared(&self) -> &[Declared] {
@@ -347,10 +357,9 @@ impl Faults {
             self.declared.iter_mut().enumerate().filter(|(_, declared)| declared.fault.fits(request));
         for (place, declared) in fitting {
             let number = declared.seen;
+            let within = number >= declared.fault.skip && !declared.is_used_up();
             declared.seen += 1;
             let fault = &declared.fault;
-            let within = number >= fault.skip
-                && fault.count.is_none_or(|count| number < fault.skip.saturating_add(count));
             let drawn = fault.share.is_none_or(|share| draw(seed, place, &fault.name, number) < share);
             if within && drawn && struck.is_none() {
                 struck = Some(Struck { name: fault.name.clone(), action: fault.action.clone() });
@@ -412,6 +421,20 @@ mod tests {
         faults.add(Fault::new(FaultAction::DropAnswer).verb("get").resource("deploy*").after(1).times(2));
         let struck: Vec<bool> = (0..5).map(|_| faults.strike(&get("a"), 1).is_some()).collect();
         assert_eq!(struck, [false, true, true, false, false]);
+    }
+
+    #[test]
+    fn a_used_up_fault_is_not_shown_as_in_force() {
+        let mut faults = Faults::default();
+        faults.add(Fault::new(FaultAction::DropAnswer).named("twice").after(1).times(2));
+        faults.add(Fault::new(FaultAction::DropAnswer).named("always").some(1.0));
+        let mut listed = Vec::new();
+        for _ in 0..4 {
+            listed.push(faults.list().len());
+            faults.strike(&get("a"), 1);
+        }
+        assert_eq!(listed, [2, 2, 2, 1]);
+        assert_eq!(faults.list()[0].name, "always");
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub use report::ClustersPlan;
 use report::Section;
 
 use crate::manifests::Manifest;
+use crate::not_served;
 
 /// Where a port is not declared.
 const API_SERVER_PORT: i32 = 6443;
@@ -75,6 +76,7 @@ pub async fn plan(
                 .to_owned(),
         );
     }
+    plan.notes.extend(not_served::topologies(manifests));
     plan.notes.extend(references::leading_nowhere(&objects));
     for declared in &found.clusters {
         let skus = regions.get(text(&declared.azure, "/spec/location")).context("a region was not asked")?;

@@ -14,6 +14,7 @@ use simulated_cluster::manifests::describe_api_error;
 
 use super::objects::{Examples, is_of, text, title};
 use crate::manifests::declared;
+use crate::not_served;
 
 /// What an API server says against these objects, each with its title. Nothing is stored. Objects are
 /// completed first, as webhooks do, and what these refuse is not told here.
@@ -51,7 +52,10 @@ pub async fn judge(objects: &[Value], subscription: Option<&str>) -> anyhow::Res
 /// Writes it for trial.
 async fn write(client: &Client, object: &Value) -> Result<(), String> {
     let (version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));
-    let unknown = || format!("no matches for kind \"{kind}\" in version \"{version}\"");
+    let unknown = || {
+        let words = || format!("no matches for kind \"{kind}\" in version \"{version}\"");
+        not_served::refusal(object).unwrap_or_else(words)
+    };
     let plural = Kind::named(kind).map(Kind::plural).ok_or_else(unknown)?;
     let namespace = text(object, "/metadata/namespace");
     let path = format!("/apis/{version}/namespaces/{namespace}/{plural}?dryRun=All&fieldValidation=Strict");

@@ -14,6 +14,7 @@ mod kill_upgrade;
 mod machine;
 mod machine_flow;
 mod missed;
+mod moved;
 mod neighbours;
 mod operator;
 mod pace;

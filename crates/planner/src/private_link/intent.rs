@@ -9,6 +9,7 @@ use k8s::Service;
 use crate::annotations::{self as keys, Annotations, full_key};
 use crate::cluster::{Cluster, Family, Flavor};
 use crate::intent::ServiceRemoval;
+use crate::mistakes::Mistakes;
 use crate::private_link::PrivateLinkRefusal;
 use crate::refusal::Refusal;
 
@@ -102,37 +103,40 @@ impl PrivateLinkIntent {
         if !is_created(annotations) {
             return Ok(None);
         }
+        let mut mistakes = Mistakes::default();
         if owner.flavor == Flavor::External && !annotations.flag(keys::DISABLE_FLOATING_IP) {
-            return Err(PrivateLinkRefusal::FloatsOutside.into());
+            mistakes.note(PrivateLinkRefusal::FloatsOutside.into());
         }
         if !owner.families.contains(&Family::V4) {
-            return Err(PrivateLinkRefusal::NoIpv4.into());
+            mistakes.note(PrivateLinkRefusal::NoIpv4.into());
         }
-        let count = annotations.integer(keys::PLS_ADDRESS_COUNT)?.unwrap_or(MIN_ADDRESSES);
+        let count = mistakes.read_or(annotations.integer(keys::PLS_ADDRESS_COUNT), None);
+        let count = count.unwrap_or(MIN_ADDRESSES);
+        let addresses = mistakes.read_or(chosen_addresses(annotations), Vec::new());
         if !(MIN_ADDRESSES..=MAX_ADDRESSES).contains(&count) {
-            return Err(PrivateLinkRefusal::CountOutOfRange { count }.into());
+            mistakes.note(PrivateLinkRefusal::CountOutOfRange { count }.into());
+        } else if addresses.len() > usize::try_from(count).unwrap_or_default() {
+            let count = usize::try_from(count).unwrap_or_default();
+            mistakes.note(PrivateLinkRefusal::TooManyAddresses { count, addresses: addresses.len() }.into());
         }
-        let count = usize::try_from(count).unwrap_or_default();
-        let addresses = chosen_addresses(annotations)?;
-        if addresses.len() > count {
-            return Err(PrivateLinkRefusal::TooManyAddresses { count, addresses: addresses.len() }.into());
-        }
-        let visibility = names(annotations, keys::PLS_VISIBILITY)?;
+        let mut list = |key| mistakes.read_or(names(annotations, key), Vec::new());
+        let [visibility, fqdns, auto_approval] =
+            [keys::PLS_VISIBILITY, keys::PLS_FQDNS, keys::PLS_AUTO_APPROVAL].map(&mut list);
         let is_for_all = visibility.iter().any(|subscription| subscription == "*");
         let not_blank = |key| annotations.get(key).filter(|value| !value.trim().is_empty());
         let of_frontend = || not_blank(keys::INTERNAL_SUBNET).filter(|_| owner.flavor.is_internal());
         let subnet = not_blank(keys::PLS_SUBNET).or_else(of_frontend).unwrap_or(&cluster.config.subnet_name);
         let has_key = |key: &&&str| annotations.get(key).is_some();
-        Ok(Some(Self {
+        mistakes.or(Some(Self {
             name: annotations.trimmed(keys::PLS_NAME).map(str::to_owned),
             group: group(cluster, service).to_owned(),
             subnet: subnet.to_owned(),
-            count,
+            count: usize::try_from(count).unwrap_or_default(),
             addresses,
-            fqdns: names(annotations, keys::PLS_FQDNS)?,
+            fqdns,
             proxy_protocol: annotations.trimmed_flag(keys::PLS_PROXY_PROTOCOL),
             visibility: if is_for_all { vec!["*".to_owned()] } else { visibility },
-            auto_approval: names(annotations, keys::PLS_AUTO_APPROVAL)?,
+            auto_approval,
             own_setting: SETTINGS.iter().find(has_key).map(|key| full_key(key)),
         }))
     }

@@ -316,6 +316,12 @@ fn cases() -> Vec<Case> {
             "set --cluster-name=prod, or delete load balancer prod first",
         ),
         case(
+            Refusal::Several(vec![Refusal::NoUid, Refusal::IdleTimeoutOutOfRange { minutes: 3 }]),
+            ["2 mistakes: (1) metadata.uid is empty", "(2) "],
+            "",
+            "create the Service through an API server",
+        ),
+        case(
             Refusal::NoConfigurationOfCluster { cluster: "kubernetes".into() },
             ["multipleStandardLoadBalancerConfigurations", "kubernetes"],
             "multiple standard load balancers are enabled but no configuration named \"kubernetes\" is found",
@@ -637,6 +643,7 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::MachineSetNotFound { .. } => 58,
         Refusal::RuleLimitReached { .. } => 59,
         Refusal::AddressOutsideSubnet { .. } => 60,
+        Refusal::Several(_) => 62,
     }
 }
 
@@ -674,7 +681,7 @@ fn every_refusal_names_key_value_and_remedy_and_says_what_the_replaced_program_s
         assert!(text.len() < 1024, "events hold 1024 bytes: {text}");
     }
     let seen: BTreeSet<usize> = cases.iter().map(|case| number(&case.refusal)).collect();
-    assert_eq!(seen, (0..62).collect(), "each variant has a case");
+    assert_eq!(seen, (0..63).collect(), "each variant has a case");
 }
 
 #[test]
@@ -696,7 +703,7 @@ fn what_the_owner_got_wrong_is_terminal_and_its_remedy_leads_to_no_other_refusal
 /// The remedy may lie with somebody else, or pass by itself.
 #[test]
 fn what_may_pass_without_a_change_of_the_service_is_not_terminal() {
-    let of_owner: BTreeSet<usize> = (0..18).chain(37..42).chain([48, 49, 54, 60, 61]).collect();
+    let of_owner: BTreeSet<usize> = (0..18).chain(37..42).chain([48, 49, 54, 60, 61, 62]).collect();
     for Case { refusal, .. } in cases() {
         assert_eq!(refusal.is_terminal(), of_owner.contains(&number(&refusal)), "{refusal}");
     }

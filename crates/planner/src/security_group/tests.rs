@@ -256,7 +256,9 @@ fn lb_282_lb_283_lb_284_contradictions_are_refused_and_never_block_deletion() {
         .annotate("azure-allowed-ip-ranges", "10.1.0.0/24")
         .annotate("azure-load-balancer-tcp-idle-timeout", "garbage")
         .annotate("azure-additional-public-ips", "garbage");
-    assert!(matches!(both.refusal(), Refusal::TwoKindsOfRanges { .. }));
+    let Refusal::Several(mistakes) = both.refusal() else { panic!("{}", both.refusal()) };
+    assert_eq!(mistakes.len(), 3);
+    assert!(matches!(mistakes[0], Refusal::TwoKindsOfRanges { .. }));
     let group = security_group(json!([allow(
         500,
         "k8s-azure-lb_allow_IPv4_x",

@@ -25,6 +25,34 @@ fn a_plan_with_nothing_but_refusals_does_not_say_that_all_is_well() {
     );
 }
 
+/// U11: who corrects one mistake does not learn of the next by another attempt.
+#[test]
+fn all_mistakes_of_a_service_are_told_at_once() {
+    let wrong = svc("bad")
+        .tcp(80)
+        .tcp(65535)
+        .annotate("azure-load-balancer-tcp-idle-timeout", "soon")
+        .annotate("azure-load-balancer-ipv4", "10.0.0.1")
+        .annotate("azure-load-balancer-health-probe-interval", "fast")
+        .annotate("azure-pls-create", "true")
+        .annotate("azure-pls-ip-configuration-ip-address-count", "99");
+    let planned = Azure::new().plan(&[wrong.arc()], &[]);
+    let [(_, refusal)] = &planned.refused[..] else { panic!("{:?}", planned.refused) };
+    let text = refusal.to_string();
+    for part in [
+        "6 mistakes: (1) annotation",
+        "10.0.0.1",
+        "azure-load-balancer-tcp-idle-timeout: soon value must be a whole number",
+        "health-probe-interval",
+        "65535",
+        "99",
+        "(6) spec.ports",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(refusal.is_terminal());
+}
+
 /// What a manager has begun is no mistake of the Service's: the plan says what is still to come, and that it waits.
 #[test]
 fn a_service_whose_public_ip_is_being_made_waits_and_is_not_refused() {
@@ -99,7 +127,12 @@ fn a_cluster_name_that_makes_everything_a_second_time_is_refused() {
     for part in ["`testCluster`", "2 Services", "default/db", "set --cluster-name=testCluster"] {
         assert!(warning.contains(part), "{part}: {warning}");
     }
-    assert!(planned.to_string().contains("  ! Warning: load balancers of the name `testCluster`"));
+    // U11: one sentence, and not one a Service.
+    let text = planned.to_string();
+    let begins =
+        "  ! default/db, default/new, default/web are refused: load balancers of the name `testCluster`";
+    assert!(text.starts_with(begins), "{text}");
+    assert_eq!(text.matches("load balancers of the name").count(), 1, "{text}");
     let refused: Vec<_> = planned.refused.iter().map(|(key, _)| &*key.name).collect();
     assert_eq!(refused, ["db", "new", "web"]);
     for (_, refusal) in &planned.refused {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use simulated_cluster::manifests::{self, ManifestError};
 
 use crate::manifests::{LAST_APPLIED, Manifest, declared};
+use crate::not_served;
 use crate::screen::{Screen, Tone};
 
 use super::told::title;
@@ -74,6 +75,8 @@ fn namespace_of(object: &Value) -> &str {
 pub struct Left {
     /// Something is wrong with them.
     pub refused: usize,
+    /// Nothing here makes anything of them.
+    pub not_served: usize,
     /// Nobody answered, such as a webhook on a busy machine.
     pub unanswered: usize,
 }
@@ -90,6 +93,13 @@ pub async fn apply(screen: Screen, client: &Client, all: &[Manifest]) -> Left {
     let mut all: Vec<&Manifest> = all.iter().collect();
     all.sort_by_key(|manifest| FIRST.iter().position(|kind| *kind == manifest.kind()).unwrap_or(FIRST.len()));
     let mut left = Left::default();
+    all.retain(|manifest| {
+        let Some(words) = not_served::refusal_of_the_demo(&manifest.object) else { return true };
+        let mark = screen.paint(Tone::Bad, "!");
+        screen.line(format_args!("{mark} {}: {}: {words}", manifest.source, title(&manifest.object)));
+        left.not_served += 1;
+        false
+    });
     for attempt in 1..=ATTEMPTS {
         let mut again = Vec::new();
         for manifest in all {

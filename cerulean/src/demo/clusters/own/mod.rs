@@ -85,6 +85,7 @@ pub async fn play(
         screen.line(format_args!("  user-assigned identity {name} is not in Azure: made for its machines"));
     }
     for (count, what) in [
+        (left.not_served, "left out, because nothing here makes anything of them"),
         (left.refused, "refused: correct them, and kubectl apply them"),
         (left.unanswered, "not applied, as nobody answered: kubectl apply them again"),
     ] {

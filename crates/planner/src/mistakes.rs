@@ -1,0 +1,47 @@
+//! The mistakes of a Service's owner, all of them: who corrects one is not to learn of the next by another attempt.
+
+use crate::refusal::Refusal;
+
+/// Mistakes in the order in which they are found, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Mistakes(Vec<Refusal>);
+
+impl Mistakes {
+    /// Notes a mistake; of several each.
+    pub(crate) fn note(&mut self, mistake: Refusal) {
+        match mistake {
+            Refusal::Several(mistakes) => mistakes.into_iter().for_each(|mistake| self.note(mistake)),
+            one if self.0.iter().any(|known| are_one(known, &one)) => {}
+            one => self.0.push(one),
+        }
+    }
+
+    /// What was read, or this in the place of what could not be.
+    pub(crate) fn read_or<T>(&mut self, read: Result<T, Refusal>, otherwise: T) -> T {
+        read.unwrap_or_else(|mistake| {
+            self.note(mistake);
+            otherwise
+        })
+    }
+
+    /// What was made of it all.
+    ///
+    /// # Errors
+    ///
+    /// The mistakes, if there were any.
+    pub(crate) fn or<T>(self, made: T) -> Result<T, Refusal> {
+        match <[Refusal; 1]>::try_from(self.0) {
+            Ok([mistake]) => Err(mistake),
+            Err(none) if none.is_empty() => Ok(made),
+            Err(several) => Err(Refusal::Several(several)),
+        }
+    }
+}
+
+/// Whether one correction is enough for both: a port without a node port lacks it for its rule and for its probe.
+fn are_one(one: &Refusal, other: &Refusal) -> bool {
+    match (one, other) {
+        (Refusal::NoNodePort { port, .. }, Refusal::NoNodePort { port: same, .. }) => port == same,
+        _ => one == other,
+    }
+}
