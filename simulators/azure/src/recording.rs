@@ -51,7 +51,7 @@ impl Recording {
         match value {
             Value::Object(members) => {
                 let is_secret = |name: &str| {
-                    self.secrets.contains(name) || lists && LISTED.iter().any(|listed| *listed == name)
+                    self.secrets.contains(name) || lists && LISTED.contains(&name)
                 };
                 let masked = members.into_iter().map(|(name, value)| {
                     let value = if is_secret(&name) && !(lists && value.is_array()) {
