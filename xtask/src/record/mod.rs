@@ -110,7 +110,7 @@ async fn make(
     shape: &Shape,
     programs: &mut [Program],
 ) -> anyhow::Result<String> {
-    apply(place, flavor, shape).await?;
+    apply(place, flavor, shape, |_| ()).await?;
     rest(place, programs).await?;
     let mut lines = azure::lines(&place.azure.azure);
     lines.extend(objects::lines(&place.kubernetes));
@@ -129,11 +129,16 @@ async fn make(
     Ok(text)
 }
 
-/// Applies the flavor, and makes what it needs in Azure.
+/// Applies the flavor, each object of it after an edit, and makes what it needs in Azure.
 ///
 /// # Errors
 /// Azure or the API server does not take something.
-pub async fn apply(place: &Place, flavor: &str, shape: &Shape) -> anyhow::Result<()> {
+pub async fn apply(
+    place: &Place,
+    flavor: &str,
+    shape: &Shape,
+    edit: impl Fn(&mut Value),
+) -> anyhow::Result<()> {
     let group = azure_types::ResourceId::group(&shape.subscription, "capz-ci");
     let identity = azure_types::ResourceId::parse(&format!(
         "{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/cloud-provider-user-identity"
@@ -154,7 +159,8 @@ pub async fn apply(place: &Place, flavor: &str, shape: &Shape) -> anyhow::Result
         let class = flavor::of_template("clusterclass", flavor, shape, SECRET)?;
         objects = topology::expanded(&place.client, &class, cluster).await?;
     }
-    for object in objects {
+    for mut object in objects {
+        edit(&mut object);
         create(&place.client, &object).await?;
     }
     Ok(())

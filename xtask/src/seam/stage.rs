@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use azure_simulator::packet::Source;
+use azure_types::ResourceId;
 use serde_json::{Value, json};
 use simulated_cluster::{Shape, WorkloadOptions};
 use tokio::time::Instant;
@@ -150,7 +151,17 @@ impl<'a> Stage<'a> {
     /// It does not come to rest.
     pub async fn make_cluster(&mut self) -> anyhow::Result<()> {
         self.provider.register(&self.place).await?;
-        apply(&self.place, &self.programs.flavor, &self.shape).await?;
+        let shared = ResourceId::group(&self.shape.subscription, "shared");
+        let account = shared.resource("Microsoft.Storage", "storageAccounts", "sharedfiles");
+        let of_account =
+            json!({ "location": "eastus", "sku": { "name": "Standard_LRS" }, "kind": "StorageV2" });
+        for (id, body) in [(&shared, json!({ "location": "eastus" })), (&account, of_account)] {
+            self.place.azure.azure.put(id, body).map_err(|refusal| anyhow::anyhow!("{id}: {refusal:?}"))?;
+        }
+        apply(&self.place, &self.programs.flavor, &self.shape, |object| {
+            add_private_endpoint(object, &account)
+        })
+        .await?;
         self.rests().await
     }
 
@@ -343,6 +354,15 @@ impl<'a> Stage<'a> {
     /// The last words of what runs.
     pub fn programs(&self) -> Vec<&Program> {
         self.of_operator.iter().chain(&self.manager).collect()
+    }
+}
+
+/// Gives a cluster's subnet for nodes a private endpoint, which no flavor has.
+fn add_private_endpoint(object: &mut Value, account: &ResourceId) {
+    let subnets = object.pointer_mut("/spec/networkSpec/subnets").and_then(Value::as_array_mut);
+    for subnet in subnets.into_iter().flatten().filter(|subnet| subnet["role"] == "node") {
+        subnet["privateEndpoints"] = json!([{ "name": "files", "location": "eastus", "privateLinkServiceConnections": [
+            { "name": "to-files", "privateLinkServiceID": account.as_str(), "groupIDs": ["file"] }] }]);
     }
 }
 
