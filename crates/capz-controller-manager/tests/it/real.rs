@@ -81,7 +81,7 @@ async fn explains_well(program: &Path, kubeconfig: &Path) {
         tries += 1;
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     };
-    assert!(text.contains("RESOURCE: networkSpec <Object>"), "{text}");
+    assert!(text.contains("FIELD: networkSpec <Object>"), "{text}");
     for member in
         ["vnet\t<Object>", "subnets\t<[]Object>", "apiServerLB\t<Object>", "nodeOutboundLB\t<Object>"]
     {

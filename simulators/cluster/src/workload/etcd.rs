@@ -16,7 +16,7 @@ use http_body_util::StreamBody;
 use parking_lot::Mutex;
 use prost::Message;
 
-use super::join::hash;
+use super::hash::hash;
 
 /// The release that is answered.
 const VERSION: &str = "3.6.4";

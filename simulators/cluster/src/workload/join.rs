@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cloud_config::CloudConfig;
 use super::etcd::Etcd;
+use super::hash::hash;
 use super::members::{Members, Registration};
 use super::ports::Doors;
 use super::{Cluster, Member, WorkloadClusters, road, static_pods};
@@ -227,10 +228,4 @@ fn member(start: &GuestStart, registration: Registration, api_port: Option<u16>)
         api_port,
         up: CancellationToken::new(),
     }
-}
-
-/// The same number for the same text: FNV-1a, 64 bits.
-pub(super) fn hash(text: &str) -> u64 {
-    text.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -13,6 +13,7 @@
 mod boot;
 mod cloud_config;
 mod etcd;
+mod hash;
 mod join;
 mod members;
 mod ports;

@@ -1,5 +1,8 @@
 //! The server over TLS, through the kubeconfig that it writes. These tests use sockets and real time.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use certificate_authority::{CertificateAuthority, ClientCertificate};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{PostParams, WatchEvent, WatchParams};
@@ -35,4 +38,31 @@ async fn a_client_with_the_kubeconfig_reads_and_watches() {
     while let Ok(Some(_)) = watch.try_next().await {}
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     assert!(api.get("a").await.is_err(), "nobody listens any more");
+}
+
+#[tokio::test]
+async fn a_client_is_who_its_certificate_says() {
+    let kubernetes = Kubernetes::new(Options { tokens: vec![Token::generate()], ..Options::default() });
+    let address =
+        kubernetes.serve_https("127.0.0.1:0".parse().unwrap(), CancellationToken::new()).await.unwrap();
+    let server = format!("https://{address}");
+    let who = async |authority: &CertificateAuthority| {
+        let client = ClientCertificate { user: "jane".to_owned(), groups: vec!["developers".to_owned()] };
+        let issued = authority.issue_client(&client).unwrap();
+        let mut config: serde_json::Value =
+            serde_saphyr::from_str(&kubernetes.kubeconfig(&server).unwrap()).unwrap();
+        config["users"][0]["user"] = json!({"client-certificate-data": STANDARD.encode(&issued.certificate_pem),
+            "client-key-data": STANDARD.encode(&issued.key_pem)});
+        let config = Kubeconfig::from_yaml(&config.to_string()).unwrap();
+        let mut config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
+        config.default_retry = false;
+        let review = http::Request::post("/apis/authentication.k8s.io/v1/selfsubjectreviews")
+            .header("content-type", "application/json")
+            .body(b"{}".to_vec());
+        let answer = Client::try_from(config).unwrap().request::<serde_json::Value>(review.unwrap()).await;
+        answer.map(|answer| answer["status"]["userInfo"].clone())
+    };
+    let seen = who(&*kubernetes.authority().unwrap()).await.unwrap();
+    assert_eq!(seen, json!({"username": "jane", "groups": ["developers", "system:authenticated"]}));
+    who(&CertificateAuthority::generate().unwrap()).await.expect_err("one of another authority");
 }

@@ -14,6 +14,7 @@ mod https;
 mod kubectl;
 mod lifecycle;
 mod lists;
+mod ports;
 mod raw;
 mod state;
 mod watches;
