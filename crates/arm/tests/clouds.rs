@@ -93,9 +93,11 @@ async fn node_154_the_description_overrides_the_built_in_cloud() {
         "{error}"
     );
 
-    let journal = journal.lock();
-    assert_eq!(journal[0].uri, "https://my.example:8443/metadata/endpoints?api-version=2019-05-01");
-    assert!(!journal[0].headers.contains_key("authorization"), "the description needs no token");
+    {
+        let journal = journal.lock();
+        assert_eq!(journal[0].uri, "https://my.example:8443/metadata/endpoints?api-version=2019-05-01");
+        assert!(!journal[0].headers.contains_key("authorization"), "the description needs no token");
+    }
 
     // F6: Azure's description has another of its names.
     let (transport, _) = azure(|_, _| {

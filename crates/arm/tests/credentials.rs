@@ -369,7 +369,7 @@ async fn read(client: &Client) -> Result<Value, Error> {
 #[tokio::test(start_paused = true)]
 async fn a_token_that_azure_rejects_is_asked_for_once_more() {
     let asked = Arc::new(AtomicUsize::new(0));
-    let bad = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let bad = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let (counter, rejects) = (Arc::clone(&asked), Arc::clone(&bad));
     let (transport, _) = azure(move |_, request| {
         if request.uri.contains("/oauth2/") {
@@ -377,7 +377,7 @@ async fn a_token_that_azure_rejects_is_asked_for_once_more() {
             return reply(200, json!({"expires_in": 3599, "access_token": format!("token-{number}")}));
         }
         let token = request.headers["authorization"].clone();
-        if rejects.lock().unwrap().contains(&token) {
+        if rejects.lock().contains(&token) {
             return scripted_azure::error(401, "InvalidAuthenticationToken");
         }
         reply(200, json!({"ok": true}))
@@ -385,10 +385,10 @@ async fn a_token_that_azure_rejects_is_asked_for_once_more() {
     let client = client(&service_principal(), &transport).unwrap();
     read(&client).await.unwrap();
     tokio::time::advance(Duration::from_secs(60)).await;
-    bad.lock().unwrap().push("Bearer token-0".to_owned());
+    bad.lock().push("Bearer token-0".to_owned());
     read(&client).await.unwrap();
     assert_eq!(asked.load(Ordering::Relaxed), 2);
-    bad.lock().unwrap().extend((1..9).map(|number| format!("Bearer token-{number}")));
+    bad.lock().extend((1..9).map(|number| format!("Bearer token-{number}")));
     for _ in 0..3 {
         assert_eq!(read(&client).await.unwrap_err().status(), Some(401));
     }
@@ -398,7 +398,7 @@ async fn a_token_that_azure_rejects_is_asked_for_once_more() {
         assert_eq!(read(&client).await.unwrap_err().status(), Some(401));
     }
     assert_eq!(asked.load(Ordering::Relaxed), 3);
-    bad.lock().unwrap().clear();
+    bad.lock().clear();
     read(&client).await.unwrap();
 }
 
