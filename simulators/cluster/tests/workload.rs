@@ -382,7 +382,7 @@ fn authority_of(cluster: &str, [certificate, key]: [&str; 2]) -> Value {
         "data": {"tls.crt": STANDARD.encode(certificate), "tls.key": STANDARD.encode(key)}})
 }
 
-/// R1, R2: a cluster takes an authority that its user has, and those whom that authority has given a certificate: Cluster API's
+/// R1, R2: a cluster takes an authority that its user has, and clients with a certificate of that authority: Cluster API's
 /// kubeadm providers prove themselves by nothing else.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_has_any_authority_and_lets_its_clients_in() {

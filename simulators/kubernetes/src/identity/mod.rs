@@ -1,5 +1,5 @@
-//! Who somebody is: the administrator, who has one of the server's tokens, a service account, which has one that the server
-//! signed, or the user of a client's certificate. Nobody is refused anything for who they are: roles are stored and not evaluated.
+//! Who sends a request: the administrator, who has one of the server's tokens, a service account, which has one that the server
+//! signed, or the user of a client's certificate. No request is refused for who sends it: roles are stored and not evaluated.
 
 mod request;
 mod review;

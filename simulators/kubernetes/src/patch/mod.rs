@@ -120,7 +120,7 @@ pub(crate) struct Subject<'a> {
     /// Empty for the main resource.
     pub(crate) subresource: &'a str,
     pub(crate) scope: Scope,
-    /// The built-in kind whose structures are in every object, so that nobody owns them as such.
+    /// The built-in kind whose structures are in every object, so that no manager owns them as such.
     pub(crate) structures: Option<&'a Kind>,
     pub(crate) versions: &'a dyn Versions,
 }

@@ -51,7 +51,7 @@ pub(super) async fn serve(
         }
         Ok(())
     };
-    // The one ends with the other: the writer, once nobody has anything to send any more.
+    // The one ends with the other: the writer, once there is nothing to send any more.
     tokio::select! {
         done = writer => done,
         done = reader => done,

@@ -17,7 +17,7 @@ use crate::program::Program;
 pub struct Provider {
     /// What it is instead of.
     pub part: Part,
-    /// What it is called when people are told of it.
+    /// What it is called in what is printed.
     title: &'static str,
     /// The program, as Cluster API's own build calls it.
     pub program: &'static str,

@@ -1,5 +1,5 @@
 //! How the status of a Job may change: a Job ends in the steps in which its controller lets it end. A rule is about what an
-//! update changes, so that what was wrong before stands in nobody's way.
+//! update changes, so that what was wrong before does not stand in the way.
 
 use serde_json::Value;
 
