@@ -200,30 +200,36 @@ impl Azure {
     /// Writes several resources, each by its own step. At most `parallel` requests are sent at a time; the operations
     /// that they start run side by side (LB-202), since each takes Azure long and none needs another.
     ///
-    /// Of each document that comes back no more is kept than `keep` makes of it.
-    pub(crate) async fn put_all<'a, T: DeserializeOwned, K>(
+    /// Of each document that comes back no more is kept than `keep` makes of it. A step is sent once the way is `cleared` for it,
+    /// and what that gave is kept until it has ended.
+    pub(crate) async fn put_all<'a, T: DeserializeOwned, K, F: Future>(
         &self,
         steps: &'a [Step],
         version: ApiVersion,
         parallel: usize,
         keep: impl Fn(T) -> K,
+        cleared: impl Fn(&'a Step) -> F,
     ) -> Vec<(&'a Step, Result<K, Failure>)> {
-        let (turns, keep) = (&Semaphore::new(parallel), &keep);
-        let put = async |step: &'a Step| (step, self.put_in_turn(step, version, turns).await.map(keep));
+        let (turns, keep, cleared) = (&Semaphore::new(parallel), &keep, &cleared);
+        let put = async |step: &'a Step| {
+            (step, self.put_in_turn(step, version, turns, cleared(step)).await.map(keep))
+        };
         join_all(steps.iter().map(put)).await
     }
 
-    async fn put_in_turn<T: DeserializeOwned>(
+    async fn put_in_turn<T: DeserializeOwned, G>(
         &self,
         step: &Step,
         version: ApiVersion,
         turns: &Semaphore,
+        cleared: impl Future<Output = G>,
     ) -> Result<T, Failure> {
-        let begun: Begun<T> = {
+        let (begun, _cleared): (Begun<T>, G) = {
             // The semaphore is never closed; without a turn the request goes out all the same.
             let _turn = turns.acquire().await.ok();
             // A thousand steps wait here: what a request needs is kept elsewhere, and while it is under way.
-            Box::pin(self.begin_put(step, version)).await?
+            let cleared = cleared.await;
+            (Box::pin(self.begin_put(step, version)).await?, cleared)
         };
         if let Some(operation) = &begun.operation {
             Box::pin(self.outcome(operation)).await?;
@@ -327,8 +333,15 @@ fn finished<T>(step: &Step, started: Instant, result: Result<T, arm::Error>) -> 
             Ok(value)
         }
         Err(error) => {
-            warn!(action, resource = %step.target, owners = owners(step), ms, changes, %error,
-                request_id = error.request_id(), "a write to Azure failed");
+            let (owners, request_id) = (owners(step), error.request_id());
+            // It is read and planned again: nothing is wrong.
+            if kind_of(&error) == Kind::Aborted {
+                info!(action, resource = %step.target, owners, ms, changes, %error, request_id,
+                    "another write came first");
+            } else {
+                warn!(action, resource = %step.target, owners, ms, changes, %error, request_id,
+                    "a write to Azure failed");
+            }
             Err(failure(error))
         }
     }

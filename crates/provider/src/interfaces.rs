@@ -1,15 +1,16 @@
 //! The network interfaces of a resource group's virtual machines: each is a resource of its own, but all are read with
 //! one list and planned together.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arm::ApiVersion;
 use async_trait::async_trait;
-use azure_types::{NetworkInterface, ResourceId};
+use azure_types::{IpConfiguration, NetworkInterface, ResourceId};
 use cloud::LogicalTime;
 use planner::backend_pool::PoolMembership;
 use planner::interface as plans;
-use planner::{Cluster, Step};
+use planner::{Cluster, Document, Step};
 use tracing::info;
 
 use crate::ClusterState;
@@ -30,6 +31,20 @@ pub(crate) struct SharedInterfaces {
     pub(crate) azure: Azure,
     pub(crate) observed: Arc<Observed>,
     pub(crate) state: ClusterState,
+}
+
+/// The load balancers in whose pools an interface is before or after a step.
+fn load_balancers(seen: &[Arc<NetworkInterface>], step: &Step) -> BTreeSet<ResourceId> {
+    let before = seen.iter().find(|interface| interface.id.as_ref() == Some(&step.target)).map(Arc::as_ref);
+    let after = match &step.document {
+        Some(Document::NetworkInterface(after)) => Some(&**after),
+        _ => None,
+    };
+    let configurations = [before, after].into_iter().flatten().flat_map(|interface| {
+        interface.properties.iter().flat_map(|properties| properties.ip_configurations.iter().flatten())
+    });
+    let pools = configurations.flat_map(IpConfiguration::pools).filter_map(|pool| pool.id.as_ref());
+    pools.filter_map(ResourceId::parent).collect()
 }
 
 #[async_trait]
@@ -66,7 +81,9 @@ impl Resource for SharedInterfaces {
     ) -> Result<Written<Self::Observed>, Failure> {
         let known = self.observed.machine_interfaces(&self.group);
         let keep = |document: NetworkInterface| document;
-        let results = self.azure.put_all(work, ApiVersion::NETWORK, MAX_PARALLEL_INTERFACES, keep).await;
+        let turn = |step| self.observed.turns().of_interface(load_balancers(seen, step));
+        let results =
+            self.azure.put_all(work, ApiVersion::NETWORK, MAX_PARALLEL_INTERFACES, keep, turn).await;
         // Members came or went: the load balancers have a new version.
         self.observed.load_balancers().invalidate();
         let mut after = seen.clone();

@@ -27,6 +27,7 @@ mod scope;
 mod security_group;
 mod service;
 mod sharing;
+mod turns;
 mod writer;
 
 pub use cloud::{ClusterState, Ensured, Existence, Notice, ServiceError, UpdateError};

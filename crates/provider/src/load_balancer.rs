@@ -122,6 +122,8 @@ pub(crate) struct Seen {
     pub(crate) load_balancer: Option<Arc<LoadBalancer>>,
     /// As it was before our write; the same where nothing was written.
     pub(crate) before: Option<Arc<LoadBalancer>>,
+    /// How many writes of its interfaces had ended ([`crate::turns::Turns::ended`]).
+    interfaces: u64,
 }
 
 /// One write, and what has to happen before it.
@@ -201,6 +203,13 @@ impl SharedLoadBalancer {
             // Whatever was known of its pools is no longer so.
             self.membership.forget(&self.id());
         }
+        let turn = self.observed.turns().of_balancer(&self.id()).await;
+        let interfaces = self.observed.turns().ended(&self.id());
+        if step.action == Action::Update && interfaces != seen.interfaces {
+            turn.reserve_the_next();
+            let message = format!("{}: interfaces joined or left its pools meanwhile", self.id());
+            return Err(Failure::new(Kind::Aborted, message));
+        }
         let document: LoadBalancer = match self.azure.put(step, ApiVersion::NETWORK).await {
             Ok(document) => document,
             Err(failure) => {
@@ -222,7 +231,7 @@ impl SharedLoadBalancer {
             self.remember_up(before, &document);
         }
         let load_balancer = Some(self.observed.store_load_balancer(document));
-        Ok(Seen { load_balancer, before: seen.load_balancer.clone() })
+        Ok(Seen { load_balancer, before: seen.load_balancer.clone(), interfaces })
     }
 
     /// The interfaces of virtual machines that are known, where they matter.
@@ -373,7 +382,10 @@ impl SharedLoadBalancer {
                 return Err(Failure::new(Kind::Aborted, format!("{id} got {part} while it was emptied")));
             }
         }
-        let mut result = self.azure.delete(&work.step, ApiVersion::NETWORK).await;
+        let mut result = {
+            let _turn = self.observed.turns().of_balancer(&id).await;
+            self.azure.delete(&work.step, ApiVersion::NETWORK).await
+        };
         if let Err(failure) = &result
             && failure.has_code("LoadBalancerInUseByVirtualMachineScaleSet")
         {
@@ -388,7 +400,7 @@ impl SharedLoadBalancer {
             return Err(self.after_use(failure).not_attributable());
         }
         self.observed.load_balancers().remove(id.name());
-        Ok(Seen { load_balancer: None, before: seen.load_balancer.clone() })
+        Ok(Seen { load_balancer: None, before: seen.load_balancer.clone(), interfaces: seen.interfaces })
     }
 
     /// Takes the scale sets that Azure names out of the load balancer's pools.
@@ -424,9 +436,10 @@ impl Resource for SharedLoadBalancer {
     }
 
     async fn observe(&self, newer_than: LogicalTime) -> Result<Seen, Failure> {
+        let interfaces = self.observed.turns().ended(&self.id());
         let load_balancer = self.observed.settled_load_balancer(&self.id(), newer_than).await?;
         self.private_links.look_at_foreign(&self.id(), newer_than).await?;
-        Ok(Seen { before: load_balancer.clone(), load_balancer })
+        Ok(Seen { before: load_balancer.clone(), load_balancer, interfaces })
     }
 
     fn claim(&self, seen: &Seen, batch: &Batch) -> Option<NodeShare> {
@@ -513,7 +526,7 @@ impl Resource for SharedLoadBalancer {
     fn undone(&self, before: &Seen, now: &Seen) -> Option<Seen> {
         let (before, now) = before.load_balancer.as_deref().zip(now.load_balancer.as_deref())?;
         let undone = Some(Arc::new(plans::undone(before, now)?));
-        Some(Seen { before: undone.clone(), load_balancer: undone })
+        Some(Seen { before: undone.clone(), load_balancer: undone, interfaces: 0 })
     }
 
     async fn restore(&self, before: &Seen) -> Result<(), Failure> {

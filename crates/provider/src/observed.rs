@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep};
 use crate::azure::Azure;
 use crate::failure::{Failure, Kind};
 use crate::resource_cache::{Fetch, ResourceCache};
+use crate::turns::Turns;
 
 pub(crate) use kept::InstanceInterface;
 use kept::Recurring;
@@ -48,6 +49,8 @@ pub(crate) struct Observed {
     /// When this process began to look: older knowledge there is none.
     pub(crate) started: LogicalTime,
     load_balancers: ResourceCache<LoadBalancer>,
+    /// Whether load balancers or the interfaces in their pools are written.
+    turns: Turns,
     security_group: Option<ResourceCache<SecurityGroup>>,
     route_table: Option<ResourceCache<RouteTable>>,
     public_ips: ById<PublicIpAddress>,
@@ -208,6 +211,7 @@ impl Observed {
             azure,
             started: LogicalTime::now(),
             load_balancers,
+            turns: Turns::default(),
             security_group,
             route_table,
             public_ips: Mutex::default(),
@@ -228,6 +232,11 @@ impl Observed {
             all_private_links,
             without_views: cluster.config.list_vmss_virtual_machines_without_instance_view,
         }
+    }
+
+    /// Whose turn it is to be written: a load balancer's or that of the interfaces in its pools.
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     /// The load balancers of their resource group.

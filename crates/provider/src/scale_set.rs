@@ -131,7 +131,10 @@ impl Resource for SharedScaleSet {
         let known = self.observed.instances(&self.id);
         let parallel = plans::write_parallelism(&self.cluster, &set);
         let keep = |machine: ScaleSetInstance| self.observed.keep_instance(machine);
-        let results = self.azure.put_all(&work.instances, ApiVersion::COMPUTE, parallel, keep).await;
+        let results = self
+            .azure
+            .put_all(&work.instances, ApiVersion::COMPUTE, parallel, keep, |_| std::future::ready(()))
+            .await;
         // Members came or went: the load balancers have a new version.
         self.observed.load_balancers().invalidate();
         let mut after = found.instances.clone();

@@ -2,8 +2,9 @@
 //! network interface.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use azure_simulator::{Fault, FaultAction};
+use azure_simulator::{Fault, FaultAction, LatencyProfile};
 use cloud::{LoadBalancers as _, LogicalTime};
 use serde_json::{Value, json};
 use simulated_cluster::{NodePool, Shape, StandaloneMachine};
@@ -211,4 +212,55 @@ async fn interfaces_are_read_only_where_nodes_are_virtual_machines() {
     program.provider.update_nodes(LogicalTime::now()).await.unwrap();
     let journal = world.azure.journal();
     assert!(journal.entries.iter().all(|entry| !entry.path.contains("networkInterfaces")));
+}
+
+/// The writes that Azure refused, with its codes.
+fn refused_writes(world: &World) -> Vec<String> {
+    let entries = world.azure.journal().entries;
+    let refused = entries.iter().filter(|entry| entry.method != "GET" && entry.status >= 400);
+    refused
+        .map(|entry| format!("{} {} {:?} {}", entry.method, entry.path, entry.code, entry.status))
+        .collect()
+}
+
+/// U2: an interface and the load balancers in whose pools it is are halves of one thing for Azure: ours do not come at the same
+/// moment, whatever brings them.
+#[tokio::test(start_paused = true)]
+async fn interfaces_and_their_load_balancers_are_not_written_at_once() {
+    // Of the many no more than ten begin at a time, so that they come and come.
+    for machines in [3, 60] {
+        let world = World::of(&standalone(machines));
+        let seconds = Duration::from_secs;
+        let profile = LatencyProfile::instant()
+            .with("*", PUBLIC_IPS, seconds(3))
+            .with("*", LOAD_BALANCERS, seconds(10))
+            .with("*", INTERFACES, seconds(2));
+        world.azure.set_latency(profile);
+        let program = world.start();
+        let (world, program) = (&world, &program);
+        // Inside and outside in turn, one more each second.
+        let come = (0..30).map(|number| async move {
+            tokio::time::sleep(seconds(number)).await;
+            let one = service(&format!("s{number}"), &[80 + i32::try_from(number).unwrap()]);
+            world.serve(program, if number % 2 == 0 { one } else { internal(one) }).await.unwrap();
+        });
+        futures::future::join_all(come).await;
+        assert_eq!(refused_writes(world), Vec::<String>::new());
+
+        // Machines come, and a Service goes from inside to outside.
+        for number in machines..machines * 2 {
+            let machine = StandaloneMachine::new(&format!("m{number}"));
+            shape().lay_out_machine(&world.azure, &machine).unwrap();
+        }
+        apply_nodes(world, program);
+        world.azure.clear_journal();
+        let (nodes, turned) = tokio::join!(
+            program.provider.update_nodes(LogicalTime::now()),
+            world.serve(program, service("s1", &[81])),
+        );
+        nodes.unwrap();
+        turned.unwrap();
+        assert_eq!(world.members("kube"), machines * 2);
+        assert_eq!(refused_writes(world), Vec::<String>::new());
+    }
 }
