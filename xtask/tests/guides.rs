@@ -61,7 +61,8 @@ fn a_page_with_expectations_says_what_they_are() {
             Some(EXPLAINED.iter().any(|name| page.ends_with(name)))
         };
         let explains = EXPLAINED.iter().any(|name| guide.ends_with(name));
-        if text.lines().any(|line| line.starts_with("# expect:")) && !explains && leads_there() != Some(true) {
+        if text.lines().any(|line| line.starts_with("# expect:")) && !explains && leads_there() != Some(true)
+        {
             problems.push(guide.strip_prefix(root()).unwrap().display().to_string());
         }
     }

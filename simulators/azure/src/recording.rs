@@ -50,9 +50,7 @@ impl Recording {
     fn masked(&self, value: Value, lists: bool) -> Value {
         match value {
             Value::Object(members) => {
-                let is_secret = |name: &str| {
-                    self.secrets.contains(name) || lists && LISTED.contains(&name)
-                };
+                let is_secret = |name: &str| self.secrets.contains(name) || lists && LISTED.contains(&name);
                 let masked = members.into_iter().map(|(name, value)| {
                     let value = if is_secret(&name) && !(lists && value.is_array()) {
                         HIDDEN.into()
