@@ -524,9 +524,10 @@ impl Resource for SharedLoadBalancer {
     }
 
     fn undone(&self, before: &Seen, now: &Seen) -> Option<Seen> {
+        let interfaces = now.interfaces;
         let (before, now) = before.load_balancer.as_deref().zip(now.load_balancer.as_deref())?;
         let undone = Some(Arc::new(plans::undone(before, now)?));
-        Some(Seen { before: undone.clone(), load_balancer: undone, interfaces: 0 })
+        Some(Seen { before: undone.clone(), load_balancer: undone, interfaces })
     }
 
     async fn restore(&self, before: &Seen) -> Result<(), Failure> {

@@ -13,6 +13,10 @@ use tokio::time::{Instant, timeout_at};
 /// and written within that time. Otherwise a thousand machines that join would change it before each of its writes.
 const RESERVED: Duration = Duration::from_secs(3);
 
+/// How long one side waits for the other. Azure takes some ten seconds for either; one that takes longer, such as an interface of a
+/// machine in trouble, must not hold up all Services of its load balancer. Azure's refusal is dealt with then, as any other.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Whose turn it is, by load balancer.
 #[derive(Debug)]
 pub(crate) struct Turns {
@@ -44,9 +48,11 @@ impl Turns {
         self.balancers.lock().get(balancer).map_or(0, |turn| turn.ended)
     }
 
-    /// Waits until none of these load balancers is being written or is next; none of them is until the answer is dropped.
+    /// Waits until none of these load balancers is being written or is next, for a minute at most; none of them is until the answer
+    /// is dropped.
     pub(crate) async fn of_interface(&self, balancers: BTreeSet<ResourceId>) -> InterfaceTurn<'_> {
         let mut changed = self.changed.subscribe();
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let now = Instant::now();
             let until = {
@@ -54,7 +60,7 @@ impl Turns {
                 let theirs = || balancers.iter().filter_map(|balancer| turns.get(balancer));
                 let is_claimed = theirs().any(|turn| turn.is_claimed);
                 let until = theirs().filter_map(|turn| turn.reserved).filter(|until| *until > now).max();
-                if !is_claimed && until.is_none() {
+                if (!is_claimed && until.is_none()) || now >= deadline {
                     for balancer in &balancers {
                         turns.entry(balancer.clone()).or_default().interfaces += 1;
                     }
@@ -63,22 +69,23 @@ impl Turns {
                 until.filter(|_| !is_claimed)
             };
             // The sender lives as long as this.
-            match until {
-                Some(until) => drop(timeout_at(until, changed.changed()).await),
-                None => drop(changed.changed().await),
-            }
+            let until = until.map_or(deadline, |until| until.min(deadline));
+            drop(timeout_at(until, changed.changed()).await);
         }
     }
 
-    /// Makes this load balancer the next, and waits until none of its interfaces is being written.
+    /// Makes this load balancer the next, and waits until none of its interfaces is being written, for a minute at most.
     pub(crate) async fn of_balancer(&self, balancer: &ResourceId) -> BalancerTurn<'_> {
         let mut changed = self.changed.subscribe();
         while !self.claim(balancer) {
             drop(changed.changed().await);
         }
         let turn = BalancerTurn { turns: self, balancer: balancer.clone() };
+        let deadline = Instant::now() + PATIENCE;
         while self.balancers.lock().get(balancer).is_some_and(|turn| turn.interfaces > 0) {
-            drop(changed.changed().await);
+            if timeout_at(deadline, changed.changed()).await.is_err() {
+                break;
+            }
         }
         turn
     }
@@ -194,6 +201,14 @@ mod tests {
         let begun = Instant::now();
         drop(turns.of_interface(both()).await);
         assert_eq!(begun.elapsed(), RESERVED);
+        // One that does not end holds up the other side for a minute.
+        let stuck = turns.of_interface(both()).await;
+        let begun = Instant::now();
+        let balancer = turns.of_balancer(&a).await;
+        assert_eq!(begun.elapsed(), PATIENCE);
+        drop(turns.of_interface(both()).await);
+        assert_eq!(begun.elapsed(), PATIENCE * 2);
+        drop((stuck, balancer));
         // Whoever gives up while it waits leaves nothing behind.
         let held = turns.of_interface(both()).await;
         drop(tokio::time::timeout(Duration::from_secs(1), turns.of_balancer(&a)).await);

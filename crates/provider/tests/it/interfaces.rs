@@ -264,3 +264,17 @@ async fn interfaces_and_their_load_balancers_are_not_written_at_once() {
         assert_eq!(refused_writes(world), Vec::<String>::new());
     }
 }
+
+/// A load balancer whose write failed late is written again, although interfaces in its pools were written before.
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_failed_late_is_written_after_its_interfaces() {
+    let world = World::of(&standalone(3));
+    let program = world.start();
+    world.serve(&program, service("first", &[80])).await.unwrap();
+    let late = FaultAction::FailOperation { code: "InternalServerError".into(), message: "not now".into() };
+    world.azure.inject(Fault::new(late).on_method("PUT").on_type(LOAD_BALANCERS).times(1));
+    let _ = world.serve(&program, service("second", &[81])).await;
+    world.serve(&program, service("second", &[81])).await.unwrap();
+    world.serve(&program, service("third", &[82])).await.unwrap();
+    assert_eq!(world.members("kube"), 3);
+}
