@@ -91,3 +91,38 @@ impl ParsedService {
         matches!(self.intent, Some(Err(_)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// C13: a Service is read once for each version of its object, however often is planned; one that is gone is forgotten.
+    #[test]
+    fn a_service_is_read_once_for_each_version() {
+        let cluster = crate::tests::cluster();
+        let service = |name: &str, port: u16| -> Arc<Service> {
+            let service: Service = serde_json::from_value(json!({
+                "metadata": { "namespace": "n", "name": name, "uid": format!("uid-of-{name}") },
+                "spec": { "type": "LoadBalancer", "ports": [{ "port": port, "nodePort": 30000 + port, "protocol": "TCP" }] },
+            }))
+            .unwrap();
+            Arc::new(service)
+        };
+        let mut parsed = ParsedServices::default();
+        let intents = |parsed: &mut ParsedServices, services: &[Arc<Service>]| -> Vec<Arc<ServiceIntent>> {
+            let all = parsed.all(&cluster, services).into_iter();
+            all.map(|one| one.intent.unwrap().unwrap()).collect()
+        };
+        let (a, b) = (service("a", 80), service("b", 81));
+        let first = intents(&mut parsed, &[Arc::clone(&a), Arc::clone(&b)]);
+        let again = intents(&mut parsed, &[Arc::clone(&a), Arc::clone(&b)]);
+        assert!(first.iter().zip(&again).all(|(one, other)| Arc::ptr_eq(one, other)));
+        assert!(Arc::ptr_eq(&parsed.intent(&cluster, &a).unwrap(), &first[0]));
+        let changed = intents(&mut parsed, &[service("a", 8080), Arc::clone(&b)]);
+        assert!(!Arc::ptr_eq(&changed[0], &first[0]) && Arc::ptr_eq(&changed[1], &first[1]));
+        intents(&mut parsed, &[b]);
+        assert_eq!(parsed.0.len(), 1, "the one that is gone is forgotten");
+    }
+}
