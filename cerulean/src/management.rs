@@ -110,7 +110,6 @@ impl Management {
                 port: ports.page,
                 https_port: ports.resource_manager,
                 authority_port: ports.authority,
-                proxy_port: ports.proxy,
                 ..HostedAzureOptions::of(&shape, azure, &directory)
             },
             kubernetes: HostedKubernetesOptions {
@@ -128,6 +127,7 @@ impl Management {
                 ..WorkloadOptions::default()
             },
             played,
+            proxy_port: ports.proxy,
         };
         let hosted = HostedManagement::start(options, stop).await?;
         let kinds: Vec<Value> = capz_api::crd::KINDS.iter().map(capz_api::crd::definition).collect();

@@ -119,7 +119,7 @@ pub async fn run(screen: Screen, arguments: ClustersArguments) -> anyhow::Result
         ("port", &azure.http),
         ("https-port", &azure.https),
         ("authority-port", &azure.authority),
-        ("proxy-port", &azure.proxy),
+        ("proxy-port", &management.hosted.proxy),
         ("kubernetes-port", &kubernetes.url),
         ("kubernetes-control-port", &kubernetes.control),
         ("webhook-port", &format!(":{}", management.webhooks.port)),

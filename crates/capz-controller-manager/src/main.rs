@@ -38,7 +38,6 @@ fn start() -> anyhow::Result<String> {
     process::block_on(async {
         let surroundings = Surroundings::of_this_process();
         let traces = start_logging(&line, &surroundings)?;
-        tracing::info!(version = %version::Version, "Starting capz-controller-manager");
         let stop = CancellationToken::new();
         process::stop_on_signal(stop.clone())?;
         let outcome = run::run(*line, surroundings, stop).await;

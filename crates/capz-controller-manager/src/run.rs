@@ -48,6 +48,7 @@ pub async fn run(
     if !problems.is_empty() {
         return Err(Refused::one("the command line", problems).into());
     }
+    tracing::info!(version = %version::Version, "Starting capz-controller-manager");
     // Nothing is held and nothing was written yet: a stop may come at any point of this.
     let metrics = Metrics::default();
     let meter = Meter::of(&metrics);

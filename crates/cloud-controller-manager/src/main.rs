@@ -33,7 +33,6 @@ fn start() -> anyhow::Result<String> {
     }
     let format = if line.flags.log_format == "json" { Format::Json } else { Format::Text };
     logs::start(format, line.flags.verbosity, Clock::system());
-    tracing::info!(version = %Version, "Starting azure-cloud-controller-manager");
     arm::install_crypto_provider();
     process::block_on(until_stopped(line))?
 }

@@ -41,6 +41,7 @@ pub async fn run(
         tracing::warn!(flags = flags.join(","), reason, "Flags accepted without effect");
     }
     let config = judge(&line, &surroundings)?;
+    tracing::info!(version = %version::Version, "Starting azure-cloud-controller-manager");
     // Nothing is held and nothing was written yet: a stop may come at any point of this.
     let Some(started) = stop.run_until_cancelled(connect(&line, config, &surroundings)).await else {
         return Ok(None);

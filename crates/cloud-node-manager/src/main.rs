@@ -30,7 +30,6 @@ fn main() -> ExitCode {
 
 fn start(flags: flags::Flags) -> anyhow::Result<()> {
     logs::start(Format::Text, flags.verbosity, Clock::system());
-    tracing::info!(version = %version::Version, "Starting azure-cloud-node-manager");
     arm::install_crypto_provider();
     process::block_on(async {
         let stop = CancellationToken::new();

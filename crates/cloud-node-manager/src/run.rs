@@ -37,6 +37,7 @@ pub async fn run(flags: Flags, surroundings: Surroundings, stop: CancellationTok
         true => None,
         false => Some(read_config(&flags.cloud_config, &surroundings)?),
     };
+    tracing::info!(version = %version::Version, "Starting azure-cloud-node-manager");
     let address = Address {
         kubeconfig: &flags.kubeconfig,
         master: &flags.master,

@@ -1,6 +1,6 @@
 //! The release and the commit that programs are built from, as `--version` and the first line of a log say them.
 //!
-//! Programs alone depend on it: it is compiled anew for each commit.
+//! Programs alone depend on it, because it is compiled anew for each commit.
 
 use std::fmt;
 

@@ -38,6 +38,8 @@ pub struct HostedManagementOptions {
     pub workloads: WorkloadOptions,
     /// The parts of Cluster API that are played. The others are left to the real programs, definitions included.
     pub played: Vec<Part>,
+    /// The port of the proxy for managers of clusters; 0 for any.
+    pub proxy_port: u16,
 }
 
 /// A served management cluster. It stops with the token that it was started with.
@@ -75,7 +77,7 @@ impl HostedManagement {
         options: HostedManagementOptions,
         stop: &CancellationToken,
     ) -> Result<Self, HostError> {
-        let HostedManagementOptions { mut azure, kubernetes, workloads, played: parts } = options;
+        let HostedManagementOptions { mut azure, kubernetes, workloads, played: parts, proxy_port } = options;
         let (seed, directory) = (kubernetes.seed, kubernetes.directory.clone());
         // Identities name tenants, and clusters name subscriptions: which belongs to which says nobody.
         azure.azure.any_tenant = true;
@@ -94,8 +96,8 @@ impl HostedManagement {
         let client = client_of(&kubernetes.kubeconfig_text).await?;
         let clock = kubernetes.kubernetes.clock();
         play_cluster_api(&parts, &client, &workloads, clock, seed, stop).await?;
-        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let proxy = format!("http://{}", workloads.proxy(any, Some(azure.https_address)).await?);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, proxy_port));
+        let proxy = format!("http://{}", workloads.proxy(address, Some(azure.https_address)).await?);
         let identities = ClusterIdentities::follow(&kubernetes.kubernetes, &azure.azure, &azure.entra);
         let federated_token = directory.join("federated-token");
         let token = token_of_the_manager(&client).await;

@@ -1,7 +1,7 @@
 //! GUIDs, by which roles and assignments are named.
 
 /// Whether a text is a GUID with its hyphens.
-pub(crate) fn is_guid(text: &str) -> bool {
+pub(super) fn is_guid(text: &str) -> bool {
     let mut parts = text.split('-');
     let fits = [8, 4, 4, 4, 12].into_iter().all(|length| {
         parts

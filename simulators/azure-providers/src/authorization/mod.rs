@@ -9,7 +9,7 @@ mod changed;
 mod definition;
 mod enforcement;
 mod filter;
-pub(crate) mod guid;
+mod guid;
 mod lock;
 mod needed;
 mod permission;

@@ -70,11 +70,6 @@ impl ResourceType for Vaults {
         if text_of(&properties, "tenantId").is_empty() {
             return Err(BAD.says("The property 'tenantId' of a vault is missing."));
         }
-        let tenant = text_of(&properties, "tenantId");
-        BAD.says_when(
-            !crate::authorization::guid::is_guid(tenant),
-            format_args!("The value '{tenant}' of the property 'tenantId' of a vault is no GUID."),
-        )?;
         let sku = properties.remove("sku").map(into_object).unwrap_or_default();
         properties.insert("sku".into(), check_sku(&sku)?);
         if let Some(policies) = properties.get(access_policy::MEMBER) {
