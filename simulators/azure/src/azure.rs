@@ -12,6 +12,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::host_routes::HostRoutes;
+use crate::published::Strayed;
+use crate::recording::Recording;
 use azure_engine::actors::{Actor, Actors};
 use azure_engine::budget::BudgetState;
 use azure_engine::budget::Budgets;
@@ -63,9 +65,9 @@ pub(crate) struct Inner {
     /// Since when tokens do not count, in seconds, by client or object id; all by the empty name.
     pub(crate) revoked: RwLock<BTreeMap<String, i64>>,
     /// What is not judged by the contract, but for our programs.
-    pub(crate) strayed: Mutex<crate::published::Strayed>,
+    pub(crate) strayed: Mutex<Strayed>,
     /// Where exchanges are written down, if they are.
-    pub(crate) recording: RwLock<Option<Arc<crate::recording::Recording>>>,
+    pub(crate) recording: RwLock<Option<Arc<Recording>>>,
 }
 
 impl std::fmt::Debug for Azure {
@@ -118,6 +120,17 @@ impl Azure {
         let mut state = self.inner.state.lock();
         state.add_subscription(subscription);
         own(&mut state);
+    }
+
+    /// Writes every exchange with Resource Manager to a file from now on, as JSON lines: `method`, `url`, `if_match` and `body`
+    /// where there are any, `status`, `headers`, and `response` where there is one. Tokens are no part of it, and secrets are masked.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn record(&self, path: &std::path::Path) -> std::io::Result<()> {
+        *self.inner.recording.write() = Some(Arc::new(Recording::begin(path)?));
+        Ok(())
     }
 
     /// Lets this verifier judge bearer tokens. Also makes `Authorization` headers necessary.

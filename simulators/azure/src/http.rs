@@ -49,7 +49,7 @@ impl Azure {
         let routes = Router::new()
             .route("/metadata/endpoints", get(crate::cloud::endpoints))
             .merge(guarded(control))
-            .fallback(crate::recording::answer)
+            .fallback(answer_recorded)
             .with_state(self.clone());
         self.with_data_planes(routes)
     }
@@ -143,8 +143,19 @@ struct Admitted {
     caller: Option<String>,
 }
 
-/// Answers a request to Resource Manager.
-pub(crate) async fn answer(State(azure): State<Azure>, request: Request) -> Response {
+/// Answers a request to Resource Manager, and writes both down where that is asked for.
+async fn answer_recorded(State(azure): State<Azure>, request: Request) -> Response {
+    let recording = azure.inner.recording.read().clone();
+    match recording {
+        Some(recording) => {
+            let exchange = recording.exchange(request, |request| answer(State(azure), request));
+            exchange.await.unwrap_or_else(lost)
+        }
+        None => answer(State(azure), request).await,
+    }
+}
+
+async fn answer(State(azure): State<Azure>, request: Request) -> Response {
     // What is not served below here on this listener is no request to Resource Manager.
     if request.uri().path().starts_with(CONTROL) {
         return nothing_at(request.uri().path());

@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::response::Response;
 use bytes::Bytes;
 use http::HeaderMap;
@@ -15,7 +15,6 @@ use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use crate::azure::Azure;
 use azure_engine::member_table::secrets;
 
 /// What stands in the place of a secret.
@@ -35,7 +34,7 @@ pub(crate) struct Recording {
 
 impl Recording {
     /// Begins a file. One that is there is replaced.
-    fn begin(path: &Path) -> io::Result<Self> {
+    pub(crate) fn begin(path: &Path) -> io::Result<Self> {
         let mut found = BTreeSet::from(FURTHER);
         for provider in azure_providers::all() {
             for resource_type in &provider.resource_types {
@@ -76,60 +75,45 @@ impl Recording {
     }
 }
 
-impl Azure {
-    /// Writes every exchange with Resource Manager to a file from now on, as JSON lines: `method`, `url`, `if_match` and `body`
-    /// where there are any, `status`, `headers`, and `response` where there is one. Tokens are no part of it, and secrets are masked.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn record(&self, path: &Path) -> io::Result<()> {
-        let recording = Recording::begin(path)?;
-        *self.inner.recording.write() = Some(std::sync::Arc::new(recording));
-        Ok(())
+impl Recording {
+    /// Lets a request be answered, and writes both sides down. Gives nothing where a fault lets the answer be lost.
+    pub(crate) async fn exchange<F: Future<Output = Response>>(
+        &self,
+        request: Request,
+        answer: impl FnOnce(Request) -> F,
+    ) -> Option<Response> {
+        let (head, body) = request.into_parts();
+        // What is too large is refused, and its beginning is of no use.
+        let Ok(body) = body.collect().await.map(http_body_util::Collected::to_bytes) else {
+            return Some(answer(Request::from_parts(head, Body::empty())).await);
+        };
+        let text = |headers: &HeaderMap, name: &str| {
+            headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+        };
+        let mut exchange = json!({
+            "method": head.method.as_str(), "url": head.uri.path_and_query().map(ToString::to_string),
+        });
+        if let Some(if_match) = text(&head.headers, "if-match") {
+            exchange["if_match"] = if_match.into();
+        }
+        let action = head.uri.path().rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+        let lists = head.method == "POST"
+            && ["list", "regenerate", "generate"].iter().any(|verb| action.starts_with(verb));
+        let response = answer(Request::from_parts(head, Body::from(body.clone()))).await;
+        let (parts, answered) = response.into_parts();
+        let answered = answered.collect().await.ok()?.to_bytes();
+        let read = |bytes: &Bytes| serde_json::from_slice::<Value>(bytes).ok();
+        if let Some(body) = read(&body) {
+            exchange["body"] = self.masked(body, false);
+        }
+        exchange["status"] = parts.status.as_u16().into();
+        let headers = HEADERS.into_iter();
+        let headers = headers.filter_map(|name| Some((name.to_owned(), text(&parts.headers, name)?.into())));
+        exchange["headers"] = headers.collect::<Map<String, Value>>().into();
+        if let Some(answered) = read(&answered) {
+            exchange["response"] = self.masked(answered, lists);
+        }
+        self.write(&exchange);
+        Some(Response::from_parts(parts, Body::from(answered)))
     }
-}
-
-/// Answers, and writes down both sides where that is asked for.
-pub(crate) async fn answer(State(azure): State<Azure>, request: Request) -> Response {
-    let recording = azure.inner.recording.read().clone();
-    let Some(recording) = recording else { return crate::http::answer(State(azure), request).await };
-    let (head, body) = request.into_parts();
-    // What is too large is refused, and its beginning is of no use.
-    let Ok(body) = body.collect().await.map(http_body_util::Collected::to_bytes) else {
-        return crate::http::answer(State(azure), Request::from_parts(head, Body::empty())).await;
-    };
-    let text = |headers: &HeaderMap, name: &str| {
-        headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
-    };
-    let (method, url) = (head.method.to_string(), head.uri.path_and_query().map(ToString::to_string));
-    let if_match = text(&head.headers, "if-match");
-    let action = head.uri.path().rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
-    let lists =
-        method == "POST" && ["list", "regenerate", "generate"].iter().any(|verb| action.starts_with(verb));
-    let response =
-        crate::http::answer(State(azure), Request::from_parts(head, Body::from(body.clone()))).await;
-    let (parts, answered) = response.into_parts();
-    // An answer that a fault lets be lost is none.
-    let Ok(answered) = answered.collect().await.map(http_body_util::Collected::to_bytes) else {
-        return crate::http::lost();
-    };
-    let headers: Map<String, Value> = HEADERS
-        .into_iter()
-        .filter_map(|name| Some((name.to_owned(), text(&parts.headers, name)?.into())))
-        .collect();
-    let mut exchange = json!({ "method": method, "url": url });
-    let read = |bytes: &Bytes| serde_json::from_slice::<Value>(bytes).ok();
-    if let Some(if_match) = if_match {
-        exchange["if_match"] = if_match.into();
-    }
-    if let Some(body) = read(&body) {
-        exchange["body"] = recording.masked(body, false);
-    }
-    exchange["status"] = parts.status.as_u16().into();
-    exchange["headers"] = headers.into();
-    if let Some(answered) = read(&answered) {
-        exchange["response"] = recording.masked(answered, lists);
-    }
-    recording.write(&exchange);
-    Response::from_parts(parts, Body::from(answered))
 }
