@@ -1,7 +1,7 @@
 //! Managed identity of machines outside of Azure that are connected by Azure Arc.
 //!
-//! The agent on the machine answers a first question with the name of a file, which only its administrators and a group of its can
-//! read; the second question bears what is in the file. Source: Azure's documentation of the agent's endpoint.
+//! The agent on the machine answers a first request with the name of a file, which only administrators and the group `himds` can
+//! read; the second request bears what is in the file. Source: Azure's documentation of the agent's endpoint.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ use parking_lot::Mutex;
 use crate::identity::{AuthorityFailure, LastAnswer, read_refusal, readable_token};
 use crate::{Clock, Error, Transport};
 
-/// Where the agent keeps its challenges. A name in another folder is refused: whoever answers in the agent's place could have any
-/// file of the machine sent to itself.
+/// Where the agent keeps its challenges. A name in another folder is refused: another program that answers at the agent's address
+/// could have any file of the machine sent to itself.
 const TOKENS: &str = "/var/opt/azcmagent/tokens";
 /// No challenge is larger.
 const MAX_CHALLENGE: u64 = 4096;

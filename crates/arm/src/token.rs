@@ -89,7 +89,7 @@ impl Tokens {
     }
 
     /// Drops a token that was rejected. Gives whether the call can be sent again: with another token that has come meanwhile, or
-    /// with one that is asked for now.
+    /// with one that is asked for then.
     pub(crate) fn reject(&self, scope: &str, rejected: &HeaderValue) -> bool {
         let mut known = self.known.lock();
         let Some(entry) = known.get_mut(scope) else { return true };

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use crate::operator_objects::{OperatorObjects, definitions, resource};
 use crate::patch::FIELD_MANAGER;
 
-/// How long a failed look is everybody's: those who waited for it do not ask one after the other.
+/// How long a failed look is shared: clusters that waited for it do not look one after the other.
 const SHARED_FAILURE: Duration = Duration::from_secs(5);
 /// How often objects are looked at and brought a step further at a time. Three steps each are needed; others may write in between.
 const ROUNDS: usize = 8;

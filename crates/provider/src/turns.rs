@@ -209,7 +209,7 @@ mod tests {
         drop(turns.of_interface(both()).await);
         assert_eq!(begun.elapsed(), PATIENCE * 2);
         drop((stuck, balancer));
-        // Whoever gives up while it waits leaves nothing behind.
+        // A load balancer that gives up while it waits leaves nothing behind.
         let held = turns.of_interface(both()).await;
         drop(tokio::time::timeout(Duration::from_secs(1), turns.of_balancer(&a)).await);
         drop(turns.of_interface(both()).await);

@@ -124,7 +124,7 @@ async fn what_is_moved_at_rest_is_ready_again_without_a_write() {
     }
 }
 
-/// An operation in Azure goes on while nobody asks about it, and its URL was in the status.
+/// An operation in Azure goes on without being asked about, and its URL was in the status.
 #[tokio::test(start_paused = true)]
 async fn what_is_moved_while_azure_works_is_made_once() {
     let (mut world, core) = (World::new(), Core::new(1, 0));

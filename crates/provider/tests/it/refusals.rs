@@ -108,7 +108,7 @@ async fn what_concerns_all_is_not_looked_for() {
     }
 }
 
-/// U8: a write that fails is one line of the log, with what was to be written, for whom, and Azure's words; a resource group that does
+/// U8: a write that fails is one line of the log, with what was to be written, for which Service, and Azure's words; a resource group that does
 /// not exist yet is no failure.
 #[tokio::test(start_paused = true)]
 async fn a_failed_write_is_one_line() {
