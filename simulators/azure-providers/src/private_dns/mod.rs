@@ -13,14 +13,28 @@ use azure_engine::join::Join;
 use azure_engine::limits::Limit;
 use azure_engine::names::NameRule;
 use azure_engine::provider::{Provider, ResourceType};
+use azure_engine::version::Since;
 
 use self::record_set::RecordSets;
 
 pub(crate) fn provider() -> Provider {
     let mut types: Vec<&'static dyn ResourceType> = vec![&zone::Zones, &link::Links, &zone_group::ZoneGroups];
     types.extend(zone::RECORD_SETS.iter().map(|record_sets: &RecordSets| record_sets as &dyn ResourceType));
-    Provider { limits: LIMITS, names: &NAMES, joins: &JOINS, ..Provider::new("Microsoft.Network", types) }
+    Provider {
+        limits: LIMITS,
+        names: &NAMES,
+        joins: &JOINS,
+        since: &SINCE,
+        ..Provider::new("Microsoft.Network", types)
+    }
 }
+
+/// What came to documents of zones with which version.
+static SINCE: [Since; 1] = [Since {
+    of: "Microsoft.Network/privateDnsZones",
+    member: "properties/internalId",
+    version: "2020-06-01",
+}];
 
 /// "Azure subscription and service limits, quotas, and constraints", private DNS.
 static LIMITS: &[Limit] = &[

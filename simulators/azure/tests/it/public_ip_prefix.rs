@@ -21,7 +21,7 @@ fn range_of(prefix: &Value) -> ipnet::IpNet {
 
 #[tokio::test(start_paused = true)]
 async fn public_ips_take_their_addresses_from_a_prefix() {
-    let client = Client::with_group(Options::default()).await;
+    let client = Client::with_group(Options { budgets: None, ..Options::default() }).await;
     let id = network_id("publicIPPrefixes/pool");
     let created = client.put(&id, prefix(30)).await.expect(201);
     assert!(created.body["properties"].get("ipPrefix").is_none(), "known when provisioning is over");

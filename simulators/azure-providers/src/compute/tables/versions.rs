@@ -9,10 +9,15 @@ const fn since(of: &'static str, member: &'static str, version: &'static str) ->
 const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 
 const SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
+const MACHINES: &str = "Microsoft.Compute/virtualMachines";
+const AGENT: &str = "properties/osProfile/linuxConfiguration/enableVMAgentPlatformUpdates";
+const AGENT_OF_A_MODEL: &str =
+    "properties/virtualMachineProfile/osProfile/linuxConfiguration/enableVMAgentPlatformUpdates";
+const CARDS_OF_AN_INSTANCE: &str = "properties/networkProfileConfiguration/networkInterfaceConfigurations/properties/disableTcpStateTracking";
 const CARDS: &str = "properties/virtualMachineProfile/networkProfile/networkInterfaceConfigurations/properties/disableTcpStateTracking";
 
 // Of members of a model it is known that 2021-07-01 has not got them and 2024-07-01 has; in between the first version is our choice.
-pub(crate) static SINCE: [Since; 9] = [
+pub(crate) static SINCE: [Since; 21] = [
     // Observed in "recent versions": the first of 2024.
     since("Microsoft.Compute/virtualMachine*", "etag", "2024-03-01"),
     since("Microsoft.Compute/virtualMachines", "properties/timeCreated", "2021-11-01"),
@@ -23,4 +28,24 @@ pub(crate) static SINCE: [Since; 9] = [
     since(SETS, "properties/virtualMachineProfile/osProfile/allowExtensionOperations", "2022-08-01"),
     since(SETS, "properties/virtualMachineProfile/osProfile/requireGuestProvisionSignal", "2022-08-01"),
     since(SETS, CARDS, "2022-08-01"),
+    since(INSTANCES, CARDS_OF_AN_INSTANCE, "2022-08-01"),
+    since(SETS, "properties/virtualMachineProfile/storageProfile/osDisk/deleteOption", "2022-08-01"),
+    since(SETS, "properties/virtualMachineProfile/storageProfile/dataDisks/deleteOption", "2022-08-01"),
+    since(MACHINES, AGENT, "2022-11-01"),
+    since(INSTANCES, AGENT, "2022-11-01"),
+    since(SETS, AGENT_OF_A_MODEL, "2022-11-01"),
+    since(MACHINES, "properties/storageProfile/imageReference/communityGalleryImageId", "2022-03-01"),
+    since(
+        SETS,
+        "properties/virtualMachineProfile/storageProfile/imageReference/communityGalleryImageId",
+        "2022-03-01",
+    ),
+    since("Microsoft.Compute/hostGroups/hosts", "properties/timeCreated", "2021-11-01"),
+    since(
+        "Microsoft.Compute/capacityReservationGroups/capacityReservations",
+        "properties/timeCreated",
+        "2021-11-01",
+    ),
+    since("Microsoft.Compute/galleries", "properties/sharingProfile/communityGalleryInfo", "2022-01-03"),
+    since("Microsoft.Compute/galleries/images", "properties/architecture", "2022-01-03"),
 ];

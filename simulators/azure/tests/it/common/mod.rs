@@ -2,10 +2,12 @@
 
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use azure_contract::Contract;
 use azure_simulator::{Azure, Options};
 use azure_types::ResourceId;
 use http::{HeaderMap, Request};
@@ -89,6 +91,12 @@ pub fn compute_id(rest: &str) -> ResourceId {
     ResourceId::parse(&format!("{}/providers/Microsoft.Compute/{rest}", group_path())).unwrap()
 }
 
+/// Azure's contract, where the environment names one.
+static CONTRACT: LazyLock<Option<Contract>> = LazyLock::new(|| {
+    let folder = std::path::PathBuf::from(std::env::var_os("CERULEAN_AZURE_CONTRACT")?);
+    folder.is_dir().then(|| Contract::read(&folder).unwrap())
+});
+
 impl Client {
     pub fn new(options: Options) -> Self {
         Self::of(Azure::new(options))
@@ -144,8 +152,26 @@ impl Client {
         format!("{id}?api-version={version}")
     }
 
-    pub async fn get(&self, id: &ResourceId) -> Reply {
+    /// One GET.
+    pub async fn glance(&self, id: &ResourceId) -> Reply {
         self.send("GET", &Self::path(id), None, &[]).await
+    }
+
+    /// The document, after a look at it in each version of Azure's contract: it has to keep each of them.
+    pub async fn get(&self, id: &ResourceId) -> Reply {
+        let reply = self.glance(id).await;
+        if reply.status == 200 {
+            self.check_versions(id).await;
+        }
+        reply
+    }
+
+    async fn check_versions(&self, id: &ResourceId) {
+        let Some(contract) = &*CONTRACT else { return };
+        for version in contract.versions(&id.resource_type()) {
+            let reply = self.send("GET", &format!("{id}?api-version={version}"), None, &[]).await;
+            assert!(reply.code() != "ContractViolated", "{}", reply.message());
+        }
     }
 
     pub async fn put(&self, id: &ResourceId, body: Value) -> Reply {
