@@ -193,7 +193,7 @@ impl Inner {
         let mut private_links = Vec::new();
         for group in &link_groups {
             let found = self.observed.private_links(group).list(since).await?;
-            private_links.extend(found.iter().map(|link| (**link).clone()));
+            private_links.extend(found);
         }
         let machine_sets = match self.cluster.config.uses_basic_load_balancer() {
             true => Some(self.machine_sets(self.observed.started).await),

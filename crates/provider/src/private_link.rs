@@ -45,7 +45,7 @@ pub(crate) struct PrivateLinks {
 /// What could be read.
 #[derive(Default)]
 struct Links {
-    found: Vec<PrivateLinkService>,
+    found: Vec<Arc<PrivateLinkService>>,
     /// The resource groups that may not be read, and what Azure said.
     denied: BTreeMap<ResourceId, Failure>,
 }
@@ -118,11 +118,11 @@ impl PrivateLinks {
         for group in groups {
             let known = self.observed.private_links(group);
             match self.read(group, &known, newer_than).await {
-                Ok(Ok(all)) => links.found.extend(all.iter().map(|link| PrivateLinkService::clone(link))),
+                Ok(Ok(all)) => links.found.extend(all),
                 Ok(Err(failure)) => drop(links.denied.insert(group.clone(), failure)),
                 Err(failure) if !named.contains(group) => {
                     debug!(%group, error = %failure.message, "private link services cannot be read now");
-                    links.found.extend(known.all_cached().iter().map(|link| PrivateLinkService::clone(link)));
+                    links.found.extend(known.all_cached());
                 }
                 Err(failure) => return Err(failure),
             }
@@ -155,11 +155,11 @@ impl PrivateLinks {
     }
 
     /// Those of others that keep frontends of a load balancer, as far as they are known, however old that knowledge is.
-    pub(crate) fn keeping(&self, load_balancer: &ResourceId) -> Vec<PrivateLinkService> {
+    pub(crate) fn keeping(&self, load_balancer: &ResourceId) -> Vec<Arc<PrivateLinkService>> {
         let groups = self.observed.private_link_groups();
         let all = groups.iter().flat_map(|group| self.observed.private_links(group).all_cached());
         let keeping = all.filter(|link| private_link::keeps_frontend(&self.cluster, link, load_balancer));
-        keeping.map(|link| PrivateLinkService::clone(&link)).collect()
+        keeping.collect()
     }
 
     /// Reads again what keeps frontends of a load balancer: somebody else's private link services, which go without
@@ -183,7 +183,7 @@ impl PrivateLinks {
         is_served: impl FnOnce() -> bool,
         newer_than: LogicalTime,
         notices: &mut Vec<Notice>,
-    ) -> Result<Option<Vec<PrivateLinkService>>, Failure> {
+    ) -> Result<Option<Vec<Arc<PrivateLinkService>>>, Failure> {
         let Some(intent) = sequence.intent() else { return Ok(None) };
         let named = &sequence.owner().private_link_groups;
         if let Some(link) = &intent.private_link {

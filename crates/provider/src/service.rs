@@ -61,7 +61,7 @@ struct Reading {
     balancers: Vec<Balancer>,
     subnet: Option<Arc<Subnet>>,
     nodes: Vec<Arc<Node>>,
-    private_links: Option<Vec<PrivateLinkService>>,
+    private_links: Option<Vec<Arc<PrivateLinkService>>>,
     /// Whether those were read after it was decided to delete any.
     private_links_are_fresh: bool,
     private_link_subnet: Option<Arc<Subnet>>,

@@ -113,7 +113,7 @@ pub struct Known<'a> {
     /// they are.
     pub local_services: Option<&'a [LocalService]>,
     /// Private link services that may offer frontends: a frontend that somebody else's offers stays.
-    pub private_links: &'a [PrivateLinkService],
+    pub private_links: &'a [Arc<PrivateLinkService>],
 }
 
 /// The plan of one load balancer.
