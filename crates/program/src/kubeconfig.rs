@@ -1,8 +1,8 @@
 //! A kubeconfig as a client's configuration.
 //!
-//! kube's own loader asks the process's environment for a proxy, compares `NO_PROXY` with the proxy instead of
-//! the API server, and ends on entries that it does not know. Here the environment comes as a value, and the
-//! rules are those of the calls to Azure.
+//! kube's own loader takes the proxy from the process's environment, compares `NO_PROXY` with the proxy instead of the
+//! API server, and fails on unknown entries. Here the environment is passed as a value, and the rules are those of the
+//! calls to Azure.
 
 use std::fmt;
 use std::path::{MAIN_SEPARATOR, Path};
@@ -15,20 +15,21 @@ use kube::config::{Cluster, Context, ExecAuthCluster, Kubeconfig, NamedContext};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
-/// Reads a kubeconfig. What it names by relative paths lies beside it; of several documents, the first that says something
-/// counts.
+/// Reads a kubeconfig. Relative paths in it are relative to its folder; of several documents, the first that sets a
+/// value wins.
 ///
-/// kube's own reader does the same, with YAML that is read into each of its types: a third of a megabyte in every program.
+/// kube's own reader does the same with YAML deserialization into each of its types, which adds a third of a megabyte
+/// to every program.
 ///
 /// # Errors
-/// The file cannot be read, or is no kubeconfig.
+/// The file cannot be read, or is not a kubeconfig.
 pub fn read(path: &str) -> anyhow::Result<Kubeconfig> {
     let mut file = parse(&text_of(std::fs::read(path)?)?)?;
     let folder = Path::new(path).parent().unwrap_or(Path::new(""));
     let clusters = file.clusters.iter_mut().filter_map(|one| one.cluster.as_mut());
     let users = file.auth_infos.iter_mut().filter_map(|one| one.auth_info.as_mut());
     let of_users = users.flat_map(|user| {
-        // A bare name is looked for as a shell does.
+        // A bare name is searched in `PATH`, as a shell does.
         let command = user.exec.as_mut().and_then(|exec| exec.command.as_mut());
         let command = command.filter(|command| command.contains(MAIN_SEPARATOR));
         let paths = [user.client_certificate.as_mut(), user.client_key.as_mut(), user.token_file.as_mut()];
@@ -51,7 +52,7 @@ fn parse(text: &str) -> anyhow::Result<Kubeconfig> {
     Ok(file)
 }
 
-/// The text of a file; PowerShell writes UTF-16.
+/// Decodes the text of a file; PowerShell writes UTF-16.
 fn text_of(bytes: Vec<u8>) -> anyhow::Result<String> {
     let utf_16 = |rest: &[u8], read: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = rest.chunks_exact(2).map(|pair| read([pair[0], pair[1]])).collect();
@@ -65,7 +66,7 @@ fn text_of(bytes: Vec<u8>) -> anyhow::Result<String> {
     }
 }
 
-/// The configuration of the current context, without a proxy but its own.
+/// The configuration of the current context; its only proxy is the cluster's own.
 ///
 /// # Errors
 /// What is missing or unreadable, with its place in the file.
@@ -132,19 +133,19 @@ fn certificate_authorities(cluster: &Cluster) -> anyhow::Result<Option<Vec<Vec<u
     Ok(Some(certificates.into_iter().map(|certificate| certificate.to_vec()).collect()))
 }
 
-/// How the Kubernetes API is reached, for log and errors. Holds no password.
+/// The route to the Kubernetes API, for log and errors. Contains no password.
 #[derive(Debug, Clone, Default)]
 pub struct Route {
     /// The URL of the API.
     pub address: String,
-    /// The proxy on the way, and who names it.
+    /// The proxy in use, and where it is configured.
     pub proxy: Option<String>,
-    /// What to do where the proxy does not lead there; empty without one.
+    /// What to do if the proxy does not work; empty without a proxy.
     remedy: String,
 }
 
 impl Route {
-    /// The error that the API cannot be used: `what` is `cannot be reached` or the like.
+    /// An error that the API cannot be used: `what` is `cannot be reached` or the like.
     pub fn failed(&self, what: &str) -> String {
         format!("the Kubernetes API at {self} {what}{}", self.remedy)
     }
@@ -157,11 +158,11 @@ impl fmt::Display for Route {
     }
 }
 
-/// Gives the configuration the proxy that the environment asks for, unless it has one of its own. Says how the
-/// API is then reached.
+/// Sets the environment's proxy in the configuration, unless it has one of its own. Returns the resulting route to the
+/// API.
 ///
 /// # Errors
-/// The proxy speaks a protocol that we do not.
+/// The proxy's protocol is not supported.
 pub fn apply_proxy(config: &mut Config, proxy: &ProxySettings) -> anyhow::Result<Route> {
     let mut route = Route { address: config.cluster_url.to_string(), ..Route::default() };
     if let Some(url) = &config.proxy_url {
