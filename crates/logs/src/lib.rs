@@ -1,7 +1,7 @@
 //! Log lines.
 //!
-//! Text goes to standard error in the form of Kubernetes' own components, `I0131 12:00:00.000000 4242 service.rs:12]
-//! "Message" key="value"`; JSON goes to standard output, one object per line.
+//! Text goes to standard error in the form of Kubernetes' own components,
+//! `I0131 12:00:00.000000 4242 service.rs:12] "Message" key="value"`; JSON goes to standard output, one object per line.
 
 #[cfg(any(test, feature = "test-util"))]
 pub mod captured;

@@ -16,7 +16,7 @@ pub(crate) fn status<'a>(view: Option<&'a InstanceView>, kind: &str) -> Option<&
     codes.into_iter().find(|(this, _)| this.eq_ignore_ascii_case(kind)).map(|(_, state)| state)
 }
 
-/// The power state in a machine's view, as Azure spells it after `PowerState/`; `unknown` if there is none.
+/// The power state in a machine's view, as Azure spells it after `PowerState/`; `unknown` if the view has none.
 pub fn power_state(machine: &impl MachineDocument) -> &str {
     status(machine.view(), "PowerState").unwrap_or("unknown")
 }

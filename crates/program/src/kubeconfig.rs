@@ -47,7 +47,7 @@ fn parse(text: &str) -> anyhow::Result<Kubeconfig> {
     let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(text)?;
     let mut file = Kubeconfig::default();
     for document in documents.into_iter().filter(|document| !document.is_null()) {
-        file = file.merge(serde_json::from_value(document).context("it is no kubeconfig")?)?;
+        file = file.merge(serde_json::from_value(document).context("it is not a kubeconfig")?)?;
     }
     Ok(file)
 }
@@ -56,13 +56,13 @@ fn parse(text: &str) -> anyhow::Result<Kubeconfig> {
 fn text_of(bytes: Vec<u8>) -> anyhow::Result<String> {
     let utf_16 = |rest: &[u8], read: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = rest.chunks_exact(2).map(|pair| read([pair[0], pair[1]])).collect();
-        String::from_utf16(&units).context("it is no UTF-16 text")
+        String::from_utf16(&units).context("it is not UTF-16 text")
     };
     match bytes.as_slice() {
         [0xFF, 0xFE, rest @ ..] => utf_16(rest, u16::from_le_bytes),
         [0xFE, 0xFF, rest @ ..] => utf_16(rest, u16::from_be_bytes),
-        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8(rest.to_vec()).context("it is no UTF-8 text"),
-        _ => String::from_utf8(bytes).context("it is no UTF-8 text"),
+        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8(rest.to_vec()).context("it is not UTF-8 text"),
+        _ => String::from_utf8(bytes).context("it is not UTF-8 text"),
     }
 }
 
@@ -75,10 +75,10 @@ pub fn config_of(file: Kubeconfig) -> anyhow::Result<Config> {
     let context = context_of(&file.contexts, &name)?.clone();
     let cluster = file.clusters.into_iter().find(|cluster| cluster.name == context.cluster);
     let cluster = cluster.and_then(|cluster| cluster.cluster).with_context(|| {
-        format!("context {name:?} has the cluster {:?}, which is not there", context.cluster)
+        format!("context {name:?} has the cluster {:?}, which does not exist", context.cluster)
     })?;
     let server = cluster.server.as_deref().context("the cluster has no server")?;
-    let mut config = Config::new(server.parse().with_context(|| format!("server {server:?} is no URL"))?);
+    let mut config = Config::new(server.parse().with_context(|| format!("server {server:?} is not a URL"))?);
     if let Some(namespace) = context.namespace.filter(|namespace| !namespace.is_empty()) {
         config.default_namespace = namespace;
     }
@@ -87,13 +87,13 @@ pub fn config_of(file: Kubeconfig) -> anyhow::Result<Config> {
     config.disable_compression = cluster.disable_compression.unwrap_or(false);
     config.tls_server_name = cluster.tls_server_name.clone();
     if let Some(proxy) = cluster.proxy_url.as_deref().filter(|proxy| !proxy.is_empty()) {
-        config.proxy_url = Some(proxy.parse().map_err(|_| anyhow!("proxy-url of the cluster is no URL"))?);
+        config.proxy_url = Some(proxy.parse().map_err(|_| anyhow!("proxy-url of the cluster is not a URL"))?);
     }
     if let Some(user) = context.user.filter(|user| !user.is_empty()) {
         let found = file.auth_infos.into_iter().find(|info| info.name == user);
         config.auth_info = found
             .and_then(|info| info.auth_info)
-            .with_context(|| format!("context {name:?} has the user {user:?}, who is not there"))?;
+            .with_context(|| format!("context {name:?} has the user {user:?}, which does not exist"))?;
     }
     if let Some(exec) = &mut config.auth_info.exec
         && exec.provide_cluster_info
@@ -118,7 +118,7 @@ fn certificate_authorities(cluster: &Cluster) -> anyhow::Result<Option<Vec<Vec<u
     let pem = match (&cluster.certificate_authority_data, &cluster.certificate_authority) {
         (Some(data), _) if !data.is_empty() => base64::engine::general_purpose::STANDARD
             .decode(data)
-            .context("certificate-authority-data is no base64")?,
+            .context("certificate-authority-data is not base64")?,
         (_, Some(path)) if !path.is_empty() => {
             std::fs::read(path).with_context(|| format!("cannot read certificate-authority {path}"))?
         }
@@ -126,7 +126,7 @@ fn certificate_authorities(cluster: &Cluster) -> anyhow::Result<Option<Vec<Vec<u
     };
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let certificates =
-        certificates.map_err(|error| anyhow!("the certificate authority is no PEM: {error}"))?;
+        certificates.map_err(|error| anyhow!("the certificate authority is not PEM: {error}"))?;
     if certificates.is_empty() {
         bail!("the certificate authority holds no certificate");
     }
@@ -243,10 +243,10 @@ users: [{name: u, user: {token: abc}}]
             assert_eq!(user.exec.unwrap().command, beside("bin/login"));
         }
         for (bytes, words) in [
-            (&b"\xFF\xFE\x00\xD8"[..], "it is no UTF-16 text"),
-            (b"\xC3", "it is no UTF-8 text"),
+            (&b"\xFF\xFE\x00\xD8"[..], "it is not UTF-16 text"),
+            (b"\xC3", "it is not UTF-8 text"),
             (b"a: [", ""),
-            (b"clusters: 5", "it is no kubeconfig"),
+            (b"clusters: 5", "it is not a kubeconfig"),
         ] {
             std::fs::write(&path, bytes).unwrap();
             let error = format!("{:#}", super::read(path.to_str().unwrap()).unwrap_err());
@@ -271,10 +271,10 @@ users: [{name: u, user: {token: abc}}]
                 "current-context: there",
                 "there is no context \"there\"; there are: \"here\"",
             ),
-            ("cluster: c,", "cluster: d,", "has the cluster \"d\", which is not there"),
-            ("user: u}}]", "user: w}}]", "has the user \"w\", who is not there"),
+            ("cluster: c,", "cluster: d,", "has the cluster \"d\", which does not exist"),
+            ("user: u}}]", "user: w}}]", "has the user \"w\", which does not exist"),
             ("server: 'https://kube.example:6443', ", "", "the cluster has no server"),
-            ("tls-server-name: inside", "certificate-authority-data: '%'", "is no base64"),
+            ("tls-server-name: inside", "certificate-authority-data: '%'", "is not base64"),
             ("tls-server-name: inside", "certificate-authority-data: YQ==", "holds no certificate"),
             ("tls-server-name: inside", "certificate-authority: /nowhere/ca.crt", "/nowhere/ca.crt"),
         ] {

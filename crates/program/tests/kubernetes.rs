@@ -191,7 +191,7 @@ async fn node_285_the_api_server_is_judged_as_the_kubeconfig_says() {
         // The system's authorities do not sign a simulator's certificate.
         (json!({"certificate-authority-data": null}), "certificate"),
         (json!({"tls-server-name": "elsewhere.example"}), "elsewhere.example"),
-        (json!({"tls-server-name": "no name"}), "tls-server-name \"no name\" is no name of a server"),
+        (json!({"tls-server-name": "no name"}), "tls-server-name \"no name\" is not a server name"),
     ] {
         let error = fixture.reach(&user, &cluster).await.unwrap_err();
         assert!(error.contains(words), "{cluster}: {error}");
@@ -272,7 +272,7 @@ async fn node_284_certificates_come_from_the_kubeconfig_files_or_a_program() {
         (json!({"client-certificate": paths[0], "client-key": paths[0]}), "client-key holds no key in PEM"),
         (
             json!({"client-certificate-data": "?", "client-key-data": "?"}),
-            "client-certificate-data is no base64",
+            "client-certificate-data is not base64",
         ),
     ] {
         let error = fixture.reach(&user, &cluster).await.unwrap_err();

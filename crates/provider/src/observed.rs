@@ -429,7 +429,7 @@ impl Observed {
         Err(still_running(id))
     }
 
-    /// The security group with no operation running on it, as read after `newer_than`; `None` if there is none.
+    /// The security group with no operation running on it, as read after `newer_than`; `None` if it does not exist.
     pub(crate) async fn settled_security_group(
         &self,
         id: &ResourceId,
@@ -451,7 +451,7 @@ impl Observed {
         Err(still_running(id))
     }
 
-    /// The route table with no operation running on it, as read after `newer_than`; `None` if there is none.
+    /// The route table with no operation running on it, as read after `newer_than`; `None` if it does not exist.
     pub(crate) async fn settled_route_table(
         &self,
         id: &ResourceId,

@@ -174,7 +174,7 @@ pub(crate) struct SharedSecurityGroup {
 }
 
 impl SharedSecurityGroup {
-    /// The group as read after `newer_than`, with no operation running on it; `None` if there is none.
+    /// The group as read after `newer_than`, with no operation running on it; `None` if it does not exist.
     pub(crate) async fn observed_group(
         &self,
         newer_than: LogicalTime,

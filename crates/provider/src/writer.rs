@@ -14,7 +14,7 @@
 //! * An intent that Azure refuses fails alone, with Azure's words: the others in its batch are written. Only a refusal
 //!   that [provably concerns all](Failure::concerns_all) fails more than one owner.
 //! * After one retry, or at once if an operation fails that Azure had accepted, the writer searches for an owner whose
-//!   part makes Azure fail or be busy each time. If there is none, all wait together.
+//!   part makes Azure fail or be busy each time. If there is no such owner, all wait together.
 //! * What Azure keeps of a failed operation is reverted: by the next write, or by a separate one before the writer is
 //!   idle.
 //! * A refused owner is written alone until Azure accepts its intent. Others do not wait until all culprits are found:

@@ -53,7 +53,7 @@ impl CertificateFiles {
                 Ok(false) => {}
                 Ok(true) => tracing::info!(path = %self.certificate.display(), "Read the new certificate"),
                 Err(error) => {
-                    tracing::warn!(%error, "The certificate has changed and cannot be used; the one before still counts");
+                    tracing::warn!(%error, "The certificate has changed and cannot be used; the previous one stays in use");
                 }
             }
         }

@@ -126,7 +126,7 @@ impl TokenFile {
             known.1 = Instant::now();
             match Self::read(&self.path) {
                 Ok(read) => known.0 = read,
-                Err(error) => tracing::warn!("{error:#}; the token that was known before still counts"),
+                Err(error) => tracing::warn!("{error:#}; the previous token stays in use"),
             }
         }
         known.0.clone()

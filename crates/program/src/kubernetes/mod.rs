@@ -56,8 +56,8 @@ pub struct Address<'a> {
 /// A client configured by the command line and the environment's proxy settings, after the API's first response.
 ///
 /// # Errors
-/// The kubeconfig is unreadable or incomplete, there is none and the program does not run in a pod, or the API refuses
-/// this client. An API that cannot be reached, or answers 429 or 5xx, is an error only if `waits` is not set.
+/// The kubeconfig is unreadable or incomplete, it is missing outside a pod, or the API refuses this client. An API that
+/// cannot be reached, or answers 429 or 5xx, is an error only if `waits` is not set.
 pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Result<Client> {
     let mut config = if address.kubeconfig.is_empty() {
         Config::incluster().context(
@@ -72,7 +72,7 @@ pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Re
         let has_tls = config.root_cert.is_some() || config.accept_invalid_certs;
         let url = master_url(address.master, has_tls);
         config.cluster_url = url.parse().with_context(|| {
-            format!("--master={} is no URL (pass one such as https://10.0.0.1:443)", address.master)
+            format!("--master={} is not a URL (pass one such as https://10.0.0.1:443)", address.master)
         })?;
     }
     config.headers.push((USER_AGENT, HeaderValue::from_static(address.agent)));

@@ -100,7 +100,7 @@ fn pem_of(name: &str, data: Option<&str>, file: Option<&str>) -> anyhow::Result<
     let given = |text: &&str| !text.is_empty();
     if let Some(data) = data.filter(given) {
         let decoded = base64::engine::general_purpose::STANDARD.decode(data);
-        return decoded.map(Some).map_err(|_| anyhow!("{name}-data is no base64"));
+        return decoded.map(Some).map_err(|_| anyhow!("{name}-data is not base64"));
     }
     let Some(path) = file.filter(given) else { return Ok(None) };
     std::fs::read(path).map(Some).with_context(|| format!("cannot read {name} {path}"))
@@ -112,7 +112,7 @@ fn pem_of(name: &str, data: Option<&str>, file: Option<&str>) -> anyhow::Result<
 /// One of them is missing or unreadable; the text contains nothing of the key.
 pub(super) fn identity(certificates: &[u8], key: &[u8]) -> anyhow::Result<Identity> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates).collect();
-    let certificates = certificates.map_err(|error| anyhow!("the client certificate is no PEM: {error}"))?;
+    let certificates = certificates.map_err(|error| anyhow!("the client certificate is not PEM: {error}"))?;
     if certificates.is_empty() {
         bail!("client-certificate holds no certificate");
     }
@@ -140,7 +140,7 @@ impl FromFile {
         let pem =
             std::fs::read(path).with_context(|| format!("cannot read certificate authority {shown}"))?;
         let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-        let found = found.map_err(|error| anyhow!("certificate authority {shown} is no PEM: {error}"))?;
+        let found = found.map_err(|error| anyhow!("certificate authority {shown} is not PEM: {error}"))?;
         verifier(found, provider).with_context(|| format!("certificate authority {shown}"))
     }
 
@@ -151,7 +151,7 @@ impl FromFile {
             known.1 = Instant::now();
             match Self::read(&self.path, &self.provider) {
                 Ok(read) => known.0 = read,
-                Err(error) => tracing::warn!("{error:#}; the authorities that were known before still count"),
+                Err(error) => tracing::warn!("{error:#}; the previous authorities stay in use"),
             }
         }
         Arc::clone(&known.0)

@@ -47,7 +47,7 @@ pub(super) async fn client(
     let builder = match &config.tls_server_name {
         Some(name) => {
             let name = ServerName::try_from(name.clone())
-                .with_context(|| format!("tls-server-name {name:?} is no name of a server"))?;
+                .with_context(|| format!("tls-server-name {name:?} is not a server name"))?;
             builder.with_server_name_resolver(FixedServerNameResolver::new(name))
         }
         None => builder,

@@ -56,7 +56,7 @@ async fn pools_that_an_aborted_deletion_emptied_are_filled_again() {
 async fn a_creation_overwrites_nobodys_load_balancer() {
     let world = World::new();
     let program = world.start();
-    // The program sees that there is none.
+    // The program has seen that it does not exist.
     world.serve(&program, internal(service("inside", &[80]))).await.unwrap();
     world.latency(5, 0, 0);
     let web = world.apply(&program, service("web", &[80]));

@@ -90,7 +90,7 @@ async fn one_node_among_a_thousand_is_one_write_for_each_load_balancer() {
     assert_eq!(again, [""; 0]);
 }
 
-/// LB-038: with pools of interfaces, a new node is at most one write of its machine, and a deleted node is none.
+/// LB-038: with pools of interfaces, a new node is at most one write of its machine, and a deleted node costs none.
 #[tokio::test(start_paused = true)]
 #[ignore = "a thousand Services and nodes take a minute without optimisation: .ci/run runs it"]
 async fn one_node_among_a_thousand_is_one_write_for_its_machine() {

@@ -71,27 +71,27 @@ impl CloudMetrics {
         );
         metrics.register(
             "route_controller_route_sync",
-            "How often the routes to the pods of all nodes were looked at",
+            "Comparisons of the routes to the pods of all nodes",
             &this.route_syncs,
         );
         metrics.register(
             "provider_resync_last_timestamp_seconds",
-            "When all that Services have in Azure was last looked at again, in seconds since 1970",
+            "Time of the last comparison of everything that Services have in Azure, in seconds since 1970",
             &this.resync_last,
         );
         metrics.register(
             "provider_resync_duration_seconds",
-            "Duration of such looks, with the repairs of what differed",
+            "Duration of comparisons of everything that Services have in Azure, including repairs",
             &this.resync_duration,
         );
         metrics.register(
             "provider_resync_failures",
-            "Such looks at which something could not be read or repaired",
+            "Comparisons with Azure in which something could not be read or repaired",
             &this.resync_failures,
         );
         metrics.register(
             "provider_resync_differences",
-            "What was found to differ from what Services want and had, by kind",
+            "Differences between what Services have and what they want, by kind",
             &this.resync_differences,
         );
         metrics.register(
