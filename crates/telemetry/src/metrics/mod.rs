@@ -24,7 +24,7 @@ use prometheus_client::registry::{Metric, Registry};
 /// Upper bounds, in seconds, of `arm_request_duration_seconds`, which dashboards rely on.
 const ARM_BUCKETS: [f64; 10] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 300.0, 600.0];
 
-/// What a call to Resource Manager was made on.
+/// The target of a call to Resource Manager.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ArmRequest {
     /// The subscription that pays for the call.
@@ -51,15 +51,15 @@ struct ArmFailure {
 /// How a call to Resource Manager ended. The outcomes exclude each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArmOutcome {
-    /// As asked.
+    /// It succeeded.
     Success,
-    /// Azure said to come back later.
+    /// Azure throttled it.
     Throttled,
-    /// Anything else.
+    /// Any other error.
     Failed {
-        /// The HTTP status; 0 where no answer came.
+        /// The HTTP status; 0 if there was no response.
         status: u16,
-        /// Azure's error code; empty where no answer came.
+        /// Azure's error code; empty if there was no response.
         code: String,
     },
 }
@@ -69,7 +69,8 @@ struct Named {
     name: String,
 }
 
-/// The metrics of a process: calls to Resource Manager and leadership, and what others add. Cheap to clone.
+/// The metrics of a process: calls to Resource Manager, leadership, and those that other crates register. Cheap to
+/// clone.
 #[derive(Clone)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
@@ -105,7 +106,7 @@ impl Default for Metrics {
     }
 }
 
-/// Histograms that begin with the first of their labels.
+/// Histograms created with the first use of their labels.
 fn histograms<L: Clone + Eq + std::hash::Hash>(
     constructor: fn() -> Histogram,
 ) -> Family<L, Histogram, fn() -> Histogram> {
@@ -113,7 +114,7 @@ fn histograms<L: Clone + Eq + std::hash::Hash>(
 }
 
 impl Metrics {
-    /// Takes over one operation on Resource Manager.
+    /// Records an operation on Resource Manager.
     pub fn arm_request(&self, request: &ArmRequest, duration: Duration, outcome: &ArmOutcome) {
         self.arm_duration.get_or_create(request).observe(duration.as_secs_f64());
         match outcome {
@@ -131,7 +132,7 @@ impl Metrics {
         }
     }
 
-    /// Takes over whether this replica holds the named lease.
+    /// Records whether this replica holds the named lease.
     pub fn leading(&self, lease: &str, leads: bool) {
         self.leader.get_or_create(&Named { name: lease.to_owned() }).set(i64::from(leads));
     }
