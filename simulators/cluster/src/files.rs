@@ -18,10 +18,10 @@ pub enum HostError {
         source: std::io::Error,
     },
     /// Certificates cannot be created.
-    #[error("certificates cannot be made: {0}")]
+    #[error("cannot create certificates: {0}")]
     Certificates(String),
     /// The key in the folder that signs tokens cannot be used.
-    #[error("{}: {source}; remove the file to have a new one, with which tokens of before end", path.display())]
+    #[error("{}: {source}; remove the file to generate a new key, which invalidates earlier tokens", path.display())]
     TokenKey {
         /// Its file.
         path: PathBuf,
@@ -32,7 +32,7 @@ pub enum HostError {
     #[error("{0}")]
     Listen(String),
     /// Azure refuses the cluster's own resources.
-    #[error("the cluster's parts cannot be laid out: {0}")]
+    #[error("cannot create the cluster's resources: {0}")]
     LayOut(String),
     /// The initial state cannot be restored.
     #[error(transparent)]

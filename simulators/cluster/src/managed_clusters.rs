@@ -119,7 +119,7 @@ pub(crate) async fn forget_lost_nodes(azure: Azure, client: Client, stop: Cancel
         changed.mark_unchanged();
         seen |= !azure.documents_of_type(CLUSTERS).is_empty();
         if seen && let Err(error) = forget(&azure, &nodes).await {
-            tracing::debug!(%error, "nodes of pools could not be looked at");
+            tracing::debug!(%error, "cannot check the nodes of pools");
         }
         let next = async {
             // Several changes in a row cause one check.

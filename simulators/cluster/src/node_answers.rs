@@ -109,7 +109,7 @@ where
                 objects.write().remove(&key(&object));
             }
             // The watcher backs off and lists again.
-            Err(error) => tracing::debug!(%error, "the stand-in nodes lost sight of the cluster"),
+            Err(error) => tracing::debug!(%error, "a watch of the stand-in nodes failed"),
         }
         revision.send_modify(|revision| *revision += 1);
     }

@@ -135,13 +135,13 @@ impl Objects {
     /// What is still missing of a pool whose machines are all ready.
     fn lacks_of_pool(&self, pool: &Value) -> Option<String> {
         if pool["metadata"]["generation"] != pool["status"]["observedGeneration"] {
-            return Some("and not looked at yet".to_owned());
+            return Some("not reconciled yet".to_owned());
         }
         let (name, template) = (text(&pool["metadata"]["name"]), &pool["spec"]["template"]["spec"]);
         let reference = &template["infrastructureRef"];
         let azure = self.referred(pool, text(&reference["kind"]), text(&reference["name"]));
         if !azure.is_some_and(|azure| azure["status"]["ready"] == true) {
-            return Some(format!("and its {} is not", text(&reference["kind"])));
+            return Some(format!("its {} is not ready", text(&reference["kind"])));
         }
         // The version of a custom image is unknown.
         let has_own_image = azure.is_some_and(|azure| !azure["spec"]["template"]["image"].is_null());
@@ -198,7 +198,7 @@ impl Objects {
 fn lacks(maker: &Value, wanted: u64) -> Option<String> {
     let status = &maker["status"];
     if maker["metadata"]["generation"] != status["observedGeneration"] {
-        return Some("and not looked at yet".to_owned());
+        return Some("not reconciled yet".to_owned());
     }
     let number = |member: &str| status[member].as_u64().unwrap_or_default();
     let (count, updated) = (number("replicas"), number("upToDateReplicas"));
@@ -333,7 +333,7 @@ mod tests {
             json!({ "metadata": { "generation": 2 }, "status": { "observedGeneration": observed,
                 "replicas": replicas, "upToDateReplicas": updated } })
         };
-        assert_eq!(lacks(&deployment(1, 2, 2), 2).as_deref(), Some("and not looked at yet"));
+        assert_eq!(lacks(&deployment(1, 2, 2), 2).as_deref(), Some("not reconciled yet"));
         assert_eq!(lacks(&deployment(2, 2, 1), 2).as_deref(), Some("1 up to date"));
         assert_eq!(lacks(&deployment(2, 3, 2), 2).as_deref(), Some("2 up to date"));
         assert_eq!(lacks(&deployment(2, 2, 2), 2), None);
@@ -387,7 +387,7 @@ mod tests {
         let old = said(Stand::Works, "1 of 1 ready, 0 up to date");
         assert_eq!(stands(true, true, "v1.32.0", Value::Null), old);
         assert_eq!(stands(true, false, "v1.33.2", Value::Null), old);
-        let unready = said(Stand::Works, "1 of 1 ready, and its AzureMachinePool is not");
+        let unready = said(Stand::Works, "1 of 1 ready, its AzureMachinePool is not ready");
         assert_eq!(stands(false, true, "v1.33.2", Value::Null), unready);
     }
 

@@ -97,6 +97,5 @@ impl WebhookServer {
 pub fn free_port() -> Result<u16, HostError> {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let port = TcpListener::bind(any).and_then(|listener| listener.local_addr());
-    port.map(|address| address.port())
-        .map_err(|error| HostError::Listen(format!("there is no port: {error}")))
+    port.map(|address| address.port()).map_err(|error| HostError::Listen(format!("no port is free: {error}")))
 }

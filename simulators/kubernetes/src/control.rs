@@ -96,7 +96,7 @@ async fn journal(State(kubernetes): State<Kubernetes>, Query(query): Query<Param
     match query.get("format").map(String::as_str) {
         None | Some("json") => Json(journal).into_response(),
         Some("lines") => ([(CONTENT_TYPE, "application/x-ndjson")], journal.to_lines()).into_response(),
-        Some(other) => bad(format!("format is '{other}', and must be json (as without it) or lines")),
+        Some(other) => bad(format!("format is '{other}', but must be json (the default) or lines")),
     }
 }
 

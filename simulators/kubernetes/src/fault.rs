@@ -235,7 +235,7 @@ impl Fault {
         self
     }
 
-    /// Affects that share of all requests, without an end.
+    /// Affects that share of all requests, indefinitely.
     #[must_use]
     pub fn some(mut self, share: f64) -> Self {
         self.share = Some(share);

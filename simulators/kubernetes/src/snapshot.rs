@@ -19,13 +19,13 @@ const FORMAT: u64 = 1;
 #[derive(Debug, thiserror::Error)]
 pub enum BadSnapshot {
     /// It is not a saved state.
-    #[error("this is no saved state of a simulated Kubernetes: {0}")]
+    #[error("not a saved state of a simulated Kubernetes: {0}")]
     Unreadable(#[source] serde_json::Error),
     /// A newer program wrote it.
-    #[error("the saved state has format {0}, and this program knows formats up to {FORMAT}")]
+    #[error("the saved state has format {0}, but this program supports only formats up to {FORMAT}")]
     Format(u64),
     /// It contains objects of a kind that is neither built in nor defined by it.
-    #[error("the saved state has {0}, which are not served here")]
+    #[error("the saved state contains {0}, which are not served here")]
     UnknownKind(String),
 }
 

@@ -153,7 +153,7 @@ impl Runner {
         let served = loop {
             match self.served().await {
                 Ok(served) => break served,
-                Err(error) => tracing::debug!(%error, "the API does not say what it serves"),
+                Err(error) => tracing::debug!(%error, "cannot discover the kinds that the API serves"),
             }
             sleep(RETRY_INTERVAL).await;
         };

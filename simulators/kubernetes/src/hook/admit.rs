@@ -291,7 +291,11 @@ impl Admission<'_> {
             }
             Err(Trouble::Refused(error)) => Err(error),
             Err(Trouble::Failed(why)) if hook.optional => {
-                tracing::warn!(webhook = hook.name, why, "a webhook cannot be asked; the request goes on");
+                tracing::warn!(
+                    webhook = hook.name,
+                    why,
+                    "a webhook cannot be called; the request is allowed"
+                );
                 Ok(None)
             }
             Err(Trouble::Failed(why)) => {

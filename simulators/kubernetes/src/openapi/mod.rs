@@ -20,7 +20,7 @@ const GVK: &str = "x-kubernetes-group-version-kind";
 const PARAMETERS: &[(&str, &str)] =
     &[("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string"), ("force", "boolean")];
 
-/// The path of the schemas in a version 3 document.
+/// The paths of the schemas in version 3 and version 2 documents.
 const SCHEMAS_V3: &str = "#/components/schemas/";
 const SCHEMAS_V2: &str = "#/definitions/";
 

@@ -158,7 +158,7 @@ impl State {
             if shown.is_some() {
                 to_stored(kind, &mut value)?;
             }
-            // If the object is gone after waiting, the answer is its marked state.
+            // Garbage collection may remove the object right below: the response is its marked state.
             marked = answer(kind, &self.store.put(&kind.shelf, &key, value), shown)?;
         }
         if defines && first {

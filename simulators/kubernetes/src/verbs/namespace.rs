@@ -99,7 +99,7 @@ impl State {
             if self.get(&kind, name, metadata(&object, "name")).is_err()
                 && let Err(error) = self.create(&kind, name, object, write)
             {
-                tracing::warn!(%error, namespace = name, "a namespace lacks what each one has");
+                tracing::warn!(%error, namespace = name, "cannot create a namespace's default objects");
             }
         }
     }

@@ -86,7 +86,8 @@ async fn what_is_no_state_changes_nothing() {
     unknown["resources"][0]["resource"] = json!("gadgets.example.com");
     let mut newer = kubernetes.save();
     newer["format"] = json!(99);
-    for (saved, why) in [(json!({}), "no saved state"), (unknown, "not served here"), (newer, "format 99")] {
+    for (saved, why) in [(json!({}), "not a saved state"), (unknown, "not served here"), (newer, "format 99")]
+    {
         let error = kubernetes.restore(saved).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
