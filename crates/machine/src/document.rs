@@ -4,7 +4,7 @@ use azure_types::{
     InstanceView, NetworkInterfaceReference, ResourceId, ScaleSetInstance, VirtualMachine, VmId, Word,
 };
 
-use crate::state::status;
+use crate::view::status;
 
 /// The document of a machine: an instance of a uniform scale set, or a virtual machine.
 pub trait MachineDocument {

@@ -10,6 +10,7 @@ mod facts;
 mod id;
 mod name;
 mod state;
+mod view;
 
 #[cfg(test)]
 mod tests;

@@ -1,19 +1,11 @@
 //! Whether a machine runs.
 
-use azure_types::InstanceView;
-
 use crate::document::MachineDocument;
+use crate::view::status;
 
 /// Whether a word from Azure is one of `values`, in any case.
 fn is_one_of(word: &str, values: &[&str]) -> bool {
     values.iter().any(|value| word.eq_ignore_ascii_case(value))
-}
-
-/// The status of one kind in a view, as Azure spells it after `<kind>/`.
-pub(crate) fn status<'a>(view: Option<&'a InstanceView>, kind: &str) -> Option<&'a str> {
-    let statuses = view.and_then(|view| view.statuses.as_deref()).unwrap_or_default();
-    let codes = statuses.iter().filter_map(|status| status.code.as_deref()?.split_once('/'));
-    codes.into_iter().find(|(this, _)| this.eq_ignore_ascii_case(kind)).map(|(_, state)| state)
 }
 
 /// The power state in a machine's view, as Azure spells it after `PowerState/`; `unknown` if the view has none.

@@ -12,7 +12,7 @@ use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::server::ServeError;
+use crate::serve_error::ServeError;
 
 /// How often the files are read. They are small, links may be swapped anywhere on their path, and a new certificate is
 /// there long before the old one expires.

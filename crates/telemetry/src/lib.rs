@@ -7,5 +7,6 @@
 mod certificate_files;
 pub mod health;
 pub mod metrics;
+mod serve_error;
 pub mod server;
 pub mod tls;

@@ -4,7 +4,6 @@
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,31 +26,7 @@ use tokio_util::task::TaskTracker;
 use crate::metrics::Metrics;
 use crate::tls::{TlsOptions, server_config};
 
-/// Why the listener could not start.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The address is in use or not an address of this host.
-    #[error("cannot listen on {address}: {reason}; choose another {flag}")]
-    Bind {
-        /// The requested address.
-        address: SocketAddr,
-        /// The flag that requests it.
-        flag: &'static str,
-        /// The error of the operating system.
-        reason: io::Error,
-    },
-    /// A certificate or key file is unreadable or invalid.
-    #[error("cannot use {}: {reason}", path.display())]
-    Certificate {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A certificate could not be created or used.
-    #[error("cannot set up TLS: {0}")]
-    Tls(String),
-}
+pub use crate::serve_error::ServeError;
 
 /// How long a client may take to agree on TLS.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -10,7 +10,7 @@ use rustls::{CipherSuite, ServerConfig, SupportedCipherSuite, SupportedProtocolV
 use rustls_pki_types::PrivateKeyDer;
 
 use crate::certificate_files::CertificateFiles;
-use crate::server::ServeError;
+use crate::serve_error::ServeError;
 
 /// The source of the certificate.
 #[derive(Debug, Clone)]

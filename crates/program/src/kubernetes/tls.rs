@@ -18,8 +18,6 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use secrecy::ExposeSecret as _;
 use tokio::time::Instant;
 
-use super::credential::Credential;
-
 /// How long a pod's certificate authorities are used before their file is read again: the cluster changes it while the
 /// pod runs. Tokens beside it are read as often.
 const AUTHORITIES_AGE: Duration = Duration::from_secs(60);
@@ -27,11 +25,11 @@ const AUTHORITIES_AGE: Duration = Duration::from_secs(60);
 /// A certificate and its key.
 pub(super) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// TLS as configured, version 1.2 or later.
+/// TLS as configured, version 1.2 or later, with this client certificate or the configured one.
 ///
 /// # Errors
 /// Authorities, certificate or key cannot be used.
-pub(super) fn config_of(config: &Config, credential: &Credential) -> anyhow::Result<ClientConfig> {
+pub(super) fn config_of(config: &Config, certificate: Option<Identity>) -> anyhow::Result<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = if config.accept_invalid_certs {
         Arc::new(Anybody(Arc::clone(&provider)))
@@ -45,7 +43,7 @@ pub(super) fn config_of(config: &Config, credential: &Credential) -> anyhow::Res
         .context("TLS cannot be set up")?
         .dangerous()
         .with_custom_certificate_verifier(verifier);
-    let identity = match credential.identity() {
+    let identity = match certificate {
         Some(identity) => Some(identity),
         None => identity_of(&config.auth_info)?,
     };

@@ -41,7 +41,7 @@ pub(super) async fn client(
     observer: Option<Arc<dyn RequestObserver>>,
 ) -> anyhow::Result<Client> {
     let credential = Credential::new(&config.auth_info).await?;
-    let tls = tls::config_of(config, &credential)?;
+    let tls = tls::config_of(config, credential.identity())?;
     let connecting = ProxyConnector::with_system_resolver(proxy, &tls);
     let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     let builder = match &config.tls_server_name {

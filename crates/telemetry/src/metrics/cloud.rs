@@ -9,7 +9,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 
-use super::{Metrics, Named, histograms};
+use super::registry::{Metrics, Named, histograms};
 
 /// Upper bounds, in seconds, of `provider_reconcile_duration_seconds`, which dashboards rely on.
 const RECONCILE_BUCKETS: [f64; 9] = [0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 600.0];

@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use tokio::time::Instant;
 
-use super::{Metrics, histograms};
+use super::registry::{Metrics, histograms};
 
 /// Upper bounds, in seconds, of `controller_runtime_reconcile_time_seconds`, which dashboards rely on.
 const RECONCILE_BUCKETS: [f64; 40] = [
