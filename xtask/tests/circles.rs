@@ -1,21 +1,24 @@
-//! The files of the simulated Azure and of the manager of clusters do not import each other in a circle, so that each can be
-//! read after those that it names. The other crates of the product are not free of circles yet.
+//! The files of a crate do not import each other in a circle, so that each can be read after those that it imports. Some crates
+//! are not free of circles yet; the test names them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The crates whose files are looked at.
-const CRATES: [&str; 10] = [
-    "simulators/azure-contract",
-    "simulators/azure-engine",
-    "simulators/azure-packets",
-    "simulators/azure-entra",
-    "simulators/azure-imds",
-    "simulators/azure-providers",
-    "simulators/azure",
-    "crates/capz",
-    "crates/capz-controller-manager",
-    "crates/cloud-node-manager",
+/// Folders of crates.
+const FOLDERS: [&str; 2] = ["crates", "simulators"];
+
+/// The crates that are not free of circles yet.
+const NOT_YET: [&str; 10] = [
+    "crates/arm",
+    "crates/capz-api",
+    "crates/capz-planner",
+    "crates/cloud-config",
+    "crates/cloud-controller-manager",
+    "crates/controllers",
+    "crates/planner",
+    "crates/provider",
+    "simulators/cluster",
+    "simulators/kubernetes",
 ];
 
 /// A module that is a file, by its path from the root of the crate.
@@ -218,12 +221,22 @@ fn in_circles(graph: &BTreeMap<&Module, BTreeSet<Module>>) -> Vec<String> {
 #[test]
 fn files_make_no_circle() {
     let house = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut all = Vec::new();
-    for name in CRATES {
-        let files = Files::read(&house.join(name).join("src")).unwrap();
-        assert!(files.0.len() > 5, "{name} has hardly any files: correct this test");
-        all.extend(in_circles(&files.graph()).into_iter().map(|line| format!("{name}: {line}")));
+    let (mut all, mut count) = (Vec::new(), 0);
+    for folder in FOLDERS {
+        for entry in std::fs::read_dir(house.join(folder)).unwrap() {
+            let entry = entry.unwrap();
+            let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
+            let files = Files::read(&entry.path().join("src")).unwrap();
+            count += files.0.len();
+            let circle = in_circles(&files.graph());
+            if NOT_YET.contains(&name.as_str()) {
+                assert!(!circle.is_empty(), "{name} is free of circles now: take it out of the list");
+            } else {
+                all.extend(circle.into_iter().map(|line| format!("{name}: {line}")));
+            }
+        }
     }
+    assert!(count > 500, "hardly any files were read: correct this test");
     assert!(all.is_empty(), "files import each other in a circle:\n{}", all.join("\n"));
 }
 
