@@ -1,4 +1,4 @@
-//! The registry's challenge: where its tokens are to be had, and for which service.
+//! The registry's challenge: the URL of its token service, and the service of the tokens.
 //!
 //! <https://distribution.github.io/distribution/spec/auth/token/>
 
@@ -7,24 +7,24 @@ use http::header::WWW_AUTHENTICATE;
 
 use crate::excerpt::excerpt;
 
-/// Where and for what to exchange a token.
+/// The URL and the service for exchanging a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Challenge {
     /// The URL of the registry's token service.
     pub realm: String,
-    /// The service that tokens are for: the registry.
+    /// The service of the tokens: the registry.
     pub service: String,
 }
 
-/// An answer that is no challenge of one of Azure's registries.
+/// An answer that is not a challenge of one of Azure's registries.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChallengeError {
-    /// Another status than 401, with the registry's words for it, where it has some.
+    /// Another status than 401, with the registry's message, if any.
     #[error("registry did not issue a valid AAD challenge, status: {status}{}", after_colon(.words))]
     Status {
         /// The status.
         status: u16,
-        /// Such as that a firewall lets this machine not in, or that there were too many requests.
+        /// Such as that a firewall blocks this machine, or that there were too many requests.
         words: String,
     },
     /// No challenge.
@@ -33,22 +33,22 @@ pub enum ChallengeError {
     /// Several challenges.
     #[error("registry did not issue a valid AAD challenge, authenticate header [{}]", .0.join(", "))]
     SeveralHeaders(Vec<String>),
-    /// A scheme that needs no token.
+    /// A scheme without tokens.
     #[error("Www-Authenticate: expected realm: Bearer, actual: {0}")]
     Scheme(String),
-    /// Parameters that cannot be read.
+    /// Parameters that cannot be parsed.
     #[error("malformed header value: {0}")]
     Malformed(String),
-    /// A parameter that is not there.
+    /// A missing parameter.
     #[error("Www-Authenticate: missing header {0:?}")]
     Missing(&'static str),
 }
 
 impl Challenge {
-    /// Reads the answer to a request without a token.
+    /// Parses the answer to a request without a token.
     ///
     /// # Errors
-    /// It is no challenge for a bearer token that names realm and service.
+    /// It is not a challenge for a bearer token with realm and service.
     pub fn read(status: u16, headers: &HeaderMap, body: &[u8]) -> Result<Self, ChallengeError> {
         if status != 401 {
             return Err(ChallengeError::Status { status, words: words_of(body) });
@@ -79,7 +79,7 @@ impl Challenge {
     }
 }
 
-/// What a registry says in a body: the messages of its errors, else the beginning of the text.
+/// The message in a registry's answer: the messages of its errors, otherwise the beginning of the text.
 ///
 /// <https://distribution.github.io/distribution/spec/api/#errors>
 fn words_of(body: &[u8]) -> String {
@@ -104,7 +104,7 @@ fn after_colon(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(": {words}") }
 }
 
-/// Reads `key=value` pairs between commas. Values in quotes may hold commas, and have no escapes.
+/// Parses `key=value` pairs separated by commas. Values in quotes may contain commas, and have no escapes.
 fn parse_parameters(text: &str) -> Result<Vec<(String, String)>, ChallengeError> {
     let malformed = || ChallengeError::Malformed(text.to_owned());
     let mut parameters = Vec::new();
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// F6: what a registry says of a refusal is what its user has to know.
+    /// F6: a registry's message about a refusal reaches its user.
     #[test]
     fn the_words_of_a_registry_are_not_lost() {
         let denied =

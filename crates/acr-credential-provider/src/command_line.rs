@@ -1,9 +1,9 @@
-//! The command line, read by the rules of the program that this one replaces (pflag's): `--name value`,
+//! The command line, parsed by the rules of the program that this one replaces (pflag's): `--name value`,
 //! `--name=value`, `-n value`, `-nvalue`, `-n=value`, in any order with the argument.
 
 use crate::identity_binding::Flags as BindingFlags;
 
-/// What to do.
+/// A parsed command line.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct CommandLine {
     /// The path of azure.json.
@@ -12,30 +12,30 @@ pub struct CommandLine {
     pub registry_mirror: String,
     /// `--ib-…`
     pub binding: BindingFlags,
-    /// `-v`: from 2 on, what is decided is told on standard error, from 4 on each step.
+    /// `-v`: from 2 on decisions are logged on standard error, from 4 on each step.
     pub verbosity: i64,
 }
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// To answer a request on standard input.
+    /// Answer a request on standard input.
     Answer(CommandLine),
-    /// To print this and be done.
+    /// Print this and exit.
     Print(String),
 }
 
-/// A command line that cannot be followed.
+/// An invalid command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UsageError {
-    /// No such flag.
-    #[error("unknown flag: {0}: see --help for those that there are")]
+    /// The flag does not exist.
+    #[error("unknown flag: {0}: see --help for the flags")]
     Unknown(String),
     /// A flag at the end, without its value.
     #[error("flag needs an argument: {0}: give it as {0}=VALUE")]
     WithoutValue(String),
-    /// `-v` is no number.
-    #[error("--v={0}: is no whole number: give a level from 0 to 10")]
+    /// `-v` is not a number.
+    #[error("--v={0}: is not a whole number: give a level from 0 to 10")]
     Verbosity(String),
     /// No azure.json.
     #[error("config file is not specified: give the path of azure.json as the one argument")]
@@ -48,7 +48,7 @@ pub enum UsageError {
 struct Flag {
     name: &'static str,
     short: Option<char>,
-    /// What stands for its value in the help; empty for a flag without one.
+    /// The name of its value in the help; empty for a flag without one.
     value: &'static str,
     help: &'static str,
 }
@@ -86,7 +86,7 @@ const FLAGS: [Flag; 10] = [
         "string",
         "source:target[,source:target]: images of the source registry get credentials of the target registry",
     ),
-    short('v', "v", "level", "from 2 on decisions are told on standard error, from 4 on each step"),
+    short('v', "v", "level", "from 2 on decisions are logged on standard error, from 4 on each step"),
     flag("version", "", "print the version"),
     flag("vmodule", "pattern=N", "accepted, without effect: the level of -v holds everywhere"),
 ];
@@ -105,7 +105,7 @@ fn help() -> String {
     text
 }
 
-/// Reads the arguments after the program's name.
+/// Parses the arguments after the program's name.
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, UsageError> {
     let mut line = CommandLine::default();
     let mut files = Vec::new();
@@ -156,7 +156,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Usa
 
 type Found = (String, &'static Flag, Option<String>);
 
-/// The flag that an argument is, as it was spelled, and the value in the same word; `None` if it is no flag.
+/// The flag of an argument, as it was spelled, and the value in the same argument; `None` if it is not a flag.
 fn find(argument: &str) -> Result<Option<Found>, UsageError> {
     if let Some(long) = argument.strip_prefix("--") {
         let (name, value) = match long.split_once('=') {
@@ -168,7 +168,7 @@ fn find(argument: &str) -> Result<Option<Found>, UsageError> {
         return Ok(Some((spelled.clone(), flag.ok_or(UsageError::Unknown(spelled))?, value)));
     }
     let mut rest = match argument.strip_prefix('-') {
-        // A dash alone is an argument.
+        // A single dash is an argument.
         Some(rest) if !rest.is_empty() => rest.chars(),
         _ => return Ok(None),
     };

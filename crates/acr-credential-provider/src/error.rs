@@ -1,4 +1,4 @@
-//! Why there are no credentials. Texts are one line and hold no secret.
+//! Why there are no credentials. Texts are one line and contain no secret.
 
 use std::path::PathBuf;
 
@@ -32,29 +32,29 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// azure.json says what cannot be.
+    /// azure.json is invalid.
     #[error("failed to load config: {}: {source}", .path.display())]
     Config {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its problem.
         source: cloud_config::ConfigError,
     },
     /// The identity binding.
     #[error(transparent)]
     Binding(#[from] BindingError),
-    /// An annotation that a service account must have.
+    /// A required annotation of a service account is missing.
     #[error(
         "{what} id annotation {name} is not found or the value is empty: annotate the service account, and list the \
          annotation in tokenAttributes of the kubelet's CredentialProviderConfig"
     )]
     Annotation {
-        /// What it names.
+        /// The kind of ID.
         what: &'static str,
         /// The annotation.
         name: &'static str,
     },
-    /// The cloud's endpoints, the way to them, or the sign-in to Entra.
+    /// The cloud's endpoints, the connection to them, or the sign-in to Entra.
     #[error(transparent)]
     Azure(#[from] arm::Error),
     /// The registry cannot be reached.
@@ -62,20 +62,20 @@ pub enum Error {
     Registry {
         /// The URL.
         url: String,
-        /// What went wrong.
+        /// The cause.
         reason: String,
     },
-    /// The registry gives no challenge.
+    /// The registry's answer is not a challenge.
     #[error("{server}: {source}")]
     Challenge {
         /// The login server.
         server: String,
-        /// What it answered.
+        /// The answer's problem.
         source: ChallengeError,
     },
-    /// The challenge leads to somebody who must not get a token.
+    /// The challenge leads to a host that must not get a token.
     #[error(
-        "{server}: Www-Authenticate: realm {realm} is no https URL of a registry of this cloud: no token is sent there"
+        "{server}: Www-Authenticate: realm {realm} is not the https URL of a registry of this cloud: no token is sent there"
     )]
     Realm {
         /// The login server.
@@ -83,7 +83,7 @@ pub enum Error {
         /// The realm.
         realm: String,
     },
-    /// The registry takes the token not.
+    /// The registry refuses the token.
     #[error(
         "Www-Authenticate: auth url {url} responded with status code {status}: {text}: the identity ({identity}) needs \
          the role AcrPull on the registry"
@@ -93,9 +93,9 @@ pub enum Error {
         url: String,
         /// The HTTP status.
         status: u16,
-        /// What the answer says.
+        /// The text of the answer.
         text: String,
-        /// Whose token it was.
+        /// The identity of the token.
         identity: String,
     },
     /// An answer without end.
@@ -110,10 +110,10 @@ pub enum Error {
         /// The URL.
         url: String,
     },
-    /// It takes too long.
-    #[error("no answer from {whom} in time: a pull is given {} s in all", crate::CALL_TIMEOUT.as_secs())]
+    /// The deadline has passed.
+    #[error("no answer from {whom} in time: a pull may take {} s in all", crate::CALL_TIMEOUT.as_secs())]
     Overdue {
-        /// Who was waited for.
+        /// The service that did not answer.
         whom: String,
     },
 }

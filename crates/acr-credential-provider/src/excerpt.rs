@@ -1,6 +1,6 @@
 //! The beginning of an answer, short enough for an error.
 
-/// The beginning of what a service says, in one line.
+/// The beginning of a service's answer, in one line.
 pub(crate) fn excerpt(body: &[u8]) -> String {
     const MAX_CHARS: usize = 300;
     let text = String::from_utf8_lossy(body);

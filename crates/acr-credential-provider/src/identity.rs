@@ -1,4 +1,4 @@
-//! Who asks the registry for a token: the pod, the node or an application.
+//! The identity that signs in to the registry: the pod, the node or an application.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,40 +10,40 @@ use crate::error::Error;
 use crate::identity_binding::{Binding, CLIENT_ANNOTATION, TENANT_ANNOTATION};
 use crate::protocol::Request;
 
-/// Tokens for container registries of every cloud.
+/// The scope of tokens for container registries of every cloud.
 const SCOPE: &str = "https://containerregistry.azure.net/.default";
 
-/// Who asks.
+/// The identity that signs in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Identity {
-    /// The service account of the pod, through the cluster's identity binding, as this client.
+    /// The pod's service account, through the cluster's identity binding, as this client.
     Binding(Binding, String),
-    /// The service account of the pod, as a workload identity.
+    /// The pod's service account, as a workload identity.
     ServiceAccount {
-        /// The client that trusts its tokens.
+        /// The client that trusts the service account.
         client: String,
         /// That client's tenant.
         tenant: String,
     },
     /// The managed identity of the machine.
     Managed,
-    /// An application whose password the registry takes as it is; for a mirrored image it is exchanged.
+    /// An application whose password is the registry's, too; for a mirrored image it is exchanged.
     Password {
         /// The client.
         client: String,
         /// Its secret.
         secret: Secret,
     },
-    /// An application that proves itself with a certificate, or with a token from a file.
+    /// An application with a certificate, or with a token from a file.
     Application,
 }
 
 impl Identity {
-    /// Chooses by request and configuration. What belongs to the pod goes before what belongs to the node, but a
-    /// mirror is the node's own.
+    /// Chooses by request and configuration. The pod's identity takes precedence over the node's, but a mirror belongs
+    /// to the node.
     ///
     /// # Errors
-    /// The pod's service account does not say who it is.
+    /// The pod's service account names no client.
     pub fn choose(
         request: &Request,
         config: &CloudConfig,
@@ -70,7 +70,7 @@ impl Identity {
         if config.aad_client_secret.is_empty() && has_other_proof {
             return Ok(Self::Application);
         }
-        // A name without a password would turn away pulls that need neither.
+        // A name without a password would break pulls that need neither.
         let is_anonymous = config.aad_client_secret.is_empty();
         let client = if is_anonymous { String::new() } else { config.aad_client_id.clone() };
         Ok(Self::Password { client, secret: config.aad_client_secret.clone() })
@@ -85,7 +85,7 @@ impl Identity {
                 "system-assigned managed identity".to_owned()
             }
             Self::Managed => format!("managed identity {}", config.user_assigned_identity_id.trim()),
-            Self::Password { client, .. } if client.is_empty() => "nobody".to_owned(),
+            Self::Password { client, .. } if client.is_empty() => "an anonymous client".to_owned(),
             Self::Password { client, .. } => format!("client secret of client {client}"),
             Self::Application => format!("client {}", config.aad_client_id),
         }
@@ -94,7 +94,7 @@ impl Identity {
     /// A token of Entra for container registries.
     ///
     /// # Errors
-    /// There is none to be had, or not within this time.
+    /// The identity gets no token, or not within this time.
     pub async fn token(
         &self,
         request: &Request,

@@ -1,7 +1,7 @@
 //! Identity bindings: the cluster's API server exchanges a service account's token for one of Entra.
 //!
 //! The endpoint has a TLS name of its own (`--ib-sni-name`) at the API server's address, and a certificate of the
-//! cluster's authority. It is reached without a proxy.
+//! cluster's authority. No proxy is used.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -16,18 +16,18 @@ use serde::Deserialize;
 use crate::excerpt::excerpt;
 use crate::protocol::Request;
 
-/// Where a node keeps the certificate of its cluster's authority.
+/// The certificate of the cluster's authority on a node.
 pub const CLUSTER_AUTHORITY: &str = "/etc/kubernetes/certs/ca.crt";
 /// The annotation of a service account that names its client.
 pub const CLIENT_ANNOTATION: &str = "kubernetes.azure.com/acr-client-id";
 /// The annotation of a service account that names its tenant.
 pub const TENANT_ANNOTATION: &str = "kubernetes.azure.com/acr-tenant-id";
 
-/// How long the name of the API server may take to be found.
+/// The timeout for resolving the API server's name.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// The flags `--ib-…`, empty where they are not given.
+/// The flags `--ib-…`, empty if they are not given.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Flags {
     /// `--ib-sni-name`
@@ -40,23 +40,23 @@ pub struct Flags {
     pub api_server: String,
 }
 
-/// No token by the cluster's identity binding.
+/// Why the cluster's identity binding gives no token.
 #[derive(Debug, thiserror::Error)]
 pub enum BindingError {
-    /// A URL where a name belongs.
+    /// A URL instead of a name.
     #[error(
         "--ib-sni-name must not contain protocol prefix (https:// or http://), got: {0}: give the name alone"
     )]
     Protocol(String),
-    /// A flag that another one needs.
+    /// A missing flag that another one needs.
     #[error("--{missing} must be set when --{given} is provided")]
     Missing {
-        /// The flag that is not given.
+        /// The missing flag.
         missing: &'static str,
         /// The flag that needs it.
         given: &'static str,
     },
-    /// An API server that is nowhere.
+    /// The API server's name cannot be resolved.
     #[error("--ib-apiserver-ip must be a valid IP address or resolvable FQDN, got: {0}")]
     ApiServer(String),
     /// The kubelet sent no token.
@@ -65,7 +65,7 @@ pub enum BindingError {
          provider in the kubelet's CredentialProviderConfig"
     )]
     NoToken,
-    /// Nobody says which client.
+    /// The client is unknown.
     #[error(
         "client ID not found in service account annotations (checked {CLIENT_ANNOTATION}) and no default client ID \
          configured: annotate the service account, or set --ib-default-client-id"
@@ -76,7 +76,7 @@ pub enum BindingError {
     Authority {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
     /// No answer.
@@ -84,7 +84,7 @@ pub enum BindingError {
     Transport {
         /// The TLS name.
         endpoint: String,
-        /// What went wrong.
+        /// The cause.
         reason: String,
     },
     /// A refusal.
@@ -92,7 +92,7 @@ pub enum BindingError {
     Refused {
         /// The HTTP status.
         status: u16,
-        /// What the answer says.
+        /// The text of the answer.
         text: String,
     },
     /// A success without a token.
@@ -100,7 +100,7 @@ pub enum BindingError {
     WithoutToken(String),
 }
 
-/// An identity binding that can be asked.
+/// A usable identity binding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
     sni_name: String,
@@ -109,10 +109,10 @@ pub struct Binding {
 }
 
 impl Flags {
-    /// What the flags say, with the API server's address looked up; `None` where there is no identity binding.
+    /// The binding by the flags, with the API server's address resolved; `None` without an identity binding.
     ///
     /// # Errors
-    /// The flags contradict each other, or the API server's name is unknown.
+    /// The flags contradict each other, or the API server's name cannot be resolved.
     pub async fn resolve(&self) -> Result<Option<Binding>, BindingError> {
         if self.sni_name.starts_with("https://") || self.sni_name.starts_with("http://") {
             return Err(BindingError::Protocol(self.sni_name.clone()));
@@ -149,10 +149,10 @@ async fn look_up(name: &str) -> Result<IpAddr, BindingError> {
 }
 
 impl Binding {
-    /// Which client the service account of a request is.
+    /// The client of a request's service account.
     ///
     /// # Errors
-    /// The request has no token, or nobody names the client.
+    /// The request has no token, or the client is unknown.
     pub fn client(&self, request: &Request) -> Result<String, BindingError> {
         if request.service_account_token.is_empty() {
             return Err(BindingError::NoToken);
@@ -164,7 +164,7 @@ impl Binding {
     /// Exchanges a service account's token for one of Entra for this scope.
     ///
     /// # Errors
-    /// The authority's file cannot be used, or the endpoint gives no token.
+    /// The authority's file cannot be used, or the endpoint issues no token.
     pub async fn token(
         &self,
         client: &str,
@@ -270,7 +270,7 @@ mod tests {
         assert!(without.client(&request).unwrap_err().to_string().contains("set --ib-default-client-id"));
         request.annotations.insert(CLIENT_ANNOTATION.into(), "own".into());
         assert_eq!(with_default.client(&request).unwrap(), "own");
-        // An empty annotation is one, too.
+        // An empty annotation counts, too.
         request.annotations.insert(CLIENT_ANNOTATION.into(), String::new());
         assert!(matches!(with_default.client(&request), Err(BindingError::NoClient)));
         request.service_account_token = Secret::default();

@@ -1,15 +1,15 @@
-//! Which registry an image is in, and whether that is one of Azure's.
+//! The registry of an image, and whether it is one of Azure's.
 
-/// Domains below which registries of all Azure clouds are; their names are one label.
+/// Domains of the registries of all Azure clouds; names of registries are one label.
 const DOMAINS: [&str; 4] = ["azurecr.io", "azurecr.cn", "azurecr.de", "azurecr.us"];
 
-/// `--registry-mirror`: source registries, each with the one that stands in for it.
+/// `--registry-mirror`: source registries, each with the one that replaces it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mirrors(Vec<(String, String)>);
 
 impl Mirrors {
-    /// Reads `source:target[,source:target]`. Spaces do not count; the last target of a source does. Beside the mirrors
-    /// come the entries that are none.
+    /// Parses `source:target[,source:target]`. Spaces are ignored; the last target of a source counts. Returns the
+    /// mirrors and the invalid entries.
     pub fn parse(text: &str) -> (Self, Vec<String>) {
         let text: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
         let (mut mirrors, mut ignored) = (Vec::new(), Vec::new());
@@ -25,7 +25,7 @@ impl Mirrors {
         (Self(mirrors), ignored)
     }
 
-    /// Whether images of one registry get credentials of several: then what is given for one image is not for the others.
+    /// Whether images of one registry get credentials of several: then credentials of one image are not for the others.
     pub fn divide(&self, image: &str) -> bool {
         let host = registry(image);
         self.0.iter().any(|(source, _)| {
@@ -38,7 +38,7 @@ impl Mirrors {
     fn of(&self, image: &str) -> Option<&(String, String)> {
         let is_of = |source: &str| {
             image.strip_prefix(source).is_some_and(|rest| {
-                // A part of a host is not that host.
+                // A prefix of a host is not that host.
                 source.ends_with('/') || rest.is_empty() || rest.starts_with(['/', ':', '@'])
             })
         };
@@ -46,17 +46,17 @@ impl Mirrors {
     }
 }
 
-/// Where an image is pulled from.
+/// The registry from which an image is pulled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// The host of one of Azure's registries, with its port if the image names one; `None` for other registries.
     pub login_server: Option<String>,
-    /// The source of the mirror that the image is pulled through, as the flag names it.
+    /// The source of the mirror from which the image is pulled, in the flag's spelling.
     pub mirrored_from: Option<String>,
 }
 
 impl Origin {
-    /// Where an image is pulled from, in a cloud whose registries are below this domain.
+    /// The registry of an image, in a cloud whose registries are below this domain.
     pub fn of(image: &str, mirrors: &Mirrors, domain: &str) -> Self {
         let mirror = mirrors.of(image);
         let image = match mirror {
@@ -70,7 +70,7 @@ impl Origin {
     }
 }
 
-/// The part of an image before the first slash, if it is a host of Azure's.
+/// The part of an image before the first slash, if it is one of Azure's hosts.
 fn login_server<'a>(image: &'a str, domain: &str) -> Option<&'a str> {
     let server = image.split('/').next()?;
     let host = server.split(':').next()?;
@@ -81,14 +81,14 @@ fn login_server<'a>(image: &'a str, domain: &str) -> Option<&'a str> {
     (of_any_cloud || of_this_cloud).then_some(server)
 }
 
-/// What stands before the domain in a host's name.
+/// The part of a host's name before the domain.
 fn below<'a>(host: &'a str, domain: &str) -> Option<&'a str> {
     let at = host.len().checked_sub(domain.len())?;
     let (name, end) = host.split_at_checked(at)?;
     if end.eq_ignore_ascii_case(domain) { name.strip_suffix('.') } else { None }
 }
 
-/// Whether a text may be a registry's name, with or without the hash that tells equal names of several owners apart.
+/// Whether a text can be a registry's name, with or without the hash that distinguishes equal names of several owners.
 fn is_name(text: &str) -> bool {
     let (name, hash) = text.split_once('-').map_or((text, None), |(name, hash)| (name, Some(hash)));
     is_alphanumeric(name) && hash.is_none_or(is_alphanumeric)
@@ -102,7 +102,7 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// Patterns of registries that a service principal's password is given for. The kubelet compares label by label.
+/// Patterns of the registries for which a service principal's password is given. The kubelet compares label by label.
 pub fn patterns(domain: &str) -> Vec<String> {
     let mut patterns: Vec<String> = DOMAINS.iter().map(|domain| format!("*.{domain}")).collect();
     let own = format!("*{domain}");
@@ -117,9 +117,9 @@ pub fn registry(image: &str) -> &str {
     image.split('/').next().unwrap_or_default()
 }
 
-/// Whether the kubelet takes credentials under this key for an image: the labels of the hosts are compared one by one,
-/// where `*` in a label of the key stands for any text, ports must be equal, and the path of the key must begin that of the
-/// image.
+/// Whether the kubelet uses credentials under this key for an image: the labels of the hosts are compared one by one,
+/// where `*` in a label of the key matches any text, ports must be equal, and the path of the key must be a prefix of
+/// the image's.
 pub fn fits(key: &str, image: &str) -> bool {
     let parts = |text: &str| {
         let (server, path) = text.split_at(text.find('/').unwrap_or(text.len()));
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     const NONE: Option<&str> = None;
-    /// What is the same in each cloud.
+    /// Cases that are the same in each cloud.
     const EVERYWHERE: [(&str, Option<&str>); 15] = [
         ("invalidImage", NONE),
         ("docker.io/library/busybox:latest", NONE),

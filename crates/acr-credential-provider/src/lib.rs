@@ -3,16 +3,16 @@
 //!
 //! ```text
 //! image ─▶ image: which login server, through which mirror
-//! request, azure.json, flags ─▶ identity: who asks
-//!    password ─▶ handed out for all registries of Azure
-//!    anybody else ─▶ token of Entra ─┐
-//!    registry ─▶ challenge ──────────┴─▶ sign_in: exchange ─▶ password of this registry
+//! request, azure.json, flags ─▶ identity: which identity signs in
+//!    password ─▶ returned for all registries of Azure
+//!    others ─▶ token of Entra ─┐
+//!    registry ─▶ challenge ────┴─▶ sign_in: exchange ─▶ password of this registry
 //! ```
 //!
-//! The challenge and Entra's token are asked for at the same time. A process answers once and ends, so it speaks
+//! The challenge and Entra's token are requested at the same time. A process answers once and ends, so it uses
 //! HTTP/1.1, has one thread and loads nothing that it does not need.
 //!
-//! What users read of it: `docs/acr-credential-provider.md`.
+//! User documentation: `docs/acr-credential-provider.md`.
 
 pub mod challenge;
 pub mod command_line;
@@ -39,36 +39,36 @@ use crate::image::{Mirrors, Origin};
 use crate::protocol::{Credentials, Request, Response};
 use crate::sign_in::SignIn;
 
-/// How long one call may take. The kubelet kills its plugin after a minute, and a plugin that was killed says nothing.
+/// The timeout of one call. The kubelet kills its plugin after a minute, and a killed plugin reports nothing.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(50);
 /// How much earlier than the call the wait for a token ends.
 const LAST_WORDS: Duration = Duration::from_millis(100);
-/// How long the kubelet may keep credentials, in hours: a registry's token is good for three.
+/// How long the kubelet may cache credentials, in hours: a registry's token is valid for three.
 const CACHE_HOURS: u32 = 1;
-/// Anonymous access: the registry that allows it needs no credentials.
+/// Anonymous access: a registry that permits it needs no credentials.
 const ANONYMOUS: &str = "*.azurecr.*";
 
-/// The variable that names the endpoints of an Azure Stack.
+/// The variable with the file of an Azure Stack's endpoints.
 const ENVIRONMENT_FILE: &str = "AZURE_ENVIRONMENT_FILEPATH";
 
-/// What a process has around it, as a value.
+/// The surroundings of a process, as a value.
 pub struct Surroundings<'a> {
-    /// Tells one environment variable.
+    /// Reads an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The file with the certificate of the cluster's authority.
     pub cluster_authority: &'a Path,
     /// PEM texts of certificate authorities to trust besides the system's.
     pub extra_roots: Vec<String>,
-    /// Where requests to a host go instead, such as those to the instance metadata service.
+    /// Where requests to a host are sent instead, such as those to the instance metadata service.
     pub redirects: Vec<(String, String)>,
-    /// Where messages of a level go; it decides which levels are of interest.
+    /// The sink of log messages with a level; it decides which levels are written.
     pub log: &'a dyn Fn(i64, fmt::Arguments<'_>),
 }
 
 /// Answers a request.
 ///
 /// # Errors
-/// There are no credentials for the image; the kubelet goes on to its other providers.
+/// There are no credentials for the image; the kubelet continues with its other providers.
 pub async fn answer(
     line: &CommandLine,
     input: &[u8],
@@ -101,8 +101,8 @@ pub async fn answer(
     let name = identity.describe(&config);
     log(2, format_args!("image {}: {name} signs in to {server}", request.image));
     match identity {
-        // Only the target may see the password: for a mirrored image it is exchanged, because the runtime sends what it
-        // gets to the source as well.
+        // Only the target may see the password: for a mirrored image it is exchanged, because the runtime sends its
+        // credentials to the source as well.
         Identity::Password { client, secret } if client.is_empty() || origin.mirrored_from.is_none() => {
             let credentials = Credentials { username: client, password: secret };
             response.give(image::patterns(domain), &request.image, &credentials);
@@ -116,23 +116,23 @@ pub async fn answer(
         None => connect(surroundings)?,
     };
     let sign_in = SignIn { transport: &transport, server: &server, domain, tenant: &config.tenant_id };
-    // Who waits for the token can say what the authority said last, and so gives up first.
+    // The wait for the token can report the authority's last message, so it ends first.
     let patience = deadline.saturating_duration_since(Instant::now()).saturating_sub(LAST_WORDS);
     let authority = format!("the authority of the {name}");
     let cluster_authority = surroundings.cluster_authority;
     let token = identity.token(&request, &config, &cloud, &transport, cluster_authority, patience);
-    // Without the one the other is of no use: the first failure ends it.
+    // Each is useless without the other: the first failure ends both.
     let (token, challenge) =
         tokio::try_join!(by(deadline, &authority, token), by(deadline, &server, sign_in.challenge()))?;
-    log(4, format_args!("{server} asks for tokens of {} for {}", challenge.realm, challenge.service));
+    log(4, format_args!("{server} requires tokens of {} for {}", challenge.realm, challenge.service));
     let credentials = by(deadline, &server, sign_in.exchange(&challenge, &token, &name)).await?;
-    log(4, format_args!("{server} gave a token of its own"));
+    log(4, format_args!("{server} issued a token"));
     let keys = origin.mirrored_from.into_iter().chain([server]);
     response.give(keys, &request.image, &credentials);
     Ok(response)
 }
 
-/// What comes by the deadline; after it, who was waited for.
+/// The result by the deadline; after it, an error that names the service.
 async fn by<T>(
     deadline: Instant,
     whom: &str,
@@ -142,8 +142,8 @@ async fn by<T>(
     timeout_at(deadline, work).await.unwrap_or_else(overdue)
 }
 
-/// The cloud, and the transport if it took one to learn of it. The system's certificate authorities are most of the
-/// work, and of no use where nobody is asked.
+/// The cloud, and the transport if it was needed to read the cloud's metadata. Loading the system's certificate
+/// authorities is most of the work, and useless without a request.
 async fn resolve_cloud(
     config: &CloudConfig,
     deadline: Instant,
@@ -163,7 +163,7 @@ async fn resolve_cloud(
 
 fn read_config(path: &str, surroundings: &Surroundings<'_>) -> Result<CloudConfig, Error> {
     let bytes = std::fs::read(path).map_err(|source| Error::ReadConfig { path: path.into(), source })?;
-    // The variables by which other programs sign in are not this one's: a kubelet may run beside them.
+    // Variables for other programs' credentials are ignored: a kubelet may run next to them.
     let variable = |name: &str| if name == ENVIRONMENT_FILE { (surroundings.variable)(name) } else { None };
     CloudConfig::from_bytes(&bytes, &variable).map_err(|source| Error::Config { path: path.into(), source })
 }

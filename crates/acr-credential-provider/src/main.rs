@@ -1,4 +1,4 @@
-//! `acr-credential-provider`: tells the kubelet with which credentials to pull an image.
+//! `acr-credential-provider`: gives the kubelet the credentials for pulling an image.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -16,14 +16,14 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to tell that standard error is closed.
+            // If standard error is closed, the message is lost.
             let _closed_pipe = writeln!(std::io::stderr(), "acr-credential-provider: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
-/// What goes to standard output.
+/// The output on standard output.
 fn run() -> Result<String, Error> {
     let line = match command_line::parse(std::env::args().skip(1))? {
         Request::Print(text) => return Ok(text),
@@ -50,7 +50,7 @@ fn run() -> Result<String, Error> {
         },
     };
     let outcome = runtime.block_on(answer(&line, &input, &surroundings));
-    // A look-up of a name blocks a thread until its servers answer, and nobody waits for it any more.
+    // A name look-up blocks a thread until its servers answer, and its result is no longer needed.
     runtime.shutdown_background();
     Ok(outcome?.to_json())
 }

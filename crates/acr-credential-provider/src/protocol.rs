@@ -1,4 +1,4 @@
-//! What the kubelet and its credential providers say to each other: `credentialprovider.kubelet.k8s.io/v1`.
+//! The protocol of the kubelet and its credential providers: `credentialprovider.kubelet.k8s.io/v1`.
 //!
 //! <https://kubernetes.io/docs/reference/config-api/kubelet-credentialprovider.v1/>
 
@@ -14,50 +14,50 @@ const API_VERSION: &str = "credentialprovider.kubelet.k8s.io/v1";
 const REQUEST: &str = "CredentialProviderRequest";
 const RESPONSE: &str = "CredentialProviderResponse";
 
-/// What the kubelet wants to know.
+/// A request of the kubelet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The image that is to be pulled.
+    /// The image to pull.
     pub image: String,
-    /// The token of the pod's service account; empty where the kubelet is not set up to send one.
+    /// The token of the pod's service account; empty if the kubelet is not configured to send one.
     pub service_account_token: Secret,
-    /// The annotations of the service account that the kubelet is set up to send.
+    /// The annotations of the service account that the kubelet is configured to send.
     pub annotations: BTreeMap<String, String>,
 }
 
-/// A request that cannot be answered.
+/// An invalid request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// No JSON object.
-    #[error("the request on standard input is no JSON object: {0}")]
+    /// It is not a JSON object.
+    #[error("the request on standard input is not a JSON object: {0}")]
     Syntax(String),
-    /// Another version of the protocol.
+    /// It has another version of the protocol.
     #[error(
         "group version {0} is not supported: set apiVersion of this provider in the kubelet's \
          CredentialProviderConfig to {API_VERSION}"
     )]
     Version(String),
-    /// Another kind.
+    /// It has another kind.
     #[error("kind was {0:?}, expected {REQUEST}")]
     Kind(String),
-    /// A member of another type.
+    /// A member has the wrong type.
     #[error("{member} in plugin request is not {expected}")]
     Member {
         /// Its name.
         member: &'static str,
-        /// What it should be.
+        /// The expected type.
         expected: &'static str,
     },
-    /// No image.
+    /// It has no image.
     #[error("image in plugin request was empty")]
     NoImage,
 }
 
 impl Request {
-    /// Reads a request.
+    /// Parses a request.
     ///
     /// # Errors
-    /// It is none, of another version, or without an image.
+    /// It is invalid, has another version, or has no image.
     pub fn parse(bytes: &[u8]) -> Result<Self, RequestError> {
         let value: Value =
             serde_json::from_slice(bytes).map_err(|error| RequestError::Syntax(error.to_string()))?;
@@ -101,7 +101,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// No user: whoever may pull without signing in.
+    /// Anonymous access, for registries that permit it.
     pub fn anonymous() -> Self {
         Self { username: String::new(), password: Secret::default() }
     }
@@ -111,20 +111,20 @@ impl Credentials {
     }
 }
 
-/// What the kubelet is told.
+/// The response to the kubelet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Response {
-    /// For how long it may keep this; in whole hours. 0 means that it asks again.
+    /// How long the kubelet may cache it, in whole hours. 0 means that it asks again.
     pub cache_hours: u32,
-    /// Whether it may keep this for this image alone, and not for all images of the registry.
+    /// Whether it may be cached for this image only, and not for all images of the registry.
     pub per_image: bool,
     /// Credentials by registry, or by pattern of registries.
     pub auth: BTreeMap<String, Credentials>,
 }
 
 impl Response {
-    /// Gives credentials under these keys, and under the image's registry where none of them fits the image: the kubelet
-    /// passes over keys that do not fit what it asked for, and pulls anonymously.
+    /// Adds credentials under these keys, and under the image's registry if none of them matches the image: the kubelet
+    /// ignores keys that do not match its request, and pulls anonymously.
     pub fn give(&mut self, keys: impl IntoIterator<Item = String>, image: &str, credentials: &Credentials) {
         let mut keys: Vec<String> = keys.into_iter().collect();
         if !keys.iter().any(|key| image::fits(key, image)) {
@@ -133,7 +133,7 @@ impl Response {
         self.auth.extend(keys.into_iter().map(|key| (key, credentials.clone())));
     }
 
-    /// The response as a line of JSON. It holds the passwords: it is for standard output alone.
+    /// The response as a line of JSON. It contains the passwords: it is only for standard output.
     pub fn to_json(&self) -> String {
         let written = Written {
             kind: RESPONSE,
@@ -149,7 +149,7 @@ impl Response {
                 .map(|(registry, credentials)| (registry.as_str(), credentials.written()))
                 .collect(),
         };
-        // Writing texts cannot fail.
+        // Serialization of texts cannot fail.
         serde_json::to_string(&written).unwrap_or_default() + "\n"
     }
 }
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(with(v1, REQUEST, r#""""#), "image in plugin request was empty");
         assert_eq!(with(v1, REQUEST, "7"), "image in plugin request is not a text");
         for none in ["", "[]", "{", "null"] {
-            assert!(request(none).unwrap_err().contains("is no JSON object"), "{none}");
+            assert!(request(none).unwrap_err().contains("is not a JSON object"), "{none}");
         }
     }
 

@@ -19,19 +19,19 @@ use crate::image::{Mirrors, Origin};
 use crate::protocol::Credentials;
 
 const AGENT: &str = "kubernetes-credentialprovider-acr";
-/// The user of whoever signs in with a registry's token.
+/// The user name for a registry's token.
 const TOKEN_USER: &str = "00000000-0000-0000-0000-000000000000";
-/// More is no answer to an exchange.
+/// The limit for the answer to an exchange.
 const MAX_ANSWER_BYTES: usize = 10 << 20;
 
-/// Pauses after answers that the registry is busy. A pull that fails is tried again after ten seconds at the earliest.
+/// Pauses after answers that the registry is busy. The kubelet retries a failed pull after ten seconds at the earliest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(1500)];
 /// The longest pause that a registry may ask for: the kubelet does not wait for much longer.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
-/// A registry that somebody wants to sign in to.
+/// The sign-in to a registry.
 pub struct SignIn<'a> {
-    /// How it is reached.
+    /// The transport to it.
     pub transport: &'a Transport,
     /// Its host, with a port if the image names one.
     pub server: &'a str,
@@ -47,7 +47,7 @@ struct Answer {
 }
 
 impl SignIn<'_> {
-    /// Asks the registry where tokens are to be had.
+    /// Requests the registry's challenge.
     ///
     /// # Errors
     /// It does not answer, or not with a challenge.
@@ -63,7 +63,7 @@ impl SignIn<'_> {
             .map_err(|source| Error::Challenge { server: self.server.to_owned(), source })
     }
 
-    /// Exchanges Entra's token for one of the registry. `identity` names whose it is.
+    /// Exchanges Entra's token for one of the registry. `identity` names its owner.
     ///
     /// # Errors
     /// The challenge leads elsewhere, or the registry refuses.
@@ -102,7 +102,7 @@ impl SignIn<'_> {
         }
     }
 
-    /// Sends a request, some times if the registry is busy. Both requests change nothing and may be repeated.
+    /// Sends a request, and retries if the registry is busy. Both requests change nothing and can be repeated.
     async fn send(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError> {
         for pause in PAUSES {
             let answer = self.transport.send(request.clone()).await?;
@@ -116,7 +116,8 @@ impl SignIn<'_> {
         self.transport.send(request).await
     }
 
-    /// Where to exchange, if that is a registry of Azure: whoever gets Entra's token can pull what its owner can.
+    /// The URL for the exchange, if it is a registry of Azure: a host that gets Entra's token can pull everything that
+    /// its owner can.
     fn endpoint(&self, challenge: &Challenge) -> Result<String, Error> {
         let elsewhere = || Error::Realm { server: self.server.to_owned(), realm: challenge.realm.clone() };
         let realm = Url::parse(&challenge.realm).map_err(|_| elsewhere())?;

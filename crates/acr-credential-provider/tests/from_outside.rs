@@ -1,5 +1,5 @@
-//! The program as a kubelet runs it, against simulated registries, Entra and metadata under Azure's own names. What it
-//! prints is proven by pulling an image with it.
+//! The program as a kubelet runs it, against simulated registries, Entra and metadata under Azure's own names. The test
+//! verifies its output by pulling an image with it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ impl Drop for World {
     }
 }
 
-/// A service account's token. The directory knows no key of the cluster, and then checks all but the signature.
+/// A service account's token. The directory has no key of the cluster, and then checks everything but the signature.
 fn service_account_token() -> String {
     let expiry = Clock::system().now().as_second() + 3600;
     let claims = json!({
@@ -157,7 +157,7 @@ impl World {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // A program that refuses its command line does not read.
+        // The program does not read its input if it refuses its command line.
         let _closed_pipe = child.stdin.take().unwrap().write_all(input.as_bytes()).await;
         let output = child.wait_with_output().await.unwrap();
         Outcome {
@@ -167,7 +167,7 @@ impl World {
         }
     }
 
-    /// A client as container runtimes are: it pulls a manifest with a user and a password.
+    /// A client like a container runtime: it pulls a manifest with a user and a password.
     async fn pull(&self, image: &str, credentials: &Value) -> u16 {
         let (server, repository) = image.split_once('/').unwrap();
         let (repository, tag) = repository.rsplit_once(':').unwrap();
@@ -196,7 +196,7 @@ impl World {
 }
 
 impl Outcome {
-    /// The entries of a response that is kept for an hour.
+    /// The entries of a response that is cached for an hour.
     #[track_caller]
     fn entries(&self) -> BTreeMap<String, Value> {
         assert_eq!(self.code, 0, "{}", self.stderr);
@@ -212,7 +212,7 @@ impl Outcome {
         entries
     }
 
-    /// What a refusal says.
+    /// The message of a refusal.
     #[track_caller]
     fn refusal(&self) -> &str {
         assert_eq!((self.code, self.stdout.as_str()), (1, ""), "{}", self.stderr);
@@ -269,8 +269,8 @@ async fn a_mirrored_image_gets_the_targets_credentials_under_both_names() {
     }
 }
 
-/// NODE-128: the kubelet passes over keys that do not fit the image that it asked for, and pulls anonymously. The password
-/// of the application is exchanged: the runtime would send it to the source as well.
+/// NODE-128: the kubelet ignores keys that do not match the requested image, and pulls anonymously. The password of the
+/// application is exchanged, because the runtime would send it to the source as well.
 #[tokio::test]
 async fn an_answer_fits_the_mirrored_image_that_was_asked_for() {
     let world = World::start().await;
@@ -300,7 +300,7 @@ async fn an_answer_fits_the_mirrored_image_that_was_asked_for() {
             assert_eq!(world.pull(IMAGE, &entries[key]).await, 200, "{mirror} {image}");
         }
     }
-    // What a part of a registry gets is not for its other parts: the kubelet keeps it for the image alone.
+    // Credentials for a part of a registry are not for its other parts: the kubelet caches them for the image only.
     let parts =
         "--registry-mirror=ghcr.io/team:foo.azurecr.io,ghcr.io/oss:abc.azurecr.io,quay.io:foo.azurecr.io";
     for (image, kept) in [("ghcr.io/team/app", "Image"), ("quay.io/team/app", "Registry")] {
@@ -308,7 +308,7 @@ async fn an_answer_fits_the_mirrored_image_that_was_asked_for() {
         let response: Value = serde_json::from_str(&outcome.stdout).unwrap();
         assert_eq!(response["cacheKeyType"], kept, "{image}");
     }
-    // Where there is no password the source keeps its anonymous pulls.
+    // Without a password the source keeps its anonymous pulls.
     let anonymous =
         world.run(&json!({}), &["--registry-mirror=ghcr.io:foo.azurecr.io"], &request("ghcr.io/a")).await;
     assert!(anonymous.entries().values().all(|entry| entry["username"] == ""));
@@ -331,7 +331,7 @@ async fn a_password_is_given_for_the_registries_of_all_clouds() {
     );
     let regional = world.run(&password(), &[], &request("foo.westeurope.geo.azurecr.io/a")).await.entries();
     assert_eq!(regional["foo.westeurope.geo.azurecr.io"], entries["*.azurecr.io"], "no pattern covers it");
-    // An application without a password, and one that is not named: whoever allows it is pulled from anonymously.
+    // An application without a password, and no application: registries that permit it are pulled from anonymously.
     for config in [json!({ "aadClientId": "app-client" }), json!({})] {
         let entries = world.run(&config, &[], &request(IMAGE)).await.entries();
         assert!(entries.values().all(|entry| *entry == json!({ "username": "", "password": "" })));
@@ -390,7 +390,7 @@ async fn a_pods_token_pulls_as_the_pods_client() {
         assert_eq!(entries["foo.azurecr.io"]["username"], TOKEN_USER);
         assert_eq!(world.pull(IMAGE, &entries["foo.azurecr.io"]).await, 200);
     }
-    // What the node could pull and the pod could not stays out of reach.
+    // An image that the node may pull and the pod may not stays out of reach.
     let abc = "abc.azurecr.io/team/app:v1";
     assert_eq!(world.run(&managed(""), &[], &request(abc)).await.code, 0);
     let refused = world.run(&managed(""), &[], &request_of_pod(abc, &ANNOTATIONS)).await;
@@ -486,7 +486,7 @@ async fn who_never_answers_is_named_before_the_kubelet_loses_patience() {
     let files = tempfile::tempdir().unwrap();
     let config = files.path().join("azure.json");
     std::fs::write(&config, managed("").to_string()).unwrap();
-    // It takes connections and says nothing, as metadata and as a proxy to everything else.
+    // It accepts connections and never answers, as metadata service and as a proxy to everything else.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let line = CommandLine { config_file: config.display().to_string(), ..CommandLine::default() };
@@ -516,9 +516,9 @@ async fn refusals_say_who_refused_and_what_to_do() {
             request("private.azurecr.io/a"),
             "system-assigned managed identity) needs the role AcrPull",
         ),
-        // Nobody has that port.
+        // No registry has that port.
         (managed(""), request("foo.azurecr.io:444/a"), "oauth2/exchange responded with status code 404: "),
-        // The certificate is for the registries that there are.
+        // The certificate is for the existing registries.
         (
             managed(""),
             request("absent.azurecr.io/a"),

@@ -1,4 +1,4 @@
-//! The api-version of each kind of resource, as the program that this one replaces asks for it.
+//! The api-version of each kind of resource, as in the program that this one replaces.
 
 use std::fmt;
 

@@ -1,7 +1,8 @@
 //! Managed identity of machines outside of Azure that are connected by Azure Arc.
 //!
-//! The agent on the machine answers a first request with the name of a file, which only administrators and the group `himds` can
-//! read; the second request bears what is in the file. Source: Azure's documentation of the agent's endpoint.
+//! The agent on the machine answers a first request with the name of a file, which only administrators and the group
+//! `himds` can read; the second request bears the content of the file. Source: Azure's documentation of the agent's
+//! endpoint.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,14 +20,14 @@ use parking_lot::Mutex;
 use crate::identity::{AuthorityFailure, LastAnswer, read_refusal, readable_token};
 use crate::{Clock, Error, Transport};
 
-/// Where the agent keeps its challenges. A name in another folder is refused: another program that answers at the agent's address
-/// could have any file of the machine sent to itself.
+/// The folder of the agent's challenges. A file in another folder is refused: otherwise another program at the agent's
+/// address could obtain any file of the machine.
 const TOKENS: &str = "/var/opt/azcmagent/tokens";
-/// No challenge is larger.
+/// Larger than any challenge.
 const MAX_CHALLENGE: u64 = 4096;
 const API_VERSION: &str = "2020-06-01";
 
-/// The identity that the agent of Azure Arc gives to its machine.
+/// The identity that the agent of Azure Arc provides for its machine.
 pub(crate) struct ArcIdentity {
     transport: Transport,
     endpoint: Uri,
@@ -47,7 +48,7 @@ fn failed(reason: String) -> azure_core::Error {
 impl ArcIdentity {
     /// The identity behind the agent's endpoint.
     ///
-    /// Errors: an endpoint that is no URL, or plain HTTP to another host.
+    /// Errors: an endpoint that is not a URL, or plain HTTP to another host.
     pub(crate) fn new(
         endpoint: &str,
         transport: Transport,
@@ -95,7 +96,7 @@ impl ArcIdentity {
         })
     }
 
-    /// What the file holds that the agent names.
+    /// Reads the file that the agent names.
     async fn challenge(&self, answer: &http::Response<Bytes>) -> azure_core::Result<HeaderValue> {
         let header = answer.headers().get(WWW_AUTHENTICATE).and_then(|header| header.to_str().ok());
         let file = header.and_then(|header| header.trim().strip_prefix("Basic realm=")).unwrap_or_default();
@@ -103,7 +104,7 @@ impl ArcIdentity {
         let is_key = path.extension().is_some_and(|extension| extension == "key");
         if !is_key || path.parent() != Some(&self.folder) {
             return Err(failed(format!(
-                "the agent of Azure Arc names {file:?}, which is no challenge in {}",
+                "the agent of Azure Arc names {file:?}, which is not a challenge in {}",
                 self.folder.display()
             )));
         }
@@ -124,7 +125,7 @@ impl ArcIdentity {
         let content = tokio::fs::read(path).await.map_err(unread)?;
         let text = String::from_utf8_lossy(&content);
         let mut value = HeaderValue::from_str(&format!("Basic {}", text.trim()))
-            .map_err(|_| failed(format!("the challenge {} is no text for a header", path.display())))?;
+            .map_err(|_| failed(format!("the challenge {} is not a valid header value", path.display())))?;
         value.set_sensitive(true);
         Ok(value)
     }
@@ -168,7 +169,8 @@ impl TokenCredential for ArcIdentity {
 mod tests {
     use super::*;
 
-    /// F5: the agent's challenge is answered with what its file holds; a file elsewhere, or one that is too large, is not sent.
+    /// F5: the agent's challenge is answered with the content of its file; a file elsewhere, or one that is too large,
+    /// is not sent.
     #[tokio::test]
     async fn the_agents_challenge_is_answered() {
         let folder = tempfile::tempdir().unwrap();
@@ -213,9 +215,9 @@ mod tests {
         assert_eq!(*answered.lock(), ["Basic secret-of-the-file"]);
         let outside = folder.path().join("../a.key").display().to_string();
         for (name, words) in [
-            ("/etc/shadow", "is no challenge in"),
-            (outside.as_str(), "is no challenge in"),
-            (folder.path().join("a.txt").to_str().unwrap(), "is no challenge in"),
+            ("/etc/shadow", "is not a challenge in"),
+            (outside.as_str(), "is not a challenge in"),
+            (folder.path().join("a.txt").to_str().unwrap(), "is not a challenge in"),
             (folder.path().join("big.key").to_str().unwrap(), "5000 bytes"),
             (folder.path().join("none.key").to_str().unwrap(), "the group himds"),
         ] {

@@ -1,5 +1,6 @@
-//! What the variables that name certificate authorities (`SSL_CERT_FILE`, `SSL_CERT_DIR`) are worth. One that names
-//! nothing readable is no error by itself, as the other may do; but whoever meets an unknown authority then has to know.
+//! Checks of the variables that name certificate authorities (`SSL_CERT_FILE`, `SSL_CERT_DIR`). One without readable
+//! certificates is not an error by itself, because the other one may have some; but an error about an unknown authority
+//! should mention it.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -12,14 +13,14 @@ use rustls_pki_types::pem::PemObject as _;
 pub(crate) const FILE: &str = "SSL_CERT_FILE";
 const FOLDERS: &str = "SSL_CERT_DIR";
 
-/// A variable that leads to no authority.
+/// A variable that provides no authority.
 #[derive(Debug)]
 pub(crate) enum Problem {
-    /// It is there and empty, which is another thing than not to be there.
+    /// It is set and empty, which differs from unset.
     Empty { variable: &'static str },
-    /// What it names cannot be read.
+    /// Its file or folder cannot be read.
     Unreadable { variable: &'static str, path: PathBuf, error: std::io::Error },
-    /// The file is none of certificates.
+    /// The file has no certificates.
     WithoutCertificates { variable: &'static str, path: PathBuf },
 }
 
@@ -37,7 +38,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What is wrong with the variables, read from the environment by name.
+/// The problems of the variables, which are read from the environment by name.
 pub(crate) fn problems(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Problem> {
     let mut problems = Vec::new();
     if let Some(file) = variable(FILE) {

@@ -1,12 +1,11 @@
-//! One budget a subscription and kind of operation, learned from Azure's own headers.
+//! One budget for each subscription and group of operations, learned from Azure's own headers.
 //!
-//! Azure counts reads, writes and deletes of a subscription in token buckets and says in every answer
-//! how many tokens are left ("Understand how Azure Resource Manager throttles requests"). The budget
-//! keeps that figure, lets it refill at
-//! Azure's documented rate between answers, and makes calls wait only when it runs low: the lower its
-//! class, the earlier a call waits, so that the last tokens go to repairs. A 429 closes the budget, or
-//! one provider's part of it, until `Retry-After`, for all callers together; they queue by class. What a
-//! provider takes in a window is learned from when it refused ([`provider`]).
+//! Azure counts reads, writes and deletes of a subscription in token buckets and reports the remaining tokens in every
+//! answer ("Understand how Azure Resource Manager throttles requests"). The budget keeps that figure, lets it refill at
+//! Azure's documented rate between answers, and makes calls wait only when it runs low: the lower its class, the
+//! earlier a call waits, so that the last tokens go to repairs. A 429 closes the budget, or one provider's part of it,
+//! until `Retry-After`, for all callers together; they queue by class. The limit of a provider's window is learned from
+//! its refusals ([`provider`]).
 
 mod provider;
 mod under_way;
@@ -23,16 +22,16 @@ use tokio::time::Instant;
 use provider::Provider;
 use under_way::{Sent, UnderWay};
 
-/// How urgent a call is. No call waits behind a class below its own; equal ones go in order of arrival.
+/// The urgency of a call. No call waits behind a class below its own; calls of one class go in order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Class {
-    /// Restores traffic: a write that fixes what is broken, a drained or lost machine.
+    /// Restores traffic: a write that repairs something, a drained or lost machine.
     Repair,
-    /// Removes what is no longer wanted, and writes what many share: a removal may wait for that.
+    /// Removes resources that are no longer desired, and writes shared ones: a removal may wait for that.
     Delete,
-    /// Creates or changes what one object newly wants.
+    /// Creates or changes resources for one object.
     Create,
-    /// Learns the present state, with nothing broken.
+    /// Reads the present state, with nothing broken.
     Refresh,
 }
 
@@ -50,8 +49,8 @@ impl Class {
         }
     }
 
-    /// Tokens that must be left for a call of this class to go; the difference is kept for the classes
-    /// above. Small against the buckets (200 and 250), so that nothing waits on ordinary days.
+    /// The tokens that must be left for a call of this class to go; the difference is reserved for the classes above.
+    /// It is small against the buckets (200 and 250), so that nothing waits on ordinary days.
     fn floor(self) -> f64 {
         match self {
             Self::Repair => 1.0,
@@ -74,7 +73,7 @@ pub enum OperationGroup {
 }
 
 impl OperationGroup {
-    /// The group in which a method is counted.
+    /// The group of a method.
     pub fn of(method: &http::Method) -> Self {
         match method.as_str() {
             "GET" | "HEAD" => Self::Reads,
@@ -83,7 +82,7 @@ impl OperationGroup {
         }
     }
 
-    /// Bucket size and refill a second, as Azure publishes them.
+    /// Bucket size and refill per second, as Azure publishes them.
     fn bucket(self) -> (f64, f64) {
         match self {
             Self::Reads => (250.0, 25.0),
@@ -109,11 +108,11 @@ impl OperationGroup {
     }
 }
 
-/// No bucket of Azure's holds more than some thousands.
+/// Larger than any bucket of Azure's, which hold some thousands.
 const MAX_TOKENS: f64 = 1e6;
 
-/// No call waits longer than this for a closed budget; it fails instead and says when to come back. Most of Azure's
-/// budgets are full again within five minutes; who has to wait longer does better to give its place to others.
+/// No call waits longer than this for a closed budget; it fails instead and reports when to retry. Most of Azure's
+/// budgets are full again within five minutes; a call that has to wait longer should give its place to others.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(300);
 
 /// By subscription, in lower case, and group.
@@ -132,13 +131,13 @@ impl std::fmt::Debug for Budgets {
 }
 
 impl Budgets {
-    /// Budgets that know nothing yet: they let through what Azure's documented buckets hold, until the
-    /// first answers tell more.
+    /// Creates budgets that have not learned anything: they permit what Azure's documented buckets hold, until the
+    /// first answers report more.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Tokens that are left by the last answer, refilled since; `None` before the first answer.
+    /// The tokens that the last answer reported, refilled since; `None` before the first answer.
     pub fn remaining(&self, subscription: &str, group: OperationGroup) -> Option<u32> {
         let gate = self.gates.lock().get(&(subscription.to_ascii_lowercase(), group)).cloned()?;
         let mut state = gate.state.lock();
@@ -171,19 +170,19 @@ pub(crate) struct Gate {
 struct State {
     /// Bucket size: the documented one, or more if Azure reports more.
     capacity: f64,
-    /// Tokens a second.
+    /// Tokens per second.
     rate: f64,
-    /// What is left: a full bucket until Azure has said; `None` when Azure does not say.
+    /// The tokens left: a full bucket until Azure reports a figure; `None` if Azure reports none.
     tokens: Option<f64>,
-    /// Whether `tokens` goes back to a figure of Azure's.
+    /// Whether `tokens` is based on a figure of Azure's.
     learned: bool,
-    /// When `tokens` was true.
+    /// The time for which `tokens` holds.
     at: Instant,
-    /// Calls that were let through.
+    /// Calls that were permitted.
     under_way: UnderWay,
-    /// Closed for all until then.
+    /// Closed for all calls until then.
     closed: Option<Instant>,
-    /// What single providers let through, by namespace in lower case.
+    /// The limits of single providers, by namespace in lower case.
     providers: BTreeMap<Box<str>, Provider>,
     waiting: BTreeMap<(Class, u64), Waiter>,
     next: u64,
@@ -221,7 +220,7 @@ impl State {
         self.providers.values_mut().for_each(|provider| provider.advance(now));
     }
 
-    /// When calls of this class to this namespace may go again, if they may not now.
+    /// When calls of this class to this namespace may go again; `None` if they may go now.
     fn opens(&self, class: Class, namespace: &str) -> Option<Instant> {
         let own = self.providers.get(namespace).and_then(|provider| provider.opens(class.floor()));
         own.max(self.closed)
@@ -242,7 +241,7 @@ impl State {
         self.under_way.go(now)
     }
 
-    /// Whether a newcomer would overtake one who waits for nothing but tokens or its turn.
+    /// Whether a new call would overtake one that waits only for tokens or its turn.
     fn would_overtake(&self, class: Class) -> bool {
         self.waiting
             .range(..=(class, u64::MAX))
@@ -256,7 +255,7 @@ impl State {
         free.then(|| self.take(namespace, now))
     }
 
-    /// Lets through everyone whose turn it is, in order of class and arrival.
+    /// Permits all calls whose turn it is, in order of class and arrival.
     fn pump(&mut self, now: Instant) {
         self.refill(now);
         let mut granted = Vec::new();
@@ -266,7 +265,7 @@ impl State {
             if self.opens(key.0, &waiter.namespace).is_some() {
                 continue;
             }
-            // Lower classes need even more tokens, so nobody behind may go either.
+            // Lower classes need even more tokens, so no later call may go either.
             if !self.has_tokens(key.0) {
                 break;
             }
@@ -275,20 +274,20 @@ impl State {
             }
         }
         for (sender, sent) in granted {
-            // A receiver that is gone gives its place back when its guard is dropped.
+            // A dropped receiver returns its place when its guard is dropped.
             let _ = sender.send(sent);
         }
     }
 
-    /// When a waiter can expect its turn: after its gate opens and enough tokens came for all before it.
+    /// When a waiter can expect its turn: after its gate opens and there are enough tokens for all before it.
     fn expected(&self, key: (Class, u64), namespace: &str, now: Instant) -> Instant {
         let opens = self.opens(key.0, namespace).unwrap_or(now);
         let is_open = |class, namespace: &str| self.opens(class, namespace).is_none();
         let before = self.waiting.range(..key).filter(|(other, it)| is_open(other.0, &it.namespace)).count();
         let missing = self.tokens.map_or(0.0, |tokens| key.0.floor() + before as f64 - tokens);
         let tokens = now + Duration::from_secs_f64((missing / self.rate).clamp(0.0, 3600.0));
-        // At least a millisecond more, so that rounding never wakes a waiter just before its token; and
-        // upper classes a little earlier, because whoever wakes first lets the others in after itself.
+        // At least a millisecond more, so that rounding never wakes a waiter just before its token; and upper classes a
+        // little earlier, because the first waiter to wake permits the others after itself.
         opens.max(tokens) + Duration::from_millis(1 + key.0 as u64)
     }
 
@@ -303,13 +302,13 @@ impl State {
             }
             self.learned = true;
         } else if !self.learned {
-            // Whoever answers does not count, or not this: there is nothing to pace by.
+            // The service does not count, or not these calls: there is nothing to pace by.
             self.tokens = None;
         }
     }
 }
 
-/// The right to send one request; dropping it says that the request is over.
+/// The permission to send one request; dropping it means that the request has ended.
 #[must_use]
 pub(crate) struct Permit {
     gate: Arc<Gate>,
@@ -322,7 +321,7 @@ impl Drop for Permit {
     }
 }
 
-/// A place in the queue; leaving it early wakes whoever can take it.
+/// A place in the queue; leaving it early wakes the next call that can take it.
 struct Place {
     gate: Arc<Gate>,
     key: (Class, u64),
@@ -354,8 +353,8 @@ impl Gate {
         Self { group, state: Mutex::new(State::new(group, Instant::now())) }
     }
 
-    /// Waits for the right to send. Fails at once when the budget is closed for longer than calls wait,
-    /// with the time until it opens.
+    /// Waits for permission to send. Fails at once if the budget is closed for longer than calls wait, with the time
+    /// until it opens.
     pub(crate) async fn enter(self: &Arc<Self>, class: Class, namespace: &str) -> Result<Permit, Duration> {
         let namespace = namespace.to_ascii_lowercase();
         let (key, turn) = {
@@ -382,7 +381,8 @@ impl Gate {
             tokio::select! {
                 biased;
                 granted = &mut place.turn => {
-                    // Who grants a turn takes the waiter out and says so in one: it is never merely dropped.
+                    // A granted turn is removed from the queue and sent in one step: the sender is never dropped
+                    // without that.
                     if let Ok(sent) = granted {
                         place.done = true;
                         return Ok(Permit { gate: Arc::clone(self), sent });
@@ -399,7 +399,7 @@ impl Gate {
         let remaining = self.group.headers().into_iter().filter_map(count).reduce(f64::min);
         let mut state = self.state.lock();
         let now = Instant::now();
-        // A figure that no bucket can hold would stop the callers for ever, or let all of them through.
+        // A figure beyond any bucket would stop the callers for ever, or permit all of them.
         let remaining = remaining.filter(|count| count.is_finite()).map(|count| count.clamp(0.0, MAX_TOKENS));
         state.observe(permit.sent, remaining, now);
         state.pump(now);
@@ -407,7 +407,7 @@ impl Gate {
         drop(permit);
     }
 
-    /// Closes the budget for everyone, or for one provider's namespace.
+    /// Closes the budget for all calls, or for one provider's namespace.
     pub(crate) fn close(&self, namespace: Option<&str>, wait: Duration) {
         let mut state = self.state.lock();
         let now = Instant::now();

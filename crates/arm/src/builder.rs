@@ -1,4 +1,4 @@
-//! What a client is made of.
+//! The builder of a client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::operation_pace::OperationPace;
 use crate::retry;
 use crate::{Budgets, CallObserver, Client, Clock, Cloud, Credential, RetryPolicy, Transport};
 
-/// How long an operation is waited for, unless said otherwise. Writes of load balancers and scale sets end within
-/// minutes: one that still runs after half an hour is not coming back, and whoever asked should hear of it.
+/// The default time to wait for an operation. Writes of load balancers and scale sets end within minutes: one that
+/// still runs after half an hour will not end, and its caller should get an error.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// What a [`Client`] is made of.
+/// Builds a [`Client`].
 pub struct ClientBuilder {
     cloud: Cloud,
     transport: Transport,
@@ -61,13 +61,13 @@ impl ClientBuilder {
         self
     }
 
-    /// How passing failures are repeated.
+    /// How passing failures are retried.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = policy;
         self
     }
 
-    /// The seed of the jitter between repetitions.
+    /// The seed of the jitter between retries.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
@@ -79,19 +79,19 @@ impl ClientBuilder {
         self
     }
 
-    /// Who is told of every attempt.
+    /// The observer of every attempt.
     pub fn observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// `enableMinimumRetryAfter`: a success that asks for less than 5 s is overlooked.
+    /// `enableMinimumRetryAfter`: a `Retry-After` below 5 s of a success is ignored.
     pub fn minimum_retry_after(mut self, on: bool) -> Self {
         self.minimum_retry_after = on;
         self
     }
 
-    /// How long operations are waited for; 30 minutes unless set.
+    /// How long operations are waited for; 30 minutes by default.
     pub fn operation_deadline(mut self, deadline: Duration) -> Self {
         self.operation_deadline = deadline;
         self

@@ -40,7 +40,7 @@ impl fmt::Debug for Certificate {
 }
 
 impl Certificate {
-    /// Reads a file's content. The error says what is wrong with it, in half a sentence.
+    /// Parses a file's content. The error is half a sentence.
     pub(crate) fn read(
         content: &[u8],
         password: &str,
@@ -54,7 +54,7 @@ impl Certificate {
         Ok(Self { key, chain, client_id: client_id.to_owned(), audience: audience.to_owned(), clock })
     }
 
-    /// A signed statement that this is the client.
+    /// A signed assertion of the client's identity.
     fn assertion(&self) -> Result<String, String> {
         let leaf = self.chain.first().ok_or("the certificate file holds no certificate")?;
         let thumbprint = ring::digest::digest(&ring::digest::SHA256, leaf);
@@ -98,10 +98,10 @@ impl ClientAssertion for Certificate {
 
 type KeyAndChain = (RsaKeyPair, Vec<Vec<u8>>);
 
-/// Moves the certificate of this key to the front, where the authority looks for it; the others keep their
-/// order. Files hold them in any order: Azure's own tools sort them, too.
+/// Moves the certificate of this key to the front, where the authority expects it; the others keep their order. Files
+/// may have any order: Azure's own tools sort them, too.
 fn leaf_first(key: &RsaKeyPair, chain: &mut [Vec<u8>]) -> Result<(), String> {
-    // A certificate holds its public key in the very form that `ring` gives: no parser is needed.
+    // A certificate contains its public key in exactly the form that `ring` returns: no parser is needed.
     let public = key.public().as_ref();
     let holds = |certificate: &Vec<u8>| certificate.windows(public.len()).any(|window| window == public);
     match chain.iter().position(holds) {

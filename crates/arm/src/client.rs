@@ -24,17 +24,17 @@ use crate::{
     RetryPolicy, Transport,
 };
 
-/// With `enableMinimumRetryAfter`, what a success asks for below this is overlooked.
+/// With `enableMinimumRetryAfter`, a `Retry-After` of a success below this is ignored.
 const MIN_RETRY_AFTER: Duration = Duration::from_secs(5);
-/// Pages of one list: more than any subscription fills, so a list that is longer goes in a circle.
+/// The maximum number of pages of one list: more than any subscription fills, so a longer list is a loop.
 const MAX_PAGES: usize = 10_000;
 
-/// What Azure answered to a write.
+/// Azure's answer to a write.
 #[derive(Debug, Clone)]
 pub struct Accepted<T> {
-    /// The document as answered: the target values, possibly still being carried out. Deletes have none.
+    /// The document in the answer: the target values, possibly still being applied. Deletes have none.
     pub body: Option<T>,
-    /// What to wait for; `None` when everything is done.
+    /// The operation to wait for; `None` if everything is done.
     pub operation: Option<Operation>,
 }
 
@@ -42,7 +42,7 @@ pub struct Accepted<T> {
 #[derive(Clone)]
 pub struct Client {
     pub(crate) inner: Arc<Inner>,
-    /// Whether a write that Azure answers with a fault of its own (500) is left to the caller, who repeats it.
+    /// Whether a write that Azure answers with an internal error (500) is left to the caller, who retries it.
     pub(crate) gives_faults_back: bool,
 }
 
@@ -77,8 +77,8 @@ fn matching(id: &ResourceId, if_match: Option<&str>) -> Result<Option<(HeaderNam
 }
 
 impl Client {
-    /// A clone whose writes are not sent again when Azure answers with a fault of its own (500): for a caller that changes
-    /// what it writes before it tries again.
+    /// A clone whose writes are not retried when Azure answers with an internal error (500): for a caller that changes
+    /// its document before it retries.
     #[must_use]
     pub fn giving_faults_back(&self) -> Self {
         Self { inner: Arc::clone(&self.inner), gives_faults_back: true }
@@ -89,18 +89,18 @@ impl Client {
         ClientBuilder::new(cloud, transport, credential)
     }
 
-    /// The cloud that it speaks to.
+    /// The client's cloud.
     pub fn cloud(&self) -> &Cloud {
         &self.inner.cloud
     }
 
-    /// The budgets that its calls draw on.
+    /// The budgets of the client's calls.
     pub fn budgets(&self) -> &Budgets {
         &self.inner.budgets
     }
 
-    /// Gets a token without calling Azure Resource Manager: at start, this tells wrong credentials from
-    /// everything else, in one line.
+    /// Gets a token without calling Azure Resource Manager: at start, this distinguishes wrong credentials from all
+    /// other failures, in one line.
     pub async fn check_credential(&self) -> Result<(), Error> {
         self.inner.credential.authorization(&self.inner.scope).await.map(|_| ())
     }
@@ -129,8 +129,8 @@ impl Client {
         answer.document(&subject)
     }
 
-    /// Reads a resource that may not exist. `None` means that Azure said so of the resource, its parent
-    /// or its group; whatever leaves it open is an error.
+    /// Reads a resource that may not exist. `None` means that Azure reported that the resource, its parent or its group
+    /// does not exist; every other failure is an error.
     pub async fn get_optional<T: DeserializeOwned>(
         &self,
         id: &ResourceId,
@@ -144,8 +144,7 @@ impl Client {
         }
     }
 
-    /// Reads a whole list, all pages of it. A missing group or parent is an error that
-    /// [`Error::is_not_found`].
+    /// Reads a whole list, all pages of it. A missing group or parent is an error that [`Error::is_not_found`].
     pub async fn list<T: DeserializeOwned>(
         &self,
         listing: &Listing,
@@ -156,8 +155,8 @@ impl Client {
         self.list_map(listing, api_version, query, class, |document| document).await
     }
 
-    /// Reads a whole list, and of each document what `keep` makes of it. Documents are dropped page by page: a list of
-    /// a thousand machines is never in memory as a whole.
+    /// Reads a whole list, and keeps the result of `keep` for each document. Documents are dropped page by page: a list
+    /// of a thousand machines is never in memory as a whole.
     pub async fn list_map<T: DeserializeOwned, K>(
         &self,
         listing: &Listing,
@@ -192,8 +191,8 @@ impl Client {
         Err(subject.malformed("the list has no end"))
     }
 
-    /// Reads what a subscription knows of a resource provider, such as `Microsoft.Compute`: its types,
-    /// regions and zones.
+    /// Reads the registration of a resource provider in a subscription, such as `Microsoft.Compute`: its types, regions
+    /// and zones.
     pub async fn resource_provider<T: DeserializeOwned>(
         &self,
         subscription: &str,
@@ -337,12 +336,11 @@ impl Client {
         Ok(Accepted { body, operation })
     }
 
-    /// Waits until an operation is done. Its failure is an [`Error::Service`] with Azure's own words.
+    /// Waits until an operation is done. Its failure is an [`Error::Service`] with Azure's own message.
     ///
-    /// It is asked after when operations of its kind were done before, at once where that is not known, and never
-    /// before Azure wants to be asked. Passing failures of polls are no failure of the operation. After the
-    /// deadline, counted from the operation's start, the operation is given up with
-    /// [`Error::OperationDeadline`].
+    /// It is polled when operations of its kind were done before, at once if that is unknown, and never before Azure's
+    /// `Retry-After`. Passing failures of polls are no failure of the operation. After the deadline, counted from the
+    /// operation's start, the operation is given up with [`Error::OperationDeadline`].
     pub async fn wait(&self, operation: &Operation) -> Result<(), Error> {
         let subject = Subject::of_operation(&operation.resource);
         let line = || format!("{} {}", operation.method, Subject::of(&operation.resource).short);
@@ -361,8 +359,8 @@ impl Client {
                     pause = watch.unanswered(error.retry_after());
                     continue;
                 }
-                // A status URL that answers 4xx says nothing about the change itself, so nothing of it may be
-                // taken for a refusal of the change.
+                // A status URL that answers 4xx says nothing about the change itself, so it must not count as a refusal
+                // of the change.
                 Err(error)
                     if operation.style != OperationStyle::Resource
                         && error.service().is_some()
@@ -390,12 +388,12 @@ impl Client {
         Err(Error::OperationDeadline { subject: line(), after: deadline })
     }
 
-    /// Says when to look at what an operation changes, for whoever does not [`Self::wait`] for its own state.
+    /// Paces reads of the resource that an operation changes, for callers that do not [`Self::wait`] for its status.
     pub fn watch(&self, operation: &Operation) -> OperationWatch {
         OperationWatch::new(self.clone(), operation)
     }
 
-    /// Creates or replaces a resource, waits until Azure has done it, and reads it.
+    /// Creates or replaces a resource, waits until Azure is done, and reads it.
     pub async fn put_and_wait<B: Serialize + ?Sized, T: DeserializeOwned>(
         &self,
         id: &ResourceId,
@@ -408,7 +406,7 @@ impl Client {
         self.written(id, api_version, accepted, class).await
     }
 
-    /// Creates a resource as [`Self::create`] does, waits until Azure has done it, and reads it.
+    /// Creates a resource like [`Self::create`], waits until Azure is done, and reads it.
     pub async fn create_and_wait<B: Serialize + ?Sized, T: DeserializeOwned>(
         &self,
         id: &ResourceId,
@@ -420,7 +418,7 @@ impl Client {
         self.written(id, api_version, accepted, class).await
     }
 
-    /// Waits until Azure has carried a write out, and reads what it made of it.
+    /// Waits until Azure has completed a write, and reads the result.
     async fn written<T: DeserializeOwned>(
         &self,
         id: &ResourceId,
@@ -463,7 +461,7 @@ impl Client {
         (!self.inner.minimum_retry_after || asked >= MIN_RETRY_AFTER).then_some(asked)
     }
 
-    /// The operation that a first answer began, if it did not end with it.
+    /// The operation that a first answer began, unless it is already complete.
     fn begun(&self, call: &Call<'_>, id: &ResourceId, answer: &Answer) -> Result<Option<Operation>, Error> {
         let own_url = call.uri.to_string();
         let state = answer.provisioning_state();

@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::{Error, Transport};
 
-/// How long the cloud's description may take.
+/// The timeout of the cloud's metadata.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One cloud, as this process uses it.
@@ -27,7 +27,7 @@ pub struct Cloud {
     pub container_registry_suffix: String,
     /// The domain of storage accounts.
     pub storage_suffix: String,
-    /// The domain of public IP labels, below which the region stands.
+    /// The suffix of public DNS names, which the region precedes.
     pub public_ip_suffix: String,
 }
 
@@ -62,7 +62,7 @@ struct Suffixes {
     storage: Option<String>,
 }
 
-/// The file of an Azure Stack; only the members that count.
+/// The environment file of an Azure Stack; only the members that are used.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct EnvironmentFile {
@@ -109,12 +109,11 @@ impl Cloud {
         })
     }
 
-    /// The configured cloud: the built-in one of that name, overridden by the description that
-    /// `resourceManagerEndpoint` serves, then by Azure Stack's environment file. The texts beside it are
-    /// warnings for the log.
+    /// The configured cloud: the built-in one of that name, overridden by the metadata at `resourceManagerEndpoint`,
+    /// then by Azure Stack's environment file. The returned texts are warnings for the log.
     ///
-    /// Errors: an endpoint that is no URL, that does not answer within 30 s, or whose answer is no
-    /// description; an environment file that cannot be read.
+    /// Errors: an endpoint that is not a URL, that does not answer within 30 s, or whose answer is not a cloud's
+    /// metadata; an environment file that cannot be read.
     pub async fn resolve(config: &CloudConfig, transport: &Transport) -> Result<(Self, Vec<String>), Error> {
         let mut warnings = Vec::new();
         if config.resource_manager_endpoint.is_empty() {
@@ -127,14 +126,14 @@ impl Cloud {
         Ok((cloud, warnings))
     }
 
-    /// The configured cloud where no `resourceManagerEndpoint` describes it: nobody has to be asked.
+    /// The configured cloud if no `resourceManagerEndpoint` is set, so that no request is needed.
     ///
-    /// Errors: a cloud that is not known, or an environment file that cannot be read.
+    /// Errors: an unknown cloud, or an environment file that cannot be read.
     pub fn undescribed(config: &CloudConfig) -> Result<Self, Error> {
         if !config.names_known_cloud() {
             return Err(Error::Configuration {
                 reason: format!(
-                    "cloud={} is no known cloud, and credentials are not sent to another one: set it to AzurePublicCloud, \
+                    "cloud={} is not a known cloud, and credentials are not sent to another one: set it to AzurePublicCloud, \
                      AzureUSGovernmentCloud or AzureChinaCloud, or let resourceManagerEndpoint name what describes this cloud",
                     config.cloud
                 ),
@@ -171,7 +170,7 @@ impl Cloud {
             if !is_known {
                 return Err(Error::Configuration {
                     reason: format!(
-                        "resourceManagerEndpoint={} describes {} and not cloud={wanted}, which is no known cloud: credentials \
+                        "resourceManagerEndpoint={} describes {} and not cloud={wanted}, which is not a known cloud: credentials \
                          are not sent to another one. Set cloud to a name that it describes",
                         config.resource_manager_endpoint,
                         if names.is_empty() { "no cloud".to_owned() } else { names.join(", ") },
@@ -188,10 +187,10 @@ impl Cloud {
         };
         let manager = found.resource_manager.filter(|url| !url.is_empty());
         let manager = manager.as_deref().unwrap_or(&config.resource_manager_endpoint);
-        self.resource_manager = endpoint("resourceManager of the cloud's description", manager)?;
+        self.resource_manager = endpoint("resourceManager of the cloud's metadata", manager)?;
         set(&mut self.audience, found.authentication.audiences.into_iter().next());
         if let Some(login) = found.authentication.login_endpoint.filter(|url| !url.is_empty()) {
-            self.authority = endpoint("loginEndpoint of the cloud's description", &login)?;
+            self.authority = endpoint("loginEndpoint of the cloud's metadata", &login)?;
         }
         set(&mut self.name, Some(found.name));
         set(&mut self.container_registry_suffix, found.suffixes.acr_login_server);
@@ -213,7 +212,7 @@ impl Cloud {
         let text = std::fs::read(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
         let file: EnvironmentFile =
             serde_json::from_slice(text.trim_ascii_start().strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text))
-                .map_err(|error| bad(format!("is no environment file: {error}")))?;
+                .map_err(|error| bad(format!("is not an environment file: {error}")))?;
         if !file.resource_manager_endpoint.is_empty() && !file.token_audience.is_empty() {
             self.resource_manager = endpoint("resourceManagerEndpoint", &file.resource_manager_endpoint)?;
             self.audience = file.token_audience;
@@ -229,22 +228,27 @@ impl Cloud {
 }
 
 async fn describe(address: &str, transport: &Transport) -> Result<Vec<Described>, Error> {
-    let bad = |why: String| Error::Configuration {
-        reason: format!("resourceManagerEndpoint={address}: the cloud's description {why}"),
-    };
+    let bad =
+        |why: String| Error::Configuration { reason: format!("resourceManagerEndpoint={address}: {why}") };
     let base = endpoint("resourceManagerEndpoint", address)?;
     let target = format!("{}/metadata/endpoints?api-version=2019-05-01", base.as_str().trim_end_matches('/'));
     let request = http::Request::get(target)
         .header(http::header::ACCEPT, "application/json")
         .body(Bytes::new())
-        .map_err(|error| bad(format!("cannot be asked for: {error}")))?;
+        .map_err(|error| bad(format!("cannot request the cloud's metadata: {error}")))?;
     let answer = match tokio::time::timeout(METADATA_TIMEOUT, transport.send(request)).await {
-        Err(_) => return Err(bad(format!("did not come within {} s", METADATA_TIMEOUT.as_secs()))),
-        Ok(Err(error)) => return Err(bad(format!("cannot be had: {error}"))),
+        Err(_) => {
+            return Err(bad(format!(
+                "the cloud's metadata did not come within {} s",
+                METADATA_TIMEOUT.as_secs()
+            )));
+        }
+        Ok(Err(error)) => return Err(bad(format!("cannot read the cloud's metadata: {error}"))),
         Ok(Ok(answer)) => answer,
     };
     if !answer.status().is_success() {
-        return Err(bad(format!("cannot be had: status {}", answer.status().as_u16())));
+        return Err(bad(format!("cannot read the cloud's metadata: status {}", answer.status().as_u16())));
     }
-    serde_json::from_slice(answer.body()).map_err(|error| bad(format!("is not one: {error}")))
+    serde_json::from_slice(answer.body())
+        .map_err(|error| bad(format!("the answer is not the cloud's metadata: {error}")))
 }

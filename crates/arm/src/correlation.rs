@@ -1,4 +1,4 @@
-//! One id for all calls that belong together: Azure keeps it in its activity log and in what its support looks at.
+//! One ID for all calls that belong together: Azure records it in its activity log and uses it in support cases.
 
 use http::HeaderValue;
 use http::header::HeaderName;
@@ -11,16 +11,16 @@ tokio::task_local! {
     static ID: HeaderValue;
 }
 
-/// Does some work. All calls to Azure that it makes in its own task bear this id.
+/// Runs `work`. All calls to Azure that it makes in its own task bear this ID.
 pub async fn correlated<F: Future>(id: Uuid, work: F) -> F::Output {
     match HeaderValue::try_from(id.to_string()) {
         Ok(id) => ID.scope(id, work).await,
-        // Digits and hyphens are a value of a header.
+        // Digits and hyphens are a valid header value.
         Err(_) => work.await,
     }
 }
 
-/// The id of the work that goes on in this task.
+/// The ID of the work in this task.
 pub(crate) fn id() -> Option<HeaderValue> {
     ID.try_with(HeaderValue::clone).ok()
 }

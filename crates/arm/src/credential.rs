@@ -1,4 +1,4 @@
-//! Tokens: which credential the configuration asks for, and what an authority says of it.
+//! Tokens: the credential that the configuration selects, and the answers of its authority.
 //!
 //! Precedence: `docs/resources/azure-json.md`.
 
@@ -30,16 +30,16 @@ use crate::identity::{AuthorityFailure, IdentityClient, LastAnswer, Refusal};
 use crate::token::{Held, Tokens};
 use crate::{Clock, Cloud, Error, Transport};
 
-/// How long a call waits for a token without which it cannot go on. It is enough for four attempts at a
-/// slow authority; one that asks to be left alone for longer is not waited for.
+/// How long a call waits for a token that it needs. It is enough for four attempts at a slow authority; one that asks
+/// for a longer pause is not waited for.
 const TOKEN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(120);
 /// How long one call waits for the renewal of a token that is still valid; other calls do not wait.
 const RENEWAL_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// What stands before a token in its header.
+/// The prefix of a token in its header.
 const BEARER: &str = "Bearer ";
 
-/// Who we are to Azure. Clones share the token.
+/// The identity for Azure. Clones share the token.
 #[derive(Clone)]
 pub struct Credential {
     source: Arc<dyn TokenCredential>,
@@ -55,7 +55,7 @@ impl fmt::Debug for Credential {
     }
 }
 
-/// A projected service account token, read anew each time one is exchanged.
+/// A projected service account token, read again for each exchange.
 #[derive(Debug)]
 struct FederatedToken(PathBuf);
 
@@ -81,7 +81,7 @@ impl ClientAssertion for FederatedToken {
     }
 }
 
-/// A service account token that is at hand.
+/// A given service account token.
 #[derive(Debug)]
 struct GivenToken(cloud_config::Secret);
 
@@ -117,9 +117,9 @@ fn setting(reason: String) -> Error {
 }
 
 impl Credential {
-    /// The credential that a configuration asks for. No token is requested yet; files are read.
+    /// The credential that a configuration selects. No token is requested yet; files are read.
     ///
-    /// Errors: no credential is configured, a key that belongs to it is missing, a file is unreadable.
+    /// Errors: no credential is configured, a key that it needs is missing, a file is unreadable.
     pub fn from_config(
         config: &CloudConfig,
         cloud: &Cloud,
@@ -196,10 +196,10 @@ impl Credential {
         Ok(Self { source, description: description.into(), last_answer, tokens })
     }
 
-    /// A client certificate that is at hand, such as a Secret's: PEM or PKCS#12, with its key. Nothing is requested yet.
+    /// A given client certificate, such as a Secret's: PEM or PKCS#12, with its key. Nothing is requested yet.
     ///
-    /// Errors: what is at hand is no certificate with its key, the password does not open it, or a tenant or client that
-    /// cannot be.
+    /// Errors: the content is not a certificate with its key, the password does not open it, or the tenant or client is
+    /// invalid.
     pub fn certificate(
         tenant: &str,
         client: &str,
@@ -217,10 +217,10 @@ impl Credential {
         Self::asserted(tenant, client, certificate, description, cloud, transport)
     }
 
-    /// The workload identity of a service account whose token is at hand, such as the one that a kubelet sends along
-    /// for a pod. Nothing is requested yet.
+    /// The workload identity of a service account with a given token, such as the one that a kubelet sends for a pod.
+    /// Nothing is requested yet.
     ///
-    /// Errors: a tenant or client that cannot be.
+    /// Errors: an invalid tenant or client.
     pub fn service_account(
         tenant: &str,
         client: &str,
@@ -232,7 +232,7 @@ impl Credential {
         Self::asserted(tenant, client, GivenToken(token), description, cloud, transport)
     }
 
-    /// A client that proves itself by assertions.
+    /// A client that authenticates with assertions.
     fn asserted(
         tenant: &str,
         client: &str,
@@ -254,9 +254,9 @@ impl Credential {
         Ok(Self { source, description: description.into(), last_answer, tokens })
     }
 
-    /// A token for this scope, for services that are not Resource Manager.
+    /// A token for this scope, for services other than Resource Manager.
     ///
-    /// Errors: the authority refuses, or gives none within this time; then what it last said is told.
+    /// Errors: the authority refuses, or does not answer within this time; the error then includes its last message.
     pub async fn token(
         &self,
         scope: &str,
@@ -273,8 +273,7 @@ impl Credential {
         Self::from_source(Arc::new(Fixed(Secret::new(token.to_owned()))), "fixed token", Clock::system())
     }
 
-    /// Any other source of tokens; `description` names it in messages, `clock` is the one by which it dates
-    /// tokens.
+    /// Any other source of tokens; `description` names it in messages, `clock` is the one by which it dates tokens.
     pub fn from_source(source: Arc<dyn TokenCredential>, description: &str, clock: Clock) -> Self {
         let tokens = Arc::new(Tokens::new(clock));
         Self { source, description: description.into(), last_answer: Arc::default(), tokens }
@@ -282,8 +281,8 @@ impl Credential {
 
     /// The `Authorization` header of a request to this scope.
     ///
-    /// The token behind it is renewed five minutes before it ends, by one call; while that fails, the old
-    /// one is used to its end. Calls that have no valid token share one question and its answer.
+    /// The token is renewed five minutes before it expires, by one call; while that fails, the old one is used until it
+    /// expires. Calls without a valid token share one request and its result.
     pub(crate) async fn authorization(&self, scope: &str) -> Result<HeaderValue, Error> {
         let came = tokio::time::Instant::now();
         match self.tokens.held(scope) {
@@ -305,15 +304,15 @@ impl Credential {
         if let Held::Fresh(token) | Held::Ageing(token) = self.tokens.held(scope) {
             return Ok(token);
         }
-        // Whoever asked while we waited has the answer for us, too.
+        // A call that asked while this one waited has the answer for this one, too.
         match self.tokens.failed_since(scope, came) {
             Some(error) => Err(error),
             None => self.renew(scope, TOKEN_TIMEOUT).await,
         }
     }
 
-    /// Drops a token that Azure has rejected, so that the next call asks for another one. Gives `false` if that cannot help: the
-    /// token is new.
+    /// Drops a token that Azure has rejected, so that the next call requests another one. Returns `false` if that
+    /// cannot help: the token is new.
     pub(crate) fn reject(&self, scope: &str, token: &HeaderValue) -> bool {
         self.tokens.reject(scope, token)
     }
@@ -329,7 +328,7 @@ impl Credential {
         answer.map(|(header, _)| header)
     }
 
-    /// The header with a token, and when it ends, since 1970.
+    /// The header with a token, and its expiry, since 1970.
     fn header(&self, token: &AccessToken) -> Result<(HeaderValue, std::time::Duration), Error> {
         let mut value =
             HeaderValue::from_str(&format!("{BEARER}{}", token.token.secret())).map_err(|_| {
@@ -389,7 +388,7 @@ impl Credential {
         }
     }
 
-    /// One line: the authority's own words where there are any, else the innermost cause.
+    /// One line: the authority's own message if there is one, otherwise the innermost cause.
     fn explain(&self, error: &azure_core::Error) -> Error {
         if let Some(failure) = self.last_answer.lock().failure.clone() {
             return self.authority_failure(failure);

@@ -1,8 +1,8 @@
-//! Errors that carry Azure's own words as data, and what kind of trouble they mean.
+//! Errors with Azure's own code and message as data, and their classification.
 //!
-//! The text of an error is whole and the same for each repetition of a call: nothing is cut, and what
-//! differs from one attempt to the next (request ids, seconds to wait) is read with [`Error::request_id`]
-//! and [`Error::retry_after`]. Whoever writes a text somewhere with a limit, such as an event, cuts it there.
+//! The text of an error is complete and the same for each retry of a call: nothing is cut, and values that differ
+//! between attempts (request IDs, seconds to wait) are read with [`Error::request_id`] and [`Error::retry_after`]. A
+//! caller that writes a text somewhere with a limit, such as an event, cuts it there.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ pub struct Detail {
     pub code: String,
     /// Azure's message; empty when the entry has none.
     pub message: String,
-    /// What the detail is about.
+    /// The target of the detail.
     pub target: Option<String>,
 }
 
-/// An answer of Azure's that is an error, or an operation that ended in one.
+/// An answer of Azure's that is an error, or an operation that ended with one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceError {
     /// The HTTP method of the call that failed.
     pub method: String,
-    /// What it was about, in short: `loadBalancers/kubernetes`.
+    /// The subject of the call, in short: `loadBalancers/kubernetes`.
     pub subject: String,
-    /// The resource, where the call was about one.
+    /// The resource, if the call was for one.
     pub resource: Option<ResourceId>,
     /// The HTTP status; 200 for operations that were accepted and failed later.
     pub status: u16,
@@ -37,7 +37,7 @@ pub struct ServiceError {
     pub code: String,
     /// Azure's message; empty when the answer had none.
     pub message: String,
-    /// What the error is about, in Azure's words.
+    /// The target of the error, in Azure's words.
     pub target: Option<String>,
     /// Further codes and messages; those of nested details follow the one that they belong to.
     pub details: Vec<Detail>,
@@ -54,58 +54,58 @@ pub enum Error {
     Service(Arc<ServiceError>),
     /// The budget is closed for longer than calls wait; nothing was sent.
     BudgetClosed {
-        /// What the call was about.
+        /// The subject of the call.
         subject: String,
         /// When the budget opens again.
         retry_after: Duration,
     },
-    /// No answer came: connection, TLS, timeout. Whether Azure saw the request is not known.
+    /// No answer: connection, TLS, timeout. Whether Azure received the request is unknown.
     Transport {
-        /// What the call was about.
+        /// The subject of the call.
         subject: String,
-        /// What went wrong, outermost first.
+        /// The cause, outermost first.
         reason: String,
     },
-    /// No token could be had.
+    /// No token is available.
     Authentication {
-        /// Which credential: `client secret of client …`.
+        /// The credential: `client secret of client …`.
         credential: String,
-        /// The authority's code, such as `AADSTS7000215`, where it gave one.
+        /// The authority's code, such as `AADSTS7000215`, if it gave one.
         code: Option<String>,
-        /// What it said, in one line.
+        /// The authority's message, in one line.
         reason: String,
         /// The authority's id of the request, for a support case.
         request_id: Option<String>,
-        /// Whether the authority could not be reached or is busy, so that a later try may succeed.
+        /// Whether the authority could not be reached or is busy, so that a retry may succeed.
         transient: bool,
     },
-    /// The answer does not look like Azure's, or not like the expected document.
+    /// The answer is not Azure's, or not the expected document.
     Malformed {
-        /// What the call was about.
+        /// The subject of the call.
         subject: String,
-        /// What is odd.
+        /// What is wrong with the answer.
         reason: String,
     },
-    /// An operation was still running when its time was over. It may yet end either way.
+    /// An operation was still running at its deadline. It may yet end either way.
     OperationDeadline {
-        /// What the operation is about.
+        /// The subject of the operation.
         subject: String,
         /// How long it was given.
         after: Duration,
     },
-    /// Azure no longer knows the operation: read the resource to learn how it ended.
+    /// Azure no longer knows the operation: read the resource to find its result.
     OperationLost {
-        /// What the operation is about.
+        /// The subject of the operation.
         subject: String,
     },
-    /// What the program was told to use cannot be used: endpoints, certificates, credentials.
+    /// The configuration is invalid: endpoints, certificates, credentials.
     Configuration {
         /// One line, naming the setting and the remedy.
         reason: String,
     },
 }
 
-/// Codes of answers that mean "busy, ask again", whatever their status.
+/// Codes of answers that mean "busy, try again", whatever their status.
 const IN_PROGRESS: &[&str] = &[
     "AnotherOperationInProgress",
     "RetryableError",
@@ -117,7 +117,7 @@ const IN_PROGRESS: &[&str] = &[
     "ResourceBusy",
 ];
 
-/// Codes of failures on Azure's side that pass.
+/// Codes of internal failures of Azure's that pass.
 const PASSING: &[&str] = &[
     "InternalServerError",
     "InternalExecutionError",
@@ -132,7 +132,7 @@ const PASSING: &[&str] = &[
 ];
 
 impl Error {
-    /// Azure's answer, where there is one.
+    /// Azure's answer, if there is one.
     pub fn service(&self) -> Option<&ServiceError> {
         match self {
             Self::Service(error) => Some(error),
@@ -140,17 +140,17 @@ impl Error {
         }
     }
 
-    /// Azure's code; empty where it gave none.
+    /// Azure's code; empty if it gave none.
     pub fn code(&self) -> &str {
         self.service().map_or("", |error| &error.code)
     }
 
-    /// The HTTP status, where an answer came.
+    /// The HTTP status, if there was an answer.
     pub fn status(&self) -> Option<u16> {
         self.service().map(|error| error.status)
     }
 
-    /// What the error is about, in Azure's words, where it says so.
+    /// The target of the error, in Azure's words, if it gave one.
     pub fn target(&self) -> Option<&str> {
         self.service()?.target.as_deref()
     }
@@ -160,8 +160,8 @@ impl Error {
         self.service().map_or(&[], |error| &error.details)
     }
 
-    /// Azure's id of the request, for logs and support cases. It differs with each attempt, so the
-    /// error's text does not hold it.
+    /// Azure's ID of the request, for logs and support cases. It differs between attempts, so the error's text does not
+    /// contain it.
     pub fn request_id(&self) -> Option<&str> {
         match self {
             Self::Service(error) => error.request_id.as_deref(),
@@ -170,8 +170,8 @@ impl Error {
         }
     }
 
-    /// Everything in which Azure may have named what a refusal is about: the error's text, its target and
-    /// those of its details.
+    /// All texts in which Azure may have named the subject of a refusal: the error's text, its target and those of its
+    /// details.
     pub fn full_text(&self) -> String {
         let mut text = self.to_string();
         let details = self.details().iter().filter_map(|detail| detail.target.as_deref());
@@ -187,7 +187,7 @@ impl Error {
         self.service().is_some_and(|error| error.codes().any(|found| found.eq_ignore_ascii_case(code)))
     }
 
-    /// How long to wait before the next try, where Azure or the budget says so.
+    /// How long to wait before the next attempt, if Azure or the budget says so.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Service(error) => error.retry_after,
@@ -196,8 +196,8 @@ impl Error {
         }
     }
 
-    /// Azure says that the resource, its parent or its group does not exist. An unknown subscription or
-    /// type, a gateway's own 404 page, a lost operation are none of that.
+    /// Azure reports that the resource, its parent or its group does not exist. An unknown subscription or type, a
+    /// gateway's own 404 page, or a lost operation do not count.
     pub fn is_not_found(&self) -> bool {
         self.service().is_some_and(|error| {
             let code = error.code.as_str();
@@ -207,7 +207,7 @@ impl Error {
         })
     }
 
-    /// The resource changed since it was read: read it again and decide again.
+    /// The resource has changed since it was read: read it and plan again.
     pub fn is_precondition_failed(&self) -> bool {
         self.status() == Some(412)
     }
@@ -222,7 +222,7 @@ impl Error {
         }) && !self.is_superseded()
     }
 
-    /// A later write on the same resource took the place of this one.
+    /// A later write of the same resource superseded this one.
     pub fn is_superseded(&self) -> bool {
         self.service().is_some_and(|error| {
             error.codes().any(|code| {
@@ -232,7 +232,7 @@ impl Error {
         })
     }
 
-    /// Azure, or our own budget in its name, asks for fewer calls.
+    /// Azure, or our own budget on its behalf, asks for fewer calls.
     pub fn is_throttled(&self) -> bool {
         match self {
             Self::BudgetClosed { .. } => true,
@@ -241,8 +241,8 @@ impl Error {
         }
     }
 
-    /// The failure is likely to pass by itself: no answer, a timeout, a 5xx, an authority that does not
-    /// answer. Whether a write took effect is not known.
+    /// The failure is likely to pass by itself: no answer, a timeout, a 5xx, an authority that does not answer. Whether
+    /// a write took effect is unknown.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Transport { .. } | Self::OperationDeadline { .. } | Self::OperationLost { .. } => true,
@@ -255,8 +255,8 @@ impl Error {
         }
     }
 
-    /// Azure does not know or does not trust the caller: no token, a bad token, no permission. An authority
-    /// that only cannot be reached is [`Error::is_transient`].
+    /// Azure does not recognize or does not trust the caller: no token, a bad token, no permission. An authority that
+    /// merely cannot be reached is [`Error::is_transient`].
     pub fn is_authentication(&self) -> bool {
         match self {
             Self::Authentication { transient, .. } => !transient,
@@ -265,8 +265,8 @@ impl Error {
         }
     }
 
-    /// Azure understood the request and refuses it: the same input will be refused again. This is the
-    /// end for the input, until it changes (or, for [`Error::is_limit`], until the limit does).
+    /// Azure understood the request and refuses it: the same input will be refused again. This is final for the input,
+    /// until it changes (or, for [`Error::is_limit`], until the limit does).
     pub fn is_refusal(&self) -> bool {
         let Some(error) = self.service() else { return false };
         let other = self.is_not_found()
@@ -280,7 +280,7 @@ impl Error {
         !other && matches!(error.status, 200 | 400 | 403 | 405 | 409 | 413 | 422)
     }
 
-    /// A refusal because a quota or a limit is reached: others must give something up first.
+    /// A refusal because a quota or a limit is reached: resources have to be freed first.
     pub fn is_limit(&self) -> bool {
         self.service().is_some_and(|error| {
             error.codes().any(|code| code.ends_with("LimitReached") || code.contains("QuotaExceeded"))
@@ -300,7 +300,7 @@ impl ServiceError {
         std::iter::once(self.code.as_str()).chain(details).filter(|code| !code.is_empty())
     }
 
-    /// Whether a message names a quota: Compute refuses cores beyond one with the code that it has for "busy", too.
+    /// Whether a message names a quota: Compute also refuses cores beyond a quota with its code for "busy".
     fn speaks_of_quota(&self) -> bool {
         let messages = self.details.iter().map(|detail| &detail.message).chain([&self.message]);
         messages.into_iter().any(|message| message.to_ascii_lowercase().contains("quota"))
@@ -314,7 +314,7 @@ impl ServiceError {
         counted || (self.status == 429 && !self.codes().any(|code| one_of(IN_PROGRESS, code)))
     }
 
-    /// Whether the whole subscription is throttled, and not one provider's part of it.
+    /// Whether the whole subscription is throttled, and not only one provider's part of it.
     pub(crate) fn throttles_subscription(&self) -> bool {
         self.codes().next().is_none()
             || self
@@ -322,8 +322,8 @@ impl ServiceError {
                 .any(|code| one_of(&["SubscriptionRequestsThrottled", "TenantRequestsThrottled"], code))
     }
 
-    /// Reads code, message and details from a body: the envelope `{"error":{…}}`, or the bare object. A
-    /// member of an unexpected shape is left out instead of hiding the rest.
+    /// Reads code, message and details from a body: the envelope `{"error":{…}}`, or the bare object. A member of an
+    /// unexpected type is left out instead of hiding the rest.
     pub(crate) fn read_body(&mut self, body: &[u8]) {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let error = body.get("error").filter(|error| error.is_object()).unwrap_or(&body);
@@ -381,7 +381,7 @@ impl fmt::Display for ServiceError {
         let code = if self.code.is_empty() { "(no code)" } else { &self.code };
         let message = one_line(&self.message);
         write!(f, "{code}: {}", if message.is_empty() { "no message" } else { &message })?;
-        // The details hold the point where the outer code only says that something failed.
+        // The details contain the cause if the outer code only says that something failed.
         for detail in &self.details {
             let text = one_line(&detail.message);
             let says_more = !(text.is_empty() || text == message);
@@ -477,7 +477,7 @@ mod tests {
         }
     }
 
-    /// Events are counted together when their texts are equal, so a text may not change with each attempt.
+    /// Events are aggregated if their texts are equal, so a text must not change between attempts.
     #[test]
     fn the_text_is_the_same_for_each_attempt() {
         let body = r#"{"error":{"code":"SubnetIsFull","message":"m"}}"#;
@@ -495,7 +495,7 @@ mod tests {
         assert_eq!(closed(3), closed(4));
     }
 
-    /// Whom a refusal is about may stand anywhere in a long message, in a detail, or only in a target.
+    /// The subject of a refusal may be anywhere in a long message, in a detail, or only in a target.
     #[test]
     fn long_messages_are_whole_and_data_stays_data() {
         let long = format!("{}/publicIPAddresses/last", "ü".repeat(5000));
@@ -526,7 +526,7 @@ mod tests {
         }
     }
 
-    /// Each error has one kind; what it means for a retry hangs on it.
+    /// Each error has one kind, which decides about retries.
     #[test]
     fn kinds() {
         type Predicate = fn(&Error) -> bool;

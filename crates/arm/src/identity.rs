@@ -1,9 +1,8 @@
-//! The transport under `azure_identity`, and what it mends on the way.
+//! The transport below `azure_identity`, and the fixes that it applies.
 //!
-//! Two flaws of version 1.0 lose what the authority says: an error whose
-//! description holds any JSON escape does not parse, and an answer of the instance metadata service
-//! must spell numbers as text. Here the authority's refusal is taken note of before the library sees
-//! it, and answers are put into the shape that the library reads.
+//! Two bugs of version 1.0 lose the authority's answer: an error whose description contains any JSON escape does not
+//! parse, and an answer of the instance metadata service must spell numbers as text. So the authority's refusal is
+//! recorded before the library sees it, and answers are converted to the form that the library reads.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use serde_json::Value;
 
 use crate::{Clock, Transport};
 
-/// No authority asks to wait for longer than this for good reason, and the library would sleep as it is told.
+/// No authority has a reason to ask for a longer pause, and the library would sleep for as long as requested.
 const MAX_RETRY_AFTER_SECONDS: u64 = 60;
 /// No token is valid for longer; a larger figure is an authority's mistake, and the library adds it to a date.
 const MAX_LIFETIME_SECONDS: i64 = 30 * 24 * 3600;
@@ -34,24 +33,24 @@ pub(crate) enum AuthorityFailure {
     Unreachable(String),
 }
 
-/// What an authority refused, in its own words.
+/// The refusal of an authority, in its own words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
     pub(crate) code: Option<String>,
-    /// Without the ids of the request, which differ each time.
+    /// Without the request IDs, which differ each time.
     pub(crate) description: String,
-    /// Those ids.
+    /// The request IDs.
     pub(crate) request_id: Option<String>,
 }
 
-/// What an authority answered last.
+/// The last answer of an authority.
 #[derive(Default)]
 pub(crate) struct LastAnswer {
     /// Why it gave no token.
     pub(crate) failure: Option<AuthorityFailure>,
-    /// When the token that it gave ends, since 1970. The library is shown a token that has ended: it would hand out its own copy
-    /// of one that Azure rejects until the end.
+    /// The expiry of the token, since 1970. The library gets an expired token: otherwise it would return its own cached
+    /// copy of a token that Azure rejects until it expires.
     pub(crate) expires: Option<Duration>,
 }
 
@@ -59,7 +58,7 @@ pub(crate) struct LastAnswer {
 pub(crate) struct IdentityClient {
     transport: Transport,
     last: Arc<Mutex<LastAnswer>>,
-    /// Whether it was said that the authority does not answer: the library tries for minutes in silence.
+    /// Whether it was logged that the authority does not answer: the library retries silently for minutes.
     is_told: AtomicBool,
 }
 
@@ -131,10 +130,10 @@ impl HttpClient for IdentityClient {
     }
 }
 
-/// Where machines of Azure learn about themselves.
+/// The instance metadata service.
 const INSTANCE_METADATA: &str = "169.254.169.254";
 
-/// That an authority does not answer, and why that may be.
+/// The message that an authority does not answer, with possible causes.
 fn no_answer(host: &str, error: &str) -> String {
     let remedy = match host {
         INSTANCE_METADATA => {
@@ -146,7 +145,7 @@ fn no_answer(host: &str, error: &str) -> String {
     format!("no answer from {host}: {error}{remedy}")
 }
 
-/// Reads an authority's error. Its body holds no secret: codes, a description, ids of the request.
+/// Parses an authority's error. Its body contains no secret: codes, a description, request IDs.
 pub(crate) fn read_refusal(status: u16, host: &str, body: &[u8]) -> Refusal {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(crate::error::one_line);
@@ -162,8 +161,8 @@ pub(crate) fn read_refusal(status: u16, host: &str, body: &[u8]) -> Refusal {
     Refusal { status, code: number.or(word), description, request_id }
 }
 
-/// Whether a header asks for a longer pause than an authority may. Dates are left alone: the library
-/// measures them against now.
+/// Whether a header asks for a longer pause than an authority may. Dates are left unchanged: the library measures them
+/// against now.
 fn asks_too_much(name: &str, value: &http::HeaderValue) -> bool {
     let unit = match name {
         "retry-after" => 1,
@@ -190,11 +189,11 @@ fn plain_refusal(refusal: &Refusal) -> Bytes {
     Bytes::from(serde_json::json!({"error_codes": codes, "error_description": plain}).to_string())
 }
 
-/// A token answer in the one shape that each of the library's credentials reads: seconds as numbers for
-/// the authority's, `expires_on` as text with type and resource beside it for the metadata service's. Both say that the
-/// token has ended; when it does so indeed is given beside it, since 1970.
+/// A token answer in the one form that each of the library's credentials reads: seconds as numbers for the authority's,
+/// `expires_on` as text with type and resource for the metadata service's. Both say that the token has expired; the
+/// real expiry is returned next to it, since 1970.
 ///
-/// `None` if there is no token in it.
+/// `None` if it contains no token.
 pub(crate) fn readable_token(body: &[u8], now: Duration) -> Option<(Bytes, Duration)> {
     let Ok(Value::Object(mut token)) = serde_json::from_slice::<Value>(body) else { return None };
     token.get("access_token")?.as_str().filter(|token| !token.is_empty())?;
@@ -209,7 +208,7 @@ pub(crate) fn readable_token(body: &[u8], now: Duration) -> Option<(Bytes, Durat
         token.insert("expires_in".into(), 0.into());
         token.remove("ext_expires_in");
     }
-    // The metadata service's has a date, too.
+    // The metadata service's answer also has a date.
     if let Some(date) = token.get("expires_on").and_then(seconds) {
         let left = date.saturating_sub(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
         expires = now + lifetime(left);

@@ -1,17 +1,17 @@
 //! The client of Azure Resource Manager: clouds, credentials, budgets, long-running operations.
 //!
-//! A [`Client`] speaks JSON documents of any type over [`ResourceId`](azure_types::ResourceId)s; it
-//! knows no Kubernetes and no document's meaning. Its promises:
+//! A [`Client`] exchanges JSON documents of any type for [`ResourceId`](azure_types::ResourceId)s; it knows neither
+//! Kubernetes nor the meaning of a document. Its promises:
 //!
-//! * **Unknown is not absent.** [`Client::get_optional`] answers `None` only when Azure itself says
-//!   that the resource, its parent or its group does not exist. Everything else is an [`Error`].
-//! * **One budget.** All clones of a client share [`Budgets`]: calls queue by [`Class`], and no call
-//!   waits behind a class below its own. While Azure reports plenty, nothing waits.
-//! * **Operations are values.** A write gives back [`Accepted`] with an [`Operation`] that can be
-//!   stored, loaded in another process and waited for there. One is asked after when those of its kind were done
-//!   before, at once where that is not known, and never before Azure wants to be asked.
-//! * **Errors are data.** Azure's own code, message, target, details and request id, and methods
-//!   that say what kind it is ([`Error::is_refusal`], [`Error::is_precondition_failed`], ...).
+//! * **Unknown is not absent.** [`Client::get_optional`] answers `None` only if Azure itself reports that the resource,
+//!   its parent or its group does not exist. Everything else is an [`Error`].
+//! * **One budget.** All clones of a client share [`Budgets`]: calls queue by [`Class`], and no call waits behind a
+//!   class below its own. While Azure reports plenty, nothing waits.
+//! * **Operations are values.** A write returns [`Accepted`] with an [`Operation`] that can be stored, loaded in
+//!   another process and waited for there. It is polled when operations of its kind were done before, at once if that
+//!   is unknown, and never before Azure's `Retry-After`.
+//! * **Errors are data.** Azure's own code, message, target, details and request ID, and methods that classify them
+//!   ([`Error::is_refusal`], [`Error::is_precondition_failed`], ...).
 //! * Bodies, headers and tokens are never logged.
 //!
 //! ```no_run

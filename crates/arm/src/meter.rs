@@ -1,11 +1,11 @@
-//! What every attempt is reported as: to the log, and to whoever counts.
+//! The report of every attempt: to the log, and to the observer.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::Class;
 
-/// What an attempt was for.
+/// The purpose of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Purpose {
     /// Reading one resource.
@@ -18,7 +18,7 @@ pub enum Purpose {
     Delete,
     /// An action on a resource (POST).
     Action,
-    /// Asking how an operation is doing.
+    /// Polling an operation.
     Poll,
     /// Reading the resource after its operation is done.
     FinalRead,
@@ -27,7 +27,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// A word for labels and tables.
+    /// The word for labels and tables.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -61,19 +61,19 @@ pub struct CallRecord<'a> {
     pub subscription: &'a str,
     /// The resource group's name, where there is one.
     pub resource_group: Option<&'a str>,
-    /// What it was for.
+    /// The purpose.
     pub purpose: Purpose,
-    /// The class it queued in.
+    /// The class in which it queued.
     pub class: Class,
-    /// The HTTP status; absent when no answer came.
+    /// The HTTP status; absent if there was no answer.
     pub status: Option<u16>,
-    /// Time from sending to the whole answer, without waiting for the budget.
+    /// Time from sending to the complete answer, without waiting for the budget.
     pub duration: Duration,
     /// Time spent waiting for the budget before sending.
     pub waited: Duration,
-    /// 1 for the first try, 2 for the first repetition, ...
+    /// 1 for the first attempt, 2 for the first retry, ...
     pub attempt: u32,
-    /// Azure's error code, or `transport` when no answer came; absent on success.
+    /// Azure's error code, or `transport` if there was no answer; absent on success.
     pub reason: Option<&'a str>,
     /// Azure's id of the request.
     pub request_id: Option<&'a str>,
@@ -81,9 +81,9 @@ pub struct CallRecord<'a> {
     pub throttled: bool,
 }
 
-/// Is told of every attempt, as it ends. Called on the task that made the request: must not block.
+/// Observes every attempt at its end. Called on the task that made the request: must not block.
 pub trait CallObserver: Send + Sync {
-    /// Takes note of one attempt.
+    /// Records one attempt.
     fn on_call(&self, call: &CallRecord<'_>);
 }
 
@@ -93,8 +93,8 @@ impl<F: Fn(&CallRecord<'_>) + Send + Sync> CallObserver for F {
     }
 }
 
-/// Whether an error answers what was asked. A read asks whether something is there, and "no" is an answer, also with
-/// status 400, as Compute gives it for an instance of a scale set; a list of a resource group that does not exist is empty.
+/// Whether an error is a valid answer. A read asks whether a resource exists, and "no" is an answer, also with status
+/// 400, as Compute gives it for an instance of a scale set; a list of a resource group that does not exist is empty.
 pub(crate) fn is_answer(purpose: Purpose, status: u16) -> bool {
     match purpose {
         Purpose::Read => matches!(status, 400 | 404),
@@ -103,7 +103,7 @@ pub(crate) fn is_answer(purpose: Purpose, status: u16) -> bool {
     }
 }
 
-/// Whether the caller writes a line about a failed call: it knows what the call was for.
+/// Whether the caller logs a failed call: it knows the purpose of the call.
 fn is_logged_by_caller(purpose: Purpose) -> bool {
     matches!(purpose, Purpose::Write | Purpose::Delete)
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Class;
 
-/// Where the state of an operation is read.
+/// Where the status of an operation is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OperationStyle {
@@ -19,23 +19,23 @@ pub enum OperationStyle {
     Resource,
 }
 
-/// An accepted change that Azure is still carrying out.
+/// An accepted change that Azure is still applying.
 ///
-/// It is data: stored as JSON, it can be waited for by another process ([`crate::Client::wait`]).
+/// It is data: stored as JSON, another process can wait for it ([`crate::Client::wait`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Operation {
-    /// Where to ask; sent back as Azure gave it.
+    /// The URL to poll; sent back as Azure gave it.
     pub url: String,
-    /// How to read the answer.
+    /// How to parse the answer.
     pub style: OperationStyle,
-    /// What it is about.
+    /// The resource.
     pub resource: ResourceId,
-    /// The method that began it.
+    /// The method of the request.
     pub method: String,
     /// When it began, in milliseconds since 1970.
     pub started: u64,
-    /// How long Azure asked to wait before the first look, in milliseconds.
+    /// How long Azure asked to wait before the first poll, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_look: Option<u64>,
     /// The class in which its polls queue.
@@ -49,13 +49,14 @@ pub(crate) enum Start {
     Done,
     /// Still running.
     Running(OperationStyle, String),
-    /// Ended badly already; the body holds why, if anything does.
+    /// Already failed; the body contains the cause, if any.
     Failed(String),
-    /// The answer promises work to come and does not say where to look.
+    /// The answer promises further work and does not say where to poll.
     NoWhere,
 }
 
-/// Reads a first answer; `state` is the `provisioningState` in its body. `own_url` is the resource's own URL, for reading its state there.
+/// Evaluates a first answer; `state` is the `provisioningState` in its body. `own_url` is the resource's own URL, for
+/// reading its state there.
 pub(crate) fn start(
     method: &Method,
     status: u16,
@@ -72,7 +73,7 @@ pub(crate) fn start(
     };
     let whole = method == Method::PUT || method == Method::PATCH;
     if whole && status != 202 {
-        // A resource that is already in its last state needs no poll, whatever the headers say.
+        // A resource in a final state needs no poll, whatever the headers say.
         match state.map(Progress::of) {
             Some(Progress::Succeeded) => return Start::Done,
             Some(Progress::Failed) => return Start::Failed(state.unwrap_or_default().to_owned()),
@@ -97,7 +98,7 @@ pub(crate) fn start(
     }
 }
 
-/// How far something is, by the word that Azure uses for it.
+/// The progress of an operation or a resource, by Azure's word for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     Running,
@@ -106,7 +107,7 @@ pub(crate) enum Progress {
 }
 
 impl Progress {
-    /// Only three words are final, in any case; every other one means that it goes on.
+    /// Only three words are final, in any case; every other one means that it still runs.
     pub(crate) fn of(word: &str) -> Self {
         if word.eq_ignore_ascii_case("Succeeded") {
             Self::Succeeded
@@ -125,7 +126,7 @@ fn provisioning_state(body: &Value) -> Option<&str> {
     body.pointer("/properties/provisioningState")?.as_str()
 }
 
-/// Reads the answer to a poll: progress, and the word for it.
+/// Evaluates the answer to a poll: the progress, and Azure's word for it.
 pub(crate) fn poll(style: OperationStyle, status: u16, body: &Value) -> Option<(Progress, String)> {
     match style {
         OperationStyle::Status => {
@@ -135,7 +136,7 @@ pub(crate) fn poll(style: OperationStyle, status: u16, body: &Value) -> Option<(
             let word = body.get("status").and_then(Value::as_str).or_else(|| provisioning_state(body));
             match word {
                 Some(word) => Some((Progress::of(word), word.to_owned())),
-                // 202 without a word still says that it goes on.
+                // 202 without a word means that it still runs.
                 None => (status == 202).then(|| (Progress::Running, String::new())),
             }
         }

@@ -1,20 +1,20 @@
-//! When an operation of Azure is asked after: when it is likely done.
+//! When an operation of Azure is polled: when it is likely done.
 //!
-//! Operations of one kind (a method on a resource type) take about as long each time. What the last ones took is known
-//! for this process, and the next one is first asked after when it should be done. Where nothing is known it is asked
-//! after at once, and then with pauses that are a tenth of its age: an Azure that answers at once costs no waiting, and
-//! the first operation of a kind is learned from as exactly as the later ones.
+//! Operations of one kind (a method on a resource type) take about as long each time. The durations of previous ones
+//! are known in this process, and the next one is first polled when it should be done. If nothing is known it is polled
+//! at once, and then with pauses of a tenth of its age: an Azure that answers at once causes no wait, and the first
+//! operation of a kind is learned from as precisely as the later ones.
 //!
 //! # Guarantees
 //!
-//! * Where operations of a kind always take the same time, one costs one or two looks, and another for each five seconds
+//! * If operations of a kind always take the same time, one costs one or two polls, and another for each five seconds
 //!   that it takes. Its end is seen at most 5 % or a quarter of a second late, that of the first one 10 %.
-//! * No end is seen more than five seconds late, whatever was learned: one slow operation does not make the next one wait.
-//! * Where they become faster, each one that is done when first expected brings the next look forward, first by little,
-//!   then by half; one that is done before counts at once.
-//! * After a look that found an operation running, no other follows within a quarter of a second.
+//! * No end is seen more than five seconds late, whatever was learned: one slow operation does not delay the next one.
+//! * If they become faster, each one that is done at its expected time brings the next poll forward, first by little,
+//!   then by half; one that is done earlier counts at once.
+//! * After a poll of a running operation, no other follows within a quarter of a second.
 //!
-//! What Azure asks for by `Retry-After` goes before; whoever waits takes the longer of both.
+//! Azure's `Retry-After` takes precedence; the longer of both pauses applies.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -24,20 +24,20 @@ use tokio::time::Instant;
 
 use crate::{Client, Operation};
 
-/// The shortest time between two looks at an operation that runs: a twentieth of what Azure takes for a small change.
+/// The shortest pause between two polls of a running operation: a twentieth of what Azure takes for a small change.
 const MIN_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause: an operation that hangs costs twelve reads a minute.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
-/// Of so many kinds it is known what they take. A cluster meets some twenty; beyond this nothing more is learned.
+/// The number of kinds whose durations are learned. A cluster has some twenty; beyond this nothing more is learned.
 const MAX_KINDS: usize = 200;
-/// An operation that takes longer than expected is looked at again after this part of its age.
+/// An operation that takes longer than expected is polled again after this part of its age.
 const LATENESS: u32 = 20;
-/// One of which nothing is known, after this part: one that takes 20 s costs 32 looks, once in a process.
+/// One without a known duration is polled after this part: one that takes 20 s costs 32 polls, once in a process.
 const LATENESS_AT_FIRST: u32 = 10;
-/// So many hits in a row, and half of what was expected is tried.
+/// After so many hits in a row, half of the expected duration is tried.
 const HITS_UNTIL_HALVED: u32 = 4;
 
-/// What operations have in common that take about as long: the method, and the resource type in lower case.
+/// The kind of an operation: the method, and the resource type in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Kind {
     method: String,
@@ -55,12 +55,13 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Expected {
     at: Duration,
-    /// How many in a row were done at the first look, so that they may be done earlier.
+    /// How many in a row were done at the first poll, so that they may be done earlier.
     hits: u32,
 }
 
 impl Expected {
-    /// Lowered after one that was done when first looked at: by a part that doubles with each in a row, up to a half.
+    /// Lowers it after an operation that was done at the first poll: by a part that doubles with each in a row, up to a
+    /// half.
     fn lowered(self, age: Duration) -> Self {
         let at = self.at.min(age);
         let halvings = HITS_UNTIL_HALVED.saturating_sub(self.hits) + 1;
@@ -68,18 +69,18 @@ impl Expected {
     }
 }
 
-/// What operations of each kind took before, in this process.
+/// The durations of earlier operations of each kind, in this process.
 #[derive(Debug, Default)]
 pub(crate) struct OperationPace(Mutex<HashMap<Kind, Expected>>);
 
 impl OperationPace {
-    /// Begins to look at an operation.
+    /// Begins to poll an operation.
     fn looks(&self, kind: &Kind) -> Looks {
         let expected = self.0.lock().get(kind).copied();
         Looks { expected, due: Duration::ZERO, running: None, misses: 0, is_lesson: true }
     }
 
-    /// An operation was found to have succeeded at this age.
+    /// Learns from an operation that has succeeded at this age.
     fn learn(&self, kind: Kind, looks: &Looks, age: Duration) {
         let mut known = self.0.lock();
         let before = known.get(&kind).copied();
@@ -91,7 +92,7 @@ impl OperationPace {
     }
 }
 
-/// Says when to look at an operation, and takes note of what was seen. For whoever waits in another way than
+/// Says when to check an operation, and records the results. For callers that wait in another way than
 /// [`Client::wait`], such as by a list that shows many resources.
 #[derive(Debug)]
 pub struct OperationWatch {
@@ -116,55 +117,55 @@ impl OperationWatch {
         self.age_before.saturating_add(self.begin.elapsed())
     }
 
-    /// The pause before the first look; zero where it is not known what such operations take.
+    /// The pause before the first poll; zero if the duration of such operations is unknown.
     pub fn first_pause(&mut self) -> Duration {
         let age = self.age();
         self.looks.first(age)
     }
 
-    /// It still runs: the pause before the next look, between a quarter of a second and five. A look before its time, as by
-    /// a list that others asked for, does not put off the one that is due.
+    /// The operation still runs. Returns the pause before the next poll, between a quarter of a second and five. An
+    /// earlier poll, such as by a list for others, does not delay the one that is due.
     pub fn still_runs(&mut self) -> Duration {
         let age = self.age();
         self.looks.missed(age)
     }
 
-    /// A look had no answer, and Azure asks to wait so long: the pause before the next one.
+    /// A poll had no answer, and Azure asks for this pause. Returns the pause before the next one.
     pub(crate) fn unanswered(&mut self, asked: Option<Duration>) -> Duration {
         self.looks.unanswered(asked)
     }
 
-    /// It has succeeded.
+    /// The operation has succeeded.
     pub fn succeeded(self) {
         let age = self.age();
         self.client.inner.operation_pace.learn(self.kind, &self.looks, age);
     }
 }
 
-/// The looks at one operation. Pure: ages of the operation are passed in.
+/// The polls of one operation. Pure: ages of the operation are passed in.
 #[derive(Debug)]
 struct Looks {
-    /// What was expected when it was first looked at.
+    /// The expectation at the first poll.
     expected: Option<Expected>,
-    /// The age at which the next look is due.
+    /// The age at which the next poll is due.
     due: Duration,
     /// Its age when it was last seen running.
     running: Option<Duration>,
-    /// How often it was seen running when it was expected to be done.
+    /// How many times it was still running when it was expected to be done.
     misses: u32,
-    /// Whether the end tells how long it took: not if a look in between had no answer.
+    /// Whether the duration can be learned from the end: not if a poll in between had no answer.
     is_lesson: bool,
 }
 
 impl Looks {
-    /// The pause before the first look.
+    /// The pause before the first poll.
     fn first(&mut self, age: Duration) -> Duration {
         let pause = self.expected.map_or(Duration::ZERO, |expected| towards(expected.at.saturating_sub(age)));
         self.due = age.saturating_add(pause);
         pause
     }
 
-    /// It was seen running at this age: the pause before the next look.
+    /// It was still running at this age. Returns the pause before the next poll.
     fn missed(&mut self, age: Duration) -> Duration {
         self.running = Some(age);
         if age.saturating_add(age / LATENESS) < self.due {
@@ -174,7 +175,7 @@ impl Looks {
             None => age / LATENESS_AT_FIRST,
             Some(expected) if expected.at > age => towards(expected.at - age),
             Some(_) => {
-                // The second pause is as the first: a step that is doubled too early is learned from, and is late.
+                // The second pause equals the first: a step that doubles too early is learned from, and is late.
                 let doubled = 2u32.saturating_pow(self.misses.saturating_sub(1));
                 self.misses = self.misses.saturating_add(1);
                 (age / LATENESS).saturating_mul(doubled)
@@ -185,26 +186,26 @@ impl Looks {
         pause
     }
 
-    /// A look had no answer, and Azure asks to wait so long: the pause before the next one.
+    /// A poll had no answer, and Azure asks for this pause. Returns the pause before the next one.
     fn unanswered(&mut self, asked: Option<Duration>) -> Duration {
         self.is_lesson = false;
         asked.unwrap_or(MAX_PAUSE).max(MIN_PAUSE)
     }
 
-    /// What to expect from now on, after it succeeded at this age; `known` is what is expected by now. Absent where
-    /// nothing is learned.
+    /// The expectation after it succeeded at this age; `known` is the present expectation. `None` if nothing is
+    /// learned.
     fn lesson(&self, known: Option<Expected>, age: Duration) -> Option<Expected> {
         if !self.is_lesson {
             return None;
         }
         let running = self.running.unwrap_or_default();
         match self.expected {
-            // Sooner than anybody expected.
+            // Earlier than expected.
             Some(expected) if age < expected.at => {
                 Some(Expected { at: running.saturating_add(age) / 2, hits: 0 })
             }
-            // At the look for which it was expected. Many that ran side by side are one lesson: whoever began by an
-            // expectation that was lowered since then says nothing of the new one.
+            // At the expected poll. Many that ran in parallel are one lesson: one that began with an expectation that
+            // was lowered since then says nothing about the new one.
             Some(expected) if running < expected.at => {
                 known.filter(|known| *known == expected).map(|expected| {
                     let lowered = expected.lowered(age);
@@ -216,7 +217,7 @@ impl Looks {
     }
 }
 
-/// The next of the equal steps by which what is left is passed: as few as can be, none longer than [`MAX_PAUSE`].
+/// The next of the equal steps that divide the remaining time: as few as possible, none longer than [`MAX_PAUSE`].
 fn towards(left: Duration) -> Duration {
     let steps = left.as_nanos().div_ceil(MAX_PAUSE.as_nanos()).max(1);
     left / u32::try_from(steps).unwrap_or(u32::MAX)
@@ -236,7 +237,7 @@ mod tests {
         Duration::from_secs_f64(figure)
     }
 
-    /// Goes through one operation of an Azure that takes so long; gives the ages at which it was looked at.
+    /// Polls one operation of an Azure with this latency; returns the ages at which it was polled.
     fn ages(pace: &OperationPace, latency: Duration) -> Vec<Duration> {
         let kind = kind("t");
         let mut looks = pace.looks(&kind);
@@ -336,7 +337,7 @@ mod tests {
         assert!(end <= seconds(1.3), "{end:?}");
     }
 
-    /// One that Azure held up for a minute says little of the next one.
+    /// One operation that Azure delayed for a minute says little about the next one.
     #[test]
     fn one_slow_operation_costs_the_next_one_five_seconds_at_most() {
         let pace = OperationPace::default();
@@ -363,7 +364,7 @@ mod tests {
         assert!(next > before * 15 / 16 && next < before, "{before:?}, {next:?}");
     }
 
-    /// How long somebody else was in the way is nothing that the next operation takes.
+    /// A delay by other operations is not learned as a duration.
     #[test]
     fn nothing_is_learned_from_an_end_that_was_seen_too_late() {
         let pace = OperationPace::default();
@@ -396,7 +397,7 @@ mod tests {
     }
 
     proptest! {
-        /// However long operations took before.
+        /// Whatever earlier operations took.
         #[test]
         fn a_constant_azure_costs_few_looks_and_little_time(
             before in proptest::collection::vec(0.0..600.0_f64, 0..5),

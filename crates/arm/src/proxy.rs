@@ -1,8 +1,8 @@
-//! The way through an HTTP proxy (CONNECT), as the environment asks for it.
+//! HTTP proxies (CONNECT), as configured in the environment.
 //!
-//! Which requests go through it follows Go's rules, because clusters that run the Go programs today have
-//! their variables set for these. Two differences: plain HTTP is never proxied (it serves the instance
-//! metadata service and local simulators), and SOCKS proxies are refused.
+//! Which requests use the proxy follows Go's rules, because clusters that run the Go programs today have their
+//! variables set for these. Two differences: plain HTTP is never proxied (it serves the instance metadata service and
+//! local simulators), and SOCKS proxies are refused.
 
 use std::fmt;
 use std::future::Future;
@@ -25,16 +25,16 @@ use tower::Service;
 use crate::Error;
 use crate::resolver::Resolver;
 
-/// The instance metadata service answers on the machine itself: a proxy could only ask another machine's.
+/// The instance metadata service is link-local to the machine: a proxy could only reach another machine's.
 const METADATA_SERVICE: &str = "169.254.169.254";
 
 /// Which requests go through which proxy.
 #[derive(Debug, Clone, Default)]
 pub struct ProxySettings {
     proxy: Option<Proxy>,
-    /// Who is reached without it, beside this machine and what needs no TLS.
+    /// Hosts that are reached without it, besides this machine and hosts without TLS.
     exceptions: Vec<Exception>,
-    /// Whether everybody is reached through it.
+    /// Whether all hosts are reached through it.
     without_exception: bool,
 }
 
@@ -57,7 +57,7 @@ enum Exception {
     Domain {
         /// In lower case, with a dot in front.
         suffix: String,
-        /// Whether the domain itself is meant, too, and not only what is below it.
+        /// Whether the domain itself is included, and not only its subdomains.
         itself: bool,
         port: Option<u16>,
     },
@@ -78,8 +78,8 @@ impl fmt::Display for Proxy {
 impl ProxySettings {
     /// Reads `HTTPS_PROXY` and `NO_PROXY`, in upper or lower case. A proxy without a scheme is an HTTP one.
     ///
-    /// Errors: the proxy is no URL, or no HTTP or HTTPS proxy. The text names the variable and not its
-    /// value, which may hold a password.
+    /// Errors: the proxy is not a URL, or not an HTTP or HTTPS proxy. The text names the variable and not its value,
+    /// which may contain a password.
     pub fn from_environment(environment: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let either = |names: [&'static str; 2]| {
             names.into_iter().find_map(|name| {
@@ -96,21 +96,21 @@ impl ProxySettings {
         Ok(Self { proxy, exceptions, without_exception: false })
     }
 
-    /// Everything goes through this proxy; `named` is what names it, for errors.
+    /// Sends everything through this proxy; `named` names it in errors.
     ///
     /// # Errors
-    /// It is no URL, or no HTTP or HTTPS proxy. The text does not hold it.
+    /// It is not a URL, or not an HTTP or HTTPS proxy. The text does not contain it.
     pub fn only(url: &str, named: &'static str) -> Result<Self, Error> {
         Ok(Self { proxy: Some(Proxy::read(url, named)?), exceptions: Vec::new(), without_exception: true })
     }
 
-    /// The proxy's URL for a destination, password included; none if it is reached directly.
+    /// The proxy's URL for a destination, password included; `None` if it is reached directly.
     pub fn url_for(&self, destination: &Uri) -> Option<&Uri> {
         self.proxy_for(destination).map(|proxy| &proxy.with_password)
     }
 
-    /// The proxy for a destination as errors name it: its URL without user and password, and the variable that it
-    /// is from; none if the destination is reached directly.
+    /// The proxy for a destination in errors: its URL without user and password, and its variable; `None` if the
+    /// destination is reached directly.
     pub fn describe_for(&self, destination: &Uri) -> Option<String> {
         self.proxy_for(destination).map(ToString::to_string)
     }
@@ -132,7 +132,7 @@ impl ProxySettings {
         (!excepted).then_some(proxy)
     }
 
-    /// Whether the way to the proxy itself needs TLS.
+    /// Whether the connection to the proxy itself needs TLS.
     pub(crate) fn needs_tls(&self) -> bool {
         self.proxy.as_ref().is_some_and(|proxy| proxy.url.scheme_str() == Some("https"))
     }
@@ -204,13 +204,13 @@ impl Exception {
     }
 }
 
-/// Connects to a destination, through a proxy if there is one for it. What it gives is the bare connection:
-/// TLS to the destination is the caller's.
+/// Connects to a destination, through a proxy if there is one for it. The result is the bare connection: TLS to the
+/// destination is the caller's.
 #[derive(Clone)]
 pub struct ProxyConnector {
     settings: Arc<ProxySettings>,
     direct: HttpConnector<Resolver>,
-    /// The way to a proxy that speaks TLS itself.
+    /// The connector for a proxy that uses TLS itself.
     secure: Option<HttpsConnector<HttpConnector<Resolver>>>,
 }
 
@@ -220,7 +220,7 @@ pub struct ProxyConnector {
 struct ProxyError {
     proxy: Proxy,
     destination: String,
-    /// It answered, but not with a tunnel. Its status gets lost below us; its own log has it.
+    /// It answered, but not with a tunnel. Its status is lost below; its own log has it.
     refuses: bool,
     source: BoxError,
 }
@@ -228,13 +228,13 @@ struct ProxyError {
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl ProxyConnector {
-    /// A connector for hosts that the system finds; `tls` is for proxies that speak TLS themselves.
+    /// A connector with the system's resolver; `tls` is for proxies that use TLS themselves.
     pub fn with_system_resolver(settings: ProxySettings, tls: &rustls::ClientConfig) -> Self {
         let tls = settings.needs_tls().then(|| tls.clone());
         Self::new(settings, Resolver::new(Vec::new()), tls)
     }
 
-    /// A connector; `tls` is for proxies that speak TLS themselves.
+    /// A connector; `tls` is for proxies that use TLS themselves.
     pub(crate) fn new(
         settings: ProxySettings,
         resolver: Resolver,
@@ -349,7 +349,7 @@ mod tests {
         assert!(!settings(&[("HTTPS_PROXY", "proxy:3128")]).unwrap().needs_tls());
     }
 
-    /// What the standard library of the programs replaced does with `NO_PROXY`.
+    /// The behaviour of the Go standard library for `NO_PROXY`.
     #[test]
     fn who_is_reached_without_the_proxy() {
         let list = "10.0.0.0/8,192.168.7.7,192.168.8.8:8443,[fd00::1]:443,fd01::1,exact.example,.below.example,\

@@ -1,25 +1,25 @@
 //! A loop that repeats itself stops and says so.
 //!
-//! Whoever writes a resource remembers the latest write. Finding the same difference once more may be somebody's accident, and
-//! is repaired. Finding it again after that means that two programs (or we and Azure) do not agree: writing
-//! stops for a while that doubles each time.
+//! The latest write of each resource is remembered. Finding the same difference once more may be an accident, and is
+//! repaired. Finding it again after that means that two programs (or we and Azure) disagree: writing stops for a pause
+//! that doubles each time.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How often one and the same write may be made in a row: the write, and one repair of what may have been an
-/// accident. After that users are told of the difference.
+/// How many times the same write may be made in a row: the write, and one repair after a possible accident. After that
+/// users are informed of the difference.
 const MAX_REPEATS: u32 = 2;
-/// The first pause: a disagreement costs one write a minute at most, of the hundreds that Azure allows.
+/// The first pause: a disagreement costs at most one write a minute, of the hundreds that Azure permits.
 const MIN_PAUSE_INTERVAL: Duration = Duration::from_secs(60);
-/// The longest pause: within an hour after the other program is gone, the resource is as it is wanted.
+/// The longest pause: within an hour after the other program is gone, the resource is as desired.
 const MAX_PAUSE_INTERVAL: Duration = Duration::from_secs(3600);
-/// After this time a repeated write is a new event. Twice the longest pause, so that a disagreement that goes on is
-/// not taken for a new one.
+/// After this time a repeated write is a new event. Twice the longest pause, so that an ongoing disagreement does not
+/// count as a new one.
 const FORGET_TIMEOUT: Duration = Duration::from_secs(2 * 3600);
 
-/// What is remembered of the writes of one resource, or of one writer.
+/// The record of the writes of one resource, or of one writer.
 #[derive(Debug, Default)]
 pub struct Repeats {
     last: Option<Last>,
@@ -35,9 +35,9 @@ struct Last {
 /// Whether to write.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Go on.
+    /// Write now.
     Write,
-    /// Not before this time has passed.
+    /// Write after this time.
     Wait(Duration),
 }
 
@@ -49,7 +49,7 @@ impl Repeats {
         if left.is_zero() { Verdict::Write } else { Verdict::Wait(left) }
     }
 
-    /// Takes note of a successful write.
+    /// Records a successful write.
     pub fn written(&mut self, print: u64, now: Instant) {
         let count = match &self.last {
             Some(last) if last.print == print && now < last.at + FORGET_TIMEOUT => last.count + 1,
@@ -58,12 +58,12 @@ impl Repeats {
         self.last = Some(Last { print, count, at: now });
     }
 
-    /// Whether the latest write is so long ago that it counts no longer.
+    /// Whether the latest write is so old that it no longer counts.
     pub fn is_past(&self, now: Instant) -> bool {
         self.last.as_ref().is_none_or(|last| now >= last.at + FORGET_TIMEOUT)
     }
 
-    /// Takes note that the write was no use at all: the difference is still there. Gives the time to wait.
+    /// Records that the write had no effect: the difference is still there. Returns the time to wait.
     pub fn stuck(&mut self, print: u64, now: Instant) -> Duration {
         let count = self.last.as_ref().map_or(MAX_REPEATS, |last| last.count.max(MAX_REPEATS));
         self.last = Some(Last { print, count, at: now });

@@ -1,4 +1,4 @@
-//! What a request is about: its URL, its subject in messages, the budget it draws on.
+//! The subject of a request: its URL, its name in messages, its budget.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ impl Listing {
         }
     }
 
-    /// The registration record of a resource provider, which is no resource and has no id.
+    /// The registration record of a resource provider, which is not a resource and has no ID.
     pub(crate) fn provider(subscription: &str, namespace: &str) -> Self {
         let scope = ResourceId::subscription(subscription);
         Self {
@@ -63,7 +63,7 @@ impl fmt::Display for Listing {
     }
 }
 
-/// What a call is about, for budgets, logs and errors.
+/// The subject of a call, for budgets, logs and errors.
 #[derive(Debug, Clone)]
 pub(crate) struct Subject {
     pub(crate) resource: Option<ResourceId>,
@@ -102,7 +102,7 @@ impl Subject {
         subject
     }
 
-    /// The operation on a resource: budgets and reports are the resource's.
+    /// The operation on a resource, with the budget and report of the resource.
     pub(crate) fn of_operation(id: &ResourceId) -> Self {
         let mut subject = Self::of(id);
         subject.short.push_str(" (operation)");
@@ -148,8 +148,8 @@ pub(crate) fn url(
     })
 }
 
-/// Takes over a URL from an answer, unchanged. Tokens go along, so it must lead to the resource manager
-/// itself or to a regional host below it, and never to plain HTTP when that speaks HTTPS.
+/// Uses a URL from an answer, unchanged. The request carries a token, so the URL must lead to the resource manager
+/// itself or to a regional host below it, and never to plain HTTP if that uses HTTPS.
 pub(crate) fn follow(base: &Url, link: &str, subject: &Subject) -> Result<Uri, Error> {
     let malformed = |reason: String| Error::Malformed { subject: subject.short.clone(), reason };
     let uri = match link.parse::<Uri>() {
@@ -159,7 +159,7 @@ pub(crate) fn follow(base: &Url, link: &str, subject: &Subject) -> Result<Uri, E
             .and_then(|url| url.as_str().parse().ok())
             .ok_or_else(|| malformed("it holds a link that is no URL".into()))?,
     };
-    // Relative links stay on the host that we asked.
+    // Relative links stay on the host of the request.
     if uri.authority().is_none() {
         let joined = base.join(link).map_err(|error| malformed(format!("it holds a bad link: {error}")))?;
         return joined.as_str().parse().map_err(|error| malformed(format!("it holds a bad link: {error}")));

@@ -1,4 +1,4 @@
-//! Addresses of hosts: those that were given, else those that the system finds.
+//! Addresses of hosts: configured ones, otherwise the system's.
 
 use std::future::Future;
 use std::io;
@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
 use tower::Service;
 
-/// Finds the addresses of a host.
+/// Resolves hosts.
 #[derive(Clone)]
 pub(crate) struct Resolver {
     given: Arc<[(String, IpAddr)]>,
@@ -18,7 +18,7 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    /// The system's, but for these hosts.
+    /// The system's resolver, except for these hosts.
     pub(crate) fn new(given: Vec<(String, IpAddr)>) -> Self {
         Self { given: given.into(), system: GaiResolver::new() }
     }
@@ -36,7 +36,7 @@ impl Service<Name> for Resolver {
     fn call(&mut self, name: Name) -> Self::Future {
         let given = self.given.iter().find(|(host, _)| host.eq_ignore_ascii_case(name.as_str()));
         if let Some((_, address)) = given {
-            // The connector puts the port in.
+            // The connector sets the port.
             let addresses = vec![SocketAddr::new(*address, 0)];
             return Box::pin(async move { Ok(addresses.into_iter()) });
         }

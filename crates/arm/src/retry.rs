@@ -1,4 +1,4 @@
-//! When a failed attempt is repeated.
+//! When a failed attempt is retried.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use rand::{Rng, SeedableRng};
 
 use crate::Clock;
 
-/// No answer is taken to ask for a longer wait: Azure's buckets refill within the hour, and a figure beyond
-/// a day is a mistake that nobody should compute a moment from.
+/// The longest wait that is accepted from an answer: Azure's buckets refill within the hour, and a figure beyond a day
+/// is a mistake that should not be used to compute a time.
 pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 3600);
 
-/// How often and after which pauses passing failures (no answer, 408, 5xx) are repeated.
+/// How many times and after which pauses passing failures (no answer, 408, 5xx) are retried.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryPolicy {
-    /// Repetitions after the first try.
+    /// Retries after the first attempt.
     pub retries: u32,
-    /// The pause before repetition n is (2ⁿ − 1) times this: 5, 15, 35 s.
+    /// The pause before retry n is (2ⁿ − 1) times this: 5, 15, 35 s.
     pub base: Duration,
-    /// No pause is longer. An answer that asks for more ends the call at once: its caller can plan
-    /// better than a sleeping request.
+    /// The longest pause. An answer that asks for more ends the call at once: its caller can plan better than a
+    /// sleeping request.
     pub longest: Duration,
     /// The pause is multiplied by a random figure from this range, so that many callers spread out.
     pub jitter: (f64, f64),
@@ -38,8 +38,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The policy of a configuration: its own figures when `cloudProviderBackoff` is on, else the
-    /// defaults.
+    /// The policy of a configuration: its own figures if `cloudProviderBackoff` is on, otherwise the defaults.
     pub fn from_config(config: &cloud_config::CloudConfig) -> Self {
         let backoff = &config.backoff;
         if backoff.enabled {
@@ -49,7 +48,7 @@ impl RetryPolicy {
         }
     }
 
-    /// The pause before repetition `retry` (from 1), or `None` when the call should give up.
+    /// The pause before retry `retry` (from 1), or `None` if the call should give up.
     pub(crate) fn pause(&self, retry: u32, asked: Option<Duration>, rng: &mut SmallRng) -> Option<Duration> {
         if retry > self.retries {
             return None;
@@ -72,8 +71,8 @@ pub(crate) fn seeded(seed: u64) -> SmallRng {
     SmallRng::seed_from_u64(seed)
 }
 
-/// How long an answer asks to wait: milliseconds first, then seconds or an HTTP date, which is measured
-/// against the answer's own `Date` and only without one against our clock. Never more than a day.
+/// The wait that an answer asks for: milliseconds first, then seconds or an HTTP date, which is measured against the
+/// answer's own `Date` and only without one against our clock. Never more than a day.
 pub(crate) fn retry_after(headers: &HeaderMap, clock: &Clock) -> Option<Duration> {
     asked(headers, clock).map(|asked| asked.min(MAX_RETRY_AFTER))
 }
@@ -134,7 +133,7 @@ mod tests {
         assert!(policy.pause(1, Some(Duration::ZERO), &mut rng).unwrap() >= seconds(4));
     }
 
-    /// NODE-147, the reading of the header.
+    /// NODE-147, the parsing of the header.
     #[test]
     fn retry_after_in_all_its_forms() {
         let clock = Clock::following_tokio(Duration::from_secs(784_111_777)); // Sun, 06 Nov 1994 08:49:37 GMT

@@ -1,4 +1,4 @@
-//! One request on its way: budget, token, repetitions, registration of providers, reports.
+//! Sending one request: budget, token, retries, registration of providers, reports.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::retry;
 use crate::span;
 use crate::{ApiVersion, CallRecord, Class, Client, Clock, Error, OperationGroup, Purpose};
 
-/// How often the state of a provider's registration is polled. It takes from seconds to a few minutes: after five the
+/// The interval at which a provider's registration is polled. It takes from seconds to a few minutes: after five the
 /// call fails, and the next one asks again.
 const REGISTRATION_INTERVAL: Duration = Duration::from_secs(15);
 const MAX_REGISTRATION_POLLS: u32 = 20;
@@ -33,14 +33,14 @@ pub(crate) struct Call<'a> {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) body: Option<Bytes>,
-    /// Under which condition it is carried out: the header, and what it holds.
+    /// The condition of the request: the header, and its value.
     pub(crate) condition: Option<(HeaderName, HeaderValue)>,
     pub(crate) subject: &'a Subject,
     pub(crate) purpose: Purpose,
     pub(crate) class: Class,
 }
 
-/// A request on its way.
+/// A request that is being sent.
 pub(crate) type Sending<'a> = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send + 'a>>;
 
 /// An answer with a 2xx status.
@@ -51,10 +51,10 @@ pub(crate) struct Answer {
 }
 
 impl Client {
-    /// Sends one request, with everything that belongs to it: registration of a provider included.
+    /// Sends one request with everything it needs, including registration of a provider.
     ///
-    /// What a request needs on its way is 2 kB. It is allocated for the time of the request: thousands of tasks can send
-    /// one, and nearly all wait for something else.
+    /// The state of a request takes 2 kB. It is allocated for the duration of the request: thousands of tasks can send
+    /// one, and nearly all of them are waiting for something else.
     pub(crate) fn send<'a>(&'a self, call: &'a Call<'a>) -> Sending<'a> {
         Box::pin(async move {
             match self.send_repeated(call).await {
@@ -109,13 +109,13 @@ impl Client {
         })
     }
 
-    /// Whether a fault of Azure's own is left to the caller.
+    /// Whether an internal error of Azure's is left to the caller.
     fn is_given_back(&self, call: &Call<'_>, error: &Error) -> bool {
         self.gives_faults_back && call.purpose == Purpose::Write && error.status() == Some(500)
     }
 
-    /// Sends one request, and again where that can help: after throttling when the budget opens, after
-    /// passing failures as the policy says. 400, 403, 404, 409 and 412 are answers, not failures.
+    /// Sends one request, and retries if that can help: after throttling when the budget opens, after passing failures
+    /// by the policy. 400, 403, 404, 409 and 412 are answers, not failures.
     async fn send_repeated(&self, call: &Call<'_>) -> Result<Answer, Error> {
         let inner = &*self.inner;
         let gate = inner.budgets.gate(&call.subject.subscription, OperationGroup::of(&call.method));
@@ -166,7 +166,7 @@ impl Client {
                     Error::Service(Arc::new(error))
                 }
             };
-            // An authority that has been restored, or whose keys have changed, gives tokens that are good again.
+            // A restored authority, or one with rotated keys, issues valid tokens again.
             if error.status() == Some(401) && !rejected {
                 rejected = true;
                 if inner.credential.reject(&inner.scope, &authorization) {
@@ -281,7 +281,7 @@ impl<'a> Call<'a> {
 }
 
 impl Answer {
-    /// The body as JSON; null when there is none or it is something else.
+    /// The body as JSON; null if it is empty or not JSON.
     pub(crate) fn value(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
@@ -302,7 +302,7 @@ impl Answer {
 
     pub(crate) fn document<T: DeserializeOwned>(&self, subject: &Subject) -> Result<T, Error> {
         serde_json::from_slice(&self.body).map_err(|error| {
-            // serde's message names members and types; it quotes no values but unknown enum words.
+            // serde's message names members and types; the only values it quotes are unknown enum words.
             subject.malformed(&format!("the document does not parse: {error}"))
         })
     }

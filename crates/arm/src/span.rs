@@ -1,5 +1,5 @@
-//! Each attempt at a request as a span, named and described as Azure's SDK for Go does it. No log takes this target: the
-//! span is made where a program sends traces, and costs nothing elsewhere.
+//! Each attempt at a request as a span, with the names and attributes of Azure's SDK for Go. No log subscribes to this
+//! target: the span is created only where the program exports traces, and costs nothing elsewhere.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::error::ServiceError;
 use crate::meter;
 use crate::send::{Call, request_id};
 
-/// An attempt that begins now. Queries are left out: those of operations and of pages hold what proves who asks.
+/// An attempt that begins now. Queries are left out: those of operations and of pages contain proofs of identity.
 pub(crate) fn of(call: &Call<'_>, repeated: u32, waited: Duration) -> Span {
     let id = correlation::id();
     info_span!(
@@ -37,22 +37,22 @@ pub(crate) fn of(call: &Call<'_>, repeated: u32, waited: Duration) -> Span {
     )
 }
 
-/// No answer came.
+/// Records that there was no answer.
 pub(crate) fn unanswered(span: &Span, reason: &str) {
     span.record("otel.status_code", "error");
     span.record("otel.status_description", reason);
 }
 
-/// An answer came, whichever.
+/// Records an answer of any kind.
 pub(crate) fn answered(span: &Span, status: u16, headers: &HeaderMap) {
-    // Of numbers, signed ones alone stay numbers on their way.
+    // Only signed numbers stay numbers in the export.
     span.record("http.status_code", i64::from(status));
     if let Some(id) = request_id(headers) {
         span.record("az.service_request_id", id);
     }
 }
 
-/// The answer is an error.
+/// Records that the answer is an error.
 pub(crate) fn refused(span: &Span, purpose: Purpose, error: &ServiceError) {
     if !meter::is_answer(purpose, error.status) {
         span.record("otel.status_code", "error");
@@ -60,7 +60,7 @@ pub(crate) fn refused(span: &Span, purpose: Purpose, error: &ServiceError) {
     }
 }
 
-/// A URL as far as its path.
+/// A URL without its query.
 struct WithoutQuery<'a>(&'a Uri);
 
 impl fmt::Display for WithoutQuery<'_> {

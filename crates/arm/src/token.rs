@@ -1,4 +1,4 @@
-//! The tokens of one credential: renewed early, and used to their end if the authority does not answer.
+//! The tokens of one credential: renewed early, and used until they expire if the authority does not answer.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::{Clock, Error};
 
 /// A token is renewed if it is valid for less than this. The library renews its own at the same time.
 const EARLY_RENEWAL: Duration = Duration::from_secs(5 * 60);
-/// After a renewal failed, a token that is still valid is used this long before the next try.
+/// After a failed renewal, a token that is still valid is used for this long before the next attempt.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(30);
 
-/// A token that is younger than this and is rejected is not asked for again: the next one would be rejected as well, and an
-/// authority is not to be asked for each call.
+/// A rejected token that is younger than this is not replaced: the next one would be rejected as well, and the
+/// authority must not be asked for each call.
 const MIN_REJECTED_AGE: Duration = Duration::from_secs(30);
 
 /// The tokens of one credential, by scope.
@@ -39,9 +39,9 @@ struct Token {
     came: Instant,
 }
 
-/// What can be done for a call without asking the authority.
+/// The token for a call, without asking the authority.
 pub(crate) enum Held {
-    /// A token that is good for a while.
+    /// A token that is valid for a while.
     Fresh(HeaderValue),
     /// A token that is valid, but should be renewed now.
     Ageing(HeaderValue),
@@ -50,7 +50,7 @@ pub(crate) enum Held {
 }
 
 impl Tokens {
-    /// None yet. `clock` is the one by which the source of the tokens dates them.
+    /// Creates an empty cache. `clock` is the one by which the source of the tokens dates them.
     pub(crate) fn new(clock: Clock) -> Self {
         Self { clock, known: Mutex::default(), renewal: tokio::sync::Mutex::default() }
     }
@@ -68,14 +68,14 @@ impl Tokens {
         if left > EARLY_RENEWAL || tried { Held::Fresh(header) } else { Held::Ageing(header) }
     }
 
-    /// Why the authority gave no token, if it was asked in vain since then.
+    /// Why the authority issued no token, if a request has failed since then.
     pub(crate) fn failed_since(&self, scope: &str, since: Instant) -> Option<Error> {
         let known = self.known.lock();
         let (at, error) = known.get(scope)?.failed.as_ref()?;
         (*at > since).then(|| error.clone())
     }
 
-    /// Takes note of the authority's answer.
+    /// Records the authority's answer.
     pub(crate) fn note(&self, scope: &str, answer: &Result<(HeaderValue, Duration), Error>) {
         let mut known = self.known.lock();
         let entry = known.entry(scope.to_owned()).or_default();
@@ -88,8 +88,8 @@ impl Tokens {
         }
     }
 
-    /// Drops a token that was rejected. Gives whether the call can be sent again: with another token that has come meanwhile, or
-    /// with one that is asked for then.
+    /// Drops a rejected token. Returns whether the call can be sent again: with another token that has arrived
+    /// meanwhile, or with a new one.
     pub(crate) fn reject(&self, scope: &str, rejected: &HeaderValue) -> bool {
         let mut known = self.known.lock();
         let Some(entry) = known.get_mut(scope) else { return true };

@@ -1,4 +1,4 @@
-//! How requests travel: over TLS, or straight into a service in the same process.
+//! The transport of requests: over TLS, or directly into a service in the same process.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -25,22 +25,23 @@ use crate::resolver::Resolver;
 
 /// No answer of Azure's is larger than 8 MB; more is not read into memory.
 const MAX_BODY_BYTES: usize = 64 << 20;
-/// What a connection reads at a time at most. Otherwise each of dozens keeps a buffer of up to 400 kB.
+/// The largest read of a connection. Otherwise each of dozens keeps a buffer of up to 400 kB.
 const READ_BUFFER: usize = 64 << 10;
 
-/// How many connections are kept that nobody uses. Each holds some hundred kilobytes; a burst opens more, and closes them.
+/// The number of idle connections that are kept. Each takes some hundred kilobytes; a burst opens more, and closes
+/// them.
 const MAX_IDLE_CONNECTIONS: usize = 8;
 
-/// Makes `ring` the process's provider of cryptography. Call it first in `main`: libraries that build
-/// their own TLS settings look for it. Calling it again changes nothing.
+/// Makes `ring` the process's provider of cryptography. Call it first in `main`: libraries that create their own TLS
+/// settings look for it. Calling it again changes nothing.
 pub fn install_crypto_provider() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// How TLS names an authority that is not trusted.
+/// TLS's name for an untrusted authority.
 const UNKNOWN_ISSUER: &str = "UnknownIssuer";
 
-/// No answer came. The text is one line, causes joined by colons.
+/// There was no answer. The text is one line, causes joined by colons.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{reason}")]
 pub struct TransportError {
@@ -48,7 +49,7 @@ pub struct TransportError {
 }
 
 impl TransportError {
-    /// An error in plain words.
+    /// An error with this text.
     pub fn new(reason: impl Into<String>) -> Self {
         Self { reason: reason.into() }
     }
@@ -73,7 +74,7 @@ impl TransportError {
         Self { reason }
     }
 
-    /// What went wrong.
+    /// The text.
     pub fn reason(&self) -> &str {
         &self.reason
     }
@@ -88,19 +89,19 @@ pub struct TransportOptions {
     pub system_roots: bool,
     /// The proxy.
     pub proxy: ProxySettings,
-    /// How long one request may take, its answer's body included.
+    /// The timeout of one request, including the answer's body.
     pub request_timeout: Duration,
-    /// Whether to speak HTTP/2 where the server offers it. Who asks once, and one thing after another, gains
-    /// nothing by it and saves its memory; without this crate's feature `http2` nobody does.
+    /// Whether to use HTTP/2 if the server offers it. A client that sends few requests one after the other gains
+    /// nothing by it and saves its memory; it needs this crate's feature `http2`.
     pub http2: bool,
-    /// Addresses of hosts that the system's resolver is not asked for. The host keeps its name in TLS.
+    /// Addresses of hosts for which the system's resolver is not used. The host keeps its name in TLS.
     pub addresses: Vec<(String, IpAddr)>,
-    /// Where requests to a host go instead: `("169.254.169.254", "http://127.0.0.1:4000")`.
+    /// Where requests to a host are sent instead: `("169.254.169.254", "http://127.0.0.1:4000")`.
     pub redirects: Vec<(String, String)>,
 }
 
 impl Default for TransportOptions {
-    /// The system's authorities, no proxy, 60 s a request, HTTP/2 where this crate has it.
+    /// The system's authorities, no proxy, 60 s for a request, HTTP/2 if this crate has it.
     fn default() -> Self {
         Self {
             extra_roots: Vec::new(),
@@ -119,7 +120,7 @@ trait Exchange: Send + Sync {
     async fn exchange(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError>;
 }
 
-/// Carries requests. Clones share their connections.
+/// Sends requests. Clones share their connections.
 #[derive(Clone)]
 pub struct Transport {
     way: Arc<dyn Exchange>,
@@ -176,8 +177,8 @@ impl Transport {
         })
     }
 
-    /// A transport into a service of this process, such as an `axum::Router`: no sockets, and time that
-    /// tests can pause.
+    /// A transport into a service of this process, such as an `axum::Router`: no sockets, and time that tests can
+    /// pause.
     pub fn in_process<S, B>(service: S) -> Self
     where
         S: Service<http::Request<Full<Bytes>>, Response = http::Response<B>> + Clone + Send + Sync + 'static,
@@ -220,7 +221,7 @@ impl Transport {
     }
 }
 
-/// What is wrong with the variables that name authorities, as texts continue with it; empty where nothing is.
+/// Problems of the variables that name authorities, as a suffix for messages; empty if there are none.
 fn authorities(options: &TransportOptions) -> String {
     if !options.system_roots {
         return String::new();
@@ -264,7 +265,7 @@ fn tls_config(options: &TransportOptions, problems: &str) -> Result<ClientConfig
 
 struct Network {
     client: Client<HttpsConnector<ProxyConnector>, Full<Bytes>>,
-    /// What is wrong with the variables that name authorities.
+    /// Problems of the variables that name authorities.
     authorities: String,
 }
 
@@ -319,7 +320,7 @@ where
 {
     let (parts, body) = answer.into_parts();
     let mut body = std::pin::pin!(Limited::new(body, MAX_BODY_BYTES));
-    // Frame by frame into one place: a list or a load balancer is megabytes, and would be held twice otherwise.
+    // Frame by frame into one buffer: a list or a load balancer is megabytes, and would be held twice otherwise.
     let expected = body.size_hint().exact().and_then(|exact| usize::try_from(exact).ok());
     let mut whole = Vec::with_capacity(expected.unwrap_or_default().min(MAX_BODY_BYTES));
     while let Some(frame) = body.frame().await {

@@ -1,4 +1,4 @@
-//! Clouds by name, by their description and by an environment file.
+//! Clouds by name, by their metadata and by an environment file.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod scripted_azure;
@@ -83,13 +83,14 @@ async fn node_154_the_description_overrides_the_built_in_cloud() {
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].contains("describes A, B and not cloud=AzureChinaCloud"), "{warnings:?}");
 
-    // F6: unlike the case, a cloud that neither is known nor is described is refused: its secret would go to the public authority.
+    // F6: unlike the case, an unknown cloud without metadata is refused: its secret would be sent to the public
+    // authority.
     let error = Cloud::resolve(&config("C"), &transport).await.unwrap_err().to_string();
     assert!(error.contains("describes A, B and not cloud=C") && error.contains("Set cloud to"), "{error}");
     let undescribed = Cloud::resolve(&CloudConfig::parse("cloud: Somewhere").unwrap(), &transport).await;
     let error = undescribed.unwrap_err().to_string();
     assert!(
-        error.contains("cloud=Somewhere is no known cloud") && error.contains("AzureChinaCloud"),
+        error.contains("cloud=Somewhere is not a known cloud") && error.contains("AzureChinaCloud"),
         "{error}"
     );
 
@@ -99,7 +100,7 @@ async fn node_154_the_description_overrides_the_built_in_cloud() {
         assert!(!journal[0].headers.contains_key("authorization"), "the description needs no token");
     }
 
-    // F6: Azure's description has another of its names.
+    // F6: Azure's metadata has another one of the cloud's names.
     let (transport, _) = azure(|_, _| {
         reply(200, json!([{"name": "AzureUSGovernment", "resourceManager": "https://arm.us.example/"}]))
     });
@@ -112,10 +113,10 @@ async fn node_154_the_description_overrides_the_built_in_cloud() {
 #[tokio::test(start_paused = true)]
 async fn a_description_that_is_none_ends_the_start_with_one_line() {
     for (status, body, words) in [
-        (503, json!("busy"), "cannot be had: status 503"),
-        (200, json!("<html>"), "is not one"),
-        (200, json!({"error": {}}), "is not one"),
-        (0, Value::Null, "cannot be had: "),
+        (503, json!("busy"), "cannot read the cloud's metadata: status 503"),
+        (200, json!("<html>"), "is not the cloud's metadata"),
+        (200, json!({"error": {}}), "is not the cloud's metadata"),
+        (0, Value::Null, "cannot read the cloud's metadata: "),
         (200, json!([{"name": "A", "resourceManager": "arm.a"}]), "is no URL"),
     ] {
         let (transport, _) = azure(move |_, _| reply(status, body.clone()));
@@ -171,7 +172,7 @@ async fn an_environment_file_describes_an_azure_stack() {
 
     std::fs::write(&path, "no json").unwrap();
     let error = resolve("AzureStackCloud").await.unwrap_err().to_string();
-    assert!(error.contains("is no environment file"), "{error}");
+    assert!(error.contains("is not an environment file"), "{error}");
     std::fs::remove_file(&path).unwrap();
     let error = resolve("AzureStackCloud").await.unwrap_err().to_string();
     assert!(error.starts_with("AZURE_ENVIRONMENT_FILEPATH=") && error.contains("cannot be read"), "{error}");

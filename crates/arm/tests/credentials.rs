@@ -41,7 +41,7 @@ fn form(body: &str) -> HashMap<String, String> {
     url::form_urlencoded::parse(body.as_bytes()).into_owned().collect()
 }
 
-/// Gives out a token at the token endpoint and documents elsewhere.
+/// Issues a token at the token endpoint and returns documents elsewhere.
 fn gives_token(_: usize, request: &RecordedRequest) -> Reply {
     if request.uri.contains("/oauth2/") {
         // Authorities may spell numbers as text.
@@ -160,7 +160,7 @@ async fn workload_identity_reads_its_token_file_for_each_exchange() {
         file.display()
     );
     let (transport, journal) = azure(|_, _| {
-        // Over at once: every call asks anew.
+        // Expired at once: every call requests a new one.
         reply(200, json!({"token_type": "Bearer", "expires_in": 0, "access_token": "t"}))
     });
     let client = client(&config(&text), &transport).unwrap();
@@ -197,7 +197,7 @@ async fn managed_identity_asks_the_metadata_service() {
         ),
     ] {
         let (transport, journal) = azure(|_, _| {
-            // A number where the library wants text, and nothing beside it.
+            // A number where the library expects text, and nothing else.
             reply(200, json!({"access_token": "t", "expires_on": 4_102_444_800u64}))
         });
         let text = format!(
@@ -232,7 +232,7 @@ async fn managed_identity_asks_the_metadata_service() {
     );
 }
 
-/// F5: where the agent of Azure Arc says where it is, it is asked, and not the metadata service of Azure's own machines.
+/// F5: if the agent of Azure Arc sets its endpoint, it is asked, and not the metadata service of Azure's own machines.
 #[tokio::test(start_paused = true)]
 async fn managed_identity_asks_the_agent_of_azure_arc() {
     let arc = |name: &str| match name {
@@ -265,7 +265,7 @@ async fn a_client_certificate_signs_assertions_that_verify() {
         }
         _ => panic!("the fixture is PKCS#8"),
     };
-    // Files as people have them: an issuer before the certificate of the key.
+    // A file as users have it: an issuer before the certificate of the key.
     let issuer = rcgen::generate_simple_self_signed(vec!["issuer".into()]).unwrap();
     let issuer_first = std::env::temp_dir().join(format!("issuer-first-{}.pem", std::process::id()));
     std::fs::write(&issuer_first, [issuer.cert.pem().as_bytes(), &pem].concat()).unwrap();
@@ -323,7 +323,7 @@ async fn a_client_certificate_signs_assertions_that_verify() {
     }
 }
 
-/// A source of tokens that are valid for an hour, whose answers a test decides and counts.
+/// A source of tokens that are valid for an hour, whose answers a test controls and counts.
 #[derive(Debug)]
 struct Source {
     clock: Clock,
@@ -364,8 +364,8 @@ async fn read(client: &Client) -> Result<Value, Error> {
     client.get::<Value>(&balancer("lb"), ApiVersion::NETWORK, Class::Refresh).await
 }
 
-/// C2, R6: Azure rejects a token that is valid by its date. It is dropped, and the call is sent once more with another one; a new
-/// one that is rejected as well is an answer, and is not asked for again by each call.
+/// C2, R6: Azure rejects a token that has not expired. It is dropped, and the call is sent once more with another one;
+/// if the new one is rejected as well, that is an answer, and not every call requests another one.
 #[tokio::test(start_paused = true)]
 async fn a_token_that_azure_rejects_is_asked_for_once_more() {
     let asked = Arc::new(AtomicUsize::new(0));
@@ -402,8 +402,8 @@ async fn a_token_that_azure_rejects_is_asked_for_once_more() {
     read(&client).await.unwrap();
 }
 
-/// A renewal comes minutes before the token's end: while the authority fails, calls go on with the token
-/// that they have, without waiting, and ask again now and then; after its end they fail.
+/// A renewal begins minutes before the token expires: while the authority fails, calls use the token that they have,
+/// without waiting, and ask again now and then; after its expiry they fail.
 #[tokio::test(start_paused = true)]
 async fn a_valid_token_is_used_while_its_renewal_fails() {
     let (client, source, journal) = client_of_source(Duration::ZERO);
@@ -426,7 +426,7 @@ async fn a_valid_token_is_used_while_its_renewal_fails() {
     assert_eq!(last, format!("Bearer token-{}", source.asked.load(Ordering::Relaxed) - 1));
 }
 
-/// An authority that never answers holds up one call for ten seconds, and no other one.
+/// An authority that never answers delays one call for ten seconds, and no other one.
 #[tokio::test(start_paused = true)]
 async fn a_slow_authority_does_not_hold_up_calls_that_have_a_token() {
     let (client, source, _) = client_of_source(Duration::from_secs(20));
@@ -447,7 +447,7 @@ async fn a_slow_authority_does_not_hold_up_calls_that_have_a_token() {
     assert_eq!(started.elapsed(), Duration::from_secs(10));
 }
 
-/// Calls without a token share one question to the authority, also if it fails.
+/// Calls without a token share one request to the authority, also if it fails.
 #[tokio::test(start_paused = true)]
 async fn calls_without_a_token_share_one_question() {
     for fails in [false, true] {
@@ -493,7 +493,7 @@ async fn what_is_missing_is_named() {
     }
 }
 
-/// Whatever an authority answers instead of a token, the error is a sentence that says who answered.
+/// Whatever an authority answers instead of a token, the error is a sentence that names the authority.
 #[tokio::test(start_paused = true)]
 async fn odd_answers_of_an_authority_are_told_in_words() {
     let login = "login.microsoftonline.com answered without";
@@ -536,7 +536,7 @@ async fn odd_answers_of_an_authority_are_told_in_words() {
             [(secret, service_principal()), (managed, config("useManagedIdentityExtension: true"))]
         {
             let answer = body.clone();
-            // A pause that no authority means; the library would sleep for it.
+            // A pause that no authority intends; the library would sleep for it.
             let (transport, _) =
                 azure(move |_, _| reply(status, answer.clone()).with("retry-after", u64::MAX));
             let started = tokio::time::Instant::now();
@@ -546,7 +546,7 @@ async fn odd_answers_of_an_authority_are_told_in_words() {
             assert!(started.elapsed() < Duration::from_secs(120));
         }
     }
-    // A lifetime that no calendar holds.
+    // A lifetime beyond any calendar.
     let (transport, _) = azure(|_, _| {
         reply(200, json!({"token_type": "Bearer", "access_token": "t", "expires_in": i64::MAX}))
     });

@@ -75,7 +75,7 @@ async fn requests_carry_what_azure_expects_and_nothing_more() {
     assert_eq!(put.json(), json!({"a": 1}));
 }
 
-/// Calls that belong together bear one id, whatever they are; others bear none.
+/// Calls that belong together bear one ID, whatever they are; others bear none.
 #[tokio::test(start_paused = true)]
 async fn calls_of_one_piece_of_work_bear_one_id() {
     const HEADER: &str = "x-ms-correlation-request-id";
@@ -140,7 +140,7 @@ async fn a_list_in_a_circle_ends_in_an_error() {
     assert_eq!(journal.lock().len(), 2);
 }
 
-/// The whole way of a load balancer write: accepted, polled with Azure's own pauses, read at the end.
+/// A complete write of a load balancer: accepted, polled with Azure's own pauses, read at the end.
 #[tokio::test(start_paused = true)]
 async fn a_put_is_polled_by_its_status_url_and_read_at_the_end() {
     let (client, journal) = scripted_client(|n, _| match n {
@@ -224,7 +224,7 @@ async fn synchronous_writes_and_deletes_have_no_operation() {
     assert!(written.operation.is_none());
     for _ in 0..2 {
         let deleted = client.delete(&balancer("lb"), V, None, Class::Delete).await.unwrap();
-        assert!(deleted.operation.is_none(), "absent is as good as deleted");
+        assert!(deleted.operation.is_none(), "absent counts as deleted");
     }
     assert_eq!(journal.lock().len(), 3);
 }
@@ -296,15 +296,15 @@ async fn an_operation_goes_on_in_another_process() {
     let operation: Operation = serde_json::from_str(&stored).unwrap();
     let (transport, journal) =
         azure(|n, _| reply(200, json!({"status": if n == 0 { "InProgress" } else { "Succeeded" }})));
-    // The new process's clock reads 30 s later, as the wall clock would.
+    // The new process's clock is 30 s later, as the wall clock would be.
     let clock = arm::Clock::following_tokio(Duration::from_secs(scripted_azure::START + 30));
     builder(transport).clock(clock).build().wait(&operation).await.unwrap();
     assert_eq!(asked(&journal), ["GET 1", "GET 1"]);
     assert_eq!(seconds(&journal)[0], 10, "30 of the 40 seconds had passed");
 }
 
-/// A wait longer than the operation's time ends it at once, however long: nothing is computed from a figure
-/// that no clock holds.
+/// A wait longer than the operation's deadline ends it at once, however long: no time is computed from an excessive
+/// figure.
 #[tokio::test(start_paused = true)]
 async fn the_largest_wait_that_azure_can_ask_for_is_taken() {
     let (client, journal) = scripted_client(|n, _| {
@@ -379,7 +379,7 @@ async fn a_poll_that_is_refused_says_nothing_about_the_resource() {
     );
 }
 
-/// An Azure whose operations take so long, and that says nothing of when to ask.
+/// An Azure with this latency of operations, and without `Retry-After`.
 fn azure_that_takes(latency: Duration) -> impl Fn(usize, &RecordedRequest) -> scripted_azure::Reply {
     let begun = parking_lot::Mutex::new(Duration::ZERO);
     move |_, request| {
@@ -392,7 +392,7 @@ fn azure_that_takes(latency: Duration) -> impl Fn(usize, &RecordedRequest) -> sc
     }
 }
 
-/// The third operation of a kind, and all that follow, are asked after when they are done.
+/// The third operation of a kind, and all that follow, are polled when they are done.
 #[tokio::test(start_paused = true)]
 async fn what_operations_of_a_kind_take_is_learned() {
     for (latency, asked_of_the_first) in [(0, 1), (20, 33), (90, 51)] {
@@ -409,7 +409,7 @@ async fn what_operations_of_a_kind_take_is_learned() {
                 1 => assert_eq!(asked, asked_of_the_first, "{latency:?}"),
                 2 => {}
                 _ => {
-                    // One each five seconds on the way, and one or two when it should be done.
+                    // One poll for each five seconds, and one or two when it should be done.
                     let most = 2 + latency.as_secs().div_ceil(5) as usize;
                     assert!(asked <= most, "{latency:?}: asked {asked} times in operation {number}");
                     assert!(took >= latency && took <= latency.mul_f64(1.05), "{latency:?} took {took:?}");
@@ -419,7 +419,7 @@ async fn what_operations_of_a_kind_take_is_learned() {
     }
 }
 
-/// What is learned never outvotes Azure: it is not asked before it wants to be.
+/// Learned durations never override Azure: it is not polled before its `Retry-After`.
 #[tokio::test(start_paused = true)]
 async fn azures_own_pause_goes_before_what_was_learned() {
     let scripted = azure_that_takes(Duration::from_secs(3));
@@ -445,7 +445,7 @@ async fn azures_own_pause_goes_before_what_was_learned() {
 async fn polls_that_fail_in_passing_do_not_fail_the_operation() {
     let (client, journal) = scripted_client(|n, _| match n {
         0 => reply(201, document("Updating")).with("Azure-AsyncOperation", operation_url("1")),
-        // More failures than the retry policy repeats.
+        // More failures than the retry policy covers.
         1..=9 => error(503, "ServiceUnavailable"),
         10 => reply(200, json!({"status": "Succeeded"})),
         _ => reply(200, document("Succeeded")),
@@ -454,8 +454,8 @@ async fn polls_that_fail_in_passing_do_not_fail_the_operation() {
     assert_eq!(journal.lock().len(), 12);
 }
 
-/// NODE-148: what a success asks for below five seconds is overlooked when the configuration says so. What a failure asks for
-/// counts, and what is an answer is neither repeated nor does it close anything.
+/// NODE-148: a `Retry-After` of a success below five seconds is ignored if the configuration says so. That of a failure
+/// counts, and an error that is an answer is neither retried nor does it close anything.
 #[tokio::test(start_paused = true)]
 async fn node_148_minimum_retry_after() {
     for status in [400, 404] {

@@ -1,5 +1,5 @@
-//! The client and the simulated Azure, in one process on paused time: two crates that share no code
-//! agree on the protocol.
+//! The client and the simulated Azure, in one process on paused time: two crates without shared code agree on the
+//! protocol.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -90,8 +90,7 @@ async fn azures_refusal_arrives_in_its_own_words() {
     );
 }
 
-/// 300 writes at once into a bucket of 200 tokens: they are paced by what Azure says is left, and not
-/// one is thrown back.
+/// 300 writes at once into a bucket of 200 tokens: they are paced by Azure's remaining tokens, and none is throttled.
 #[tokio::test(start_paused = true)]
 async fn a_burst_beyond_the_bucket_is_paced_and_never_throttled() {
     let SimulatedAzure { client, group, throttled, calls } = simulated_azure(LatencyProfile::instant()).await;

@@ -1,4 +1,4 @@
-//! Retries, throttling and the order of those who wait, on paused time.
+//! Retries, throttling and the order of waiting calls, on paused time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod scripted_azure;
@@ -83,8 +83,8 @@ async fn a_request_that_is_never_answered_ends_after_a_minute() {
     assert!(started.elapsed() >= Duration::from_secs(4 * 60));
 }
 
-/// NODE-146, better: a 429 closes the group for all; who comes meanwhile waits and is sent when it opens.
-/// A write in the meantime proceeds, because reads and writes are counted apart.
+/// NODE-146, better: a 429 closes the group for all; calls that arrive meanwhile wait and are sent when it opens. A
+/// write in the meantime proceeds, because reads and writes are counted separately.
 #[tokio::test(start_paused = true)]
 async fn node_146_a_throttled_group_waits_and_the_other_goes_on() {
     let (client, journal) = scripted_client(|n, request| match (n, request.method.as_str()) {
@@ -109,7 +109,7 @@ async fn node_146_a_throttled_group_waits_and_the_other_goes_on() {
     assert!(journal[2].uri.contains("virtualMachineScaleSets/c"), "the repair goes before the refresh");
 }
 
-/// NODE-147: without a header nothing closes; the caller alone pauses.
+/// NODE-147: without a header nothing closes; only the caller pauses.
 #[tokio::test(start_paused = true)]
 async fn node_147_a_429_without_retry_after_closes_nothing() {
     let (client, journal) = scripted_client(|n, _| match n {
@@ -185,8 +185,8 @@ async fn computes_throttling_leaves_the_network_alone() {
     assert_eq!(seconds(&journal), [0, 1, 20]);
 }
 
-/// Network answers 429 for a resource that is busy. That is no throttling: nothing closes, nothing is
-/// repeated, the caller is told.
+/// Network answers 429 for a busy resource. That is not throttling: nothing closes, nothing is retried, the caller gets
+/// the error.
 #[tokio::test(start_paused = true)]
 async fn a_busy_resource_is_a_conflict_and_not_throttling() {
     let (client, journal) = scripted_client(|n, _| match n {

@@ -20,12 +20,12 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-/// TLS for `names`, and the PEM of the authority that vouches for it.
+/// TLS for `names`, and the PEM of the issuing authority.
 fn acceptor(names: &[&str]) -> (TlsAcceptor, String) {
     let ca_key = KeyPair::generate().unwrap();
     let mut ca = CertificateParams::new(Vec::new()).unwrap();
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    // Each has its own name, as authorities have.
+    // Each has its own name, as authorities do.
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let name = format!("authority {}", NUMBER.fetch_add(1, Ordering::Relaxed));
     ca.distinguished_name.push(rcgen::DnType::CommonName, name);
@@ -44,7 +44,7 @@ fn acceptor(names: &[&str]) -> (TlsAcceptor, String) {
     (TlsAcceptor::from(Arc::new(tls)), authority)
 }
 
-/// A TLS server for `names`; gives its address and the PEM of the authority that vouches for it.
+/// A TLS server for `names`; returns its address and the PEM of the issuing authority.
 async fn server(names: &[&str]) -> (SocketAddr, String) {
     let (acceptor, authority) = acceptor(names);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -121,11 +121,11 @@ async fn nobody_at_the_address_is_one_line() {
     assert!(text.to_lowercase().contains("connection refused") && !text.contains('\n'), "{text}");
 }
 
-/// What a proxy was asked for: the heads of requests.
+/// Requests to a proxy: their heads.
 type Asked = Arc<parking_lot::Mutex<Vec<String>>>;
 
-/// A proxy that notes what it is asked for and leads every tunnel to one address; with another answer than
-/// `200` it leads nowhere. With `tls` it is spoken to over TLS.
+/// A proxy that records its requests and connects every tunnel to one address; with another answer than `200` it opens
+/// no tunnel. With `tls` it uses TLS itself.
 async fn proxy(to: SocketAddr, answer: &'static str, tls: Option<TlsAcceptor>) -> (SocketAddr, Asked) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -188,7 +188,7 @@ async fn https_goes_through_the_proxy_and_exceptions_do_not() {
     ask(&client(&format!("https://{address}"), through)).await.unwrap();
     assert_eq!(asked.lock().len(), 1, "this machine is reached directly");
     let excepted = proxied(&[("HTTPS_PROXY", &url), ("NO_PROXY", ".azure.com")], &authority);
-    // Nobody is there without the proxy; what counts is who is asked.
+    // There is no such host without the proxy; only the proxy's requests count.
     ask(&client("https://nowhere.azure.com:1", excepted)).await.unwrap_err();
     assert_eq!(asked.lock().len(), 1);
 }
@@ -208,7 +208,7 @@ async fn the_way_to_a_proxy_may_need_tls_itself() {
     assert_eq!(asked.lock().len(), 1);
 }
 
-/// A proxy that is down or says no is named, with its variable and without its password.
+/// A proxy that is down or refuses is named, with its variable and without its password.
 #[tokio::test]
 async fn a_proxy_that_does_not_lead_on_is_named() {
     let (address, authority) = server(&["management.azure.com"]).await;
@@ -234,7 +234,7 @@ async fn a_proxy_that_does_not_lead_on_is_named() {
     }
 }
 
-/// Tokens of Entra go through the proxy like everything else; those of the metadata service never do.
+/// Requests for tokens of Entra use the proxy like everything else; those to the metadata service never do.
 #[tokio::test]
 async fn tokens_of_entra_go_through_the_proxy_and_those_of_the_metadata_service_do_not() {
     let (address, authority) = server(&["login.microsoftonline.com"]).await;
@@ -257,7 +257,7 @@ async fn tokens_of_entra_go_through_the_proxy_and_those_of_the_metadata_service_
     });
     let metadata = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let direct = TransportOptions {
-        // The address of the metadata service leads nowhere from here.
+        // The address of the metadata service is unreachable from here.
         redirects: vec![("169.254.169.254".to_owned(), format!("http://{}", metadata.local_addr().unwrap()))],
         ..through
     };

@@ -1,4 +1,4 @@
-//! What all documents share: the macro that declares them, and the small parts that recur.
+//! The common parts of all documents: the macro that declares them, and the small types that recur.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,37 +11,37 @@ use serde_json::{Map, Value};
 
 use crate::ResourceId;
 
-/// Members that a type does not name, kept as they came.
+/// Members that a type does not name, kept unchanged.
 ///
-/// Nearly nobody looks at them, and the documents of a large cluster have tens of thousands of such: they are kept as the
-/// text of a JSON object, a tenth of what a map of values takes. Copies share it: documents are copied to change what
-/// their types name, and this goes along untouched.
+/// They are rarely read, and the documents of a large cluster have tens of thousands of them: they are kept as the text
+/// of a JSON object, a tenth of the size of a map of values. Copies share it: documents are copied to change the
+/// members that their types name, and this part stays the same.
 #[derive(Clone, Default)]
 pub struct Rest(Option<Arc<str>>);
 
 impl Rest {
-    /// None.
+    /// No members.
     pub const fn new() -> Self {
         Self(None)
     }
 
-    /// Whether there are none.
+    /// Whether there are no members.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The text of the JSON object that they are; absent where there are none.
+    /// The text of their JSON object; absent if there are none.
     pub(crate) fn text(&self) -> Option<&str> {
         self.0.as_deref()
     }
 
-    /// What [`Rest::text`] gave; an empty text says that there are none.
+    /// The reverse of [`Rest::text`]; an empty text means no members.
     pub(crate) fn from_text(text: Option<String>) -> Self {
         Self(text.filter(|text| !text.is_empty()).map(Arc::from))
     }
 
     fn members(&self) -> Map<String, Value> {
-        // It was written as an object, and nothing else.
+        // The text was written as an object.
         self.0.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
@@ -57,7 +57,7 @@ impl Rest {
         *self = members.into();
     }
 
-    /// Takes a member out.
+    /// Removes a member.
     pub fn remove(&mut self, member: &str) {
         let mut members = self.members();
         if members.remove(member).is_some() {
@@ -99,8 +99,8 @@ impl<'de> Deserialize<'de> for Rest {
 /// Resource tags by key. Azure compares keys without regard to case but keeps their spelling.
 pub type Tags = BTreeMap<String, String>;
 
-/// Declares a document: every member is optional, absent members are not written (Resource Manager
-/// knows no `null`), and what the type does not name stays in `rest`.
+/// Declares a document: every member is optional, absent members are not written (Resource Manager has no `null`), and
+/// members that the type does not name stay in `rest`.
 macro_rules! document {
     ($(#[$doc:meta])* $name:ident { $($(#[$member:meta])* $field:ident: $kind:ty,)* }) => {
         $(#[$doc])*
@@ -158,8 +158,8 @@ document! {
     }
 }
 
-/// An enumeration member that keeps values it does not know; compared without regard to case. The usual ones take no
-/// memory of their own: documents of a large cluster have tens of thousands.
+/// An enumeration member that keeps unknown values; compared without regard to case. The usual ones take no memory of
+/// their own: documents of a large cluster have tens of thousands.
 #[derive(Debug, Clone, Default, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Word(Cow<'static, str>);

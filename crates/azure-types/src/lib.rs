@@ -1,7 +1,7 @@
 //! Resource ids and the documents of Azure Resource Manager.
 //!
-//! Every document keeps the members it does not know, at every level, so that a read-modify-write
-//! never loses what somebody else (or a newer Azure) put there.
+//! Every document keeps the members it does not know, at every level, so that a read-modify-write never loses values of
+//! other writers (or of a newer Azure).
 
 mod availability_set;
 mod backend_addresses;

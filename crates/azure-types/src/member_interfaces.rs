@@ -8,37 +8,37 @@ use serde::{Deserialize, Deserializer};
 
 use crate::{ResourceId, SubResource};
 
-/// How many IP configurations of network interfaces are members of a pool, and where their interfaces are.
+/// The number of IP configurations of network interfaces in a pool, and the resource groups of their interfaces.
 ///
-/// A pool shows the id of each, some three hundred letters for each of thousands of machines. They are read-only, and
-/// whoever is a member is asked of the machines: so that nobody needs the ids, and they are not kept.
+/// A pool shows the ID of each, some three hundred letters for each of thousands of machines. They are read-only, and
+/// membership is read from the machines, so the IDs are not needed and not kept.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MemberInterfaces {
     count: usize,
     /// The resource groups of interfaces that are resources of their own; those of a scale set's instances are parts of
     /// the set.
     groups: Vec<ResourceId>,
-    /// Of all ids, in whatever order and case they are listed.
+    /// Over all IDs, independent of their order and case.
     print: u64,
 }
 
 impl MemberInterfaces {
-    /// How many there are.
+    /// The number of members.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether there are no members.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// A fingerprint of who they are: another one where another configuration is a member, whatever the order.
+    /// A fingerprint of the members: it changes if another configuration is a member, and does not depend on the order.
     pub fn fingerprint(&self) -> u64 {
         self.print
     }
 
-    /// Whether some are of interfaces of this resource group that are resources of their own.
+    /// Whether some members belong to interfaces of this resource group that are resources of their own.
     pub fn has_some_of(&self, group: &ResourceId) -> bool {
         self.groups.contains(group)
     }
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// NODE-264: thousands of members are as good as a number and their resource groups.
+    /// NODE-264: thousands of members are reduced to a number and their resource groups.
     #[test]
     fn node_264_members_are_counted_and_their_groups_known() {
         let group = |name: &str| ResourceId::group("s", name);

@@ -1,8 +1,8 @@
-//! Rows of texts that are nearly alike, kept close together.
+//! Compact storage of rows of similar texts.
 //!
-//! A load balancer lists thousands of members whose ids of three hundred letters differ in a number. A row is kept as
-//! what differs from the row before it: of each text, how many bytes it begins with and ends with as that one does, and
-//! what is between. A member takes some 40 bytes then, instead of 700.
+//! A load balancer lists thousands of members whose IDs of three hundred letters differ in a number. A row is stored as
+//! its difference from the row before it: for each text, how many bytes at its beginning and its end are the same, and
+//! the bytes between. A member then takes some 40 bytes instead of 700.
 
 /// Packs rows of `N` texts, each of which may be absent.
 #[derive(Debug)]
@@ -49,18 +49,18 @@ impl<const N: usize> Packer<N> {
     }
 }
 
-/// There is no such text in the row.
+/// The row has no such text.
 const ABSENT: u8 = 0;
-/// It is the latest text in this place.
+/// The same text as in the previous row.
 const SAME: u8 = 1;
-/// How many bytes at the begin and at the end are those of the latest text, how many are between, and these.
+/// The numbers of equal bytes at the beginning and at the end, the number of bytes between, and these.
 const DIFFERENT: u8 = 2;
 
 fn alike<'a>(pairs: impl Iterator<Item = (&'a u8, &'a u8)>) -> usize {
     pairs.take_while(|(one, other)| one == other).count()
 }
 
-/// Seven bits a byte, the lowest first; the eighth says that more follow.
+/// Seven bits in each byte, the lowest first; the eighth means that more follow.
 fn push_number(bytes: &mut Vec<u8>, mut number: usize) {
     while number >= 0x80 {
         bytes.push((number & 0x7f) as u8 | 0x80);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     proptest! {
-        /// NODE-287: whatever is packed comes back, and what is alike takes the same bytes.
+        /// NODE-287: packed rows are restored, and equal rows take the same bytes.
         #[test]
         fn node_287_rows_come_back_as_they_were(rows: Vec<[Option<String>; 3]>, alike in "[ab]{0,6}", number: u16) {
             let bytes = pack(&rows);

@@ -18,13 +18,13 @@ document! {
         tags: Tags,
         /// The edge zone that holds it, if any.
         extended_location: ExtendedLocation,
-        /// What it offers, and to whom.
+        /// Its frontends, and the subscriptions that may use it.
         properties: PrivateLinkServiceProperties,
     }
 }
 
 document! {
-    /// What a private link service offers, and to whom.
+    /// The frontends of a private link service, and the subscriptions that may use it.
     PrivateLinkServiceProperties {
         /// `Succeeded`, `Updating`, `Deleting` or `Failed`.
         provisioning_state: Word,

@@ -1,7 +1,7 @@
 //! Resource ids: the paths by which Azure Resource Manager names everything.
 //!
-//! An id keeps the spelling it was given and is
-//! compared without regard to case, because Azure echoes other spellings than it was sent.
+//! An ID keeps its spelling and is compared without regard to case, because Azure returns other spellings than it was
+//! sent.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -12,8 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// An absolute resource id such as
 /// `/subscriptions/{id}/resourceGroups/{group}/providers/Microsoft.Network/loadBalancers/{name}`.
 ///
-/// Subscriptions and resource groups have ids as well. Equality, order and hash ignore ASCII case. Copies share the text:
-/// documents are full of ids, and are copied to be planned with.
+/// Subscriptions and resource groups have IDs as well. Equality, order and hash ignore ASCII case. Copies share the
+/// text: documents contain many IDs, and plans copy documents.
 #[derive(Clone)]
 pub struct ResourceId(Arc<str>);
 
@@ -29,15 +29,15 @@ pub enum ResourceIdError {
     /// Two slashes follow each other, or the text ends in one.
     #[error("resource id `{0}` has an empty segment")]
     EmptySegment(String),
-    /// A resource type stands without a name, or a word stands where `resourceGroups` or `providers` belongs.
+    /// A resource type without a name, or another word instead of `resourceGroups` or `providers`.
     #[error("resource id `{id}` is incomplete or malformed at `{segment}`")]
     Malformed {
         /// The whole text.
         id: String,
-        /// The segment at which it stops making sense.
+        /// The segment at which it becomes invalid.
         segment: String,
     },
-    /// A character that no id may hold (control characters, `?`, `#`, `%`, `<`, `>`, `\`).
+    /// A character that no ID may contain (control characters, `?`, `#`, `%`, `<`, `>`, `\`).
     #[error("resource id `{id}` holds the character {character:?}, which no resource name may have")]
     ForbiddenCharacter {
         /// The whole text.
@@ -47,17 +47,17 @@ pub enum ResourceIdError {
     },
 }
 
-/// The first character of a text that no id may hold.
+/// The first character of a text that no ID may contain.
 fn forbidden_in(text: &str) -> Option<char> {
     let is_forbidden = |c: char| c.is_control() || matches!(c, '?' | '#' | '%' | '<' | '>' | '\\');
-    // Whatever is not ASCII may be a control character, too; nearly all ids are ASCII and fine.
+    // A character outside of ASCII may be a control character, too; nearly all IDs are valid ASCII.
     if text.bytes().all(|byte| byte.is_ascii() && !is_forbidden(char::from(byte))) {
         return None;
     }
     text.chars().find(|c| is_forbidden(*c))
 }
 
-/// Whether a text is an absolute id, and why it is not.
+/// Checks whether a text is an absolute ID.
 fn check(text: &str) -> Result<(), ResourceIdError> {
     let bad = |segment: &str| ResourceIdError::Malformed { id: text.into(), segment: segment.into() };
     if let Some(character) = forbidden_in(text) {
@@ -98,13 +98,13 @@ impl ResourceId {
     ///
     /// # Errors
     ///
-    /// Where the text is none.
+    /// The text is not an absolute ID.
     pub fn parse(text: &str) -> Result<Self, ResourceIdError> {
         check(text)?;
         Ok(Self(text.into()))
     }
 
-    /// The id that this text was made from.
+    /// The ID of a text that is known to be valid.
     pub(crate) fn trusted(text: String) -> Self {
         Self(text.into())
     }
@@ -142,7 +142,7 @@ impl ResourceId {
         if parent.is_empty() {
             return None;
         }
-        // `.../providers/Microsoft.Network` is no resource: step over it.
+        // `.../providers/Microsoft.Network` is no resource: skip it.
         let scope = match parent.rsplit_once('/') {
             Some((above, _namespace)) => match above.rsplit_once('/') {
                 Some((scope, word)) if word.eq_ignore_ascii_case("providers") => scope,
@@ -153,7 +153,7 @@ impl ResourceId {
         Some(Self(scope.into()))
     }
 
-    /// The text, spelled as it was given.
+    /// The text, in its original spelling.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -223,7 +223,7 @@ impl ResourceId {
             && mine.get(theirs.len()).is_none_or(|next| *next == b'/')
     }
 
-    /// The text, as one that several ids may have in common.
+    /// The text, to be shared by equal IDs.
     pub(crate) fn shared_text(&mut self) -> &mut Arc<str> {
         &mut self.0
     }
@@ -234,8 +234,8 @@ impl ResourceId {
     }
 }
 
-/// Ids of one cluster share long beginnings and differ in their last characters: equality looks from the end, order
-/// steps over equal blocks first.
+/// IDs of one cluster share long beginnings and differ in their last characters: equality compares from the end, order
+/// skips equal blocks first.
 impl PartialEq for ResourceId {
     fn eq(&self, other: &Self) -> bool {
         let (mine, theirs) = (self.0.as_bytes(), other.0.as_bytes());
@@ -249,7 +249,7 @@ impl Eq for ResourceId {}
 
 impl Hash for ResourceId {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // The end tells ids apart; the length, what has the same end.
+        // Most IDs differ at the end; the length distinguishes those with the same end.
         let id = self.0.as_bytes();
         let end = &id[id.len().saturating_sub(2 * BLOCK)..];
         let mut lower = [0; 2 * BLOCK];

@@ -42,13 +42,13 @@ document! {
         name: String,
         /// The parent's version.
         etag: String,
-        /// What goes where.
+        /// The destination and the next hop.
         properties: RouteProperties,
     }
 }
 
 document! {
-    /// What goes where.
+    /// The destination and the next hop of a route.
     RouteProperties {
         /// `Succeeded`, `Updating`, `Deleting` or `Failed`.
         provisioning_state: Word,
@@ -56,7 +56,7 @@ document! {
         address_prefix: String,
         /// `VirtualAppliance`, `VnetLocal`, `Internet`, `VirtualNetworkGateway` or `None`.
         next_hop_type: Word,
-        /// Where packets go; with `VirtualAppliance` alone.
+        /// The address of the next hop; only with `VirtualAppliance`.
         next_hop_ip_address: String,
     }
 }

@@ -1,19 +1,20 @@
-//! Ids that documents have in common.
+//! IDs that documents share.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::{LoadBalancer, ResourceId, SubResource};
 
-/// The texts of ids, each kept once. The parts of a load balancer name each other by ids of some three hundred letters,
-/// and the load balancers of a cluster have the same members: most of a large one are ids that it holds four times.
+/// The texts of IDs, each stored once. The parts of a load balancer refer to each other by IDs of some three hundred
+/// letters, and the load balancers of a cluster have the same members: most of a large one consists of IDs that occur
+/// four times.
 ///
-/// Ids that are spelled differently stay different.
+/// IDs with different spellings stay different.
 #[derive(Debug, Default)]
 pub struct SharedIds(HashSet<Arc<str>>);
 
 impl SharedIds {
-    /// Makes an id share the text of an equal one that was seen before.
+    /// Lets an ID share the text of an equal one that was seen before.
     pub fn share(&mut self, id: &mut ResourceId) {
         let text = id.shared_text();
         match self.0.get(text) {
@@ -22,7 +23,7 @@ impl SharedIds {
         }
     }
 
-    /// Does so with the ids in a load balancer.
+    /// Does that for the IDs in a load balancer.
     pub fn share_all(&mut self, document: &mut LoadBalancer) {
         let Some(properties) = &mut document.properties else { return };
         for frontend in properties.frontend_ip_configurations.iter_mut().flatten() {
@@ -52,7 +53,7 @@ impl SharedIds {
         }
     }
 
-    /// Forgets the ids that no document has any more.
+    /// Forgets the IDs that no document uses any more.
     pub fn forget_unused(&mut self) {
         self.0.retain(|text| Arc::strong_count(text) > 1);
         self.0.shrink_to_fit();
@@ -77,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// NODE-263: what is shared is not changed, and what is spelled differently is not shared.
+    /// NODE-263: sharing changes nothing, and different spellings are not shared.
     #[test]
     fn node_263_a_load_balancer_whose_ids_are_shared_is_the_same() {
         let id = |path: &str| {

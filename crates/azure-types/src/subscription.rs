@@ -1,4 +1,4 @@
-//! What a subscription says of itself (Azure REST reference, "Subscriptions").
+//! Registration records of a subscription (Azure REST reference, "Subscriptions").
 
 use crate::document::document;
 

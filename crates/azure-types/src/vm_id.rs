@@ -1,25 +1,25 @@
-//! The id that Azure gives a virtual machine, and that its firmware shows inside.
+//! The ID that Azure gives a virtual machine, and that its firmware shows inside.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
-/// The member `vmId` of a virtual machine: what the machine's firmware calls the UUID of the system ("Accessing and using
-/// Azure VM unique ID").
+/// The member `vmId` of a virtual machine: the system UUID in the machine's firmware ("Accessing and using Azure VM
+/// unique ID").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct VmId(Uuid);
 
 impl VmId {
-    /// Whether a system with this UUID is the machine. Firmware of the first generation stores the first three groups in the other
-    /// byte order, and not all systems turn them.
+    /// Whether a system with this UUID is the machine. Firmware of the first generation stores the first three groups
+    /// in the other byte order, and not all systems convert them.
     pub fn is_of(self, system: Uuid) -> bool {
         self.0 == system || self.0 == Uuid::from_bytes_le(*system.as_bytes())
     }
 }
 
-/// What is no UUID is that of no machine.
+/// An invalid UUID is that of no machine.
 impl<'de> Deserialize<'de> for VmId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;

@@ -1,4 +1,4 @@
-//! Reading a document and writing it again loses nothing, whatever Azure adds at whatever level.
+//! Parsing a document and writing it again loses nothing, whatever Azure adds at any level.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 const ID: &str = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/things/t";
 
-/// A document with every member that the type names, at every level, but for `backendIPConfigurations`, which Azure takes
-/// from the interfaces alone.
+/// A document with every member that the type names, at every level, except for `backendIPConfigurations`, which Azure
+/// derives from the interfaces.
 fn load_balancer() -> Value {
     let reference = json!({"id": ID});
     json!({
@@ -178,7 +178,7 @@ fn anything() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Puts `extra` under a name that no type has into every object of `document`, and drops members by `dropped`.
+/// Adds `extra` under a name that no type has to every object of `document`, and drops members by `dropped`.
 fn disturb(document: &mut Value, extra: &Value, dropped: &mut impl Iterator<Item = bool>) {
     match document {
         Value::Object(members) => {
@@ -191,7 +191,7 @@ fn disturb(document: &mut Value, extra: &Value, dropped: &mut impl Iterator<Item
             for member in members.values_mut() {
                 disturb(member, extra, dropped);
             }
-            // `tags` holds text only.
+            // `tags` contains only texts.
             if !members.values().all(Value::is_string) || members.contains_key("id") {
                 members.insert("xUnknown".to_owned(), extra.clone());
             }

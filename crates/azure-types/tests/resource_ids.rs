@@ -1,4 +1,4 @@
-//! Resource ids: what is one, how they compare, and that text survives.
+//! Resource IDs: validity, comparison, and preservation of the text.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,5 @@
-//! The front door: defaulting and validation of an object of any kind, as JSON. Webhooks, `cerulean plan` and tests call it.
+//! The entry point: defaulting and validation of an object of any kind, as JSON. Webhooks, `cerulean plan` and tests
+//! call it.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,28 +13,28 @@ use crate::field_error::FieldErrors;
 use crate::webhooks::{Task, Webhook};
 use crate::{azure_cluster as cluster, azure_cluster_identity as identity, azure_machine as machine};
 
-/// Why an object is not taken.
+/// Why an object is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Denied {
-    /// There is no such kind.
+    /// The kind does not exist.
     #[error("there is no kind {0:?} in infrastructure.cluster.x-k8s.io/v1beta1")]
     UnknownKind(String),
-    /// The kind is one for clusters that Azure manages.
+    /// The kind belongs to clusters that Azure manages.
     #[error("{0} is for clusters that Azure manages (AKS), which are not served yet")]
     NotServed(String),
-    /// A member has another type than it should have; the text names it.
+    /// A member has the wrong type; the text names it.
     #[error("{0}")]
     Unreadable(String),
-    /// Values of the object are wrong: an answer with status 422, and a cause for each.
+    /// Values of the object are invalid: a response with status 422, and a cause for each.
     #[error("{}", .0.message())]
     Invalid(FieldErrors),
-    /// The same for kinds that are refused with a text alone: an answer with status 403.
+    /// Like [`Self::Invalid`], for kinds that are refused with a text only: a response with status 403.
     #[error("{}", .0.message())]
     Forbidden(FieldErrors),
 }
 
 impl Denied {
-    /// What is wrong, place by place.
+    /// The errors, each with its path.
     pub fn errors(&self) -> &[crate::FieldError] {
         match self {
             Self::Invalid(errors) | Self::Forbidden(errors) => &errors.0,
@@ -41,7 +42,7 @@ impl Denied {
         }
     }
 
-    /// The refusal of the object `name` of a kind, as a Status of Kubernetes.
+    /// The refusal of the object `name` of a kind, as a Kubernetes Status.
     pub fn status(&self, kind: &str, name: &str) -> Value {
         let (code, reason, message) = match self {
             Self::Invalid(errors) => {
@@ -73,17 +74,17 @@ fn cause(error: &crate::FieldError) -> Value {
     json!({ "reason": error.cause(), "message": error.body(), "field": error.path.to_string() })
 }
 
-/// An object that is taken.
+/// An admitted object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Admitted {
-    /// The object, completed where the webhook completes objects.
+    /// The object, with defaults where the webhook sets defaults.
     pub object: Value,
-    /// What whoever sent it should know.
+    /// Warnings for the client.
     pub warnings: Vec<String>,
 }
 
-/// What a webhook says to an object that is made, or changed where `old` is what it was. What [`Context`] must hold says
-/// [`needs`].
+/// The response of a webhook to an object that is created, or updated if `old` is its previous version. [`needs`] says
+/// what [`Context`] must contain.
 ///
 /// # Errors
 /// The object is refused.
@@ -94,7 +95,7 @@ pub fn review(
     context: &Context,
     random: &mut dyn Random,
 ) -> Result<Admitted, Denied> {
-    // Whoever changes an object has been told before.
+    // An update repeats no warnings.
     let warnings = if old.is_none() { deprecated::warnings(webhook, &new) } else { Vec::new() };
     let object = match webhook.task {
         Task::Default => complete(webhook.kind, new, old, context, random)?,
@@ -106,16 +107,16 @@ pub fn review(
     Ok(Admitted { object, warnings })
 }
 
-/// What must be looked up before an object can be judged.
+/// The look-ups that the decision about an object needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// [`Context::subscription`]: the object gets the role of an identity of its own.
+    /// [`Context::subscription`]: the role of the object's own identity gets it.
     pub subscription: bool,
     /// [`Context::pool_version`]: the object is a flexible scale set.
     pub pool_version: bool,
 }
 
-/// What must be looked up before an object of a kind can be judged. Most need nothing.
+/// The look-ups that the decision about an object of a kind needs. Most need none.
 pub fn needs(kind: &str, object: &Value) -> Needs {
     let spec = &object["spec"];
     let is_machine = matches!(kind, "AzureMachine" | "AzureMachinePool");
@@ -128,12 +129,12 @@ pub fn needs(kind: &str, object: &Value) -> Needs {
     }
 }
 
-/// Whether a request only tries a topology: a dry run, of an object that Cluster API has marked so.
+/// Whether a request only tries a topology: a dry run, of an object with Cluster API's annotation for that.
 pub fn is_topology_dry_run(dry_run: bool, object: &Value) -> bool {
     dry_run && object["metadata"]["annotations"].get("topology.cluster.x-k8s.io/dry-run").is_some()
 }
 
-/// A new object with everything that it did not say: [`complete`] without an older one.
+/// A new object with all defaults: [`complete`] without an older one.
 ///
 /// # Errors
 /// As for [`complete`].
@@ -146,13 +147,12 @@ pub fn set_defaults(
     complete(kind, object, None, context, random)
 }
 
-/// The object with everything that it did not say, where `old` is what it was. Applying a file twice is nothing: what
-/// admission or a controller has filled in stays where the file does not name it. The API server has filled in the schema's
-/// defaults before it asks a webhook; a caller without an API server calls [`fill_defaults`](crate::crd::fill_defaults)
-/// first.
+/// The object with all defaults; `old` is its previous version. Applying a file twice changes nothing: values of
+/// admission or a controller stay where the file does not set them. The API server has set the schema's defaults before
+/// it calls a webhook; a caller without an API server calls [`fill_defaults`](crate::crd::fill_defaults) first.
 ///
 /// # Errors
-/// The object is of no kind of ours, cannot be read, or needs what could not be found out.
+/// The kind is not ours, the object cannot be parsed, or it needs a look-up that failed.
 pub fn complete(
     kind: &str,
     mut object: Value,
@@ -180,7 +180,7 @@ pub fn complete(
         "AzureMachinePool" => {
             change(&mut object, old, |spec, old| pool::set_defaults(spec, old, context, random))?
         }
-        // No webhook completes these.
+        // These have no defaulting webhook.
         "AzureClusterIdentity" | "AzureMachinePoolMachine" => return Ok(object),
         other => return Err(not_ours(other)),
     }
@@ -202,7 +202,7 @@ fn change<T: DeserializeOwned + Serialize>(
     complete: impl FnOnce(&mut T, Option<&T>) -> Result<(), FieldErrors>,
 ) -> Result<(), Denied> {
     let mut spec: T = spec_of(object)?;
-    // An older object that cannot be read says nothing.
+    // An older object that cannot be parsed is ignored.
     let old: Option<T> = old.and_then(|old| spec_of(old).ok());
     complete(&mut spec, old.as_ref()).map_err(Denied::Invalid)?;
     object["spec"] = serde_json::to_value(&spec).map_err(|error| Denied::Unreadable(error.to_string()))?;
@@ -218,10 +218,10 @@ fn spec_of<T: DeserializeOwned>(object: &Value) -> Result<T, Denied> {
     })
 }
 
-/// Whether an object is taken, where `old` is what it was.
+/// Validates an object; `old` is its previous version.
 ///
 /// # Errors
-/// It is not.
+/// The object is invalid.
 pub fn validate(kind: &str, new: &Value, old: Option<&Value>, context: &Context) -> Result<(), Denied> {
     let name = new["metadata"]["name"].as_str().unwrap_or_default();
     let errors = match kind {

@@ -1,4 +1,4 @@
-//! AzureClusterIdentity: with whose rights a cluster's resources are made, and which namespaces may use it.
+//! AzureClusterIdentity: the identity with which a cluster's resources are created, and the namespaces that may use it.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,12 @@ use crate::immutable::{Fixed, Rule, check as check_rules};
 use crate::object::object;
 
 object! {
-    /// With whose rights a cluster's resources are made.
+    /// The identity with which a cluster's resources are created.
     AzureClusterIdentitySpec {
-        /// The namespaces whose clusters may use the identity. Without it none may; an empty one lets all.
+        /// The namespaces whose clusters may use the identity. If it is not set, no namespace may; if it is empty, all
+        /// may.
         allowed_namespaces: AllowedNamespaces,
-        /// The file with the certificate, for ServicePrincipalCertificate; it comes before clientSecret.
+        /// The file with the certificate, for ServicePrincipalCertificate; it takes precedence over clientSecret.
         cert_path: String,
         /// The client id (application id).
         #[serde(rename = "clientID")]
@@ -28,7 +29,7 @@ object! {
         #[serde(rename = "tenantID")]
         #[schemars(required)]
         tenant_id: String,
-        /// What proves the identity.
+        /// The credential type of the identity.
         #[serde(rename = "type")]
         #[schemars(required, extend("enum" = [
             "ServicePrincipal", "UserAssignedMSI", "ManualServicePrincipal", "ServicePrincipalCertificate",
@@ -54,16 +55,16 @@ object! {
 }
 
 object! {
-    /// What is known of an identity.
+    /// The observed state of an identity.
     AzureClusterIdentityStatus {
-        /// What is known of it.
+        /// Conditions of the identity.
         conditions: Vec<Condition>,
     }
 }
 
 const RULES: [Rule; 1] = [("spec.type", Fixed::Always)];
 
-/// What is wrong with an identity, where `old` is what it was.
+/// Validates an identity; `old` is its previous version.
 pub fn validate(new: &AzureClusterIdentitySpec, old: Option<&AzureClusterIdentitySpec>) -> FieldErrors {
     let mut errors = FieldErrors::default();
     let path = Path::new("spec");
@@ -115,8 +116,8 @@ pub fn is_allowed(
     allowed.selector.as_ref().is_some_and(|selector| is_selected(selector, labels))
 }
 
-/// A selector without a requirement selects nothing here, unlike elsewhere in Kubernetes: nobody has to fear that an
-/// unfinished one opens the identity to all.
+/// A selector without a requirement selects nothing here, unlike elsewhere in Kubernetes, so that an unfinished one
+/// does not open the identity to all namespaces.
 fn is_selected(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     let wanted = selector.match_labels.iter().flatten();
     let requirements = selector.match_expressions.as_deref().unwrap_or_default();
@@ -127,7 +128,7 @@ fn is_selected(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> b
         && requirements.iter().all(|requirement| holds(requirement, labels))
 }
 
-/// Whether a requirement holds; one that nobody understands does not.
+/// Whether a requirement holds; one with an unknown operator does not.
 fn holds(requirement: &LabelRequirement, labels: &BTreeMap<String, String>) -> bool {
     let Some(key) = &requirement.key else { return false };
     let values = requirement.values.as_deref().unwrap_or_default();
@@ -147,7 +148,7 @@ mod tests {
 
     use super::{AllowedNamespaces, AzureClusterIdentitySpec, is_allowed, validate};
 
-    /// CAPZ-157: who may use an identity.
+    /// CAPZ-157: the namespaces that may use an identity.
     #[test]
     fn namespaces_are_allowed_by_name_or_label() {
         let labels = [("team".to_owned(), "a".to_owned())].into();
@@ -175,7 +176,7 @@ mod tests {
         }
     }
 
-    /// CAPZ-158: members of one type alone, and a type that stays.
+    /// CAPZ-158: only members of one type, and a type that stays.
     #[test]
     fn members_fit_the_type_which_stays() {
         let spec = |value| serde_json::from_value::<AzureClusterIdentitySpec>(value).unwrap();

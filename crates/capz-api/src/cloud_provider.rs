@@ -1,22 +1,22 @@
-//! What the cloud provider's configuration on the machines (azure.json) says beside the usual.
+//! Overrides of the cloud provider's configuration on the machines (azure.json).
 
 use crate::common::Quantity;
 use crate::object::object;
 
 object! {
-    /// What the cloud provider's configuration on the machines (azure.json) says beside the usual.
+    /// Overrides of the cloud provider's configuration on the machines (azure.json).
     CloudProviderConfigOverrides {
-        /// How long the cloud provider waits before it tries again.
+        /// The backoff of the cloud provider.
         back_offs: BackOff,
-        /// How many requests the cloud provider sends.
+        /// The rate limit of the cloud provider.
         rate_limits: Vec<RateLimit>,
     }
 }
 
 object! {
-    /// How many requests of one kind the cloud provider sends.
+    /// The rate limit of the cloud provider for one kind of requests.
     RateLimit {
-        /// How many.
+        /// The limit.
         config: RateLimitConfig,
         /// The kind.
         #[schemars(required, extend("enum" = [
@@ -30,35 +30,35 @@ object! {
 }
 
 object! {
-    /// How many requests the cloud provider sends.
+    /// The rate limit of the cloud provider.
     RateLimitConfig {
         /// Whether there is a limit.
         cloud_provider_rate_limit: bool,
-        /// How many reads may come at once.
+        /// The burst of reads.
         cloud_provider_rate_limit_bucket: i64,
-        /// How many writes may come at once.
+        /// The burst of writes.
         cloud_provider_rate_limit_bucket_write: i64,
-        /// Reads a second.
+        /// Reads per second.
         #[serde(rename = "cloudProviderRateLimitQPS")]
         cloud_provider_rate_limit_qps: Quantity,
-        /// Writes a second.
+        /// Writes per second.
         #[serde(rename = "cloudProviderRateLimitQPSWrite")]
         cloud_provider_rate_limit_qps_write: Quantity,
     }
 }
 
 object! {
-    /// How long the cloud provider waits before it tries again.
+    /// The backoff of the cloud provider.
     BackOff {
-        /// Whether it tries again.
+        /// Whether it retries.
         cloud_provider_backoff: bool,
         /// The first wait in seconds.
         cloud_provider_backoff_duration: i64,
-        /// By how much the wait grows.
+        /// The exponent of the backoff.
         cloud_provider_backoff_exponent: Quantity,
-        /// The share of the wait that is random.
+        /// The random part of the wait.
         cloud_provider_backoff_jitter: Quantity,
-        /// How often it tries again.
+        /// The number of retries.
         cloud_provider_backoff_retries: i64,
     }
 }

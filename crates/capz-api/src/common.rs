@@ -1,4 +1,4 @@
-//! What several kinds hold: references, conditions, endpoints, operations that are under way.
+//! Types that several kinds share: references, conditions, endpoints, running operations.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ object! {
         name: String,
         /// The namespace of the object.
         namespace: String,
-        /// The resource version at which the object was seen.
+        /// The resource version of the object.
         resource_version: String,
         /// The UID of the object.
         uid: String,
@@ -53,24 +53,24 @@ object! {
 }
 
 object! {
-    /// What is known of one aspect of an object.
+    /// A condition of an object.
     Condition {
         /// The time at which the status last changed.
         #[schemars(required, extend("format" = "date-time"))]
         last_transition_time: String,
-        /// A message for people about the last change.
+        /// A human-readable message about the last change.
         #[schemars(length(min = 1, max = 10240))]
         message: String,
         /// Why the status last changed, in one word.
         #[schemars(length(min = 1, max = 256))]
         reason: String,
-        /// How bad it is that the status is False: Error, Warning or Info.
+        /// The severity if the status is False: Error, Warning or Info.
         #[schemars(length(max = 32))]
         severity: String,
         /// True, False or Unknown.
         #[schemars(required)]
         status: String,
-        /// The aspect.
+        /// The type of the condition.
         #[serde(rename = "type")]
         #[schemars(required, length(min = 1, max = 256))]
         condition: String,
@@ -78,10 +78,9 @@ object! {
 }
 
 object! {
-    /// A long-running operation of Azure that had not ended when the object was last looked at. Whoever looks next goes on
-    /// with it.
+    /// A long-running operation of Azure that had not ended at the last reconcile. The next reconcile resumes it.
     Future {
-        /// What it takes to ask for the operation again, in URL-safe base64.
+        /// The data for polling the operation, in URL-safe base64.
         #[schemars(required)]
         data: String,
         /// The name of the resource.
@@ -128,7 +127,7 @@ object! {
         /// Requirements on labels.
         #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
         match_expressions: Vec<LabelRequirement>,
-        /// Labels that must have just these values.
+        /// Labels that must have exactly these values.
         match_labels: BTreeMap<String, String>,
     }
 }
@@ -163,7 +162,7 @@ object! {
 #[serde(transparent)]
 pub struct Quantity(pub Value);
 
-/// What may stand behind the number of a quantity, and what it stands for.
+/// The suffixes of quantities, with their factors.
 const SUFFIXES: [(&str, f64); 15] = [
     ("n", 1e-9),
     ("u", 1e-6),
@@ -183,7 +182,7 @@ const SUFFIXES: [(&str, f64); 15] = [
 ];
 
 impl Quantity {
-    /// As a number: `40m` is 0.04, `1Ki` is 1024.
+    /// The value as a number: `40m` is 0.04, `1Ki` is 1024.
     pub fn as_f64(&self) -> Option<f64> {
         let text = match &self.0 {
             Value::Number(number) => return number.as_f64(),
@@ -216,18 +215,18 @@ impl JsonSchema for Quantity {
     }
 }
 
-/// A number, or a text with a share in percent.
+/// A number, or a text with a percentage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum IntOrPercent {
-    /// How many.
+    /// A number.
     Number(i32),
-    /// A share such as `20%`.
+    /// A percentage such as `20%`.
     Share(String),
 }
 
 impl IntOrPercent {
-    /// How many that is of `whole`, rounded up or down; `None` where the text is no share.
+    /// The number for this `whole`, rounded up or down; `None` if the text is not a percentage.
     pub fn of(&self, whole: u32, round_up: bool) -> Option<u32> {
         match self {
             Self::Number(number) => u32::try_from(*number).ok(),
@@ -290,7 +289,7 @@ mod tests {
         }
     }
 
-    /// CAPZ-136: shares of replicas.
+    /// CAPZ-136: percentages of replicas.
     #[test]
     fn shares_are_rounded_as_asked() {
         let share = |text: &str| IntOrPercent::Share(text.into());

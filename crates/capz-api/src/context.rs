@@ -1,5 +1,5 @@
-//! What defaulting and validation need beside the object: gates, what was looked up, and what is drawn at random. Whoever
-//! calls has looked it up before, so that both stay functions of values.
+//! The inputs of defaulting and validation besides the object: gates, look-ups, and random values. The caller makes the
+//! look-ups before, so that both remain functions of values.
 
 /// Feature gates that decide which members may be used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -10,28 +10,28 @@ pub struct Gates {
     pub api_server_ilb: bool,
 }
 
-/// What was found out about another object.
+/// The result of looking up another object.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Lookup<T> {
-    /// Nobody looked: it is not needed.
+    /// Not looked up, because it is not needed.
     #[default]
     NotNeeded,
-    /// It is this.
+    /// The value.
     Found(T),
-    /// It could not be found out, for this reason.
+    /// The look-up failed for this reason.
     Failed(String),
 }
 
-/// What is drawn at random, by a seam that tests own.
+/// A source of random values, which tests replace.
 pub trait Random {
     /// A new GUID, in lower case.
     fn guid(&mut self) -> String;
-    /// The public half of a new RSA key of 2048 bits, as a line of `authorized_keys` in base64. The other half is thrown
-    /// away: nobody signs in with it.
+    /// The public half of a new RSA key of 2048 bits, as a line of `authorized_keys` in base64. The private half is
+    /// discarded: the key is not used to sign in.
     fn ssh_public_key(&mut self) -> String;
 }
 
-/// What defaulting and validation need beside the object.
+/// The inputs of defaulting and validation besides the object.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     /// Feature gates.
@@ -40,7 +40,7 @@ pub struct Context {
     pub subscription: Lookup<String>,
     /// The version of Kubernetes of the MachinePool that owns a pool.
     pub pool_version: Lookup<String>,
-    /// Whether a topology is only tried: a server-side apply that is a dry run, of an object with the annotation
+    /// Whether a topology is only tried: a server-side apply as a dry run, of an object with the annotation
     /// `topology.cluster.x-k8s.io/dry-run`.
     pub topology_dry_run: bool,
 }

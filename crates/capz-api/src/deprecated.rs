@@ -1,4 +1,4 @@
-//! Members that are taken still, and have a successor.
+//! Deprecated members, which are still accepted and have a successor.
 
 use serde_json::Value;
 
@@ -24,7 +24,8 @@ const MEMBERS: [Successor; 13] = [
     ("AzureMachineTemplate", "spec.template.spec.subnetName", "use networkInterfaces"),
 ];
 
-/// A warning for each such member of an object as it was sent. One webhook of a kind gives them: the first that is asked.
+/// A warning for each such member of an object as it was sent. One webhook of a kind returns them: the first that is
+/// called.
 pub(crate) fn warnings(webhook: &Webhook, object: &Value) -> Vec<String> {
     let asked_first = webhook.task == Task::Default || webhook.kind == "AzureClusterIdentity";
     MEMBERS
@@ -32,7 +33,7 @@ pub(crate) fn warnings(webhook: &Webhook, object: &Value) -> Vec<String> {
         .filter(|(kind, ..)| asked_first && *kind == webhook.kind)
         .filter(|(_, path, _)| {
             path.split('.').try_fold(object, |value, member| value.get(member)).is_some_and(|value| {
-                // `false` is said, too.
+                // `false` is set, too.
                 value.is_boolean() || !is_empty(value)
             })
         })

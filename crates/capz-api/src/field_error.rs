@@ -1,20 +1,20 @@
-//! What is wrong with an object: where, how, and what to do about it.
+//! Validation errors: the path, the reason, and what to do about it.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// A place in an object, as Kubernetes writes it: `spec.networkSpec.subnets[0].name`.
+/// The path of a member, as Kubernetes writes it: `spec.networkSpec.subnets[0].name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path(String);
 
 impl Path {
-    /// A member of the object.
+    /// A top-level member of the object.
     pub fn new(member: &str) -> Self {
         Self(member.to_owned())
     }
 
-    /// A member below this one; several at once with dots between them.
+    /// A member below this one; a name with dots stands for several levels.
     #[must_use]
     pub fn child(&self, member: &str) -> Self {
         Self(format!("{}.{member}", self.0))
@@ -39,34 +39,34 @@ impl fmt::Display for Path {
     }
 }
 
-/// In which way a value is wrong; the names are those of a Status' causes.
+/// The reason of an error; the names are those of a Status' causes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
-    /// There is none.
+    /// The value is missing.
     Required,
-    /// It does not fit.
+    /// The value is invalid.
     Invalid(Value),
-    /// It is one of several that must differ.
+    /// The value is a duplicate.
     Duplicate(Value),
-    /// It must not be there.
+    /// The value must not be set.
     Forbidden,
-    /// It is none of the words that fit.
+    /// The value is not one of the supported words.
     NotSupported(Value),
 }
 
-/// One thing that is wrong.
+/// One validation error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldError {
-    /// Where.
+    /// The path.
     pub path: Path,
-    /// In which way.
+    /// The reason.
     pub reason: Reason,
     /// Why, and what to do.
     pub detail: String,
 }
 
 impl FieldError {
-    /// The reason as a Status' cause names it.
+    /// The reason in the spelling of a Status' cause.
     pub fn cause(&self) -> &'static str {
         match self.reason {
             Reason::Required => "FieldValueRequired",
@@ -77,7 +77,7 @@ impl FieldError {
         }
     }
 
-    /// What is wrong, without the place, as a Status' cause says it beside the place.
+    /// The error without its path, as in a Status' cause.
     pub fn body(&self) -> String {
         let said = match &self.reason {
             Reason::Required => "Required value".to_owned(),
@@ -96,7 +96,7 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// All that is wrong with an object, in the order in which it was found.
+/// All validation errors of an object, in the order in which they were found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FieldErrors(pub Vec<FieldError>);
 
@@ -106,22 +106,22 @@ impl FieldErrors {
         self.push(path, Reason::Required, detail);
     }
 
-    /// A value does not fit.
+    /// A value is invalid.
     pub fn invalid(&mut self, path: &Path, value: impl Into<Value>, detail: impl fmt::Display) {
         self.push(path, Reason::Invalid(value.into()), detail);
     }
 
-    /// A value is there twice.
+    /// A value is a duplicate.
     pub fn duplicate(&mut self, path: &Path, value: impl Into<Value>) {
         self.push(path, Reason::Duplicate(value.into()), "");
     }
 
-    /// A value must not be there.
+    /// A value must not be set.
     pub fn forbidden(&mut self, path: &Path, detail: impl fmt::Display) {
         self.push(path, Reason::Forbidden, detail);
     }
 
-    /// A value is none of those that fit.
+    /// A value is not one of the supported words.
     pub fn not_supported(&mut self, path: &Path, value: impl Into<Value>, words: &[&str]) {
         let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
         self.push(
@@ -135,12 +135,12 @@ impl FieldErrors {
         self.0.push(FieldError { path: path.clone(), reason, detail: detail.to_string() });
     }
 
-    /// Whether nothing is wrong.
+    /// Whether there are no errors.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them, as a Status' message lists them.
+    /// All errors, as in a Status' message.
     pub fn message(&self) -> String {
         let errors: Vec<String> = self.0.iter().map(ToString::to_string).collect();
         match errors.as_slice() {

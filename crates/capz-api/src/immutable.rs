@@ -1,28 +1,28 @@
-//! Members that cannot be changed: a table a kind, and one comparison.
+//! Immutable members: a table for each kind, and one comparison.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::field_error::{FieldErrors, Path};
 
-/// Until when a member can be changed.
+/// From when on a member is immutable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fixed {
-    /// From the beginning: also absence stays.
+    /// Always: an absent value stays absent, too.
     Always,
     /// Once it is set.
     OnceSet,
-    /// It may be taken away, nothing else.
+    /// It may be removed, but not changed.
     OnlyCleared,
-    /// It may be set and taken away, but another value does not take its place.
+    /// It may be set and removed, but not replaced by another value.
     NotReplaced,
 }
 
-/// A member and until when it can be changed.
+/// A member, and from when on it is immutable.
 pub type Rule = (&'static str, Fixed);
 
-/// Compares members of two objects. Rules name members by their path with dots; what is empty (no text, no entries,
-/// `false`, `null`) counts as absent, as it does for clients written in Go.
+/// Compares members of two objects. Rules name members by their path with dots; an empty value (no text, no entries,
+/// `false`, `null`) counts as absent, as for clients written in Go.
 pub fn check(rules: &[Rule], old: &Value, new: &Value, errors: &mut FieldErrors) {
     for (path, fixed) in rules {
         check_member(&Path::new(path), *fixed, at(old, path), at(new, path), errors);
@@ -59,8 +59,8 @@ pub fn check_member(
     }
 }
 
-/// What a newer object has in other places than an older one, and nothing else: whoever is refused sees what to take back.
-/// Members that are gone are `null`; lists are shown whole.
+/// The differences of a newer object from an older one, so that a refusal shows what to revert. Removed members are
+/// `null`; lists are shown whole.
 pub fn changed(old: &impl Serialize, new: &impl Serialize) -> Value {
     fn between(old: &Value, new: &Value) -> Option<Value> {
         if old == new {
@@ -83,7 +83,7 @@ pub fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     (!is_empty(value)).then_some(value)
 }
 
-/// Whether Go's clients would not send it.
+/// Whether Go's clients omit the value.
 pub fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

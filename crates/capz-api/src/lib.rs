@@ -1,5 +1,5 @@
-//! The kinds of `infrastructure.cluster.x-k8s.io` for clusters on Azure: what their objects hold, what they are by default,
-//! what they must hold to, and their custom resource definitions. All of it is functions of values: no client, no clock.
+//! The kinds of `infrastructure.cluster.x-k8s.io` for clusters on Azure: their types, defaults, validation, and custom
+//! resource definitions. All of it consists of functions of values: no client, no clock.
 //!
 //! ```text
 //!  object as sent ──set_defaults(new, Context)──▶ object as stored ──validate(new, old, Context)──▶ FieldErrors
@@ -7,7 +7,8 @@
 //!   webhooks, tests, `cerulean plan`                                            Status with causes ◀──┘
 //! ```
 //!
-//! Members that a type does not name survive, at every level, so that a newer or older manager beside this one loses nothing.
+//! Members that a type does not name survive, at every level, so that a newer or older manager next to this one loses
+//! nothing.
 
 pub mod admission;
 pub mod azure_cluster;

@@ -1,9 +1,9 @@
-//! Names that Azure and DNS take.
+//! Names that Azure and DNS accept.
 
-/// What a name of a resource looks like, for errors.
+/// The form of a resource's name, for errors.
 pub(crate) const RESOURCE_NAME: &str =
     "it must consist of letters, digits, '-', '_' and '.' (the pattern is ^[-\\w\\._]+$)";
-/// What a name of a resource group looks like, for errors.
+/// The form of a resource group's name, for errors.
 pub(crate) const GROUP_NAME: &str =
     "it must consist of letters, digits, '-', '_', '.', '(' and ')' (the pattern is ^[-\\w\\._\\(\\)]+$)";
 
@@ -18,8 +18,8 @@ pub(crate) fn is_group_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '(' | ')'))
 }
 
-/// Whether a private zone can have this name: labels of letters, digits, `-` and `_` with dots between them, of which none
-/// begins with `-`. It may end with a dot, and is no address.
+/// Whether a private zone can have this name: labels of letters, digits, `-` and `_` separated by dots, of which none
+/// begins with `-`. It may end with a dot, and is not an address.
 pub(crate) fn is_dns_name(text: &str) -> bool {
     let name = text.strip_suffix('.').unwrap_or(text);
     let is_label = |label: &str| {

@@ -1,6 +1,6 @@
-//! How objects are declared: every member is optional (an object in a template or before defaulting may lack any of them;
-//! what must be there in the end says its schema), absent members are not written, and members that a type does not name
-//! are kept.
+//! The declaration of objects: every member is optional (an object in a template or before defaulting may lack any of
+//! them; the schema says which are required in the end), absent members are not written, and members that a type does
+//! not name are kept.
 
 /// Declares an object of the API. Doc comments become the descriptions that `kubectl explain` shows.
 macro_rules! object {

@@ -1,27 +1,27 @@
-//! The webhooks of the kinds: which there are, where they are served, and how they are registered.
+//! The webhooks of the kinds: their paths and their registration.
 
 use serde_json::{Value, json};
 
 use crate::crd::{GROUP, Kind, VERSION};
 
-/// What a webhook does.
+/// The task of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// It completes an object.
+    /// Sets defaults.
     Default,
-    /// It takes an object or refuses it.
+    /// Admits or refuses an object.
     Validate,
 }
 
-/// A webhook of a kind. All of them are asked about objects that are made or changed.
+/// A webhook of a kind. All of them are called for objects that are created or updated.
 #[derive(Debug, Clone, Copy)]
 pub struct Webhook {
     /// The kind.
     pub kind: &'static str,
-    /// What the webhook does.
+    /// The task.
     pub task: Task,
-    /// Whether the registration says that requests in another version of the API count, which is what Kubernetes supposes,
-    /// too. Manifests that people compare stay the same by it.
+    /// Whether the registration sets `matchPolicy` to its default, Equivalent, explicitly, so that manifests stay the
+    /// same when they are compared.
     equivalent: bool,
 }
 
@@ -30,7 +30,7 @@ impl Webhook {
         Self { kind, task, equivalent }
     }
 
-    /// Where it is served.
+    /// Its path.
     pub fn path(&self) -> String {
         let verb = match self.task {
             Task::Default => "mutate",
@@ -39,7 +39,7 @@ impl Webhook {
         format!("/{verb}-{}-{VERSION}-{}", GROUP.replace('.', "-"), self.kind.to_lowercase())
     }
 
-    /// What it is called in refusals.
+    /// Its name in refusals.
     pub fn name(&self) -> String {
         let kind = self.kind.to_lowercase();
         match self.task {
@@ -50,7 +50,7 @@ impl Webhook {
         }
     }
 
-    /// The webhook that is served at a path.
+    /// The webhook with this path.
     pub fn at(path: &str) -> Option<&'static Self> {
         WEBHOOKS.iter().find(|webhook| webhook.path() == path)
     }
@@ -98,10 +98,10 @@ pub static WEBHOOKS: [Webhook; 12] = [
 const NAMESPACE: &str = "capz-system";
 /// The Service in front of the manager's webhook server.
 const SERVICE: &str = "capz-webhook-service";
-/// The cert-manager Certificate whose authority the API server shall trust.
+/// The cert-manager Certificate whose authority the API server trusts.
 const CERTIFICATE: &str = "capz-serving-cert";
 
-/// The registration of all webhooks with this task, as it is applied.
+/// The registration of all webhooks with this task, in the form that is applied.
 pub fn registration(task: Task) -> Value {
     let (kind, name) = match task {
         Task::Default => ("MutatingWebhookConfiguration", "capz-mutating-webhook-configuration"),

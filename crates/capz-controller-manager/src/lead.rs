@@ -1,4 +1,4 @@
-//! What the replica does that leads: it runs the controllers.
+//! The part of the leading replica: it runs the controllers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use telemetry::metrics::{ControllerMetrics, Metrics, RequestMetrics};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Who counts what the controllers do, and what they ask of the Kubernetes API.
+/// The observers of the controllers, and of their requests to the Kubernetes API.
 #[derive(Clone)]
 pub(crate) struct Meter {
     metrics: Metrics,
@@ -23,7 +23,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Adds to the metrics of the process.
+    /// Counts in the metrics of the process.
     pub(crate) fn of(metrics: &Metrics) -> Self {
         Self {
             controllers: ControllerMetrics::of(metrics),
@@ -69,10 +69,10 @@ impl RequestObserver for Meter {
     }
 }
 
-/// The way to Azure, without any identity yet: each cluster names its own.
+/// The access to Azure, without an identity: each cluster names its own.
 ///
 /// # Errors
-/// No certificate authorities, or a proxy that cannot be used.
+/// No certificate authorities, or an invalid proxy.
 pub(crate) fn azure(
     settings: &Settings,
     surroundings: &Surroundings,
@@ -91,7 +91,7 @@ pub(crate) fn azure(
 /// Runs the controllers until `stop`.
 ///
 /// # Errors
-/// Cluster API's core is not installed, or nobody can be asked.
+/// Cluster API's core is not installed, or discovery fails.
 pub(crate) async fn lead(
     client: Client,
     azure: Azure,

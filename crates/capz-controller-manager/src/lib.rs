@@ -1,5 +1,5 @@
-//! `capz-controller-manager`: flags, webhooks, health checks, metrics and the election of a leader. What it is all for, the
-//! controllers, is in the crate `capz`.
+//! `capz-controller-manager`: flags, webhooks, health checks, metrics and leader election. The controllers are in the
+//! crate `capz`.
 //!
 //! ```text
 //!  flags, environment ──▶ Settings ──▶ capz (while this replica leads)

@@ -1,4 +1,4 @@
-//! `capz-controller-manager`: keeps clusters on Azure as Cluster API's objects declare them.
+//! `capz-controller-manager`: reconciles clusters on Azure with Cluster API's objects.
 
 use std::process::ExitCode;
 
@@ -12,12 +12,12 @@ use program::surroundings::Surroundings;
 use tokio_util::sync::CancellationToken;
 use traces::{Service, Traces};
 
-/// In images (docs/running.md). Its options are in `.cargo/config.toml`.
+/// Used in images (docs/running.md). Its options are in `.cargo/config.toml`.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// How collectors know the program, and where they are, as with the program that this one replaces.
+/// The service name and default endpoint of traces, as in the program that this one replaces.
 const TRACED: Service =
     Service { name: "capz", version: version::RELEASE, collector: "http://opentelemetry-collector:4317" };
 
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     end("capz-controller-manager", start())
 }
 
-/// Runs the program; what it returns goes to standard output.
+/// Runs the program; the result is written to standard output.
 fn start() -> anyhow::Result<String> {
     let line = match flags::parse(std::env::args_os()) {
         Ok(Start::Manager(line)) => line,
@@ -49,7 +49,7 @@ fn start() -> anyhow::Result<String> {
     Ok(String::new())
 }
 
-/// Starts logging, and tracing where the command line asks for it.
+/// Starts logging, and tracing if the command line enables it.
 fn start_logging(line: &CommandLine, surroundings: &Surroundings) -> anyhow::Result<Option<Traces>> {
     let (format, verbosity, clock) = (Format::Text, line.flags.verbosity, Clock::system());
     if !line.flags.enable_tracing {

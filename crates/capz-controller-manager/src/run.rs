@@ -21,14 +21,14 @@ use crate::flags::CommandLine;
 use crate::lead::{Meter, azure, lead};
 use crate::webhooks::{Lookups, Webhooks};
 
-/// Who we are to the Kubernetes API; audit logs and priority rules of clusters know it.
+/// The user agent for the Kubernetes API, which audit logs and priority rules of clusters may match.
 const USER_AGENT: &str = "cluster-api-provider-azure-manager";
 
-/// How many objects are named that are not served.
+/// How many objects of unserved kinds a message names.
 const NAMED: usize = 5;
 
-/// How long webhooks go on after the stop. Services need a moment to learn that a pod goes, and whoever asks it meanwhile
-/// would be refused.
+/// How long webhooks are served after the stop. Services need a moment to stop routing to a pod, and requests in that
+/// time would fail.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Runs the manager until `stop`.
@@ -49,7 +49,7 @@ pub async fn run(
         return Err(Refused::one("the command line", problems).into());
     }
     tracing::info!(version = %version::Version, "Starting capz-controller-manager");
-    // Nothing is held and nothing was written yet: a stop may come at any point of this.
+    // No lease is held and nothing was written yet: the program may be stopped at any point here.
     let metrics = Metrics::default();
     let meter = Meter::of(&metrics);
     let connecting = connect(&line, &surroundings, Arc::new(meter.clone()));
@@ -81,7 +81,7 @@ pub async fn run(
     };
     serve_health(&line, &webhooks, elector.as_ref(), &serving).await?;
 
-    // It counts from the stop, while the controllers end their work.
+    // Counted from the stop, while the controllers end their work.
     let lingers = tokio::spawn({
         let stop = stop.clone();
         async move {
@@ -101,7 +101,7 @@ pub async fn run(
         }
     };
     let outcome = led.await;
-    // Whoever has lost the lease goes at once.
+    // After the lease is lost the process ends at once.
     if outcome.is_ok() && stop.is_cancelled() {
         lingers.await?;
     }
@@ -126,7 +126,8 @@ async fn connect(
     kubernetes::connect(&address, &surroundings.proxy()?).await
 }
 
-/// That no objects of kinds are there that are not served: what served them until now goes on while this program does not begin.
+/// Checks that there are no objects of unserved kinds: as long as this program does not start, the program that serves
+/// them goes on.
 async fn check_unserved(client: &Client, settings: &Settings) -> anyhow::Result<()> {
     let found = capz::unserved(client, settings).await;
     let found = found.map_err(|error| {
@@ -176,7 +177,7 @@ async fn serve_diagnostics(
     metrics: &Metrics,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
-    // Addresses were judged before.
+    // Validated before.
     let Ok(Some(address)) = line.diagnostics_address() else { return Ok(()) };
     let (readers, tls) = match line.flags.insecure_diagnostics {
         true => (Readers::Everyone, None),

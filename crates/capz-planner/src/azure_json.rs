@@ -1,5 +1,4 @@
-//! The cloud provider's configuration on machines (azure.json), as Secrets hold it for those who write what machines do when
-//! they start.
+//! The cloud provider's configuration on machines (azure.json), as Secrets hold it for bootstrap configurations.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +13,14 @@ use crate::extension::PUBLIC_CLOUD;
 use crate::scope::Scope;
 use crate::tags::OWNED;
 
-/// The members of a Secret: for machines of the control plane, for workers, and for those who know neither.
+/// The keys of a Secret: for machines of the control plane, for workers, and for both.
 pub const KEYS: [&str; 3] = ["control-plane-azure.json", "worker-node-azure.json", "azure.json"];
-/// What a Machine was cloned from, and how a template of AzureMachines is called there.
+/// The annotations that name the template of a Machine, and the kind of templates of AzureMachines there.
 const CLONED_FROM: (&str, &str) =
     ("cluster.x-k8s.io/cloned-from-groupkind", "AzureMachineTemplate.infrastructure.cluster.x-k8s.io");
 const SCALE_SETS: &str = "vmss";
 const INDENTATION: &[u8] = b"    ";
-/// The largest number of rules that the cloud provider puts on one load balancer.
+/// The largest number of rules that the cloud provider creates on one load balancer.
 const MAX_RULES: u32 = 250;
 
 /// The name of the Secret for the machines of this object.
@@ -34,7 +33,7 @@ pub fn owner_label(cluster: &str) -> (&str, &'static str) {
     (cluster, OWNED)
 }
 
-/// Whether a Secret that exists is ours. Who puts one there before us has one that we do not touch.
+/// Whether an existing Secret is ours. A Secret that a user created first is not.
 pub fn is_ours(labels: &BTreeMap<String, String>, cluster: &str) -> bool {
     labels.get(cluster).is_some_and(|value| value == OWNED)
 }
@@ -45,13 +44,13 @@ pub fn machine_has_own(annotations: &BTreeMap<String, String>) -> bool {
     annotations.get(key).is_none_or(|from| from != template)
 }
 
-/// Whether machines carry a secret of the cluster's identity around, since they have no identity of their own.
+/// Whether machines get a secret of the cluster's identity, because they have no identity of their own.
 pub fn carries_secret(vm_identity: Option<&str>, cluster_identity_type: &str) -> bool {
     vm_identity.unwrap_or(identity_kinds::NONE) == identity_kinds::NONE
         && cluster_identity_type == "ServicePrincipal"
 }
 
-/// With what the cluster's resources are made.
+/// The identity with which the cluster's resources are created.
 #[derive(Debug, Clone, Copy)]
 pub struct Credentials<'a> {
     /// The tenant.
@@ -62,18 +61,18 @@ pub struct Credentials<'a> {
     pub client_secret: Option<&'a Secret>,
 }
 
-/// The machines have an identity whose client id nobody knows.
+/// The machines have a user-assigned identity whose client ID is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected a non-empty userIdentityID: the client id of the machines' user-assigned identity is not known"
 )]
 pub struct UnknownIdentity;
 
-/// What the Secret holds in each of [`KEYS`]. `identity_client` is the client id of the first user-assigned identity of the
-/// machines.
+/// The content of the Secret for each of [`KEYS`]. `identity_client` is the client ID of the machines' first
+/// user-assigned identity.
 ///
 /// # Errors
-/// The machines have such an identity, and its client id is not given.
+/// The machines have such an identity, and its client ID is not given.
 pub fn contents(
     scope: Scope<'_>,
     credentials: Credentials<'_>,
@@ -130,17 +129,18 @@ pub fn contents(
     Ok(Secret::new(text(&config)))
 }
 
-/// A configuration as the established provider writes it, to the letter: a Secret that it has written is not written again.
+/// A configuration exactly as the established provider writes it, so that a Secret that it has written is not written
+/// again.
 fn text(config: &AzureJson<'_>) -> String {
     let mut bytes = Vec::new();
     let formatter = serde_json::ser::PrettyFormatter::with_indent(INDENTATION);
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
-    // Texts and numbers can always be written to memory.
+    // Serialization to memory does not fail for texts and numbers.
     if config.serialize(&mut serializer).is_err() {
         return String::new();
     }
     let mut text = String::from_utf8(bytes).unwrap_or_default();
-    // These stand in texts alone, and are escaped there, as in pages of the web.
+    // These characters occur in texts only, and Go escapes them there, as for HTML.
     for (plain, escaped) in [('&', "\\u0026"), ('<', "\\u003c"), ('>', "\\u003e")] {
         text = text.replace(plain, escaped);
     }
@@ -187,7 +187,7 @@ struct AzureJson<'a> {
     back_off: BackOffs,
 }
 
-/// How many requests of one kind the cloud provider sends. Zero is not written.
+/// A limit for requests of one kind. Zero is not written.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct Limit {
@@ -256,7 +256,7 @@ limits! {
     availability_set = "availabilitySetRateLimit";
 }
 
-/// How long the cloud provider waits before it tries again. Zero is not written.
+/// The backoff of the cloud provider. Zero is not written.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct BackOffs {
@@ -285,8 +285,8 @@ impl BackOffs {
     }
 }
 
-/// A number as Go writes it: whole ones without a point, those of single precision with as few digits as tell them apart. Zero
-/// is not written.
+/// A number as Go writes it: integers without a decimal point, numbers of single precision with as few digits as
+/// distinguish them. Zero is not written.
 fn number(value: f64, single: bool) -> Option<Number> {
     if value == 0.0 {
         return None;

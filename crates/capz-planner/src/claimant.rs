@@ -1,4 +1,4 @@
-//! The cluster on whose behalf resources are judged, and what proves that one is its own.
+//! The cluster on whose behalf ownership is judged, and the proofs of its ownership.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,11 @@ use crate::tags::{ID, OWNED, SHARED, owner_key};
 /// The annotation of AzureClusters with the resources that they have recorded: `{"<service>": ["<id>"]}`.
 pub const RESOURCES: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-resources";
 
-/// On whose behalf resources are judged. The Cluster's name alone is no proof: another cluster, in another namespace or in
-/// another management cluster, may have the same.
+/// The cluster on whose behalf ownership is judged. The Cluster's name alone is no proof: another cluster, in another
+/// namespace or in another management cluster, may have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claimant<'a> {
-    /// The kind of the object that wants something.
+    /// The kind of the object that is reconciled.
     pub kind: &'static str,
     /// Its namespace.
     pub namespace: &'a str,
@@ -24,20 +24,22 @@ pub struct Claimant<'a> {
     pub name: &'a str,
     /// The name of the Cluster that it belongs to.
     pub cluster: &'a str,
-    /// The id of the cluster, as its AzureCluster bears it in an annotation; empty where it has none yet. `None` where it is not
-    /// known, as for a manifest that no controller has seen: then the tag with the name decides alone.
+    /// The ID of the cluster, as its AzureCluster bears it in an annotation; empty if it has none yet. `None` if it is
+    /// unknown, as for a manifest that no controller has seen: then the tag with the name is the only proof.
     pub id: Option<&'a str>,
-    /// Whether a resource with the cluster's name must bear the cluster's id as well. Otherwise one without any id is the
-    /// cluster's: the established provider made it, or an earlier version of this program, and the cluster has recorded it.
+    /// Whether a resource with the tag of the cluster's name must also bear the cluster's ID. Otherwise a resource
+    /// without any ID is the cluster's: the established provider, or an earlier version of this program, created it,
+    /// and the cluster has recorded it.
     pub marked_only: bool,
-    /// Resources that are not the cluster's, whatever their tags say: the operator that made them was not to delete them.
+    /// Resources that are foreign, whatever their tags say: the operator that created them was configured not to delete
+    /// them.
     pub kept: &'a BTreeSet<ResourceId>,
 }
 
 static NOTHING_KEPT: BTreeSet<ResourceId> = BTreeSet::new();
 
 impl<'a> From<&'a str> for Claimant<'a> {
-    /// A cluster of which nothing but the name is known.
+    /// A cluster of which only the name is known.
     fn from(cluster: &'a str) -> Self {
         Self {
             kind: "AzureCluster",
@@ -52,7 +54,7 @@ impl<'a> From<&'a str> for Claimant<'a> {
 }
 
 impl Claimant<'_> {
-    /// The object that proofs speak for.
+    /// The owner that a proof names.
     pub fn owner(&self) -> Owner {
         Owner {
             kind: self.kind,
@@ -62,12 +64,12 @@ impl Claimant<'_> {
         }
     }
 
-    /// A proof by one fact.
+    /// The proof by one piece of evidence.
     pub fn proof(&self, evidence: Evidence) -> Proof {
         Proof::new(self.owner(), evidence)
     }
 
-    /// The fact that the cluster wrote down what it would create.
+    /// The evidence that the cluster recorded a resource before creating it.
     pub fn recorded() -> Evidence {
         Evidence::Recorded { place: format!("annotation {RESOURCES}") }
     }
@@ -77,7 +79,7 @@ impl Claimant<'_> {
         self.kept.contains(id)
     }
 
-    /// The same of the resource that a document describes.
+    /// Like [`Self::keeps`], for the resource that a document describes.
     pub(crate) fn keeps_what(&self, document: &Value) -> bool {
         !self.kept.is_empty()
             && document["id"]
@@ -86,12 +88,12 @@ impl Claimant<'_> {
                 .is_some_and(|id| self.keeps(&id))
     }
 
-    /// Why a resource is not the cluster's that is kept.
+    /// The ownership of a kept resource: foreign.
     pub(crate) fn is_kept() -> Ownership {
         Ownership::Unproven(format!("the annotation {KEPT} names it"))
     }
 
-    /// What the tags of a document say.
+    /// The ownership according to the tags of a document.
     pub fn by_tags(&self, document: &Value) -> Ownership {
         if self.keeps_what(document) {
             return Self::is_kept();
@@ -100,7 +102,8 @@ impl Claimant<'_> {
         let marked = |id: &str| Evidence::Tag { key: ID.to_owned(), value: id.to_owned() };
         let name = tag(document, &key);
         if name != Some(OWNED) {
-            // No other program writes the id: a tag that was taken away, or changed, gives nothing away. The value `shared` does.
+            // No other program writes the ID, so a missing or changed name tag does not end the ownership. The value
+            // `shared` does.
             let own = tag(document, ID).filter(|id| !id.is_empty() && Some(*id) == self.id);
             return match own.filter(|_| name != Some(SHARED)) {
                 Some(id) => Ownership::Proven(self.proof(marked(id))),
@@ -123,7 +126,7 @@ impl Claimant<'_> {
         }
     }
 
-    /// The other cluster whose id a document bears although no tag names its owner: another hand may have taken that tag away.
+    /// The other cluster whose ID a document bears although no tag names its owner: that tag may have been removed.
     pub(crate) fn rival_by_id(&self, document: &Value) -> Option<Rival> {
         if tag(document, &owner_key(self.cluster)) == Some(SHARED) {
             return None;
@@ -142,7 +145,7 @@ impl Claimant<'_> {
         self.by_tags(document).is_proven()
     }
 
-    /// Why a resource that has the name of one of the cluster's is neither taken over nor deleted, and what to do.
+    /// Why a foreign resource with a name of the cluster's is neither taken over nor deleted, and what to do.
     pub fn foreign(&self, noun: &str, name: &str, held: &Value) -> String {
         if let Ownership::Disputed(rival) = self.by_tags(held) {
             return self.disputed(&format!("{noun} {name}"), &rival);
@@ -153,9 +156,9 @@ impl Claimant<'_> {
         )
     }
 
-    /// Why a resource that exists is not touched, and what to do. `resource` is what people call it.
+    /// Why an existing resource is not touched, and what to do. `resource` is its name in messages.
     pub fn disputed(&self, resource: &str, rival: &Rival) -> String {
-        // A half of a peering, which has no tags.
+        // A peering, which has no tags.
         if let Evidence::Refers { resource: other } = &rival.evidence {
             return format!(
                 "{resource} leads to another network, {other}, and is left alone: a peering is named after two networks, so no \
@@ -171,7 +174,7 @@ impl Claimant<'_> {
         )
     }
 
-    /// Why a resource with the cluster's name is not taken over by a cluster that has not recorded it, and what to do.
+    /// Why a cluster that has not recorded a resource with its name does not take it over, and what to do.
     pub fn unrecorded(&self, resource: &str) -> String {
         let key = owner_key(self.cluster);
         format!(
@@ -184,7 +187,7 @@ impl Claimant<'_> {
     }
 }
 
-/// The value of a tag, whose key has no case.
+/// The value of a tag. Keys are compared without regard to case.
 pub(crate) fn tag<'d>(document: &'d Value, key: &str) -> Option<&'d str> {
     let tags = document["tags"].as_object()?;
     tags.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).and_then(|(_, value)| value.as_str())
@@ -196,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// S1: the tag with the name proves a name; with another id it proves a rival.
+    /// S1: the tag with the name proves a name; with another ID it proves a rival.
     #[test]
     fn a_name_is_no_identity() {
         let own = Claimant { id: Some("a"), ..Claimant::from("c") };
@@ -230,7 +233,8 @@ mod tests {
         assert_eq!(own.by_tags(&json!({})), Ownership::Unproven(format!("it lacks the tag {name}=owned")));
     }
 
-    /// S3: what the operator of the established provider was not to delete is not ours, whatever it bears.
+    /// S3: a resource that the established provider's operator was configured not to delete is foreign, whatever it
+    /// bears.
     #[test]
     fn what_is_kept_is_not_ours() {
         const KEPT: &str = "/subscriptions/s/resourceGroups/g";

@@ -1,9 +1,9 @@
-//! One comparison for all kinds: what is wanted must be contained in what Azure holds. What is not wanted is not ours:
-//! members, tags and named items that somebody else put there stay.
+//! One comparison for all kinds: the observed state must contain the desired state. Everything else is not ours:
+//! members, tags and named items of other writers stay.
 //!
 //! * Objects are compared member by member, lists of named items by name, other lists as sets.
-//! * Ids, locations and words compare without regard to case, since Azure changes it.
-//! * What else is special about a member is a [`Rule`] of its kind.
+//! * IDs, locations and words are compared without regard to case, since Azure changes it.
+//! * Exceptions for single members are a [`Rule`] of the kind.
 
 use std::fmt;
 
@@ -15,13 +15,13 @@ use crate::kind::{Kind, Rule};
 /// One difference.
 #[derive(Clone, PartialEq)]
 pub struct Change {
-    /// Where, as people would write it: `securityRules[allow_ssh].priority`.
+    /// The path, in a readable form: `securityRules[allow_ssh].priority`.
     pub at: String,
-    /// What Azure holds; absent if nothing.
+    /// The observed value; `None` if it is absent.
     pub from: Option<Value>,
-    /// What is wanted; absent if it goes.
+    /// The desired value; `None` if it is removed.
     pub to: Option<Value>,
-    /// Whether nobody may see the values.
+    /// Whether the values must not be shown.
     pub secret: bool,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Change {
         match (&self.from, &self.to) {
             _ if self.secret => write!(f, "{at} differs"),
             (None, Some(to)) => write!(f, "{at} is missing: {}", short(to)),
-            (Some(from), None) => write!(f, "{at} is wanted no longer: {}", short(from)),
+            (Some(from), None) => write!(f, "{at} is no longer declared: {}", short(from)),
             (Some(from), Some(to)) => write!(f, "{at}: {} becomes {}", short(from), short(to)),
             (None, None) => f.write_str(at),
         }
@@ -44,7 +44,7 @@ impl fmt::Debug for Change {
     }
 }
 
-/// A value in a sentence: whole if it is short, what it is if not.
+/// A value for a sentence, abbreviated if it is long.
 fn short(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -66,8 +66,8 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// Brings what Azure holds to hold what is wanted, too. Gives the document to write and what changes in it; no change:
-/// nothing is to be written.
+/// Merges the desired state into the observed state. Returns the document to write and the changes in it; without
+/// changes nothing has to be written.
 pub fn merge(kind: &Kind, wanted: &Value, held: &Value, withdrawn: &[Withdrawn]) -> (Value, Vec<Change>) {
     let mut merged = held.clone();
     let mut merger = Merger { kind, at_creation: false, changes: Vec::new() };
@@ -78,7 +78,7 @@ pub fn merge(kind: &Kind, wanted: &Value, held: &Value, withdrawn: &[Withdrawn])
     (merged, merger.changes)
 }
 
-/// Where Azure holds another value than was written, members included that count at the creation alone.
+/// Differences between the written and the observed document, including members that count only at creation.
 pub fn differences(kind: &Kind, written: &Value, held: &Value) -> Vec<Change> {
     let mut merger = Merger { kind, at_creation: true, changes: Vec::new() };
     merger.value(&mut Vec::new(), "", written, &mut held.clone());
@@ -88,7 +88,7 @@ pub fn differences(kind: &Kind, written: &Value, held: &Value) -> Vec<Change> {
 
 struct Merger<'a> {
     kind: &'a Kind,
-    /// Whether members are compared, too, that count at the creation alone.
+    /// Whether members that count only at creation are compared, too.
     at_creation: bool,
     changes: Vec<Change>,
 }
@@ -122,7 +122,7 @@ impl Merger<'_> {
                     && wanted.iter().all(|item| held.iter().any(|other| is_contained(item, other)))
             }
             (Value::Object(_), Value::Object(_)) => is_contained(wanted, held),
-            // The values of tags are people's own words.
+            // The values of tags are compared exactly.
             _ if segments.first() == Some(&"tags") => *wanted == *held,
             _ => is_same(wanted, held),
         };
@@ -141,18 +141,18 @@ impl Merger<'_> {
     ) {
         for (name, wanted) in wanted {
             let at = match at {
-                // What people know is what `properties` holds.
+                // `properties` is left out of paths in messages.
                 at if name == "properties" => at.to_owned(),
                 "" => name.clone(),
                 at => format!("{at}.{name}"),
             };
             segments.push(name);
-            // Tags' keys have no case, and Azure keeps the one that it knows.
+            // Keys of tags are not case-sensitive, and Azure keeps the existing spelling.
             let known = held.keys().find(|key| key.eq_ignore_ascii_case(name)).cloned();
             match known.and_then(|key| held.get_mut(&key)) {
                 Some(held) if !held.is_null() => self.value(segments, &at, wanted, held),
                 _ if is_empty(wanted) || self.kind.rule(segments) == Some(Rule::AtCreation) => {}
-                // A tag without a value is one.
+                // An empty value equals an absent one, except for tags.
                 _ if wanted == "" && segments.first() != Some(&"tags") => {}
                 _ => {
                     self.change(segments, &at, None, Some(wanted.clone()));
@@ -188,7 +188,7 @@ impl Merger<'_> {
         match gone {
             Withdrawn::Tag { key, value } => {
                 let Some(tags) = document.get_mut("tags").and_then(Value::as_object_mut) else { return };
-                // One with another value is another program's by now.
+                // A tag with another value belongs to another writer by now.
                 let is_ours = |(known, held): &(&String, &Value)| {
                     known.eq_ignore_ascii_case(key) && held.as_str() == Some(value)
                 };
@@ -216,12 +216,12 @@ impl Merger<'_> {
     }
 }
 
-/// What tells an item of a list from the others: its name, else its id.
+/// The key of an item in a list: its name, otherwise its ID.
 fn key_of(item: &Value) -> Option<&str> {
     item.get("name").or_else(|| item.get("id")).and_then(Value::as_str)
 }
 
-/// Whether a value says nothing: Azure leaves such members out.
+/// Whether a value is empty: Azure leaves such members out.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
@@ -234,14 +234,14 @@ fn is_empty(value: &Value) -> bool {
 fn is_same(wanted: &Value, held: &Value) -> bool {
     match (wanted, held) {
         (Value::String(wanted), Value::String(held)) => wanted.eq_ignore_ascii_case(held),
-        // Locations come as `eastus` and as `East US`, numbers as numbers and as texts.
+        // Azure returns locations as `eastus` and as `East US`, numbers as numbers and as texts.
         (Value::Number(wanted), Value::String(held)) => wanted.to_string() == *held,
         (Value::String(wanted), Value::Number(held)) => *wanted == held.to_string(),
         _ => wanted == held,
     }
 }
 
-/// Whether `held` has all that `wanted` says.
+/// Whether `held` contains everything in `wanted`.
 fn is_contained(wanted: &Value, held: &Value) -> bool {
     match (wanted, held) {
         (Value::Object(wanted), Value::Object(held)) => wanted.iter().all(|(name, value)| {

@@ -1,23 +1,23 @@
-//! Conditions: what goals and where they stand say about an object.
+//! Conditions: the status of an object, derived from the states of its goals.
 
 use capz_api::Condition;
 
 use crate::plan::{Action, Plan, State};
 use crate::service::Service;
 
-/// How bad it is that something is not so.
+/// The severity of a condition that is False.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// It takes its time.
+    /// It is expected to become True.
     Info,
-    /// Somebody should look at it.
+    /// It needs attention.
     Warning,
-    /// It will not become so without somebody.
+    /// It does not become True without a change by the user.
     Error,
 }
 
 impl Severity {
-    /// As conditions write it.
+    /// The spelling in conditions.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Info => "Info",
@@ -35,12 +35,12 @@ impl Severity {
     }
 }
 
-/// A condition that holds.
+/// A condition that is True.
 pub fn holds(condition: &str) -> Condition {
     Condition { condition: Some(condition.to_owned()), status: Some("True".into()), ..Condition::default() }
 }
 
-/// A condition that does not hold.
+/// A condition that is False.
 pub fn fails(condition: &str, reason: &str, severity: Severity, message: impl Into<String>) -> Condition {
     let message = message.into();
     Condition {
@@ -53,7 +53,7 @@ pub fn fails(condition: &str, reason: &str, severity: Severity, message: impl In
     }
 }
 
-/// What a plan says of the services. A service of which nothing has begun says nothing.
+/// The conditions of the services in a plan. A service without any begun goal has no condition.
 pub fn project(services: &[&'static Service], plan: &Plan) -> Vec<Condition> {
     services.iter().filter_map(|service| of_service(service, plan)).collect()
 }
@@ -93,7 +93,7 @@ fn of_service(service: &'static Service, plan: &Plan) -> Option<Condition> {
         });
     }
     if states.iter().all(|(_, state)| state.is_there()) {
-        // An object that goes wants nothing any more.
+        // An object that is being deleted has no desired resources any more.
         return Some(if plan.items.iter().any(|(goal, _)| goal.wanted) {
             holds(condition)
         } else {
@@ -112,10 +112,10 @@ fn of_service(service: &'static Service, plan: &Plan) -> Option<Condition> {
     }
 }
 
-/// The most characters that the definitions let a message have.
+/// The longest message that the definitions permit, in characters.
 const LONGEST_MESSAGE: usize = 10_240;
 
-/// As much of a text as this many characters; what is left out leaves a mark.
+/// A text of at most this many characters; an ellipsis marks what is left out.
 fn shortened(text: String, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         None => text,
@@ -123,9 +123,10 @@ fn shortened(text: String, longest: usize) -> String {
     }
 }
 
-/// Sets a condition; `now` is the time that it bears if it says something else than before.
+/// Sets a condition; `now` is its transition time if it differs from before.
 ///
-/// Azure's words may be of any length. A message that is too long would make every write of the status fail: it is cut.
+/// Azure's messages may be of any length. A message that is too long would make every write of the status fail, so it
+/// is cut.
 pub fn set(conditions: &mut Vec<Condition>, mut new: Condition, now: &str) {
     new.message = new.message.map(|message| shortened(message, LONGEST_MESSAGE));
     let same = |a: &Condition, b: &Condition| {
@@ -149,7 +150,7 @@ pub fn set(conditions: &mut Vec<Condition>, mut new: Condition, now: &str) {
     });
 }
 
-/// Sets conditions, and the one that sums them up.
+/// Sets conditions, and the summary of all.
 pub fn set_all(conditions: &mut Vec<Condition>, new: impl IntoIterator<Item = Condition>, now: &str) {
     for condition in new {
         set(conditions, condition, now);
@@ -159,7 +160,7 @@ pub fn set_all(conditions: &mut Vec<Condition>, new: impl IntoIterator<Item = Co
     }
 }
 
-/// Whether a condition is there for this reason.
+/// Whether a condition has this reason.
 pub fn has_reason(conditions: Option<&Vec<Condition>>, condition: &str, reason: &str) -> bool {
     conditions
         .into_iter()
@@ -167,14 +168,14 @@ pub fn has_reason(conditions: Option<&Vec<Condition>>, condition: &str, reason: 
         .any(|known| known.condition.as_deref() == Some(condition) && known.reason.as_deref() == Some(reason))
 }
 
-/// A failure as a condition, unless another condition says the same already: that one names the resource, too.
+/// A failure as a condition, unless another condition has the same message already: that one also names the resource.
 pub fn untold(
     conditions: Option<&Vec<Condition>>,
     condition: &'static str,
     reason: &'static str,
     words: &str,
 ) -> Option<Condition> {
-    // A message may have been cut. The beginning is enough to know it by.
+    // A message may have been cut, so its beginning is compared.
     let words_begin: String = words.chars().take(LONGEST_MESSAGE / 2).collect();
     let says =
         |known: &Condition| known.message.as_deref().is_some_and(|message| message.contains(&words_begin));
@@ -182,10 +183,10 @@ pub fn untold(
     (!told).then(|| fails(condition, reason, Severity::Error, words))
 }
 
-/// The condition that sums all others up.
+/// The condition that sums up all others.
 pub const READY: &str = "Ready";
 
-/// What the conditions of an object say together: the worst that does not hold, or that all of them hold. Without any, nothing.
+/// The summary of an object's conditions: the worst that is False, or True if all are True. `None` without conditions.
 pub fn summary(conditions: &[Condition]) -> Option<Condition> {
     let others = || conditions.iter().filter(|condition| condition.condition.as_deref() != Some(READY));
     let failing = others().filter(|condition| condition.status.as_deref() != Some("True"));

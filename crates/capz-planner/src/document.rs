@@ -1,8 +1,8 @@
-//! Documents, put together from members that may be absent.
+//! Documents composed of members that may be absent.
 
 use serde_json::Value;
 
-/// The document without members that are null, at every depth: Azure takes null for a wish.
+/// The document without members that are null, at every depth: Azure interprets null as a value.
 pub(crate) fn without_nulls(mut document: Value) -> Value {
     strip(&mut document);
     document

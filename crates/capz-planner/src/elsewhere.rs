@@ -1,5 +1,6 @@
-//! Whether what an object has in Azure is where its cluster is looked for now. A cluster that names no subscription is in that
-//! of the manager: when that changes, everything seems to be absent, and would be made a second time or given up.
+//! Checks that the resources of an object are where its cluster's resources are now. A cluster that names no
+//! subscription uses the manager's: when that changes, all resources seem to be absent, and would be created a second
+//! time or abandoned.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +11,14 @@ use crate::profile::PROVIDER_ID;
 use crate::scope::Scope;
 use crate::service::{self, Service};
 
-/// The annotation of AzureClusters with the subscription in which their resource group was seen.
+/// The annotation of AzureClusters with the subscription in which their resource group was observed.
 pub const SUBSCRIPTION: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-subscription";
 
-/// Checks that a cluster is where it was.
+/// Checks that a cluster's subscription and groups are unchanged.
 ///
 /// # Errors
-/// Its resource group was seen in another subscription, or its network is in another subscription or group: both, and how to
-/// go on.
+/// Its resource group was observed in another subscription, or its network is in another subscription or group. The
+/// message names both, and says what to do.
 pub fn check_cluster(scope: Scope<'_>, annotations: &BTreeMap<String, String>) -> Result<(), String> {
     let subscription = scope.subscription;
     let vnet = scope.spec.network_spec.as_ref().and_then(|network| network.vnet.as_ref());
@@ -43,8 +44,8 @@ pub fn check_cluster(scope: Scope<'_>, annotations: &BTreeMap<String, String>) -
     }
 }
 
-/// Checks that a cluster has the group and the network that it had: under another name all would be made a second time, and what
-/// it has would be deleted, or belong to none.
+/// Checks that a cluster's group and network are unchanged: with another name all resources would be created a second
+/// time, and the existing ones deleted or abandoned.
 fn check_names(
     scope: Scope<'_>,
     network: Option<&ResourceId>,
@@ -76,10 +77,10 @@ fn check_names(
     }
 }
 
-/// Checks that what an object has in Azure, as its provider id says, is in its cluster's resource group.
+/// Checks that the resource with this provider ID is in the cluster's resource group.
 ///
 /// # Errors
-/// It is in another subscription or group: both, and how to go on.
+/// It is in another subscription or group. The message names both, and says what to do.
 pub fn check_provider_id(provider_id: Option<&str>, group: &ResourceId) -> Result<(), String> {
     let id = provider_id.and_then(|id| ResourceId::parse(id.strip_prefix(PROVIDER_ID)?).ok());
     let Some(id) = id else { return Ok(()) };
@@ -167,7 +168,7 @@ mod tests {
         }
     }
 
-    /// S6: what a cluster has recorded is what it has, whatever its specification says by now.
+    /// S6: a cluster keeps its recorded resources, whatever its spec says by now.
     #[test]
     fn a_cluster_keeps_its_group_and_its_network() {
         let group = "/subscriptions/a/resourceGroups/g";

@@ -1,16 +1,17 @@
-//! Extensions of machines: those that users declare, and the one that watches a machine join its cluster.
+//! Extensions of machines: those that users declare, and the one that waits for a machine to join its cluster.
 
 use capz_api::machine::VmExtension;
 use serde_json::{Value, json};
 
 use crate::image::WINDOWS;
 
-/// The cloud that has the bootstrapping extension, and the one that is meant where none is named.
+/// The cloud that has the bootstrapping extension, which is also the default.
 pub(crate) const PUBLIC_CLOUD: &str = "AzurePublicCloud";
 const PUBLISHER: &str = "Microsoft.Azure.ContainerUpstream";
-/// What a machine writes when it has joined its cluster: part of Cluster API's contract with what starts on machines.
+/// The file that a machine writes once it has joined its cluster: part of Cluster API's contract with bootstrap
+/// providers.
 const SENTINEL: &str = "/run/cluster-api/bootstrap-success.complete";
-/// How often, and with how many seconds between, the extension looks for it: five minutes.
+/// The number of tries of the extension, with the seconds between them: five minutes.
 const TRIES: u32 = 60;
 const SECONDS: u32 = 5;
 
@@ -23,7 +24,8 @@ pub(crate) struct Extension {
     pub properties: Value,
 }
 
-/// Extensions in the order in which they are installed. `arm` says that the machine's processors are of that architecture.
+/// Extensions in the order in which they are installed. `arm` is whether the machine's processors are of that
+/// architecture.
 pub(crate) fn extensions(
     declared: Option<&[VmExtension]>,
     without_bootstrapping: Option<bool>,
@@ -46,7 +48,7 @@ pub(crate) fn extensions(
             Extension { name, properties }
         })
         .collect();
-    // It is left away unless somebody asks for it.
+    // It is left out unless the user asks for it.
     if without_bootstrapping == Some(false) && cloud.unwrap_or(PUBLIC_CLOUD) == PUBLIC_CLOUD {
         extensions.push(bootstrapping(os_type, arm));
     }

@@ -1,4 +1,4 @@
-//! Goals: what is wanted of one resource.
+//! Goals: the desired state of one resource.
 
 use azure_types::ResourceId;
 use capz_api::Tags;
@@ -11,51 +11,52 @@ use crate::owner_tags::Borne;
 use crate::service::{self, Service};
 use crate::terminal::Terminal;
 
-/// The rule by which a resource that exists is ours. What is not ours is read, and never written nor deleted.
+/// The rule that decides whether an existing resource is ours. Foreign resources are read, and never written or
+/// deleted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OwnershipRule {
-    /// It carries the cluster's tag.
+    /// It bears the cluster's tag.
     Tagged,
-    /// It carries the cluster's tag; and while it is missing it is made only if that other one is not somebody else's.
+    /// It bears the cluster's tag; while it is missing it is created only if the other resource is not foreign.
     TaggedWith(ResourceId),
-    /// It carries the cluster's tag; and while it is missing it is made only if one of these subnets is not
-    /// foreign, or is still to be made.
+    /// It bears the cluster's tag; while it is missing it is created only if one of these subnets is not foreign, or
+    /// not created yet.
     TaggedFor(Vec<ResourceId>),
-    /// It has no tags: it is ours if that other one is, in which it lies. In somebody else's it is made where it is missing,
-    /// and theirs from then on.
+    /// It has no tags: it is ours if the resource that it lies in is. In a foreign one it is created if it is missing,
+    /// and is foreign from then on.
     Inside(ResourceId),
-    /// What has this id is ours: its name is made of what this text says, and it lies in what is ours.
+    /// A resource with this ID is ours: its name is derived from what this text says, and it lies in a resource that is
+    /// ours.
     ByName(&'static str),
-    /// It has no tags: it is ours if the cluster recorded it before it made it, and if it does not say itself that it is another
-    /// cluster's. Its metadata may hold an id.
+    /// It has no tags: it is ours if the cluster recorded it before creating it, and if its metadata, which may hold an
+    /// ID, does not name another cluster.
     Recorded,
-    /// One half of a peering of this network, which is the cluster's, or which the cluster uses. The network must not be another
-    /// cluster's, and the half must lie in it or lead to it; then it is ours if the cluster recorded it before it made it.
+    /// A peering of this network, which the cluster owns or uses. The network must not be another cluster's, and the
+    /// peering must lie in it or lead to it; then it is ours if the cluster recorded it before creating it.
     Joins(ResourceId),
-    /// It has no tags: it is ours if its metadata holds the cluster's id.
+    /// It has no tags: it is ours if its metadata holds the cluster's ID.
     Marked,
-    /// A list of its group has shown that it is ours, by this fact.
+    /// A list of its group has shown this evidence that it is ours.
     Shown(Evidence),
-    /// It is somebody else's, and only read.
+    /// It is foreign, and only read.
     Foreign,
 }
 
-/// How long a document is held to.
+/// How long a document is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Upkeep {
-    /// Whenever it is looked at: what differs is written.
+    /// At every reconcile: differences are written.
     Always,
-    /// When it is made. Afterwards its tags are kept up, and all else is left as it is, unless Azure failed to make it: then it
-    /// is made again.
+    /// At creation. Afterwards only its tags are enforced, unless its creation failed: then it is created again.
     Once,
-    /// When it is made. Where Azure fails to make it, that stays so and is told.
+    /// At creation. A failed creation is reported and not repeated.
     SingleTry,
-    /// When it is made; afterwards in these members alone, as far as Azure can change them by themselves. Other changes under
-    /// way, and what became of them, are not looked at.
+    /// At creation; afterwards only these members, as far as Azure can change them by themselves. Other running
+    /// changes, and their results, are ignored.
     Members(&'static [&'static str]),
 }
 
-/// What was applied by us before and is wanted no longer.
+/// An item that we applied before and that is no longer desired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Withdrawn {
     /// An item of a list, by its name. The list is named by its path, such as `properties/securityRules`.
@@ -65,7 +66,7 @@ pub enum Withdrawn {
         /// The item.
         name: String,
     },
-    /// A tag, which goes while it is as it was applied.
+    /// A tag, which is removed if it still has the applied value.
     Tag {
         /// Its key.
         key: String,
@@ -74,48 +75,48 @@ pub enum Withdrawn {
     },
 }
 
-/// Why it cannot be said what an object wants.
+/// Why the goals of an object cannot be derived.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GoalError {
-    /// It will not work until what is declared changes.
+    /// Not before the declaration changes.
     #[error(transparent)]
     Terminal(#[from] Terminal),
-    /// It does not work as things are now.
+    /// Not in the present state.
     #[error("{0}")]
     NotNow(String),
 }
 
-/// What is wanted of one resource.
+/// The desired state of one resource.
 #[derive(Clone, PartialEq)]
 pub struct Goal {
     /// The resource.
     pub id: ResourceId,
-    /// Which part of the object's status tells of it.
+    /// The service of the object's status that reports it.
     pub service: &'static Service,
-    /// What its document must hold.
+    /// The desired content of its document.
     pub document: Value,
-    /// Whether it is wanted. What is not wanted, and ours, goes.
+    /// Whether it is desired. A resource that is ours and not desired is deleted.
     pub wanted: bool,
-    /// Whether it is ours.
+    /// The rule that decides whether it is ours.
     pub ownership: OwnershipRule,
-    /// How long its document is held to.
+    /// How long its document is enforced.
     pub upkeep: Upkeep,
-    /// What was applied before and is to go.
+    /// Items that were applied before and are to be removed.
     pub withdrawn: Vec<Withdrawn>,
-    /// Resources that must be there before, although no id in the document says so.
+    /// Resources that must exist before, although no ID in the document refers to them.
     pub after: Vec<ResourceId>,
-    /// A list in its document: while there is something in it, somebody uses the resource, and it is not deleted.
+    /// A list in its document: unless it is empty the resource is in use, and is not deleted.
     pub kept_while_used: Option<&'static str>,
-    /// Whether it is deleted without waiting for what runs on it.
+    /// Whether its deletion does not wait for its workload.
     pub forced: bool,
-    /// The tags that proved it to be the cluster's when it was last as wanted.
+    /// The tags that proved ownership when it was last as desired.
     pub borne: Borne,
-    /// What it was made with and is not written again, although others can change it: a difference is reported.
+    /// Values from its creation that are not written again, although others can change them: a difference is reported.
     pub reported: Value,
 }
 
 impl Goal {
-    /// A goal with this document, held to always, ours by its tag.
+    /// A goal with this document, always enforced, ours by its tag.
     pub fn new(id: ResourceId, service: &'static Service, document: Value) -> Self {
         Self {
             id,
@@ -133,37 +134,37 @@ impl Goal {
         }
     }
 
-    /// A resource that is to go, if it is ours.
+    /// A resource that is deleted if it is ours.
     pub fn gone(id: ResourceId, service: &'static Service) -> Self {
         Self { wanted: false, ..Self::new(id, service, Value::Null) }
     }
 
-    /// A resource of somebody else's that must be there.
+    /// A foreign resource that must exist.
     pub fn foreign(id: ResourceId, service: &'static Service) -> Self {
         Self { ownership: OwnershipRule::Foreign, ..Self::new(id, service, Value::Null) }
     }
 
-    /// The same, with another rule of ownership.
+    /// Sets the rule of ownership.
     pub fn owned(self, ownership: OwnershipRule) -> Self {
         Self { ownership, ..self }
     }
 
-    /// The same, held to only when it is made.
+    /// Enforces the document only at creation.
     pub fn once(self) -> Self {
         Self { upkeep: Upkeep::Once, ..self }
     }
 
-    /// The same, held to like this.
+    /// Sets how long the document is enforced.
     pub fn held_to(self, upkeep: Upkeep) -> Self {
         Self { upkeep, ..self }
     }
 
-    /// The same, deleted without waiting for what runs on it.
+    /// Deletes it without waiting for its workload.
     pub fn forced(self) -> Self {
         Self { forced: true, ..self }
     }
 
-    /// The same, and where these members of its document differ, that is reported. A path names members from the top.
+    /// Reports differences in these members of its document. A path starts at the root of the document.
     pub fn reporting(mut self, members: &[&str]) -> Self {
         for path in members {
             let Some(value) = self.document.pointer(path).filter(|value| !value.is_null()).cloned() else {
@@ -178,18 +179,19 @@ impl Goal {
         self
     }
 
-    /// The same, after these.
+    /// Makes it wait for these resources.
     pub fn after(mut self, others: impl IntoIterator<Item = ResourceId>) -> Self {
         self.after.extend(others);
         self
     }
 
-    /// The same, but it is to go, as all of an object goes in the end. What its document speaks of stays until it is gone.
+    /// Turns it into a deletion, at the end of its object. Resources that its document refers to stay until it is
+    /// deleted.
     pub fn ended(self) -> Self {
         Self { wanted: false, ..self }
     }
 
-    /// Takes these tags away, which were applied before, where they are wanted no longer. A resource without tags has none.
+    /// Removes these tags, which were applied before, if they are no longer desired. A resource without tags has none.
     pub fn without_tags(&mut self, applied: &Tags) {
         let Some(wanted) = self.document["tags"].as_object() else { return };
         let is_wanted = |key: &str| wanted.keys().any(|known| known.eq_ignore_ascii_case(key));
@@ -198,7 +200,7 @@ impl Goal {
             .extend(gone.map(|(key, value)| Withdrawn::Tag { key: key.clone(), value: value.clone() }));
     }
 
-    /// The same, without what was applied before.
+    /// Removes these items, which were applied before.
     pub fn without(mut self, withdrawn: impl IntoIterator<Item = Withdrawn>) -> Self {
         self.withdrawn.extend(withdrawn);
         self
@@ -209,7 +211,7 @@ impl Goal {
         Kind::of(&self.id)
     }
 
-    /// Why the resource is not touched, which another cluster owns, and what to do.
+    /// Why the resource, which another cluster owns, is not touched, and what to do.
     pub fn disputed(&self, claimant: Claimant<'_>, rival: &Rival) -> String {
         let name = self.name_for_people();
         if *self.service == service::DNS_RECORD {
@@ -227,13 +229,13 @@ impl Goal {
         claimant.disputed(&name, rival)
     }
 
-    /// The resource as people call it: `load balancer my-cluster-public-lb`.
+    /// The name of the resource in messages: `load balancer my-cluster-public-lb`.
     pub fn name_for_people(&self) -> String {
         crate::plan_text::describe(&self.id)
     }
 }
 
-/// Documents hold bootstrap data and passwords: a goal in a log says what it is about, and not what it holds.
+/// Documents hold bootstrap data and passwords: a goal in a log shows its resource, and not its document.
 impl std::fmt::Debug for Goal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Goal")

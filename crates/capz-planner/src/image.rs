@@ -1,4 +1,4 @@
-//! Images of machines: those that are declared, and those that go with a version of Kubernetes where none is.
+//! Images of machines: those that are declared, and the defaults for a version of Kubernetes.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,22 @@ use serde_json::{Value, json};
 
 use crate::kubernetes_version::{KubernetesVersion, VersionError};
 
-/// The system that is not Linux, as disks name it.
+/// The operating system other than Linux, as disks name it.
 pub const WINDOWS: &str = "Windows";
 
 /// The community gallery in which Cluster API publishes images.
 const GALLERY: &str = "ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019";
 const LINUX_IMAGE: &str = "capi-ubun2-2404";
-/// The beginning and the end of the name of an image of Windows; the year of its release is between them.
+/// The prefix and the suffix of the name of an image of Windows; the year of its release is between them.
 const WINDOWS_IMAGE: (&str, &str) = ("capi-win-", "-containerd");
 const WINDOWS_YEAR: &str = "2022";
 
-/// Annotations of a machine that say which image of Windows it gets.
+/// Annotations of a machine that select its image of Windows.
 const RUNTIME: &str = "runtime";
 const WINDOWS_SERVER_VERSION: &str = "windowsServerVersion";
 
-/// Images that the marketplace has for versions of Kubernetes: of Ubuntu 22.04, of Windows Server 2019. A machine of such a
-/// version that is made again gets the image that its neighbours have.
+/// Images in the marketplace for versions of Kubernetes: of Ubuntu 22.04, of Windows Server 2019. A machine of such a
+/// version that is created again gets the image that its neighbours have.
 const MARKETPLACE: [(&str, &str, &str); 26] = [
     ("1.27.14", "127.14.20240517", "127.14.20240515"),
     ("1.27.15", "127.15.20240612", ""),
@@ -55,7 +55,7 @@ const MARKETPLACE: [(&str, &str, &str); 26] = [
 /// Why there is no image.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
-    /// The version of Kubernetes is none.
+    /// The version of Kubernetes is invalid.
     #[error(transparent)]
     Version(#[from] VersionError),
     /// There are no images of Windows with this container runtime.
@@ -66,16 +66,16 @@ pub enum ImageError {
         "unsupported osAndVersion {0}: leave the annotation windowsServerVersion away, or say windows- and a year"
     )]
     WindowsServer(String),
-    /// The image says nothing.
+    /// The image is empty.
     #[error("the image has neither an id nor is it one of marketplace, computeGallery and sharedGallery")]
     Empty,
 }
 
-/// The image of a machine: the declared one, else the one for the version of Kubernetes that its Machine or MachinePool has.
-/// `annotations` are those of the AzureMachine or AzureMachinePool.
+/// The image of a machine: the declared one, otherwise the one for the version of Kubernetes that its Machine or
+/// MachinePool has. `annotations` are those of the AzureMachine or AzureMachinePool.
 ///
 /// # Errors
-/// None is declared and there is none for this version, or for these annotations.
+/// No image is declared and there is no default for this version, or for these annotations.
 pub fn choose(
     declared: Option<&Image>,
     os_type: Option<&str>,
@@ -120,7 +120,7 @@ pub fn choose(
     })
 }
 
-/// The name of the image of Windows that annotations ask for.
+/// The name of the image of Windows that annotations select.
 fn windows_image(annotations: &BTreeMap<String, String>) -> Result<String, ImageError> {
     let annotation = |name: &str| annotations.get(name).map(String::as_str).filter(|value| !value.is_empty());
     if let Some(runtime) = annotation(RUNTIME).filter(|runtime| *runtime != "containerd") {
@@ -137,10 +137,10 @@ fn windows_image(annotations: &BTreeMap<String, String>) -> Result<String, Image
     Ok(format!("{before}{year}{after}"))
 }
 
-/// The image as documents of machines and scale sets refer to it.
+/// The image as a reference in documents of machines and scale sets.
 ///
 /// # Errors
-/// The image says nothing.
+/// The image is empty.
 pub fn reference(image: &Image) -> Result<Value, ImageError> {
     if let Some(id) = &image.id {
         return Ok(json!({ "id": id }));
@@ -172,14 +172,14 @@ pub fn reference(image: &Image) -> Result<Value, ImageError> {
     })
 }
 
-/// The id of a version of an image in somebody's gallery.
+/// The ID of an image version in a user's gallery.
 fn in_gallery([subscription, group, gallery, name, version]: [String; 5]) -> String {
     format!(
         "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/galleries/{gallery}/images/{name}/versions/{version}"
     )
 }
 
-/// Whether two references are to the same image. Azure changes the case of ids, and adds which version `latest` was.
+/// Whether two references are to the same image. Azure changes the case of IDs, and adds the version that `latest` was.
 pub fn is_same(one: &Value, other: &Value) -> bool {
     const PLACES: [&str; 7] =
         ["id", "communityGalleryImageId", "sharedGalleryImageId", "publisher", "offer", "sku", "version"];
@@ -189,7 +189,7 @@ pub fn is_same(one: &Value, other: &Value) -> bool {
     })
 }
 
-/// The plan that is bought with the image, if it is one that is sold.
+/// The purchase plan of an image in the marketplace, if it needs one.
 pub fn plan(image: &Image) -> Option<Value> {
     let plan = |publisher: &Option<String>, offer: &Option<String>, sku: &Option<String>| {
         Some(json!({ "publisher": publisher.as_ref()?, "product": offer.as_ref()?, "name": sku.as_ref()? }))
@@ -229,7 +229,7 @@ mod tests {
             ("v1.31.1", community("capi-ubun2-2404", "1.31.1")),
             (" 1.31", community("capi-ubun2-2404", "1.31.0")),
             ("v1.31.1+1234", community("capi-ubun2-2404", "1.31.1+1234")),
-            // What the marketplace never had is in the gallery, whatever its age.
+            // Versions that the marketplace never had are in the gallery, whatever their age.
             ("1.28.13", community("capi-ubun2-2404", "1.28.13")),
             ("1.27.15", marketplace("capi", "ubuntu-2204-gen1", "127.15.20240612")),
             ("1.28.12", marketplace("capi", "ubuntu-2204-gen1", "128.12.20240717")),

@@ -1,9 +1,8 @@
-//! What a machine's instance view says: whether it runs, and why Azure did not come to an end with it. The list that is read
-//! anyway shows it.
+//! The instance view of a machine: whether it runs, and why an operation failed. The list that is read anyway shows it.
 
 use serde_json::Value;
 
-/// What is said of a resource that has failed, where Azure says no more.
+/// The cause of a failure for which Azure gives none.
 pub const NO_CAUSE: &str = "its provisioning state is";
 
 fn statuses(document: &Value) -> impl Iterator<Item = &Value> {
@@ -18,8 +17,8 @@ fn codes<'a>(document: &'a Value, head: &'a str) -> impl Iterator<Item = (&'a st
     })
 }
 
-/// In which state a machine is that does not run and is not about to: stopped or deallocated. Nothing where it runs, and where
-/// it is not known.
+/// The state of a machine that does not run and is not starting: stopped or deallocated. `None` if it runs, and if its
+/// state is unknown.
 pub fn stopped(document: &Value) -> Option<&'static str> {
     let (state, _) = codes(document, "PowerState").next()?;
     [
@@ -33,7 +32,7 @@ pub fn stopped(document: &Value) -> Option<&'static str> {
     .map(|(_, word)| word)
 }
 
-/// Why Azure did not come to an end with a resource, in Azure's words: code and message. `state` is its provisioning state.
+/// Why an operation on a resource failed, in Azure's words: code and message. `state` is its provisioning state.
 pub(crate) fn cause(document: &Value, state: &str) -> String {
     let found = codes(document, "ProvisioningState").find_map(|(state, status)| {
         let (_, code) = state.split_once('/')?;

@@ -1,5 +1,5 @@
-//! The kinds of Azure resources that goals are about: the version of Azure's API that is spoken, how they are read, what
-//! people call them, and what of their documents is not compared as it stands.
+//! The kinds of Azure resources of goals: the API version, how they are read, their names in messages, and the
+//! exceptions from the comparison of their documents.
 
 use azure_types::ResourceId;
 use serde_json::Value;
@@ -9,19 +9,20 @@ use serde_json::Value;
 pub enum ReadBy {
     /// One list of the resource group shows all of them.
     GroupList,
-    /// They stand inside their parent's document, in this member of its properties.
+    /// They are embedded in their parent's document, in this member of its properties.
     Parent(&'static str),
     /// One by one.
     Id,
 }
 
-/// How a member is treated that is not simply compared. Members are named by their path in the document, `*` for any
+/// The exception for a member that is not simply compared. Members are named by their path in the document, `*` for any
 /// item of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// It counts when the resource is made, and never again: Azure does not show it, or it must not change.
+    /// It counts at creation only: Azure does not show it, or it must not change.
     AtCreation,
-    /// A list in which each item counts as a whole, in any order; or an object that is written as a whole where it differs.
+    /// A list in which each item counts as a whole, in any order; or an object that is written as a whole if it
+    /// differs.
     Whole,
 }
 
@@ -32,21 +33,22 @@ pub struct Kind {
     pub resource_type: &'static str,
     /// The version of Azure's API that documents are written in.
     pub api_version: &'static str,
-    /// What people call it.
+    /// Its name in messages.
     pub noun: &'static str,
     /// How it is read.
     pub read_by: ReadBy,
-    /// What is asked for beside the documents, as query options.
+    /// Query options of its reads.
     pub query: &'static [(&'static str, &'static str)],
-    /// Whether a write may be made conditional on the version that was seen.
+    /// Whether a write can be conditional on the observed version.
     pub conditional: bool,
-    /// Members that are not simply compared.
+    /// Exceptions from the comparison.
     pub rules: &'static [(&'static str, Rule)],
-    /// Members in which Azure shows who speaks of the resource: no references of its own.
+    /// Members in which Azure shows the resources that refer to this one: they are no references of its own.
     pub back: &'static [&'static str],
-    /// A member, by its path, and the value of it that shows that the resource is of no more use: it is deleted and made anew.
+    /// A member, by its path, and the value of it that shows that the resource is beyond repair: it is deleted and
+    /// created again.
     pub beyond_repair: Option<(&'static str, &'static str)>,
-    /// Members that nobody may see in a plan.
+    /// Members that a plan must not show.
     pub secret: &'static [&'static str],
 }
 
@@ -55,7 +57,7 @@ const NETWORK: &str = "2025-05-01";
 const COMPUTE: &str = "2025-04-01";
 const PRIVATE_DNS: &str = "2024-06-01";
 
-/// A record says whose it is from its creation on: one that was made without is not written for that.
+/// A record names its owner from its creation on: one that was created without an owner is not written for that.
 const METADATA: (&str, Rule) = ("properties/metadata", Rule::AtCreation);
 
 const PLAIN: Kind = Kind {
@@ -71,7 +73,7 @@ const PLAIN: Kind = Kind {
     secret: &[],
 };
 
-/// Azure can change none of these of a public IP. A region may have got zones since.
+/// Azure cannot change any of these members of a public IP. A region may have got zones since.
 const PUBLIC_IP_RULES: [(&str, Rule); 4] = [
     ("location", Rule::AtCreation),
     ("extendedLocation", Rule::AtCreation),
@@ -86,7 +88,7 @@ const INTERFACE_RULES: [(&str, Rule); 4] = [
     ("properties/dnsSettings/dnsServers", Rule::Whole),
 ];
 
-/// Members of a machine that carry secrets, below the machine's own properties or a set's profile.
+/// Members of a machine that contain secrets, below the machine's own properties or a set's profile.
 const MACHINE_SECRETS: [&str; 2] = ["properties/osProfile/adminPassword", "properties/osProfile/customData"];
 const SET_SECRETS: [&str; 4] = [
     "properties/virtualMachineProfile/osProfile/adminPassword",
@@ -131,7 +133,7 @@ pub static KINDS: [Kind; 23] = [
         noun: "peering",
         read_by: ReadBy::Parent("virtualNetworkPeerings"),
         conditional: true,
-        // Its other half is gone: neither half can be written any more.
+        // The other peering is gone: neither one can be written any more.
         beyond_repair: Some(("/properties/peeringState", "Disconnected")),
         ..PLAIN
     },
@@ -252,7 +254,7 @@ pub static KINDS: [Kind; 23] = [
         resource_type: "Microsoft.Compute/virtualMachines",
         api_version: COMPUTE,
         noun: "virtual machine",
-        // Its power state, and why it has failed.
+        // Its power state, and the cause of a failure.
         query: &[("$expand", "instanceView")],
         conditional: true,
         secret: &MACHINE_SECRETS,
@@ -279,7 +281,7 @@ pub static KINDS: [Kind; 23] = [
             ("properties/platformFaultDomainCount", Rule::AtCreation),
             ("properties/singlePlacementGroup", Rule::AtCreation),
             ("properties/virtualMachineProfile/networkProfile", Rule::AtCreation),
-            // A new one would be drawn every time, and nobody learns it.
+            // A new one would be drawn every time, and it is never used.
             ("properties/virtualMachineProfile/osProfile/adminPassword", Rule::AtCreation),
             ("properties/virtualMachineProfile/osProfile/linuxConfiguration/ssh/publicKeys", Rule::Whole),
             ("properties/virtualMachineProfile/storageProfile/imageReference", Rule::Whole),
@@ -304,7 +306,7 @@ pub static KINDS: [Kind; 23] = [
     },
 ];
 
-/// A disk: it is made with its machine, and deleted after it.
+/// A disk: it is created with its machine, and deleted after it.
 pub static DISK: Kind = Kind {
     resource_type: "Microsoft.Compute/disks",
     api_version: "2025-01-02",
@@ -313,7 +315,7 @@ pub static DISK: Kind = Kind {
     ..PLAIN
 };
 
-/// What stands for a type that no row names: read one by one, compared as it stands.
+/// The kind of types without a row: read one by one, without exceptions from the comparison.
 static UNKNOWN: Kind = Kind { noun: "resource", read_by: ReadBy::Id, ..PLAIN };
 
 impl Kind {
@@ -331,12 +333,12 @@ impl Kind {
             .unwrap_or(&UNKNOWN)
     }
 
-    /// Whether it is a resource group: it gets the cluster's id later, too.
+    /// Whether it is a resource group, which may also get the cluster's ID later.
     pub fn is_group(&self) -> bool {
         self.noun == RESOURCE_GROUP
     }
 
-    /// What shows that a resource that is there is of no more use.
+    /// The sign that an existing resource is beyond repair.
     pub(crate) fn shows_no_use<'a>(&self, held: &'a Value) -> Option<(&'static str, &'a Value)> {
         let (path, value) = self.beyond_repair?;
         let found = held.pointer(path)?;
@@ -344,7 +346,7 @@ impl Kind {
         found.as_str().is_some_and(|found| found.eq_ignore_ascii_case(value)).then_some((name, found))
     }
 
-    /// The members of its properties in which other resources stand.
+    /// The members of its properties in which other resources are embedded.
     pub(crate) fn children(&self) -> impl Iterator<Item = &'static str> + '_ {
         KINDS.iter().filter_map(|kind| match kind.read_by {
             ReadBy::Parent(member) => {
@@ -355,7 +357,7 @@ impl Kind {
         })
     }
 
-    /// The rule for the member at this path; `segments` are names of members, and `*` for items of lists.
+    /// The exception for the member at this path; `segments` are names of members, and `*` for items of lists.
     pub(crate) fn rule(&self, segments: &[&str]) -> Option<Rule> {
         self.rules
             .iter()
@@ -363,7 +365,7 @@ impl Kind {
             .map(|(_, rule)| *rule)
     }
 
-    /// Whether nobody may see the member at this path: it is secret, or in a secret one, or a secret one may be in it.
+    /// Whether the member at this path must not be shown: it is secret, or in a secret one, or contains a secret one.
     pub(crate) fn is_secret(&self, segments: &[&str]) -> bool {
         self.secret.iter().any(|path| path.split('/').zip(segments).all(|(secret, mine)| secret == *mine))
     }
@@ -373,7 +375,7 @@ impl Kind {
 mod tests {
     use super::*;
 
-    /// What a row leaves out is as it is for networks, which have one version for all that is theirs.
+    /// A row inherits the rest from the kinds of Microsoft.Network, which share one API version.
     #[test]
     fn each_kind_has_the_version_of_its_provider_and_a_name() {
         for kind in KINDS.iter().chain([&DISK]) {

@@ -1,4 +1,4 @@
-//! Versions of Kubernetes as people write them: `v1.31.1`, `1.31`, ` 1.31.1+k3s1`.
+//! Versions of Kubernetes as users write them: `v1.31.1`, `1.31`, ` 1.31.1+k3s1`.
 
 use std::fmt;
 
@@ -6,27 +6,27 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KubernetesVersion {
     numbers: [u64; 3],
-    /// What follows the numbers, with its `-` or `+`.
+    /// The part after the numbers, with its `-` or `+`.
     suffix: String,
 }
 
-/// A text that is no version of Kubernetes.
+/// A text that is not a version of Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unable to parse Kubernetes version {0:?}: write it like v1.31.1")]
 pub struct VersionError(String);
 
 impl KubernetesVersion {
-    /// Reads a version. A leading `v` and spaces around do not count, and a missing patch or minor version is 0.
+    /// Parses a version. A leading `v` and surrounding spaces are ignored, and a missing patch or minor version is 0.
     ///
     /// # Errors
-    /// The text is no version.
+    /// The text is not a version.
     pub fn parse(text: &str) -> Result<Self, VersionError> {
         let error = || VersionError(text.to_owned());
         let plain = text.trim();
         let plain = plain.strip_prefix('v').unwrap_or(plain);
         let (numbers, suffix) = plain.split_at(plain.find(['-', '+']).unwrap_or(plain.len()));
         let parts: Vec<&str> = numbers.split('.').collect();
-        // What follows the numbers follows all three.
+        // A suffix is valid only after three numbers.
         if parts.len() > 3 || (parts.len() < 3 && !suffix.is_empty()) {
             return Err(error());
         }
@@ -38,7 +38,8 @@ impl KubernetesVersion {
     }
 }
 
-/// Whether it is `-` or `+` and parts of letters, digits and hyphens with dots between them; one `+` may follow a `-`.
+/// Whether it is `-` or `+`, followed by parts of letters, digits and hyphens separated by dots; one `+` may follow a
+/// `-`.
 fn is_suffix(text: &str) -> bool {
     let (before, build) = match text.split_once('+') {
         Some((before, build)) => (before, Some(build)),

@@ -1,5 +1,5 @@
-//! From what a cluster on Azure declares, and what Azure holds, to the next steps and to conditions. Everything here is a
-//! function of values: no client, no clock, no randomness.
+//! From the declaration of a cluster on Azure and the observed state to the next steps and to conditions. Everything
+//! here is a function of values: no client, no clock, no randomness.
 //!
 //! ```text
 //!  AzureCluster, AzureMachine, …  ──▶ goals ──┐
@@ -7,18 +7,19 @@
 //!  documents that Azure answered  ──▶ observed┘
 //! ```
 //!
-//! * [`cluster`], [`machine`] and [`pool`] make the goals of a kind of object; [`pool`] also says which machines go next.
-//! * A [`Goal`] is a resource's id, the document that is wanted, and the rule that says whether the resource is ours.
-//! * Order is not written down anywhere: a goal comes after those whose ids stand in its document ([`references`]).
-//! * One comparison serves all kinds ([`compare`]): what is wanted must be contained in what Azure holds. What else is
-//!   there belongs to somebody else and stays.
-//! * What is special about a kind of resource is a row of the table in [`kind`].
-//! * [`elsewhere`] says when an object has something in another place than where its cluster is looked for.
-//! * [`operator`] says what becomes of the objects of the operator that the established provider works with.
-//! * [`preview`] plans to the end: what `cerulean plan` prints.
+//! * [`cluster`], [`machine`] and [`pool`] derive the goals of a kind of object; [`pool`] also decides which machines
+//!   are deleted next.
+//! * A [`Goal`] is a resource's ID, the desired document, and the rule that decides whether the resource is ours.
+//! * Order is derived: a goal comes after those whose IDs are in its document ([`references`]).
+//! * One comparison serves all kinds ([`compare`]): the observed state must contain the desired state. Everything else
+//!   belongs to other writers and stays.
+//! * The exceptions of a kind of resource are a row of the table in [`kind`].
+//! * [`elsewhere`] detects that an object's resources are in another place than its cluster's.
+//! * [`operator`] decides about the objects of the operator that the established provider uses.
+//! * [`preview`] plans to the end: the output of `cerulean plan`.
 //!
-//! What has to be there, under which names and with which conditions, is what Cluster API Provider Azure made of it
-//! (<https://capz.sigs.k8s.io/>): a management cluster can change from one to the other.
+//! Resources, names and conditions are those of Cluster API Provider Azure (<https://capz.sigs.k8s.io/>): a management
+//! cluster can change from one to the other.
 
 pub mod azure_json;
 mod claimant;

@@ -1,16 +1,16 @@
-//! What machines are made from: single ones, and those of pools.
+//! The inputs from which machines are created: single ones, and those of pools.
 
 use capz_api::machine::Image;
 use cloud_config::Secret;
 
 use crate::sku::{Sku, Skus};
 
-/// What a machine is made from.
+/// The inputs from which a machine is created.
 #[derive(Debug, Clone, Copy)]
 pub struct Making<'a> {
-    /// What it does when it starts, in base64.
+    /// Its bootstrap data, in base64.
     pub bootstrap: &'a Secret,
-    /// A password drawn at random, for Windows.
+    /// A random password, for Windows.
     pub password: &'a Secret,
     /// The image.
     pub image: &'a Image,

@@ -1,16 +1,16 @@
-//! Clusters that Azure manages (AKS), as machines of one's own see them that join one: where they belong, and through what
-//! they speak to the world. Azure makes all of that; here it is only named.
+//! Clusters that Azure manages (AKS), for self-managed machines that join one: their location and outbound
+//! connectivity. Azure creates all of that; here it is only named.
 //!
-//! No controller uses this yet: it belongs to the managed clusters, which are not served. It shows that a pool that joins one
-//! needs nothing but another specification of the cluster; whoever serves them makes that from an AzureManagedControlPlane.
+//! No controller uses this yet: it belongs to the managed clusters, which are not served. It shows that a pool that
+//! joins one only needs another spec of the cluster, which a controller would derive from an AzureManagedControlPlane.
 
 use capz_api::azure_cluster::{AzureClusterSpec, NetworkSpec};
 use capz_api::network::{BackendPool, LoadBalancer, Subnet, VirtualNetwork, roles};
 use capz_api::{ObjectReference, Tags};
 
-/// The load balancer that Azure makes for the nodes of a managed cluster.
+/// The load balancer that Azure creates for the nodes of a managed cluster.
 const BALANCER: &str = "kubernetes";
-/// Its backend pool for what nodes send out.
+/// Its backend pool for the nodes' outbound traffic.
 const OUTBOUND_POOL: &str = "aksOutboundBackendPool";
 
 /// A managed cluster.
@@ -22,9 +22,9 @@ pub struct ManagedCluster {
     pub location: String,
     /// The cloud.
     pub environment: Option<String>,
-    /// The identity with which resources are made.
+    /// The identity with which resources are created.
     pub identity: Option<ObjectReference>,
-    /// The resource group in which Azure makes what belongs to nodes.
+    /// The resource group in which Azure creates the nodes' resources.
     pub node_group: String,
     /// The virtual network.
     pub network: String,
@@ -32,12 +32,12 @@ pub struct ManagedCluster {
     pub network_group: String,
     /// The subnet of the nodes.
     pub subnet: String,
-    /// Tags of everything that is made for the cluster.
+    /// Tags of all resources that are created for the cluster.
     pub additional_tags: Option<Tags>,
 }
 
 impl ManagedCluster {
-    /// The cluster as goals of machine pools want it: as if somebody had declared a network and no control plane.
+    /// The cluster in the form that goals of machine pools need: with a declared network and without a control plane.
     pub fn as_cluster(&self) -> AzureClusterSpec {
         let subnet = Subnet {
             name: Some(self.subnet.clone()),

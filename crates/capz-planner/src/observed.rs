@@ -1,5 +1,5 @@
-//! What Azure was seen to hold. Unknown is not absent: what nobody has looked at, or could not be read, is neither there nor
-//! gone.
+//! The observed state. Unknown is not absent: a resource that was not read, or could not be read, is neither present
+//! nor absent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,18 +9,18 @@ use serde_json::Value;
 use crate::goal::{Goal, OwnershipRule};
 use crate::kind::{Kind, ReadBy};
 
-/// One look at one resource.
+/// The observed state of one resource.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Seen<'a> {
-    /// It is this.
+    /// It exists, with this document.
     Present(&'a Value),
-    /// Azure says that it does not exist.
+    /// Azure answered that it does not exist.
     Absent,
-    /// Nobody knows.
+    /// Its state is unknown.
     Unknown,
 }
 
-/// One request that answers for some goals.
+/// One request that answers for several goals.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reading {
     /// All resources of a type in a group, or below a resource.
@@ -41,16 +41,16 @@ pub enum Reading {
     },
 }
 
-/// What Azure was seen to hold, of the resources that somebody asked about.
+/// The observed state of the requested resources.
 #[derive(Clone, Default)]
 pub struct Observed {
-    /// What each is; `None`: Azure says that it does not exist.
+    /// The document of each; `None` if Azure answered that it does not exist.
     documents: BTreeMap<ResourceId, Option<Value>>,
 }
 
 impl Observed {
-    /// Takes in what a list says of these resources. Of a list of a thousand machines no more is kept than was asked for, and
-    /// of the others it says nothing: whoever is asked about later is read then.
+    /// Records what a list shows of these resources. Of a list of a thousand machines only the requested ones are kept;
+    /// the others stay unknown, and are read when they are requested.
     pub fn take_list(&mut self, asked: &BTreeSet<ResourceId>, documents: &[Value]) {
         for id in asked {
             self.documents.insert(id.clone(), None);
@@ -64,10 +64,10 @@ impl Observed {
         }
     }
 
-    /// Takes in what one resource is now; `None`: Azure says that it does not exist.
+    /// Records the current document of a resource; `None` if Azure answered that it does not exist.
     pub fn take(&mut self, id: &ResourceId, document: Option<Value>) {
         if document.is_none() {
-            // What was in it is gone with it. Children that stand in its document are looked up there.
+            // Resources in it are gone with it. Embedded children are looked up in its document.
             self.documents.retain(|other, _| {
                 !(other.is_within(id) && matches!(Kind::of(other).read_by, ReadBy::Parent(_)))
             });
@@ -77,13 +77,13 @@ impl Observed {
         self.documents.insert(id.clone(), document);
     }
 
-    /// Takes in what a resource is now, beside what is known of those that lie in it.
+    /// Records the current document of a resource, and keeps what is known of the resources in it.
     pub(crate) fn put(&mut self, id: &ResourceId, document: Value) {
         self.documents.insert(id.clone(), Some(document));
     }
 
-    /// The requests that tell what goals need to know and nobody has looked at, with the resources that each is to tell of:
-    /// one list a type and group in the place of many single reads.
+    /// The requests for everything that goals need and that is unknown, with the resources that each answers for: one
+    /// list for each type and group in place of many single reads.
     pub fn missing<'a>(
         &self,
         goals: impl IntoIterator<Item = &'a Goal>,
@@ -107,19 +107,19 @@ impl Observed {
         missing
     }
 
-    /// Forgets what was seen of a resource: it is about to change.
+    /// Forgets a resource that is about to change.
     pub fn forget(&mut self, id: &ResourceId) {
         self.documents.remove(id);
     }
 
-    /// What was seen of this resource.
+    /// The observed state of this resource.
     pub fn see(&self, id: &ResourceId) -> Seen<'_> {
         match self.documents.get(id) {
             Some(Some(document)) => return Seen::Present(document),
             Some(None) => return Seen::Absent,
             None => {}
         }
-        // Nothing is in what does not exist.
+        // A resource in an absent one is absent.
         let mut above = id.parent();
         while let Some(parent) = above {
             if self.documents.get(&parent).is_some_and(Option::is_none) {
@@ -159,7 +159,7 @@ fn group_of(id: &ResourceId) -> Option<ResourceId> {
     Some(ResourceId::group(id.subscription_id(), id.group_name()?))
 }
 
-/// The resource whose document tells of this one.
+/// The resource whose document shows this one.
 fn told_by(id: &ResourceId) -> ResourceId {
     match (Kind::of(id).read_by, id.parent()) {
         (ReadBy::Parent(_), Some(parent)) => told_by(&parent),
@@ -167,7 +167,7 @@ fn told_by(id: &ResourceId) -> ResourceId {
     }
 }
 
-/// The request that tells of a resource.
+/// The request that shows a resource.
 fn reading(id: &ResourceId) -> Reading {
     let kind = Kind::of(id);
     match (kind.read_by, group_of(id)) {
@@ -196,7 +196,7 @@ mod tests {
         Goal::new(address(name), &service::PUBLIC_IPS, json!({}))
     }
 
-    /// A list says nothing of what nobody asked about when it came.
+    /// A list does not show the resources that were not requested when it was read.
     #[test]
     fn a_resource_that_is_asked_about_later_is_unknown_until_it_is_read() {
         let mut observed = Observed::default();
@@ -207,7 +207,7 @@ mod tests {
         assert!(matches!(observed.see(&address("a")), Seen::Present(_)));
         assert_eq!(observed.see(&address("b")), Seen::Absent);
         assert_eq!(observed.see(&address("c")), Seen::Unknown);
-        // What was written meanwhile is newer than a list that is read for another one.
+        // A write is newer than a list that is read later for another resource.
         observed.take(&address("b"), Some(json!({ "written": true })));
         let missing = observed.missing(&[goal("a"), goal("b"), goal("c")]);
         assert_eq!(missing.values().collect::<Vec<_>>(), [&BTreeSet::from([address("c")])]);
@@ -219,7 +219,7 @@ mod tests {
         assert!(observed.missing(&[goal("a"), goal("b"), goal("c")]).is_empty());
     }
 
-    /// The resource that proves whose another one is, is read, too.
+    /// The resource that proves the owner of another one is read, too.
     #[test]
     fn what_ownership_hangs_on_is_asked_about() {
         let goal = goal("a").owned(OwnershipRule::TaggedWith(address("other")));
@@ -235,7 +235,7 @@ mod tests {
         observed.take(&group, None);
         assert_eq!(observed.see(&address("a")), Seen::Absent);
         assert_eq!(observed.see(&address("b")), Seen::Absent);
-        // In a new one nobody has looked for what was not asked about before.
+        // In a new group, resources that were not requested before are unknown.
         observed.take(&group, Some(json!({})));
         assert_eq!(observed.see(&address("a")), Seen::Absent);
         assert_eq!(observed.see(&address("b")), Seen::Unknown);

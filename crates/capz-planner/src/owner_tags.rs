@@ -1,5 +1,5 @@
-//! The tags that proved a resource to be the cluster's when it was last as wanted. An annotation keeps them: another hand that takes
-//! all tags away does not make the resource another's.
+//! The tags that proved ownership when a resource was last as desired. An annotation records them: removing all tags
+//! from a resource does not end the ownership.
 
 use ownership::{Evidence, Ownership, Rival};
 use serde_json::Value;
@@ -7,24 +7,24 @@ use serde_json::Value;
 use crate::claimant::{Claimant, tag};
 use crate::tags::{ID, SHARED, owner_key};
 
-/// The annotation. On an AzureCluster it has a word for each resource, `{"<id>": "<word>"}`; on a machine or a pool it is the word for
-/// all that belongs to it.
+/// The annotation. On an AzureCluster it has a word for each resource, `{"<id>": "<word>"}`; on a machine or a pool it
+/// is the word for all its resources.
 pub const OWNER_TAGS: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-owner-tags";
 
-/// What a resource bore when it was last as wanted.
+/// The owner tags of a resource when it was last as desired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Borne {
-    /// It was not proven to be the cluster's, or that is not known.
+    /// It was not proven to be the cluster's, or that is unknown.
     #[default]
     Nothing,
-    /// The tag with the cluster's name. The established provider made it, which writes no ids.
+    /// The tag with the cluster's name. The established provider, which writes no IDs, created it.
     Name,
-    /// The tag with the cluster's id as well.
+    /// The tag with the cluster's ID as well.
     Id,
 }
 
 impl Borne {
-    /// What this document bears.
+    /// The owner tags of this document.
     pub fn of(claimant: Claimant<'_>, held: &Value) -> Self {
         match tag(held, ID).filter(|id| !id.is_empty()) {
             _ if !claimant.owns(held) => Self::Nothing,
@@ -33,7 +33,7 @@ impl Borne {
         }
     }
 
-    /// What an annotation remembers.
+    /// Parses the word of an annotation.
     pub fn read(word: &str) -> Self {
         match word {
             "id" => Self::Id,
@@ -42,7 +42,7 @@ impl Borne {
         }
     }
 
-    /// The word for it; none where there is nothing to remember.
+    /// The word for the annotation; `None` if there is nothing to record.
     pub fn word(self) -> Option<&'static str> {
         match self {
             Self::Nothing => None,
@@ -51,8 +51,8 @@ impl Borne {
         }
     }
 
-    /// Whose a resource is by its tags, and by what it bore before they were taken away. The id of another cluster on it is another
-    /// hand's claim, and the value `shared` gives it away.
+    /// The ownership according to the tags, and to those that a resource had before they were removed. Another
+    /// cluster's ID on it is a claim of another writer, and the value `shared` ends the ownership.
     pub(crate) fn ownership(self, claimant: Claimant<'_>, held: &Value) -> Ownership {
         let found = claimant.by_tags(held);
         if self == Self::Nothing
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// Tags that were taken away are written again where the cluster has recorded them and no other id is there.
+    /// Removed tags are written again where the cluster has recorded them and no other ID is there.
     #[test]
     fn tags_that_were_taken_away_give_nothing_away() {
         const NAME: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_c";

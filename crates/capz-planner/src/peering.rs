@@ -1,5 +1,6 @@
-//! Halves of peerings. A half has no tags, and its name holds the names of two networks without their groups: two networks of one name
-//! that are peered with a third one want one name there. The network that a half leads to says whose it is.
+//! Peerings. A peering has no tags, and its name contains the names of two networks without their groups: two networks
+//! of one name that are peered with a third one need the same name there. The network that a peering leads to
+//! identifies its owner.
 
 use azure_types::ResourceId;
 use ownership::{Evidence, Ownership, Rival};
@@ -10,7 +11,8 @@ use crate::kind::Kind;
 
 const REMOTE: &str = "/properties/remoteVirtualNetwork/id";
 
-/// Whose a half is that the cluster has recorded. `own` is the network of the cluster, and `whose_own` says whose that is.
+/// The owner of a peering that the cluster has recorded. `own` is the network of the cluster, and `whose_own` the
+/// ownership of that.
 pub(crate) fn owner(
     claimant: Claimant<'_>,
     id: &ResourceId,
@@ -19,9 +21,9 @@ pub(crate) fn owner(
     whose_own: Ownership,
 ) -> Ownership {
     if claimant.marked_only {
-        return Ownership::Unproven("another cluster comes first, and may have made it".to_owned());
+        return Ownership::Unproven("another cluster takes precedence, and may have created it".to_owned());
     }
-    // A network that the cluster uses is not proven, and one that is gone is nobody's: what was recorded counts.
+    // A network that the cluster merely uses is not proven, and a deleted one has no owner: the record counts.
     if matches!(whose_own, Ownership::Disputed(_) | Ownership::Unknown) {
         return whose_own;
     }
@@ -31,7 +33,7 @@ pub(crate) fn owner(
     }
 }
 
-/// The network that a half leads to, in the place of the one that it should lead to.
+/// The network that a peering leads to, if it is another one than desired.
 pub(crate) fn rival(wanted: &Value, held: &Value) -> Option<Rival> {
     let other = remote(held)?;
     (remote(wanted)? != other).then(|| led_to(&other))
@@ -58,7 +60,7 @@ mod tests {
         ResourceId::group("s", group).resource("Microsoft.Network", "virtualNetworks", name)
     }
 
-    /// A half is the cluster's if it lies in the cluster's network or leads to it.
+    /// A peering is the cluster's if it lies in the cluster's network or leads to it.
     #[test]
     fn the_network_that_a_half_leads_to_says_whose_it_is() {
         let (own, twin, hub) = (network("a", "net"), network("b", "net"), network("hub", "hub"));

@@ -1,4 +1,4 @@
-//! What may be done now, and what waits for what.
+//! The steps that can be taken now, and what the other goals wait for.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,13 +19,13 @@ use crate::owner_tags::Borne;
 use crate::references::{ids_in, ids_in_whole, own_ids_in};
 use crate::{peering, service, tags, untagged};
 
-/// What Azure says, in lower case, of a resource that is not deleted because of what lies in it.
+/// Azure's message, in lower case, for a resource that is not deleted because of resources in it.
 const NESTED: &str = "nested resources exist";
 
-/// What a step does to its target.
+/// The effect of a step on its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
-    /// The target does not exist and is made.
+    /// The target does not exist and is created.
     Create,
     /// The target exists and is written.
     Update,
@@ -36,25 +36,26 @@ pub enum Action {
 /// One call to Azure.
 #[derive(Clone, PartialEq)]
 pub struct Step {
-    /// What happens.
+    /// The action.
     pub action: Action,
-    /// To what.
+    /// The target.
     pub target: ResourceId,
-    /// The version that the step was planned against, for `If-Match`.
+    /// The version on which the step is based, for `If-Match`.
     pub if_match: Option<String>,
-    /// What is written; Null for deletions.
+    /// The document to write; null for deletions.
     pub document: Value,
-    /// Whether the document holds only the members that are to change: Azure merges it (PATCH) and keeps the others.
+    /// Whether the document holds only the members that change: Azure merges it (PATCH) and keeps the others.
     pub partial: bool,
-    /// What changes, and why.
+    /// The changes, with their reasons.
     pub changes: Vec<Change>,
-    /// What proves the target to be the cluster's. None for what this very step creates, under a condition that Azure checks.
+    /// The proof that the target is the cluster's. `None` for a target that this very step creates, under a condition
+    /// that Azure checks.
     pub proof: Option<Proof>,
-    /// Whether a deletion does not wait for what runs on the target.
+    /// Whether a deletion does not wait for the target's workload.
     pub forced: bool,
 }
 
-/// Documents hold bootstrap data: a step in a log says what it does, and not what it writes.
+/// Documents hold bootstrap data: a step in a log shows its action, and not its document.
 impl fmt::Debug for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Step")
@@ -66,60 +67,61 @@ impl fmt::Debug for Step {
     }
 }
 
-/// Where a goal stands.
+/// The state of a goal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
-    /// It is as wanted.
+    /// It is as desired.
     Reached,
     /// It is not proven to be the cluster's, and is used as it is, or left alone.
     Foreign,
     /// Another cluster owns it: it is neither used nor touched, and the object is refused.
     Disputed(Rival),
-    /// It is the cluster's and was to go. This one uses it, which is left to others, so Azure does not let it go: it stays, too.
+    /// It is the cluster's and should be deleted, but this foreign resource uses it, so Azure refuses that: it stays,
+    /// too.
     InUse(ResourceId),
-    /// It is somebody else's, and does not exist.
+    /// It is foreign, and does not exist.
     Missing,
-    /// This can be done now.
+    /// This step can be taken now.
     Now(Step),
-    /// These come first.
+    /// It waits for these.
     Waits(Vec<ResourceId>),
-    /// Azure is at work on it.
+    /// An operation runs on it in Azure.
     Running(Action),
-    /// Azure refused what was wanted last, in these words.
+    /// Azure refused the last step, with this message.
     Refused(Action, String),
-    /// Nobody knows what Azure holds.
+    /// The observed state is unknown.
     Unknown,
 }
 
 impl State {
-    /// Whether others may build on it.
+    /// Whether other goals can depend on it.
     pub fn is_there(&self) -> bool {
         matches!(self, Self::Reached | Self::Foreign | Self::InUse(_))
     }
 }
 
-/// What goals are judged by.
+/// The facts by which goals are judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// On whose behalf they are judged.
+    /// On whose behalf.
     pub claimant: Claimant<'a>,
-    /// What Azure was seen to hold.
+    /// The observed state.
     pub observed: &'a Observed,
-    /// What Azure is at work on for us.
+    /// Our operations that run in Azure.
     pub running: &'a BTreeMap<ResourceId, Action>,
-    /// What Azure refused since the goals last changed, and its words.
+    /// Steps that Azure refused since the goals last changed, with its messages.
     pub refused: &'a BTreeMap<ResourceId, String>,
 }
 
-/// Where all goals stand, in the order in which they were given.
+/// The states of all goals, in the order in which they were given.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plan {
-    /// Goals and where they stand.
+    /// Goals with their states.
     pub items: Vec<(Goal, State)>,
 }
 
 impl Plan {
-    /// What can be done now, side by side.
+    /// The steps that can be taken now, in parallel.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
         self.items.iter().filter_map(|(_, state)| match state {
             State::Now(step) => Some(step),
@@ -127,13 +129,13 @@ impl Plan {
         })
     }
 
-    /// Whether everything is as wanted.
+    /// Whether all goals are reached.
     pub fn is_reached(&self) -> bool {
         self.items.iter().all(|(_, state)| state.is_there())
     }
 
-    /// What is left because others use it, although all that used it for this object has gone. They may have gone since it was
-    /// read.
+    /// Foreign resources that use others, although all their users on behalf of this object are deleted. They may have
+    /// been deleted since they were read.
     pub fn left_to_others(&self) -> impl Iterator<Item = &ResourceId> {
         let is_used = |id: &ResourceId| {
             self.items.iter().any(|(goal, state)| goal.after.contains(id) && *state != State::Reached)
@@ -144,7 +146,7 @@ impl Plan {
         left.map(|(goal, _)| &goal.id)
     }
 
-    /// What was to go, and stays because what is left to others uses it: a sentence for each.
+    /// Resources that should be deleted, and stay because foreign ones use them: a sentence for each.
     pub fn in_use(&self) -> Vec<String> {
         let named = |id: &ResourceId| {
             self.items.iter().find(|(goal, _)| goal.id == *id).map(|(goal, _)| goal.name_for_people())
@@ -158,7 +160,7 @@ impl Plan {
         stays.collect()
     }
 
-    /// What others have changed since it was made, of what is not written again: a sentence for each resource.
+    /// Changes by others since the creation to members that are not written again: a sentence for each resource.
     pub fn changed_by_others(&self, observed: &Observed) -> Vec<String> {
         let reporting = self.items.iter().filter(|(goal, _)| !goal.reported.is_null());
         let changed = reporting.filter_map(|(goal, _)| {
@@ -173,7 +175,7 @@ impl Plan {
         changed.collect()
     }
 
-    /// Lets go of what documents hold: where goals stand can be told without.
+    /// Drops the documents: the states can be reported without them.
     pub fn let_documents_go(&mut self) {
         for (goal, state) in &mut self.items {
             goal.document = Value::Null;
@@ -183,20 +185,20 @@ impl Plan {
         }
     }
 
-    /// Where the goal for this resource stands.
+    /// The state of the goal for this resource.
     pub fn state_of(&self, id: &ResourceId) -> Option<&State> {
         self.items.iter().find(|(goal, _)| goal.id == *id).map(|(_, state)| state)
     }
 }
 
-/// Judges goals.
+/// Plans goals.
 pub fn plan(goals: Vec<Goal>, facts: Facts<'_>) -> Plan {
     let judge = Judge::new(&goals, facts);
     let states = judge.all();
     Plan { items: goals.into_iter().zip(states).collect() }
 }
 
-/// The first of these goals whose resource is there and owned by a cluster of another name, and that cluster.
+/// The first of these goals whose resource exists and belongs to a cluster of another name, and that cluster.
 pub(crate) fn owned_beside<'g>(
     claimant: Claimant<'_>,
     goals: &'g [Goal],
@@ -216,7 +218,7 @@ pub(crate) fn owned_beside<'g>(
 struct Judge<'a> {
     goals: &'a [Goal],
     facts: Facts<'a>,
-    /// For each goal the goals whose resources its document speaks of, or in which it lies.
+    /// For each goal, the goals whose resources its document refers to, or in which it lies.
     needs: Vec<Vec<usize>>,
 }
 
@@ -228,7 +230,7 @@ impl<'a> Judge<'a> {
             .map(|(index, goal)| {
                 let mut ids = ids_in(&goal.document);
                 ids.extend(goal.after.iter().cloned());
-                // What Azure holds refers to others, too: what they are is not taken away under it.
+                // The observed document refers to others, too: these are not deleted while it does.
                 if let Seen::Present(held) = facts.observed.see(&goal.id)
                     && !goal.wanted
                 {
@@ -250,7 +252,7 @@ impl<'a> Judge<'a> {
         let mut states: Vec<State> = (0..self.goals.len()).map(|index| self.alone(index)).collect();
         self.let_stay(&mut states);
         self.give_names_back(&mut states);
-        // What a goal needs, or what still needs one that is to go, comes first.
+        // The dependencies of a goal come first, or the dependents of one that is to be deleted.
         let there: Vec<bool> = states.iter().map(State::is_there).collect();
         let renewed = self.renewed(&states);
         let mut busy: Vec<ResourceId> = self.facts.running.keys().filter_map(shared_document).collect();
@@ -260,7 +262,7 @@ impl<'a> Judge<'a> {
             let mut first: Vec<ResourceId> = if goal.wanted {
                 self.needs[index]
                     .iter()
-                    // What is to go is not waited for: whoever stops speaking of it lets it go.
+                    // A deletion is not waited for here: it happens once nothing refers to the resource.
                     .filter(|need| self.goals[**need].wanted && !there[**need])
                     .map(|need| self.goals[*need].id.clone())
                     .collect()
@@ -270,7 +272,7 @@ impl<'a> Judge<'a> {
                     .map(|user| self.goals[user].id.clone())
                     .collect()
             };
-            // The half of a peering that is of no more use goes before the other half is made.
+            // A peering that is beyond repair is deleted before the other one is created.
             if step.action == Action::Create
                 && let Some(parent) = step.target.parent()
             {
@@ -295,8 +297,8 @@ impl<'a> Judge<'a> {
         states
     }
 
-    /// Lets stay what Azure does not delete because of what is left to others, or of what stays for the same reason: its words say
-    /// so, or the document of that one.
+    /// Keeps resources that Azure does not delete because a foreign resource uses them, or one that stays for the same
+    /// reason: its message says so, or the document of that resource.
     fn let_stay(&self, states: &mut [State]) {
         let speaks_of = |user: usize, index: usize| {
             let (user, used) = (&self.goals[user], &self.goals[index].id);
@@ -308,7 +310,7 @@ impl<'a> Judge<'a> {
             for index in 0..states.len() {
                 let State::Refused(Action::Delete, words) = &states[index] else { continue };
                 let words = words.to_lowercase();
-                // Not all such words name the one that uses it.
+                // Not all such messages name the resource in the way.
                 let says_in_use = words.contains("in use");
                 let is_left = |user: &usize| match &states[*user] {
                     State::Foreign => !self.goals[*user].wanted,
@@ -316,7 +318,7 @@ impl<'a> Judge<'a> {
                     _ => false,
                 };
                 let is_named = |user: &usize| words.contains(&self.goals[*user].id.to_lower());
-                // The words name whatever their resource lies in, such as its group.
+                // The messages also name the resources that theirs lies in, such as its group.
                 let is_around = |user: &usize| self.goals[index].id.is_within(&self.goals[*user].id);
                 let mut others = (0..states.len()).filter(|user| is_left(user) && !is_around(user));
                 let user = others.find(|user| is_named(user) || says_in_use && speaks_of(*user, index));
@@ -329,8 +331,9 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What others have made inside of a resource, where Azure names it as the reason for which that is not deleted: the link of
-    /// another cluster's network with a zone. What the cluster made in it is a goal of its own, and goes before.
+    /// The foreign resource inside another one that Azure names as the reason for not deleting that: the link of
+    /// another cluster's network to a zone. The cluster's own resources in it have goals of their own, and are deleted
+    /// before.
     fn inside_of_others(&self, index: usize, words: &str) -> Option<ResourceId> {
         if !words.contains(NESTED) {
             return None;
@@ -341,8 +344,8 @@ impl<'a> Judge<'a> {
         named.find(|id| id != around && id.is_within(around) && !self.goals.iter().any(|goal| goal.id == *id))
     }
 
-    /// A cluster that another one owns something of has no name in a zone as long as nothing of its own answers behind it: the name
-    /// is another one's to use.
+    /// A cluster that meets a resource of another cluster gives up its name in a zone as long as nothing of its own
+    /// answers behind it: another cluster may need the name.
     fn give_names_back(&self, states: &mut [State]) {
         let is_name = |goal: &Goal| goal.wanted && *goal.service == service::DNS_RECORD;
         let refused = self
@@ -375,7 +378,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What is wanted, and goes all the same to be made anew, and what it refers to.
+    /// Desired resources that are deleted all the same to be created again, with their references.
     fn renewed(&self, states: &[State]) -> Vec<(ResourceId, Vec<ResourceId>)> {
         let goes = |state: &State| match state {
             State::Now(step) => step.action == Action::Delete,
@@ -386,21 +389,21 @@ impl<'a> Judge<'a> {
         going.map(|(goal, _)| (goal.id.clone(), ids_in(&goal.document).into_iter().collect())).collect()
     }
 
-    /// Goals whose resources still speak of this one, or lie in it.
+    /// Goals whose resources still refer to this one, or lie in it.
     fn users(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.goals.len()).filter(move |user| {
             *user != index && (self.needs[*user].contains(&index) || self.holds_reference(*user, index))
         })
     }
 
-    /// Whether what Azure holds of `user` speaks of `index`, although it is wanted otherwise.
+    /// Whether the observed document of `user` still refers to `index`, although its desired document does not.
     fn holds_reference(&self, user: usize, index: usize) -> bool {
         let Seen::Present(held) = self.facts.observed.see(&self.goals[user].id) else { return false };
         let kind = self.goals[user].kind();
         self.goals[user].wanted && own_ids_in(kind, held).iter().any(|id| id.is_within(&self.goals[index].id))
     }
 
-    /// Where a goal stands, whatever it needs.
+    /// The state of a goal without regard to its dependencies.
     fn alone(&self, index: usize) -> State {
         let goal = &self.goals[index];
         if let Some(action) = self.facts.running.get(&goal.id) {
@@ -435,9 +438,9 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The other cluster that owns a resource which this one would make for itself: one of another name, or one whose id it bears.
-    /// A group, a zone, and a network in another group may be used by several clusters, and with a network what hangs on its
-    /// subnets. All else serves one cluster.
+    /// The other cluster that owns a resource which this one would create for itself: one of another name, or one whose
+    /// ID it bears. A group, a zone, and a network in another group may be used by several clusters, and with a network
+    /// everything attached to its subnets. All other resources serve one cluster.
     fn owner_beside(&self, goal: &Goal, held: &Value) -> Option<Rival> {
         let is_elsewhere = || {
             let group = self.goals.iter().find(|goal| *goal.service == service::GROUP);
@@ -464,7 +467,7 @@ impl<'a> Judge<'a> {
         named.or_else(|| claimant.rival_by_id(held))
     }
 
-    /// Where a goal stands whose resource does not exist, and is wanted.
+    /// The state of a goal whose resource is desired and does not exist.
     fn absent(&self, goal: &Goal) -> State {
         match &goal.ownership {
             OwnershipRule::Foreign => State::Missing,
@@ -489,7 +492,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Where a goal stands that is made for the first of these subnets that is the cluster's, or is still to be made.
+    /// The state of a goal whose resource is created for the first of these subnets that is the cluster's, or not
+    /// created yet.
     fn absent_for(&self, goal: &Goal, users: &[ResourceId]) -> State {
         let (mut is_unknown, mut disputed) = (false, None);
         for user in users {
@@ -511,7 +515,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What is known of who owns a resource that exists.
+    /// The ownership of an existing resource.
     fn ownership(&self, goal: &Goal, held: &Value) -> Ownership {
         let claimant = self.facts.claimant;
         if claimant.keeps(&goal.id) {
@@ -527,8 +531,8 @@ impl<'a> Judge<'a> {
             OwnershipRule::Foreign => Ownership::Unproven("it is used as it is".to_owned()),
             OwnershipRule::Tagged | OwnershipRule::TaggedWith(_) | OwnershipRule::TaggedFor(_) => {
                 match goal.borne.ownership(claimant, held) {
-                    // Clusters of other names share a group. Each has a first resource of its own in it, which decides nothing between
-                    // them: the group is that one's whose id it bears, and the others use it.
+                    // Clusters of other names share a group. Each has a first resource of its own in it, which decides
+                    // nothing between them: the group belongs to the cluster whose ID it bears, and the others use it.
                     Ownership::Disputed(_) if let Some(other) = self.group_of_another(goal, held) => {
                         Ownership::Unproven(format!("it belongs to cluster {other}"))
                     }
@@ -548,8 +552,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The other cluster of this name that owns what a resource lies in or refers to: two clusters that began at the same moment may
-    /// both have recorded such a resource.
+    /// The other cluster of this name that owns the resource which this one lies in or refers to: two clusters that
+    /// began at the same moment may both have recorded it.
     fn rival_around(&self, goal: &Goal, held: &Value) -> Option<Rival> {
         let around = goal.id.parent().into_iter().chain(ids_in(held)).filter(|id| !id.is_within(&goal.id));
         around.map(|id| self.whose_is(&id)).find_map(|owner| match owner {
@@ -558,14 +562,14 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// The cluster of another name that a group bears the name of.
+    /// The cluster of another name that owns a group by its tags.
     fn group_of_another(&self, goal: &Goal, held: &Value) -> Option<String> {
         tags::owner_in(held, self.facts.claimant.cluster)
             .filter(|_| goal.kind().is_group())
             .map(|(name, _)| name)
     }
 
-    /// What is known of who owns what has no tags.
+    /// The ownership of a resource without tags.
     fn untagged(&self, goal: &Goal, held: &Value) -> Ownership {
         let claimant = self.facts.claimant;
         if let Some(known) = untagged::by_metadata(claimant, held) {
@@ -575,7 +579,9 @@ impl<'a> Judge<'a> {
             return Ownership::Unproven(format!("its metadata lacks {}", tags::ID));
         }
         if claimant.marked_only {
-            return Ownership::Unproven("another cluster comes first, and may have made it".to_owned());
+            return Ownership::Unproven(
+                "another cluster takes precedence, and may have created it".to_owned(),
+            );
         }
         match self.rival_around(goal, held) {
             Some(rival) => Ownership::Disputed(rival),
@@ -583,8 +589,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What proves a group that bears the id of another cluster: that one wrote it at the same moment, and what is made first in it
-    /// bears the id of this one.
+    /// The proof for a group that bears the ID of another cluster: that cluster wrote it at the same moment, and the
+    /// first resource in it bears the ID of this one.
     fn by_first(&self, goal: &Goal) -> Option<Proof> {
         let first = cluster::first::of(&goal.id, self.goals).filter(|_| goal.kind().is_group())?;
         let Seen::Present(held) = self.facts.observed.see(&first) else { return None };
@@ -593,7 +599,8 @@ impl<'a> Judge<'a> {
             .then(|| claimant.proof(Evidence::Refers { resource: first.to_string() }))
     }
 
-    /// Whose a resource is that others go by: it has tags. Where it is missing it is the cluster's if one of the goals makes it.
+    /// The ownership of a resource with tags that decides about others. A missing one is the cluster's if one of the
+    /// goals creates it.
     fn whose_is(&self, id: &ResourceId) -> Ownership {
         match self.facts.observed.see(id) {
             Seen::Present(held) => {
@@ -665,13 +672,13 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// Whether what is left to hold to is as wanted, whatever else is going on.
+    /// Whether the enforced members are as desired, whatever else is going on.
     fn has_members(&self, goal: &Goal, held: &Value, proof: &Proof) -> bool {
         matches!(goal.upkeep, Upkeep::Members(members)
             if self.update_members(goal, members, held, proof.clone()) == State::Reached)
     }
 
-    /// Brings some members to be as wanted, and sends no others.
+    /// Writes some members, and sends no others.
     fn update_members(&self, goal: &Goal, members: &[&str], held: &Value, proof: Proof) -> State {
         let kind = Kind::of(&goal.id);
         let (document, changes) =
@@ -693,7 +700,7 @@ impl<'a> Judge<'a> {
 
     fn delete(&self, goal: &Goal, held: &Value, proof: Proof) -> State {
         let used = goal.kept_while_used.and_then(|list| held.pointer(list)).and_then(Value::as_array);
-        // A document that was read before its last user went still speaks of it.
+        // A document that was read before the deletion of its last user still refers to it.
         let is_there = |user: &Value| {
             let id = user["id"].as_str().and_then(|id| ResourceId::parse(id).ok());
             id.is_none_or(|id| self.facts.observed.see(&id) != Seen::Absent)
@@ -714,17 +721,17 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The goal that is about the resource with this id, or about that in which it lies: the nearest of them.
+/// The goal for the resource with this ID, or for the nearest one that it lies in.
 fn nearest(goals: &[Goal], id: &ResourceId, index: usize) -> Option<usize> {
     let found = (0..goals.len())
         .filter(|other| id.is_within(&goals[*other].id))
         .max_by_key(|other| goals[*other].id.as_str().len())?;
-    // What lies in each other is no reference.
+    // A resource that lies in another one is no reference.
     let (one, other) = (&goals[index].id, &goals[found].id);
     (found != index && !one.is_within(other) && !other.is_within(one)).then_some(found)
 }
 
-/// The resource in whose document this one stands: Azure carries out one write to it at a time.
+/// The resource in whose document this one is embedded: Azure executes one write to it at a time.
 fn shared_document(id: &ResourceId) -> Option<ResourceId> {
     match (Kind::of(id).read_by, id.parent()) {
         (ReadBy::Parent(_), Some(parent)) => Some(parent),
@@ -732,13 +739,13 @@ fn shared_document(id: &ResourceId) -> Option<ResourceId> {
     }
 }
 
-/// The version that was seen, where a write may be made conditional on it.
+/// The observed version, if a write can be conditional on it.
 fn if_match(kind: &Kind, held: &Value) -> Option<String> {
     held["etag"].as_str().filter(|_| kind.conditional).map(str::to_owned)
 }
 
-/// What of a document is compared. What was made without the cluster's id is not written for it: only the resource group gets it
-/// later, and what bore it before.
+/// The part of a document that is compared. A resource that was created without the cluster's ID is not written for it:
+/// only the resource group gets it later, and resources that had it before.
 fn compared(goal: &Goal) -> Cow<'_, Value> {
     if goal.kind().is_group() || goal.borne == Borne::Id || goal.document["tags"].get(tags::ID).is_none() {
         return Cow::Borrowed(&goal.document);
@@ -750,7 +757,7 @@ fn compared(goal: &Goal) -> Cow<'_, Value> {
     Cow::Owned(document)
 }
 
-/// A document with some of its members alone.
+/// A document reduced to some of its members.
 fn only(members: &[&str], document: &Value) -> Value {
     members
         .iter()
@@ -763,18 +770,18 @@ fn provisioning_state(document: &Value) -> Option<&str> {
     document["properties"]["provisioningState"].as_str()
 }
 
-/// How Azure did not come to an end with a resource, in its own word.
+/// The provisioning state of a failed resource, in Azure's word.
 fn failure(document: &Value) -> Option<&str> {
     let is_one = |state: &&str| ["Failed", "Canceled"].iter().any(|word| word.eq_ignore_ascii_case(state));
     provisioning_state(document).filter(is_one)
 }
 
-/// Why Azure did not come to an end with a resource; nothing where it did, or is still at work.
+/// Why an operation on a resource failed; `None` if it succeeded, or still runs.
 pub(crate) fn failure_cause(document: &Value) -> Option<String> {
     failure(document).map(|state| cause(document, state))
 }
 
-/// What Azure is doing to a resource, as its document says.
+/// The operation that runs on a resource, according to its document.
 fn working_on(document: &Value) -> Option<Action> {
     let state = provisioning_state(document)?;
     [("Creating", Action::Create), ("Updating", Action::Update), ("Deleting", Action::Delete)]

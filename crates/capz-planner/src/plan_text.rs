@@ -1,4 +1,4 @@
-//! Plans as text, for people who know Terraform's.
+//! Plans as text, in a form that users of Terraform know.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::kind::Kind;
 use crate::plan::{Action, Plan, State};
 
-/// A resource as people call it: `subnet my-cluster-vnet/my-cluster-node-subnet`.
+/// The name of a resource in messages: `subnet my-cluster-vnet/my-cluster-node-subnet`.
 pub(crate) fn describe(id: &ResourceId) -> String {
     let kind = Kind::of(id);
     let names: Vec<&str> = match id.type_and_name_pairs() {
@@ -48,15 +48,15 @@ impl fmt::Display for Plan {
                     let names: Vec<String> = first.iter().map(describe).collect();
                     writeln!(f, "  {} {name}\n      after {}", sign(action), names.join(", "))?;
                 }
-                State::Running(_) => writeln!(f, "  … {name}: Azure is at work on it")?,
+                State::Running(_) => writeln!(f, "  … {name}: an operation is running in Azure")?,
                 State::Refused(_, words) => writeln!(f, "  ! {name}: {words}")?,
                 State::Missing => {
                     writeln!(
                         f,
-                        "  ! {name} does not exist, and is not for us to make: create it, or name another"
+                        "  ! {name} does not exist, and this program does not create it: create it, or name another"
                     )?;
                 }
-                State::Unknown => writeln!(f, "  ? {name}: it is not known what Azure holds")?,
+                State::Unknown => writeln!(f, "  ? {name}: its state in Azure is unknown")?,
             }
         }
         let [create, update, delete] = counts;
@@ -72,7 +72,7 @@ pub(crate) fn sign(action: Action) -> char {
     }
 }
 
-/// What people ask first of a resource that is to be made: where its document says it, and the words before it.
+/// The facts about a new resource that matter most: the member of its document, and the words before it.
 const FACTS: [(&str, &str); 13] = [
     ("/sku/name", ""),
     ("/sku/capacity", "machines "),
@@ -89,7 +89,7 @@ const FACTS: [(&str, &str); 13] = [
     ("/zones", "zones "),
 ];
 
-/// A document in a few words; empty where there is nothing to tell.
+/// A document in a few words; empty if there is nothing to show.
 pub(crate) fn facts(document: &Value) -> String {
     let words = FACTS.iter().filter_map(|(pointer, before)| {
         let value = match document.pointer(pointer)? {

@@ -1,5 +1,6 @@
-//! What will be done, and in which order, if Azure does what it is asked to: a plan is made, its steps are taken for done, and
-//! the next one is made. Controllers do the same, with what Azure answers in the place of what is wanted.
+//! The steps that will be taken, and their order, if every step succeeds: a plan is made, its steps are applied to the
+//! observed state, and the next plan is made. Controllers do the same with Azure's answers in place of the desired
+//! documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,48 +15,48 @@ use crate::observed::{Observed, Reading, Seen};
 use crate::plan::{Action, Facts, Plan, State, Step, plan};
 use crate::plan_text::{describe, facts, sign};
 
-/// A step that will be taken.
+/// A step of a preview.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Foreseen {
     /// The step.
     pub step: Step,
-    /// What has to be done before, of what this object wants.
+    /// The resources of this object that come before.
     pub after: BTreeSet<ResourceId>,
 }
 
-/// What has to happen before a preview goes on.
+/// What a preview needs next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
-    /// These have to be read, of which each tells of some resources ([`Preview::observed`] takes what they answer), and goals to
-    /// be made of it.
+    /// These reads, each with the resources that it shows ([`Preview::observed`] takes the answers), and new goals
+    /// after them.
     Read(BTreeMap<Reading, BTreeSet<ResourceId>>),
-    /// Goals are to be made again, of what is known now.
+    /// New goals from the current state.
     Again,
-    /// Nothing more can be done. What is not as wanted now stays so.
+    /// No step is left. Goals that are not reached now stay so.
     Rest(Plan),
 }
 
-/// What will be done for one object.
+/// The preview of one object.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outlook {
-    /// Steps in their order; those of one round are taken side by side.
+    /// Steps in their order; those of one round are taken in parallel.
     pub rounds: Vec<Vec<Foreseen>>,
-    /// Where goals stand afterwards.
+    /// The states of the goals afterwards.
     pub rest: Plan,
 }
 
-/// A preview under way. One serves all objects of a cluster, one after the other.
+/// A running preview. One serves all objects of a cluster, one after the other.
 #[derive(Debug, Default)]
 pub struct Preview {
-    /// What Azure will hold.
+    /// The predicted state of Azure.
     pub observed: Observed,
     rounds: Vec<Vec<Foreseen>>,
     waited: BTreeMap<ResourceId, BTreeSet<ResourceId>>,
 }
 
 impl Preview {
-    /// Takes the steps that are possible, on behalf of this cluster. `goals` are what its object wants, made of what
-    /// [`Self::observed`] holds now.
+    /// Applies the steps that are possible, on behalf of this cluster. `goals` are the goals of its object, derived
+    /// from the current [`Self::observed`].
     pub fn next(&mut self, claimant: Claimant<'_>, goals: Vec<Goal>) -> Next {
         let unread = self.observed.missing(&goals);
         if !unread.is_empty() {
@@ -69,7 +70,7 @@ impl Preview {
                 self.waited.entry(goal.id.clone()).or_default().extend(first.iter().cloned());
             }
         }
-        // What is to be written a second time does not come to rest by being written: the controllers say so then, too.
+        // A second write of the same resource does not converge: the controllers report that, too.
         let before: BTreeSet<(Action, &ResourceId)> =
             self.rounds.iter().flatten().map(|it| (it.step.action, &it.step.target)).collect();
         let steps: Vec<Step> =
@@ -87,13 +88,13 @@ impl Preview {
         Next::Again
     }
 
-    /// Ends an object's part with where its goals stand.
+    /// Ends the preview of an object with the states of its goals.
     pub fn end(&mut self, rest: Plan) -> Outlook {
         self.waited.clear();
         Outlook { rounds: std::mem::take(&mut self.rounds), rest }
     }
 
-    /// Takes a step for done.
+    /// Applies a step.
     fn take(&mut self, step: &Step) {
         let id = &step.target;
         let document = (step.action != Action::Delete).then(|| {
@@ -110,7 +111,7 @@ impl Preview {
         self.observed.take(id, document);
     }
 
-    /// What stands in another's document is shown there.
+    /// Shows an embedded resource in its parent's document.
     fn show_in_parent(&mut self, id: &ResourceId, document: Option<&Value>) {
         let (ReadBy::Parent(member), Some(parent)) = (Kind::of(id).read_by, id.parent()) else { return };
         let Seen::Present(held) = self.observed.see(&parent) else { return };
@@ -145,14 +146,14 @@ impl Outlook {
         self.rounds.iter().flatten()
     }
 
-    /// Goals that will not be reached, and where they stand.
+    /// Goals that will not be reached, with their states.
     pub fn unreached(&self) -> impl Iterator<Item = &(Goal, State)> {
         self.rest.items.iter().filter(|(_, state)| !state.is_there())
     }
 }
 
 impl fmt::Display for Outlook {
-    /// A line for each step with the number of its round, what it makes or changes, and what comes before.
+    /// A line for each step with the number of its round, its changes, and what comes before.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, round) in self.rounds.iter().enumerate() {
             for Foreseen { step, after } in round {
@@ -167,13 +168,13 @@ impl fmt::Display for Outlook {
                     writeln!(f, "        {change}")?;
                 }
                 if step.action == Action::Delete {
-                    writeln!(f, "        it is wanted no longer")?;
+                    writeln!(f, "        it is no longer declared")?;
                     if let Some(proof) = &step.proof {
                         writeln!(f, "        it belongs to {proof}")?;
                     }
                 }
                 if !after.is_empty() {
-                    // What something lies in is there before it.
+                    // A resource that contains this one exists before it.
                     let is_implied =
                         |id: &&ResourceId| after.iter().any(|other| other != *id && other.is_within(id));
                     let names: Vec<String> =
@@ -187,10 +188,10 @@ impl fmt::Display for Outlook {
             match state {
                 State::Missing => writeln!(
                     f,
-                    "    ! {name} does not exist, and is not for us to make: create it, or name another"
+                    "    ! {name} does not exist, and this program does not create it: create it, or name another"
                 )?,
                 State::Refused(_, words) => writeln!(f, "    ! {name}: {words}")?,
-                State::Running(_) => writeln!(f, "    … {name}: Azure is at work on it")?,
+                State::Running(_) => writeln!(f, "    … {name}: an operation is running in Azure")?,
                 State::Waits(first) => {
                     let names: Vec<String> = first.iter().map(describe).collect();
                     writeln!(f, "    ! {name} waits for {}", names.join(", "))?;
@@ -201,7 +202,7 @@ impl fmt::Display for Outlook {
                         writeln!(f, "        {change}")?;
                     }
                 }
-                State::Unknown => writeln!(f, "    ? {name}: it is not known what Azure holds")?,
+                State::Unknown => writeln!(f, "    ? {name}: its state in Azure is unknown")?,
                 State::Disputed(rival) => {
                     writeln!(
                         f,

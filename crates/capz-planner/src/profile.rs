@@ -1,4 +1,4 @@
-//! What documents of machines and of scale sets have in common.
+//! The common parts of the documents of machines and scale sets.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,13 +14,13 @@ use crate::image::WINDOWS;
 use crate::size_check::is_ultra_disk;
 use crate::terminal::Terminal;
 
-/// The user that signs in.
+/// The name of the user that signs in.
 const USER: &str = "capi";
 
-/// How the system is set up. Whoever calls names the computers.
+/// The OS profile. The caller adds the computer name.
 ///
 /// # Errors
-/// The key with which people sign in is none.
+/// The SSH key is invalid.
 pub(crate) fn os_profile(
     os_type: Option<&str>,
     ssh_public_key: Option<&str>,
@@ -29,7 +29,7 @@ pub(crate) fn os_profile(
 ) -> Result<Value, Terminal> {
     let mut profile = json!({ "adminUsername": USER, "customData": bootstrap.reveal() });
     if os_type == Some(WINDOWS) {
-        // Nobody learns this password: what starts on the machine sets its own.
+        // This password is never used: the bootstrap process on the machine sets its own.
         profile["adminPassword"] = json!(password.reveal());
         profile["windowsConfiguration"] = json!({ "enableAutomaticUpdates": false });
         return Ok(profile);
@@ -48,7 +48,7 @@ pub(crate) fn os_profile(
     Ok(profile)
 }
 
-/// The disk with the system. It has a name where it belongs to one machine.
+/// The OS disk. It has a name if it belongs to one machine.
 pub(crate) fn os_disk(disk: Option<&OsDisk>, name: Option<String>) -> Value {
     let none = OsDisk::default();
     let disk = disk.unwrap_or(&none);
@@ -64,7 +64,7 @@ pub(crate) fn os_disk(disk: Option<&OsDisk>, name: Option<String>) -> Value {
     })
 }
 
-/// The disks for data of a machine or scale set with this name.
+/// The data disks of a machine or scale set with this name.
 pub(crate) fn data_disks(disks: Option<&[DataDisk]>, owner: &str, with_caching: bool) -> Vec<Value> {
     disks
         .unwrap_or_default()
@@ -82,7 +82,7 @@ pub(crate) fn data_disks(disks: Option<&[DataDisk]>, owner: &str, with_caching: 
         .collect()
 }
 
-/// The name of a disk for data.
+/// The name of a data disk.
 pub(crate) fn data_disk_name(owner: &str, disk: &DataDisk) -> String {
     format!("{owner}_{}", disk.name_suffix.as_deref().unwrap_or_default())
 }
@@ -99,7 +99,7 @@ fn managed_disk(disk: &ManagedDisk) -> Value {
     })
 }
 
-/// What makes machines spot machines: members of their properties.
+/// The members of the properties that make a spot machine.
 pub(crate) fn spot(options: Option<&SpotVmOptions>) -> Map<String, Value> {
     let mut members = Map::new();
     if let Some(options) = options {
@@ -111,7 +111,7 @@ pub(crate) fn spot(options: Option<&SpotVmOptions>) -> Map<String, Value> {
     members
 }
 
-/// What is kept for finding out why machines do not start.
+/// The diagnostics of a machine's boot.
 pub(crate) fn diagnostics(diagnostics: Option<&Diagnostics>) -> Option<Value> {
     let boot = diagnostics?.boot.as_ref()?;
     let said = match (boot.storage_account_type.as_deref()?, &boot.user_managed) {
@@ -123,7 +123,7 @@ pub(crate) fn diagnostics(diagnostics: Option<&Diagnostics>) -> Option<Value> {
     Some(json!({ "bootDiagnostics": said }))
 }
 
-/// The identity that machines have in Azure.
+/// The identity of machines in Azure.
 pub(crate) fn identity(kind: Option<&str>, identities: Option<&[UserAssignedIdentity]>) -> Option<Value> {
     match kind? {
         identity_kinds::SYSTEM_ASSIGNED => Some(json!({ "type": identity_kinds::SYSTEM_ASSIGNED })),
@@ -139,16 +139,16 @@ pub(crate) fn identity(kind: Option<&str>, identities: Option<&[UserAssignedIden
     }
 }
 
-/// The id of an identity, without what may stand before it.
+/// The ID of an identity, without the prefix of provider IDs.
 pub(crate) fn identity_id(identity: &UserAssignedIdentity) -> &str {
     let id = identity.provider_id.as_deref().unwrap_or_default();
     id.strip_prefix(PROVIDER_ID).unwrap_or(id)
 }
 
-/// What stands before an id of Azure in a provider's id.
+/// The prefix of provider IDs.
 pub(crate) const PROVIDER_ID: &str = "azure://";
 
-/// Whether ultra disks can be attached: as it is said, else if there is one.
+/// Whether ultra disks can be attached: as declared, by default if there is one.
 pub(crate) fn capabilities(
     declared: Option<&AdditionalCapabilities>,
     disks: Option<&[DataDisk]>,
@@ -158,8 +158,8 @@ pub(crate) fn capabilities(
     Some(json!({ "ultraSSDEnabled": enabled }))
 }
 
-/// Tags that users want on a machine or a scale set: the cluster's, its own, and the one by which the cloud controller
-/// manager knows it.
+/// The user's tags for a machine or a scale set: the cluster's, its own, and the one by which the cloud controller
+/// manager recognizes it.
 pub(crate) fn additional_tags(cluster: &str, of_cluster: Option<&Tags>, own: Option<&Tags>) -> Tags {
     let mut tags = of_cluster.cloned().unwrap_or_default();
     tags.extend(own.cloned().unwrap_or_default());
@@ -167,8 +167,8 @@ pub(crate) fn additional_tags(cluster: &str, of_cluster: Option<&Tags>, own: Opt
     tags
 }
 
-/// The id of a resource as nodes and the cloud controller manager have it: with `azure://` before it, and the group's name in
-/// lower case.
+/// The provider ID of a resource, as nodes and the cloud controller manager have it: with the prefix `azure://`, and
+/// the group's name in lower case.
 pub fn provider_id(id: &str) -> String {
     let parts: Vec<String> = id
         .split('/')

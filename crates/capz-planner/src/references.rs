@@ -1,19 +1,19 @@
-//! Which resources a document speaks of. Order among goals comes from here.
+//! References between documents. The order of goals is derived from them.
 
 use azure_types::ResourceId;
 use serde_json::Value;
 
 use crate::kind::Kind;
 
-/// All ids of resources that stand in the document, anywhere.
+/// All resource IDs anywhere in the document.
 pub fn ids_in(document: &Value) -> Vec<ResourceId> {
     let mut ids = Vec::new();
     collect(document, &mut ids);
     ids
 }
 
-/// The ids that a document speaks of itself: without what other resources that stand in it speak of, and without those that
-/// speak of it.
+/// The IDs that a document refers to itself: without references of embedded resources, and without those of resources
+/// that refer to it.
 pub fn own_ids_in(kind: &Kind, document: &Value) -> Vec<ResourceId> {
     let mut document = document.clone();
     if let Some(properties) = document.get_mut("properties").and_then(Value::as_object_mut) {
@@ -27,7 +27,7 @@ pub fn own_ids_in(kind: &Kind, document: &Value) -> Vec<ResourceId> {
     ids_in(&document)
 }
 
-/// The same with what those that stand in it speak of themselves, such as the subnets of a network.
+/// Like [`own_ids_in`], including the references of embedded resources, such as the subnets of a network.
 pub fn ids_in_whole(kind: &Kind, document: &Value) -> Vec<ResourceId> {
     let mut ids = own_ids_in(kind, document);
     for member in kind.children() {
@@ -39,7 +39,7 @@ pub fn ids_in_whole(kind: &Kind, document: &Value) -> Vec<ResourceId> {
     ids
 }
 
-/// Takes a member out; `*` in its path is any item of a list.
+/// Removes a member; `*` in its path is any item of a list.
 fn remove(value: &mut Value, path: &str) {
     match path.split_once('/') {
         None => {
@@ -62,7 +62,7 @@ fn collect(value: &Value, ids: &mut Vec<ResourceId>) {
         Value::Array(items) => items.iter().for_each(|item| collect(item, ids)),
         Value::Object(members) => {
             for (name, member) in members {
-                // A map may have ids as its keys: user-assigned identities do.
+                // A map may have IDs as its keys: user-assigned identities do.
                 if name.starts_with("/subscriptions/") {
                     ids.extend(ResourceId::parse(name).ok());
                 }

@@ -1,4 +1,4 @@
-//! The role of an identity that comes and goes with its machine or scale set.
+//! The role assignment of an identity that is created and deleted with its machine or scale set.
 
 use azure_types::ResourceId;
 use capz_api::machine::{SystemAssignedRole, identity_kinds};
@@ -8,7 +8,7 @@ use crate::goal::{Goal, GoalError, OwnershipRule};
 use crate::observed::{Observed, Seen};
 use crate::service;
 
-/// The goal appears once Azure has told the identity of its owner.
+/// The goal exists once the identity of its owner is known.
 pub(crate) fn goal(
     owner: &ResourceId,
     identity: Option<&str>,
@@ -24,7 +24,9 @@ pub(crate) fn goal(
     let text = |member: &Option<String>| member.clone().unwrap_or_default();
     let (name, at) = (text(&role.name), text(&role.scope));
     let at = ResourceId::parse(at.trim_end_matches('/')).map_err(|error| {
-        GoalError::NotNow(format!("the scope of the role assignment is no id of Azure: {error}"))
+        GoalError::NotNow(format!(
+            "the scope of the role assignment is not the ID of an Azure resource: {error}"
+        ))
     })?;
     let document = json!({
         "properties": {

@@ -1,4 +1,4 @@
-//! What all goals of a cluster share: where its resources are, and what they are called.
+//! The common inputs of all goals of a cluster: the places and names of its resources.
 
 use std::collections::BTreeSet;
 
@@ -11,19 +11,20 @@ use serde_json::{Value, json};
 use crate::claimant::Claimant;
 use crate::tags;
 
-/// The port at which an API server answers where nobody says otherwise.
+/// The default port of an API server.
 pub const API_SERVER_PORT: i32 = 6443;
 
-/// A cluster: its AzureCluster after defaulting, and what was found out beside it.
+/// A cluster: its AzureCluster after defaulting, and the facts about it from other sources.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'a> {
-    /// The name of the Cluster: what is ours has it in a tag.
+    /// The name of the Cluster, which the tags of its resources contain.
     pub cluster: &'a str,
-    /// The id of the cluster: names are not unique. Empty where it has none, `None` where it is not known.
+    /// The ID of the cluster: names are not unique. Empty if it has none, `None` if it is unknown.
     pub id: Option<&'a str>,
-    /// Whether another cluster comes first where both claim the same: then only what bears the id is this cluster's.
+    /// Whether another cluster that claims the same resources takes precedence: then only resources with the ID are
+    /// this cluster's.
     pub marked_only: bool,
-    /// Resources that are not the cluster's, whatever their tags say ([`crate::operator::KEPT`]).
+    /// Resources that are foreign, whatever their tags say ([`crate::operator::KEPT`]).
     pub kept: &'a BTreeSet<ResourceId>,
     /// The namespace of the AzureCluster.
     pub namespace: &'a str,
@@ -31,20 +32,20 @@ pub struct Scope<'a> {
     pub name: &'a str,
     /// Its specification.
     pub spec: &'a AzureClusterSpec,
-    /// The subscription that is in effect.
+    /// The subscription in effect.
     pub subscription: &'a str,
     /// `clusterNetwork.apiServerPort` of the Cluster.
     pub api_server_port: Option<i32>,
     /// The zones of its region, by `status.failureDomains`.
     pub zones: &'a [String],
-    /// Where public names of the cloud end, such as `cloudapp.azure.com`.
+    /// The suffix of public names in the cloud, such as `cloudapp.azure.com`.
     pub dns_suffix: &'a str,
     /// The feature gates.
     pub gates: Gates,
 }
 
 impl<'a> Scope<'a> {
-    /// The cluster, as resources are judged for it.
+    /// The cluster, for judging ownership.
     pub fn claimant(&self) -> Claimant<'a> {
         Claimant {
             kind: "AzureCluster",
@@ -117,19 +118,19 @@ impl<'a> Scope<'a> {
         self.in_group("publicIPAddresses", name)
     }
 
-    /// The subnets that were declared.
+    /// The declared subnets.
     pub fn subnets(&self) -> &'a [Subnet] {
         let network = self.spec.network_spec.as_ref();
         network.and_then(|network| network.subnets.as_deref()).unwrap_or_default()
     }
 
-    /// The NAT gateway by which the machines of a subnet reach the internet; none for a subnet of a foreign network, whose owner
-    /// has arranged that.
+    /// The NAT gateway by which the machines of a subnet reach the internet; `None` for a subnet of a foreign network,
+    /// whose owner has arranged that.
     pub fn way_out(&self, subnet: &str) -> Option<&'a NatGateway> {
         let subnet = self.subnets().iter().find(|known| known.name.as_deref() == Some(subnet))?;
         let gateway = subnet.nat_gateway.as_ref()?;
         let named = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
-        // Azure's answer is written down: whose the network is, and which gateway the subnet has.
+        // The observed state is in the spec: who owns the network, and which gateway the subnet has.
         (named(&gateway.name) && (named(&gateway.id) || !self.is_network_foreign())).then_some(gateway)
     }
 
@@ -139,7 +140,7 @@ impl<'a> Scope<'a> {
         vnet.is_some_and(|vnet| vnet.id.is_some() && !self.claimant().owns(&json!({ "tags": vnet.tags })))
     }
 
-    /// Subnets in which machines of this role may be: those of the role, else those for all roles.
+    /// Subnets for machines of this role: those of the role, otherwise those for all roles.
     pub fn subnets_for(&self, role: &str) -> Vec<&'a Subnet> {
         let of = |role: &str| -> Vec<&'a Subnet> {
             self.subnets().iter().filter(|subnet| subnet.role.as_deref() == Some(role)).collect()
@@ -159,12 +160,12 @@ impl<'a> Scope<'a> {
         network.api_server_lb.as_ref().filter(|_| self.has_control_plane())
     }
 
-    /// The load balancer through which nodes speak to the world.
+    /// The load balancer for the nodes' outbound traffic.
     pub fn node_outbound_balancer(&self) -> Option<&'a LoadBalancer> {
         self.spec.network_spec.as_ref()?.node_outbound_lb.as_ref()
     }
 
-    /// The load balancer through which a private control plane speaks to the world.
+    /// The load balancer for the outbound traffic of a private control plane.
     pub fn control_plane_outbound_balancer(&self) -> Option<&'a LoadBalancer> {
         let network = self.spec.network_spec.as_ref()?;
         network.control_plane_outbound_lb.as_ref().filter(|_| {
@@ -178,7 +179,7 @@ impl<'a> Scope<'a> {
             && self.api_server_balancer().is_some_and(|balancer| !balancer.is_internal())
     }
 
-    /// The port at which API servers listen.
+    /// The port of the API servers.
     pub fn port(&self) -> i32 {
         self.api_server_port.filter(|port| *port != 0).unwrap_or(API_SERVER_PORT)
     }
@@ -193,7 +194,7 @@ impl<'a> Scope<'a> {
         self.balancer(balancer).child("backendAddressPools", pool)
     }
 
-    /// Tags of a resource: what the cluster declares, whose it is, its role and its name.
+    /// The tags of a resource: additional tags of the cluster, owner, role and name.
     pub fn tags(&self, role: Option<&str>, name: Option<&str>) -> Tags {
         let none = Tags::new();
         tags::build(
@@ -205,18 +206,18 @@ impl<'a> Scope<'a> {
         )
     }
 
-    /// Tags of a resource that nobody's additional tags reach: whose it is, its role and its name.
+    /// The tags of a resource without additional tags: owner, role and name.
     pub fn plain_tags(&self, role: Option<&str>, name: Option<&str>) -> Tags {
         tags::build(self.cluster, self.id.unwrap_or_default(), &Tags::new(), role, name)
     }
 
-    /// The edge zone of the cluster, as documents hold it.
+    /// The edge zone of the cluster, in the form of documents.
     pub fn extended_location(&self) -> Option<Value> {
         let edge = self.spec.extended_location.as_ref()?;
         Some(json!({ "name": edge.name, "type": edge.kind }))
     }
 
-    /// Whether the cluster, or what it names, is on IPv6, too.
+    /// Whether the cluster, or a resource that it names, also uses IPv6.
     pub fn has_ipv6(&self) -> bool {
         let vnet = self.spec.network_spec.as_ref().and_then(|network| network.vnet.as_ref());
         vnet.and_then(|vnet| vnet.cidr_blocks.as_ref())
@@ -224,7 +225,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// `{"id": …}`, as documents refer to resources.
+/// `{"id": …}`, the form of references in documents.
 pub fn reference(id: &ResourceId) -> Value {
     json!({ "id": id.as_str() })
 }

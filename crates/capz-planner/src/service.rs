@@ -1,14 +1,14 @@
-//! Services: the parts into which the status of an object is divided. Each has the name under which its operations are kept
-//! in `status.longRunningOperationStates`, and the condition that tells of it.
+//! Services: the parts into which the status of an object is divided. Each has the name of its operations in
+//! `status.longRunningOperationStates`, and the condition that reports it.
 
 /// A part of an object's status.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Service {
     /// The name in operations and in conditions' messages.
     pub name: &'static str,
-    /// The condition that tells of it; none where others speak for it.
+    /// The condition that reports it; `None` if other conditions cover it.
     pub condition: Option<&'static str>,
-    /// Whether its condition is True even where the object wants nothing of it.
+    /// Whether its condition is True even if the object has no goals for it.
     pub true_without_goals: bool,
 }
 
@@ -60,7 +60,7 @@ services! {
     VIRTUAL_MACHINE = "virtualmachine", Some("VMRunning"), false;
     /// Role assignments.
     ROLE_ASSIGNMENTS = "roleassignments", None, false;
-    /// Extensions of the machine, the one that watches over its start among them.
+    /// Extensions of the machine, including the one that waits for its bootstrap.
     EXTENSIONS = "vmextensions", Some("BootstrapSucceeded"), false;
     /// The scale set.
     SCALE_SET = "scalesets", Some("BootstrapSucceeded"), false;

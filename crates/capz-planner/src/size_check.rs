@@ -1,4 +1,4 @@
-//! What a size must be able to do for what is declared. Nothing is sent to Azure that it would refuse for good.
+//! The requirements of a declaration on the machine size. Requests that Azure would always refuse are not sent.
 
 use capz_api::azure_machine::AzureMachineSpec;
 use capz_api::azure_machine_pool::AzureMachinePoolMachineTemplate;
@@ -7,13 +7,13 @@ use capz_api::machine::{DataDisk, OsDisk, SecurityProfile, ULTRA_SSD};
 use crate::sku::{Sku, Skus, capability};
 use crate::terminal::Terminal;
 
-/// What a machine of Kubernetes has at least: processors, and memory in GiB.
+/// The minimum for a machine of Kubernetes: processors, and memory in GiB.
 const MINIMUM: f64 = 2.0;
 const CONFIDENTIAL: &str = "ConfidentialVM";
 const TRUSTED: &str = "TrustedLaunch";
 const WHOLE_DISK: &str = "DiskWithVMGuestState";
 
-/// Checks a machine of this size in this zone before it is made.
+/// Checks a machine of this size in this zone before its creation.
 ///
 /// # Errors
 /// Azure would refuse the machine, or Kubernetes would not run on it.
@@ -98,7 +98,7 @@ fn has_ultra_disk(disks: Option<&[DataDisk]>) -> bool {
     disks.unwrap_or_default().iter().any(is_ultra_disk)
 }
 
-/// Whether a disk is of the kind that only some sizes in some zones can have.
+/// Whether a disk is an ultra disk, which only some sizes in some zones can have.
 pub(crate) fn is_ultra_disk(disk: &DataDisk) -> bool {
     let kind = disk.managed_disk.as_ref().and_then(|managed| managed.storage_account_type.as_deref());
     kind == Some(ULTRA_SSD)
@@ -115,7 +115,7 @@ fn no_encryption_at_host(size: &Sku) -> Terminal {
     Terminal::create(format!("encryption at host is not supported for VM type {}", size.name()))
 }
 
-/// What a machine that is kept safe from its host must have.
+/// Checks the requirements of a machine that is protected from its host.
 fn check_security(
     disk: Option<&OsDisk>,
     profile: Option<&SecurityProfile>,
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(refusal(ultra, skus.get("Standard_D2s_v3", "virtualMachines").unwrap()), None);
     }
 
-    /// CAPZ-122: what admission did not see, since it does not know sizes.
+    /// CAPZ-122: checks that admission cannot make, since it does not know sizes.
     #[test]
     fn a_machine_is_as_safe_as_its_size_allows() {
         let confidential = |encryption: &str, profile: Value| {

@@ -1,5 +1,5 @@
-//! Sizes of machines in a region: what they can do, and in which zones they are offered. Read from what
-//! `Microsoft.Compute/skus` lists, of which only a small part is kept.
+//! Machine sizes in a region: their capabilities, and the zones in which they are offered. Parsed from the list of
+//! `Microsoft.Compute/skus`, of which only a small part is kept.
 
 use std::collections::BTreeSet;
 
@@ -10,37 +10,37 @@ use serde_json::Value;
 use crate::image::WINDOWS;
 use crate::terminal::Terminal;
 
-/// The category of sizes of machines.
+/// The resource type of machine sizes.
 pub const VIRTUAL_MACHINES: &str = "virtualMachines";
-/// The category of availability sets.
+/// The resource type of availability sets.
 pub const AVAILABILITY_SETS: &str = "availabilitySets";
 /// The SKU of availability sets whose machines have managed disks.
 pub const ALIGNED: &str = "Aligned";
 
-/// What a size can do, by the names that Azure has for it.
+/// Capabilities of a size, by Azure's names.
 pub mod capability {
-    /// How many processors a machine has.
+    /// The number of processors.
     pub const VCPUS: &str = "vCPUs";
-    /// How much memory a machine has, in GiB.
+    /// The memory in GiB.
     pub const MEMORY_GB: &str = "MemoryGB";
-    /// Whether the disk with the system can be on the host.
+    /// Whether the OS disk can be on the host.
     pub const EPHEMERAL_OS_DISK: &str = "EphemeralOSDiskSupported";
-    /// Whether packets can go past the host's switch.
+    /// Whether packets can bypass the host's switch.
     pub const ACCELERATED_NETWORKING: &str = "AcceleratedNetworkingEnabled";
-    /// Whether what the host stores can be encrypted there.
+    /// Whether data stored on the host can be encrypted there.
     pub const ENCRYPTION_AT_HOST: &str = "EncryptionAtHostSupported";
-    /// Over how many fault domains an availability set can be spread.
+    /// The largest number of fault domains of an availability set.
     pub const MAX_FAULT_DOMAINS: &str = "MaximumPlatformFaultDomainCount";
-    /// Whether disks of the kind UltraSSD_LRS can be attached.
+    /// Whether UltraSSD_LRS disks can be attached.
     pub const ULTRA_SSD: &str = "UltraSSDAvailable";
-    /// Whether a trusted launch is impossible.
+    /// Whether trusted launch is unavailable.
     pub const TRUSTED_LAUNCH_DISABLED: &str = "TrustedLaunchDisabled";
-    /// How a machine can be kept from its host.
+    /// The kind of protection from the host.
     pub const CONFIDENTIAL_COMPUTING: &str = "ConfidentialComputingType";
     /// The architecture of the processors.
     pub const ARCHITECTURE: &str = "CpuArchitectureType";
 
-    /// All of them: others are not kept.
+    /// All of them: other capabilities are not kept.
     pub(super) const KEPT: [&str; 10] = [
         VCPUS,
         MEMORY_GB,
@@ -63,12 +63,12 @@ pub struct Sku {
     capabilities: Vec<(&'static str, Box<str>)>,
     /// Zones in which it is offered to this subscription.
     zones: Vec<Box<str>>,
-    /// Zones in which ultra disks can be attached; `None` among them: wherever it is.
+    /// Zones in which ultra disks can be attached; `None` stands for any place.
     ultra_zones: Vec<Option<Box<str>>>,
 }
 
 impl Sku {
-    /// Reads one, as it is in this region.
+    /// Parses a SKU, for this region.
     fn read(document: &Value, location: &str) -> Option<Self> {
         let capabilities = values_of(&document["capabilities"])
             .filter_map(|(name, value)| {
@@ -93,7 +93,7 @@ impl Sku {
             if !values_of(&detail["capabilities"]).any(|(name, _)| name == capability::ULTRA_SSD) {
                 continue;
             }
-            // Azure writes this member with a capital, its documentation without.
+            // Azure capitalizes this member, its documentation does not.
             let names: Vec<&str> = texts(&detail["name"]).chain(texts(&detail["Name"])).collect();
             if names.is_empty() {
                 ultra_zones.push(None);
@@ -114,17 +114,17 @@ impl Sku {
         &self.name
     }
 
-    /// What Azure says of a capability.
+    /// Azure's value of a capability.
     pub fn capability(&self, name: &str) -> Option<&str> {
         self.capabilities.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value)
     }
 
-    /// Whether it can do this.
+    /// Whether it has this capability.
     pub fn can(&self, name: &str) -> bool {
         self.capability(name).is_some_and(|value| value.eq_ignore_ascii_case("True"))
     }
 
-    /// How much of something it has; `None` where Azure says nothing, or nothing that is a number.
+    /// The amount of a capability; `None` if Azure gives none, or no number.
     pub fn amount(&self, name: &str) -> Option<f64> {
         self.capability(name)?.parse().ok()
     }
@@ -134,7 +134,7 @@ impl Sku {
         self.zones.iter().map(|zone| &**zone)
     }
 
-    /// Whether a machine in this zone, or in none, can have ultra disks.
+    /// Whether a machine in this zone, or without a zone, can have ultra disks.
     pub fn has_ultra_disks(&self, zone: Option<&str>) -> bool {
         self.ultra_zones.iter().any(|known| known.is_none() || known.as_deref() == zone)
             || (zone.is_none() && self.can(capability::ULTRA_SSD))
@@ -149,7 +149,7 @@ pub struct Skus {
 }
 
 impl Skus {
-    /// Reads what Azure lists for a region.
+    /// Parses Azure's list for a region.
     pub fn read<'a>(location: &str, documents: impl IntoIterator<Item = &'a Value>) -> Self {
         let skus = documents.into_iter().filter_map(|document| Sku::read(document, location)).collect();
         Self { location: location.to_owned(), skus }
@@ -158,7 +158,7 @@ impl Skus {
     /// The SKU with this name.
     ///
     /// # Errors
-    /// There is none in this region.
+    /// It does not exist in this region.
     pub fn get(&self, name: &str, category: &str) -> Result<&Sku, Terminal> {
         self.skus.iter().find(|sku| *sku.name == *name).ok_or_else(|| {
             let location = &self.location;
@@ -168,7 +168,7 @@ impl Skus {
         })
     }
 
-    /// Zones of the region: those in which some size is offered to this subscription.
+    /// Zones of the region: those in which any size is offered to this subscription.
     pub fn zones(&self) -> BTreeSet<String> {
         self.skus
             .iter()
@@ -178,10 +178,10 @@ impl Skus {
     }
 }
 
-/// What a machine of a template offers, for scaling from zero.
+/// The capacity of a machine of a template, for scaling from zero.
 ///
 /// # Errors
-/// Azure does not say it of this size; the words name what is missing.
+/// Azure does not give it for this size; the message names what is missing.
 pub fn template_status(size: &Sku, os_type: Option<&str>) -> Result<AzureMachineTemplateStatus, String> {
     let missing = |name: &str| format!("the size {} has no usable capability {name}", size.name());
     let amount = |name: &str| size.amount(name).filter(|amount| *amount > 0.0).ok_or_else(|| missing(name));
@@ -209,7 +209,7 @@ pub fn template_status(size: &Sku, os_type: Option<&str>) -> Result<AzureMachine
     })
 }
 
-/// Memory as Kubernetes writes it, in the largest unit of which it is a whole number.
+/// Memory as Kubernetes writes it, in the largest unit in which it is an integer.
 fn gibibytes(amount: f64) -> String {
     if amount.fract() != 0.0 {
         return format!("{:.0}Mi", (amount * 1024.0).floor());
@@ -235,7 +235,7 @@ pub(crate) mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A size as Azure lists it, with these capabilities, offered in these zones of `westus2`.
+    /// A size in the form of Azure's list, with these capabilities, offered in these zones of `westus2`.
     pub(crate) fn document(name: &str, capabilities: &[(&str, &str)], zones: &[&str]) -> Value {
         json!({
             "resourceType": "virtualMachines",
@@ -274,7 +274,7 @@ pub(crate) mod tests {
             (vec![all.clone()], vec!["1", "2", "3"]),
             (vec![document("A", &[], &["1"]), document("B", &[], &["3"])], vec!["1", "3"]),
             (vec![restricted(all.clone(), zone(&["1", "2"]))], vec!["3"]),
-            // What one size is refused, another one may have.
+            // A restriction of one size does not affect others.
             (vec![restricted(all.clone(), zone(&["1"])), document("B", &[], &["1"])], vec!["1", "2", "3"]),
             (vec![restricted(all.clone(), location.clone()), document("B", &[], &["2"])], vec!["2"]),
             (vec![restricted(all.clone(), location)], vec![]),
@@ -285,7 +285,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// CAPZ-110: a size that is not there is named, with its region.
+    /// CAPZ-110: the message for a missing size names it and its region.
     #[test]
     fn a_size_that_is_not_there_is_named() {
         let skus = Skus::read("westus2", &[document("Standard_D2s_v3", &[], &[])]);
@@ -312,7 +312,7 @@ pub(crate) mod tests {
         assert_eq!(size.amount(capability::MAX_FAULT_DOMAINS), None);
         assert!(size.can(capability::EPHEMERAL_OS_DISK));
         assert!(!size.can(capability::ACCELERATED_NETWORKING));
-        assert_eq!(size.capability("Other"), None, "what nobody asks for is not kept");
+        assert_eq!(size.capability("Other"), None, "unused capabilities are not kept");
     }
 
     #[test]

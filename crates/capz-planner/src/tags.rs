@@ -4,29 +4,29 @@ use capz_api::Tags;
 use ownership::Evidence;
 use serde_json::Value;
 
-/// The beginning of the tag that says whose a resource is; the cluster's name follows.
+/// The prefix of the tag that names the owner of a resource; the cluster's name follows.
 const OWNER: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_";
 /// The tag with the role of a resource.
 const ROLE: &str = "sigs.k8s.io_cluster-api-provider-azure_role";
-/// The tag with the id of the cluster: names of clusters are not unique, ids are.
+/// The tag with the ID of the cluster: names of clusters are not unique, IDs are.
 pub const ID: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster-id";
-/// The value of a tag that says whose something is.
+/// The value of the owner tag.
 pub const OWNED: &str = "owned";
-/// The value of that tag on what its owner has given away on purpose.
+/// The value of the owner tag if the owner has given the resource up on purpose.
 pub(crate) const SHARED: &str = "shared";
 
-/// The key of the tag that says that a resource is this cluster's.
+/// The key of this cluster's owner tag.
 pub fn owner_key(cluster: &str) -> String {
     format!("{OWNER}{cluster}")
 }
 
-/// The key of the tag by which the cloud controller manager knows a machine of this cluster.
+/// The key of the tag by which the cloud controller manager recognizes a machine of this cluster.
 pub fn cloud_provider_key(cluster: &str) -> String {
     format!("kubernetes.io_cluster_{cluster}")
 }
 
-/// The tags of a resource: what users want, then what says whose it is, its role and its name. `id` is the cluster's id; empty
-/// where it is not known.
+/// The tags of a resource: the user's tags, then owner, role and name. `id` is the cluster's ID; empty if it is
+/// unknown.
 pub fn build(cluster: &str, id: &str, additional: &Tags, role: Option<&str>, name: Option<&str>) -> Tags {
     let mut tags = additional.clone();
     tags.insert(owner_key(cluster), OWNED.to_owned());

@@ -1,20 +1,20 @@
-//! What will not work until somebody changes what is declared, in words for this somebody.
+//! Terminal failures, which last until the declaration changes, with messages for the object's owner.
 
-/// Why something will not work, in the one word that status and events have for it.
+/// The reason of a terminal failure, in the one word that status and events use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// What is declared cannot be made sense of: an unknown size, an image that does not exist.
+    /// The declaration is invalid: an unknown size, an image that does not exist.
     InvalidConfiguration,
-    /// Azure would not make it so.
+    /// Azure failed to create it.
     CreateError,
-    /// It was there, and is gone.
+    /// It existed, and is gone.
     UpdateError,
-    /// It was changed in a way that nobody supports.
+    /// It was changed in an unsupported way.
     UnsupportedChange,
 }
 
 impl Reason {
-    /// As `status.failureReason` has it.
+    /// The value of `status.failureReason`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InvalidConfiguration => "InvalidConfiguration",
@@ -24,7 +24,7 @@ impl Reason {
         }
     }
 
-    /// The reason of the event that goes with it.
+    /// The reason of the event.
     pub fn event(self) -> &'static str {
         match self {
             Self::InvalidConfiguration => "SKUNotFound",
@@ -35,23 +35,23 @@ impl Reason {
     }
 }
 
-/// What will not work until somebody changes what is declared.
+/// A failure that lasts until the declaration changes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Terminal {
-    /// Why, in one word.
+    /// The reason, in one word.
     pub reason: Reason,
-    /// Why, and what to change.
+    /// The cause, and what to change.
     pub message: String,
 }
 
 impl Terminal {
-    /// Azure would not make it.
+    /// A failed creation.
     pub fn create(message: impl Into<String>) -> Self {
         Self { reason: Reason::CreateError, message: message.into() }
     }
 
-    /// What is declared makes no sense.
+    /// An invalid declaration.
     pub fn configuration(message: impl Into<String>) -> Self {
         Self { reason: Reason::InvalidConfiguration, message: message.into() }
     }

@@ -1,5 +1,5 @@
-//! What a resource without tags says of whose it is: the metadata of a record. A cluster records what it is about to make; of two
-//! that record the same at the same moment, the id in what is there says which one made it.
+//! The owner of a resource without tags: the metadata of a record. A cluster records what it is about to create; if two
+//! clusters record the same at the same moment, the ID in the resource shows which one created it.
 
 use ownership::{Evidence, Ownership, Rival};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::claimant::Claimant;
 use crate::tags::ID;
 
-/// What the metadata of a document says; nothing where it holds no id, or where the cluster's id is not known.
+/// The ownership according to the metadata of a document; `None` if it holds no ID, or if the cluster's ID is unknown.
 pub(crate) fn by_metadata(claimant: Claimant<'_>, held: &Value) -> Option<Ownership> {
     let metadata = held.pointer("/properties/metadata")?.as_object()?;
     let (_, id) = metadata.iter().find(|(key, _)| key.eq_ignore_ascii_case(ID))?;
@@ -25,7 +25,7 @@ mod tests {
 
     use super::*;
 
-    /// S7: what a cluster has recorded proves nothing against the id of another one.
+    /// S7: a cluster's record proves nothing against the ID of another cluster.
     #[test]
     fn a_record_says_whose_it_is() {
         let own = Claimant { id: Some("a"), ..Claimant::from("c") };

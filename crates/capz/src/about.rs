@@ -1,4 +1,4 @@
-//! An object that needs others which stand beside it, and says when they are missing.
+//! Reports that an object depends on another object of its namespace which does not exist.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::kinds::{API_VERSION, Object};
 use crate::shared::Manager;
 use crate::store::{Key, Store};
 
-/// An object that needs others.
+/// An object that depends on others.
 #[derive(Clone, Copy)]
 pub(crate) struct About<'a> {
     pub kind: &'static str,
@@ -18,8 +18,8 @@ pub(crate) struct About<'a> {
 }
 
 impl About<'_> {
-    /// The object of this name beside it, if it has been shown. Without it nothing can be deleted in Azure: an object that is
-    /// to go says so, once it is known that there is none.
+    /// The object of this name in the same namespace, if a watch has shown it. Without it nothing can be deleted in
+    /// Azure: an object that is being deleted reports that the other one is missing, once the store is complete.
     pub fn needs<S: Clone, T: Clone>(
         self,
         manager: &Manager,

@@ -1,7 +1,7 @@
-//! The Secret with a cluster's credential for Azure Service Operator. Nothing here reads it. It is for people who run that
-//! operator beside this program, with resources of their own that name it (`serviceoperator.azure.com/credential-from`): for them
-//! it stays true. Where the operator's kinds are not served and no such Secret exists, none is made: a credential that nobody
-//! reads need not lie around.
+//! The Secret with a cluster's credential for Azure Service Operator. This program does not read it. It serves users
+//! who run that operator beside this program, with resources of their own that name the Secret
+//! (`serviceoperator.azure.com/credential-from`), and is kept up to date for them. Where the operator's kinds are not
+//! served and the Secret does not exist, it is not created: an unused credential should not exist.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::work::Outcome;
 const KIND: &str = "AzureCluster";
 /// A group that the operator always serves.
 const GROUP: &str = "resources.azure.com";
-/// The reason of the event that tells of a failure.
+/// The reason of the event for a failure.
 const FAILED: &str = "Error reconciling ASO secret";
 
 impl Manager {
-    /// Keeps the Secret of an AzureCluster.
+    /// Reconciles the Secret of an AzureCluster.
     pub(crate) async fn reconcile_aso_secret(self: Arc<Self>, key: &Key) -> Outcome {
         let object = match self.own(&self.stores.azure_clusters, key) {
             Ok(object) => object,
@@ -39,7 +39,7 @@ impl Manager {
         let owners = object.metadata.owner_references.as_deref();
         let about = || Reference::of(API_VERSION, KIND, &object.metadata);
         let Some(name) = core::owner(owners, "Cluster") else {
-            self.recorder.normal(about(), "OwnerRefNotFound", "no Cluster has taken it as its own yet");
+            self.recorder.normal(about(), "OwnerRefNotFound", "waiting for its owner Cluster");
             return Outcome::Idle;
         };
         let Some((cluster, _)) = self.working_cluster(key, name, &object.metadata) else {
@@ -85,7 +85,7 @@ impl Manager {
     }
 }
 
-/// What the operator reads. Files and Secrets go into it as they are.
+/// The data of the Secret. Contents of files and Secrets are copied unchanged.
 fn contents(
     subscription: &str,
     identity: &AzureClusterIdentitySpec,
@@ -113,7 +113,7 @@ fn contents(
             data.insert("AZURE_CLIENT_CERTIFICATE", certificate);
             data.insert("AZURE_CLIENT_CERTIFICATE_PASSWORD", password.reveal().as_bytes().to_owned());
         }
-        // The operator knows no other proof.
+        // The operator supports no other kind of credential.
         _ => {}
     }
     Ok(data.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect())

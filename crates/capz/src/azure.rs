@@ -1,4 +1,4 @@
-//! Azure with the rights of identities: one client for each credential, all with one budget.
+//! Azure clients by identity: one client for each credential, all with one budget.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::Settings;
 use crate::recent::Recent;
 
-/// What a Secret with credentials holds: texts and bytes that must never be printed.
+/// The data of a Secret with credentials. It must never be printed.
 #[derive(Default, Clone)]
 pub struct Material {
     /// `clientSecret`.
@@ -26,14 +26,14 @@ pub struct Material {
 }
 
 impl Material {
-    /// The client secret as a text, without the end of line that files bring along.
+    /// The client secret as a text, without the trailing line break that files have.
     pub fn secret_text(&self) -> Option<Secret> {
         let bytes = self.client_secret.as_ref()?;
         Some(Secret::new(String::from_utf8_lossy(bytes).trim_end()))
     }
 
-    /// The certificate and its password, from a Secret as the documentation asks for it, or from one that has it in the
-    /// place of a client secret.
+    /// The certificate and its password, from a Secret as documented, or from a Secret that holds the certificate in
+    /// place of the client secret.
     pub fn certificate(&self) -> Option<(&[u8], Secret)> {
         match (&self.certificate, &self.client_secret) {
             (Some(certificate), _) => Some((certificate, self.password.clone().unwrap_or_default())),
@@ -43,33 +43,33 @@ impl Material {
     }
 }
 
-/// Who a cluster is to Azure, and what proves it. It cannot be printed.
+/// A cluster's identity in Azure with its credential. It cannot be printed.
 pub struct Proof {
-    /// Tenant, client, and where the proof is.
+    /// Tenant, client, and the location of the credential.
     pub config: CloudConfig,
     /// A certificate with its key; its password is that of `config`.
     pub certificate: Option<Vec<u8>>,
-    /// Who issues tokens, where the proof says it.
+    /// The token authority, if the credential names it.
     authority: Option<String>,
 }
 
-/// Why there is no client.
+/// Why a client cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// The cloud has no such name.
+    /// The name of the cloud is unknown.
     #[error(
-        "azureEnvironment {0:?} is no cloud: it is one of AzurePublicCloud, AzureChinaCloud, AzureUSGovernmentCloud and AzureGermanCloud"
+        "azureEnvironment {0:?} is unknown: set it to one of AzurePublicCloud, AzureChinaCloud, AzureUSGovernmentCloud or AzureGermanCloud"
     )]
     UnknownCloud(String),
     /// The identity cannot be used.
     #[error("the AzureClusterIdentity cannot be used: {0}")]
     Identity(String),
-    /// A client cannot be made of it.
+    /// The client cannot be created from the identity.
     #[error(transparent)]
     Client(#[from] arm::Error),
 }
 
-/// How credentials become tokens. Worlds replace it.
+/// Creates the source of tokens for a credential. Worlds replace it.
 pub type CredentialSource = dyn Fn(&Proof, &Cloud) -> Result<Credential, arm::Error> + Send + Sync;
 
 /// Azure, for all identities.
@@ -81,24 +81,24 @@ pub struct Azure {
     observer: Option<Arc<dyn CallObserver>>,
     settings: Settings,
     clients: Mutex<Recent<Print, Access>>,
-    /// Goes into each print, so that prints mean nothing outside of this process.
+    /// Salts each fingerprint, so that fingerprints mean nothing outside of this process.
     salt: uuid::Uuid,
 }
 
-/// Tells one credential from another: SHA-256.
+/// The fingerprint of a credential: SHA-256.
 type Print = [u8; 32];
 
-/// A client, and whose it is.
+/// A client with the key that identifies its rights.
 #[derive(Clone)]
 pub struct Access {
     /// The client.
     pub client: Client,
-    /// Tells it from clients with other rights.
+    /// Distinguishes clients with different rights.
     pub tenant: Arc<str>,
 }
 
 impl Azure {
-    /// Azure by way of this transport.
+    /// Uses this transport to reach Azure.
     pub fn new(transport: Transport, clock: Clock, settings: Settings) -> Self {
         let (sign, dated) = (transport.clone(), clock.clone());
         Self {
@@ -127,21 +127,22 @@ impl Azure {
         }
     }
 
-    /// The same, with another source of tokens.
+    /// Replaces the source of tokens.
     #[must_use]
     pub fn with_credentials(mut self, credentials: Box<CredentialSource>) -> Self {
         self.credentials = credentials;
         self
     }
 
-    /// The same, and this one is told of every call.
+    /// Reports every call to this observer.
     #[must_use]
     pub fn with_observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// A client with the rights of an identity. Another secret is another client: a rotated one counts at once.
+    /// A client with the rights of an identity. Each credential has its own client, so that a rotated one takes effect
+    /// at once.
     ///
     /// # Errors
     /// The cloud is unknown, the identity cannot be used, or a file of it cannot be read.
@@ -197,8 +198,8 @@ impl Azure {
         Ok(cloud)
     }
 
-    /// The identity in the words of the credentials that the house knows already. Files are read each time, as Secrets are:
-    /// what changed counts at once.
+    /// The identity in the types that `arm` uses for credentials. Files are read each time, as Secrets are, so that
+    /// changes take effect at once.
     fn proof(
         &self,
         cloud: &str,
@@ -251,17 +252,17 @@ impl Azure {
     }
 }
 
-/// How the identity proves itself.
+/// The credential type of an identity.
 pub(crate) fn kind_of(identity: &AzureClusterIdentitySpec) -> &str {
     identity.kind.as_deref().unwrap_or_default()
 }
 
-/// Whether the identity proves itself by a client secret.
+/// Whether the identity uses a client secret.
 pub(crate) fn has_client_secret(identity: &AzureClusterIdentitySpec) -> bool {
     matches!(kind_of(identity), "ServicePrincipal" | "ManualServicePrincipal")
 }
 
-/// The certificate of an identity with its password: of the file that it names, else of its Secret.
+/// The certificate of an identity with its password: from the file that it names, otherwise from its Secret.
 pub(crate) fn certificate(
     identity: &AzureClusterIdentitySpec,
     material: &Material,
@@ -282,10 +283,11 @@ pub(crate) fn certificate(
     Ok((content.to_owned(), password))
 }
 
-/// Where a [`IssuedCredential`] is.
+/// The location of an [`IssuedCredential`], for messages.
 const ISSUED: &str = "the file that spec.userAssignedIdentityCredentialsPath names";
 
-/// A credential of a user-assigned identity as the data plane of managed identities issues it. Source: Azure/msi-dataplane.
+/// A credential of a user-assigned identity as the data plane of managed identities issues it. Source:
+/// Azure/msi-dataplane.
 #[derive(Deserialize)]
 struct IssuedCredential {
     client_id: String,
@@ -298,7 +300,7 @@ struct IssuedCredential {
 fn issued_credential(path: &str) -> Result<IssuedCredential, AccessError> {
     let content = std::fs::read(path)
         .map_err(|error| AccessError::Identity(format!("{ISSUED} cannot be read: {path:?}: {error}")))?;
-    // Words of the reader may quote what it reads.
+    // The parser's message may quote the content.
     serde_json::from_slice(&content).map_err(|_| {
         AccessError::Identity(format!(
             "{ISSUED} is no JSON with client_id, tenant_id and client_secret: {path:?}"
@@ -306,8 +308,8 @@ fn issued_credential(path: &str) -> Result<IssuedCredential, AccessError> {
     })
 }
 
-/// What tells one credential from another. Secrets go into it, and cannot be read out of it. Tenants are kept apart by it, so
-/// that no two credentials may have one print.
+/// The fingerprint of a credential. It covers the secrets, and does not reveal them. It also separates tenants, so two
+/// credentials must never share one.
 fn print_of(salt: uuid::Uuid, cloud: &str, identity: &AzureClusterIdentitySpec, proof: &Proof) -> Print {
     let config = &proof.config;
     let parts: [Option<&[u8]>; 9] = [
@@ -324,7 +326,7 @@ fn print_of(salt: uuid::Uuid, cloud: &str, identity: &AzureClusterIdentitySpec, 
     let resource = identity.resource_id.as_deref().map(str::as_bytes);
     let mut digest = Sha256::new();
     for part in parts.into_iter().chain([resource]) {
-        // Where a part ends is part of the print.
+        // The length of each part is included, so that parts cannot run into each other.
         digest.update(part.map_or(u64::MAX, |part| part.len() as u64).to_be_bytes());
         digest.update(part.unwrap_or_default());
     }

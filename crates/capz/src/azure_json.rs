@@ -1,5 +1,5 @@
-//! Secrets with the cloud provider's configuration (azure.json): for AzureMachineTemplates, for AzureMachines that come from
-//! none, and for AzureMachinePools. Bootstrap configurations name them, so they are there before any machine is.
+//! Secrets with the cloud provider's configuration (azure.json): for AzureMachineTemplates, for AzureMachines without a
+//! template, and for AzureMachinePools. Bootstrap configurations refer to them, so they exist before any machine does.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::store::Key;
 use crate::surroundings::Surroundings;
 use crate::work::Outcome;
 
-/// The version of Microsoft.ManagedIdentity.
+/// The API version of Microsoft.ManagedIdentity.
 const IDENTITIES: ApiVersion = ApiVersion::new("2023-01-31");
 
-/// Machines whose configuration is in one Secret.
+/// Machines that share one Secret with their configuration.
 struct Machines<'a> {
     kind: &'static str,
-    /// The reason of the event that tells of a failure.
+    /// The reason of the event for a failure.
     failed: &'static str,
     object: &'a ObjectMeta,
     cluster: &'a str,
@@ -35,7 +35,7 @@ struct Machines<'a> {
 }
 
 impl Manager {
-    /// Keeps the Secret of an AzureMachine that comes from no template.
+    /// Reconciles the Secret of an AzureMachine without a template.
     pub(crate) async fn reconcile_machine_secret(self: Arc<Self>, key: &Key) -> Outcome {
         let object = match self.own(&self.stores.azure_machines, key) {
             Ok(object) => object,
@@ -56,7 +56,7 @@ impl Manager {
         self.keep_azure_json(key, &machines).await
     }
 
-    /// Keeps the Secret of an AzureMachineTemplate.
+    /// Reconciles the Secret of an AzureMachineTemplate.
     pub(crate) async fn reconcile_template_secret(self: Arc<Self>, key: &Key) -> Outcome {
         let object = match self.own(&self.stores.azure_machine_templates, key) {
             Ok(object) => object,
@@ -76,7 +76,7 @@ impl Manager {
         self.keep_azure_json(key, &machines).await
     }
 
-    /// Keeps the Secret of an AzureMachinePool.
+    /// Reconciles the Secret of an AzureMachinePool.
     pub(crate) async fn reconcile_pool_secret(self: Arc<Self>, key: &Key) -> Outcome {
         let object = match self.own(&self.stores.azure_machine_pools, key) {
             Ok(object) => object,
@@ -116,8 +116,8 @@ impl Manager {
         }
     }
 
-    /// The Cluster of this name and its AzureCluster; `None` where there is nothing to do for an object of theirs: one of them
-    /// is missing, it is paused, or it goes.
+    /// The Cluster of this name and its AzureCluster; `None` if there is nothing to do for their objects because one of
+    /// them is missing, is paused, or is being deleted.
     pub(crate) fn working_cluster(
         &self,
         key: &Key,
@@ -174,8 +174,8 @@ impl Manager {
         })
     }
 
-    /// The client id of the machines' first user-assigned identity, if they have one. It is in the subscription that its id
-    /// names.
+    /// The client ID of the machines' first user-assigned identity, if any. The identity's resource ID names its
+    /// subscription.
     async fn client_of_machines(
         &self,
         machines: &Machines<'_>,

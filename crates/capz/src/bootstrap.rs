@@ -1,4 +1,4 @@
-//! What machines do when they start: it comes from a bootstrap provider, in a Secret.
+//! Bootstrap data of machines. A bootstrap provider writes it into a Secret.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use kube::Api;
 use crate::reach::Failure;
 use crate::shared::Manager;
 
-/// The member of a Secret that holds bootstrap data.
+/// The key of the bootstrap data in the Secret.
 const DATA: &str = "value";
 
 impl Manager {
@@ -35,7 +35,7 @@ impl Manager {
     }
 }
 
-/// A password that nobody will ever type: Azure wants one for Windows.
+/// A random password, which is never used: Azure requires one for Windows.
 pub(crate) fn password() -> Secret {
     let part = uuid::Uuid::new_v4;
     Secret::new(format!("Aa1!{}{}{}", part(), part(), part()))

@@ -34,14 +34,14 @@ use crate::surroundings::Surroundings;
 use crate::work::Outcome;
 
 const KIND: &str = "AzureCluster";
-/// The annotation of an AzureCluster, with its UID, of which nothing is left in Azure.
+/// The annotation of an AzureCluster that has no resources left in Azure; its value is the object's UID.
 const ENDED: &str = "sigs.k8s.io/cluster-api-provider-azure-deleted";
 const NETWORK_READY: &str = "NetworkInfrastructureReady";
 
 type EditedCluster = Edited<AzureClusterSpec, AzureClusterStatus>;
 
 impl Manager {
-    /// Brings Azure to what an AzureCluster declares.
+    /// Reconciles an AzureCluster with Azure.
     pub(crate) async fn reconcile_cluster(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
         let object = match self.own(&self.stores.azure_clusters, key) {
             Ok(object) => object,
@@ -53,11 +53,7 @@ impl Manager {
         }
         let owners = object.metadata.owner_references.as_deref();
         let Some(owner) = core::owner(owners, "Cluster") else {
-            self.recorder.normal(
-                reference(&object),
-                "OwnerRefNotSet",
-                "no Cluster has taken it as its own yet",
-            );
+            self.recorder.normal(reference(&object), "OwnerRefNotSet", "waiting for its owner Cluster");
             return Outcome::Idle;
         };
         let about = About { kind: KIND, key, metadata: &object.metadata };
@@ -113,7 +109,7 @@ impl Manager {
         }
     }
 
-    /// Takes the objects out of the way by which Azure Service Operator would write and delete in Azure.
+    /// Prevents Azure Service Operator from writing to and deleting from Azure for this cluster.
     async fn take_over(
         &self,
         edited: &mut EditedCluster,
@@ -121,7 +117,7 @@ impl Manager {
         not_before: Instant,
     ) -> Result<(), TakeoverError> {
         let owner = edited.object.metadata.uid.clone().unwrap_or_default();
-        // No move begins before that has been looked at.
+        // A paused cluster may be moved next, so its objects are read afresh; otherwise a recent list will do.
         let not_before = if is_paused { not_before } else { operator::lately() };
         let objects = self.operator.make_harmless(&owner, not_before).await?;
         if is_paused || objects.is_empty() {
@@ -130,7 +126,7 @@ impl Manager {
         let annotations = edited.object.metadata.annotations.get_or_insert_default();
         if let Some((key, text)) = operator::kept_besides(annotations, &objects) {
             let words = format!(
-                "Azure Service Operator was not to delete these, and they are used as they are (annotation {key}): {text}"
+                "Azure Service Operator is configured not to delete these, so they are used as they are (annotation {key}): {text}"
             );
             annotations.insert(key, text);
             self.save(edited).await?;
@@ -139,14 +135,14 @@ impl Manager {
         let going = objects.iter().filter(|object| !object.is_deleted()).count();
         if going > 0 {
             let words = format!(
-                "deletes {going} objects of Azure Service Operator; what they stand for in Azure stays, and is this program's to look after"
+                "deletes {going} objects of Azure Service Operator; their resources in Azure stay, and this program manages them"
             );
             self.recorder.normal(reference(&edited.object), "TakenOver", words);
         }
         Ok(self.operator.remove(&owner).await?)
     }
 
-    /// Says why a cluster is not taken over yet. Until then it is not moved.
+    /// Reports why a cluster is not taken over yet. Until then it cannot be moved.
     async fn not_taken_over(&self, mut edited: EditedCluster, error: &TakeoverError) -> Outcome {
         let key = key_of(&edited.object);
         let error = match error {
@@ -154,7 +150,7 @@ impl Manager {
             TakeoverError::Write(error) => return self.lost(&key, error),
         };
         if error.is_waiting() {
-            tracing::info!(cluster = %key, words = %error, "to be tried again");
+            tracing::info!(cluster = %key, words = %error, "retrying later");
             return Outcome::After(operator::GOING);
         }
         self.recorder.warning(reference(&edited.object), "OperatorObjectsLeft", error.to_string());
@@ -176,11 +172,12 @@ impl Manager {
         self.surroundings(object, cluster).await
     }
 
-    /// Says why a cluster has no way to Azure.
+    /// Reports why a cluster cannot access Azure.
     async fn without_access(&self, mut edited: EditedCluster, error: &IdentityError) -> Outcome {
         let about = reference(&edited.object);
         self.recorder.warning(about, "CreateClusterScopeFailed", error.to_string());
-        // What somebody has to mend is in the condition, too: an older one would say what is long over.
+        // Failures that need a change by the user are also set as the condition; an older condition would be out of
+        // date.
         let reason = match error {
             IdentityError::NotAllowed { .. } => Some("NamespaceNotAllowedByIdentity"),
             error if error.may_pass() => None,
@@ -197,8 +194,8 @@ impl Manager {
         }
     }
 
-    /// Lets a cluster go of which nothing is left in Azure. That is written down first: its identity may go as soon as it is let
-    /// go, and without it nobody could look again.
+    /// Removes the finalizer of a cluster that has no resources left in Azure. An annotation records that first: once
+    /// the identity is released it may be deleted, and Azure could not be read again.
     async fn let_cluster_go(&self, mut edited: EditedCluster) -> Result<Outcome, PatchError> {
         let uid = edited.object.metadata.uid.clone().unwrap_or_default();
         edited.object.metadata.annotations.get_or_insert_default().insert(ENDED.to_owned(), uid);
@@ -209,7 +206,7 @@ impl Manager {
         Ok(Outcome::Gone)
     }
 
-    /// Writes what changed of a cluster, and keeps what the API server made of it.
+    /// Saves the changes to a cluster, and stores the API server's answer.
     async fn save(&self, edited: &mut EditedCluster) -> Result<(), PatchError> {
         if edited.save().await? {
             edited.keep_in(&self.stores.azure_clusters);
@@ -217,12 +214,11 @@ impl Manager {
         Ok(())
     }
 
-    /// When an object is looked at again whose goals were not reached for a reason that may pass, which is told; an error is a
-    /// reason that stays.
+    /// The outcome after a failure that may pass, which is reported. `Err` is a failure that does not pass.
     pub(crate) fn again<'f>(&self, failure: &'f Failure, about: Reference) -> Result<Outcome, &'f Terminal> {
         match failure {
             Failure::Later { after, words } => {
-                tracing::info!(object = %about.name, %words, "to be tried again");
+                tracing::info!(object = %about.name, %words, "retrying later");
                 Ok(Outcome::After(*after))
             }
             Failure::Changed => Ok(Outcome::After(Duration::ZERO)),
@@ -234,7 +230,7 @@ impl Manager {
         }
     }
 
-    /// What a failed write means: somebody else was there first, or the API server has to be asked again.
+    /// The outcome of a failed write: another writer was faster, or the API server has to be asked again.
     pub(crate) fn lost(&self, key: &Key, error: &PatchError) -> Outcome {
         if error.is_not_found() {
             return Outcome::Gone;
@@ -257,7 +253,7 @@ fn set(edited: &mut EditedCluster, now: String, new: impl IntoIterator<Item = ca
     condition::set_all(conditions, new, &now);
 }
 
-/// One loop over one AzureCluster.
+/// One reconcile of one AzureCluster.
 struct ClusterWork<'a> {
     manager: &'a Manager,
     key: &'a Key,
@@ -277,7 +273,7 @@ enum TakeoverError {
     Write(#[from] PatchError),
 }
 
-/// What is wanted of Azure while a loop runs.
+/// The desired state of one reconcile.
 enum Wish {
     Declared { memory: Memory, strangers: BTreeSet<ResourceId> },
     Ended { memory: Memory, ending: Ending },
@@ -320,8 +316,8 @@ impl ClusterWork<'_> {
             Ok(found) => found,
             Err(failure) => return self.failed(&failure, false).await,
         };
-        // What is about to be made is remembered before, with the id that it will bear: if this process ends in between, it is still
-        // known to be ours.
+        // The resources to create and the cluster's ID are recorded first: if this process ends in between, they are
+        // still known to be the cluster's.
         self.manager.hold_identity(&self.edited.object, true).await?;
         self.edited.hold(FINALIZER);
         let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
@@ -345,10 +341,11 @@ impl ClusterWork<'_> {
         self.edited.object.metadata.annotations.get_or_insert_default().extend(memory.annotations());
     }
 
-    /// Looks at what is there already of what the cluster has not recorded yet. Gives what is not its own, and all that was seen.
+    /// Reads the resources that the cluster has not recorded yet. Returns those that are foreign, and everything
+    /// observed.
     async fn contact(&self, memory: &Memory) -> Result<(BTreeSet<ResourceId>, Observed), Failure> {
         let mut seen = Observed::default();
-        // What the established provider has made bears no id, and is recorded nowhere.
+        // Resources of the established provider bear no ID and are not recorded.
         if standing::is_taken_over(&self.edited.object) {
             return Ok((BTreeSet::new(), seen));
         }
@@ -391,7 +388,7 @@ impl ClusterWork<'_> {
         reach.run_from(seen, &mut subject, &kept).await
     }
 
-    /// Everything is as declared.
+    /// The observed state matches the desired state.
     async fn reached(
         mut self,
         observed: &Observed,
@@ -409,8 +406,7 @@ impl ClusterWork<'_> {
                 Outcome::Rest
             }
             Endpoint::Awaited(member) => {
-                let words =
-                    format!("waiting for the control plane {member} of somebody else's control plane");
+                let words = format!("waiting for the {member} of the externally managed control plane");
                 let reason = "ExternallyManagedControlPlane";
                 set(&mut self.edited, now, [fails(NETWORK_READY, reason, Severity::Info, words)]);
                 Outcome::Idle
@@ -424,7 +420,7 @@ impl ClusterWork<'_> {
         };
         self.remember(&memory);
         self.manager.save(&mut self.edited).await?;
-        // Machines that waited for their network need not wait for the watch.
+        // Wakes the machines that wait for their network without waiting for the watch.
         self.manager.wake_machines_of(&key_of(&*self.surroundings.cluster));
         Ok(outcome)
     }
@@ -434,7 +430,7 @@ impl ClusterWork<'_> {
         let recorder = &self.manager.recorder;
         let (condition, outcome) = match failure {
             Failure::Later { after, words } => {
-                tracing::info!(cluster = %self.key, %words, "to be tried again");
+                tracing::info!(cluster = %self.key, %words, "retrying later");
                 return Ok(Outcome::After(*after));
             }
             Failure::Changed => return Ok(Outcome::After(Duration::ZERO)),
@@ -456,7 +452,7 @@ impl ClusterWork<'_> {
         Ok(outcome)
     }
 
-    /// Takes note of the zones of the region. Zones are only ever added: machines are in them.
+    /// Records the zones of the region. Zones are only ever added, because machines may be in them.
     async fn find_zones(&mut self) -> Result<(), Failure> {
         let spec = &self.edited.object.spec;
         if spec.extended_location.is_some() {
@@ -488,9 +484,10 @@ impl ClusterWork<'_> {
         if !self.edited.is_held(FINALIZER) {
             return Ok(Outcome::Gone);
         }
-        // Under machines nothing is taken away, whoever deleted what first: without their network they could not be drained.
+        // While the cluster has machines no resource is deleted, whatever the order of deletion: their nodes could not
+        // be drained without the network.
         match self.manager.left_in(&key_of(&*self.surroundings.cluster)) {
-            // Whoever shows the last of them wakes it.
+            // The watch of the last of them wakes this cluster.
             None => return Ok(Outcome::Idle),
             Some(left) if !left.is_empty() => {
                 let words = format!("waiting for these to be deleted first: {}", left.join(", "));
@@ -504,7 +501,7 @@ impl ClusterWork<'_> {
             }
             Some(_) => {}
         }
-        // It is said before Azure is asked, which may not answer.
+        // Set before Azure is asked, which may not answer.
         let conditions = self.edited.object.status.as_ref().and_then(|status| status.conditions.as_ref());
         if !["Deleting", DELETION_FAILED]
             .iter()
@@ -514,7 +511,7 @@ impl ClusterWork<'_> {
             self.manager.save(&mut self.edited).await?;
         }
         let mut memory = self.memory();
-        // What the established provider has made is recorded nowhere.
+        // Resources of the established provider are not recorded.
         if standing::is_taken_over(&self.edited.object) {
             memory = memory.with(&self.new_memory());
         }
@@ -564,7 +561,7 @@ impl Subject for ClusterSubject<'_> {
         Ok(match &self.wish {
             Wish::Declared { memory, strangers } => {
                 let mut goals = goals(scope, memory);
-                // Where another link does the same there is nothing to make.
+                // Another link of the DNS zone serves the same purpose, so there is nothing to create.
                 goals.retain(|goal| *goal.service != DNS_LINKS || !strangers.contains(&goal.id));
                 for goal in goals.iter_mut().filter(|goal| strangers.contains(&goal.id)) {
                     goal.ownership = OwnershipRule::Foreign;
@@ -580,7 +577,8 @@ impl Subject for ClusterSubject<'_> {
         set(self.edited, self.manager.now(), conditions);
         let spec = &self.edited.object.spec;
         let group = self.surroundings.scope(&self.key.name, spec, &self.zones, self.gates).group();
-        // Another subscription is refused from here on: it would be a second cluster, and this one would be nobody's.
+        // From here on another subscription is refused: the cluster would be created a second time, and the first one
+        // abandoned.
         if !self.deleting && plan.state_of(&group).is_some_and(State::is_there) {
             let annotations = self.edited.object.metadata.annotations.get_or_insert_default();
             annotations.insert(elsewhere::SUBSCRIPTION.to_owned(), self.surroundings.subscription.clone());

@@ -1,18 +1,18 @@
-//! What of an object concerns others: a change of the rest wakes nobody.
+//! The parts of an object that other objects read. Changes of other parts wake no reconcile.
 //!
 //! | of | is read by | what |
 //! |---|---|---|
-//! | AzureClusterIdentity | all clusters that use it | specification, whether it goes |
-//! | Cluster | everything that belongs to it | specification, whether it has infrastructure, whether it goes |
-//! | Machine | its AzureMachine | specification, labels, annotations, whether it goes |
+//! | AzureClusterIdentity | all clusters that use it | specification, whether it is being deleted |
+//! | Cluster | everything that belongs to it | specification, whether it has infrastructure, whether it is being deleted |
+//! | Machine | its AzureMachine | specification, labels, annotations, whether it is being deleted |
 //! | Machine | its AzureMachinePoolMachine | the same, and its status: its node, and how far it is drained |
-//! | MachinePool | its AzureMachinePool | specification, annotations, whether it goes |
-//! | kinds of ours | themselves, and what is made from them | all but their status, which is written here |
+//! | MachinePool | its AzureMachinePool | specification, annotations, whether it is being deleted |
+//! | our own kinds | themselves, and objects made from them | everything but their status, which is written here |
 
 use crate::core::{Cluster, ClusterStatus, Machine};
 use crate::kinds::{AzureClusterIdentity, Object, POOL_MACHINE};
 
-/// Whether nothing changed but the status.
+/// Whether only the status changed.
 pub(crate) fn same_but_status<S: Clone + PartialEq, T: Clone>(
     before: &Object<S, T>,
     after: &Object<S, T>,
@@ -20,7 +20,8 @@ pub(crate) fn same_but_status<S: Clone + PartialEq, T: Clone>(
     before.metadata.generation == after.metadata.generation && same_declaration(before, after)
 }
 
-/// Whether nothing changed of what people and other programs declare; our own writes count up the generation.
+/// Whether the declared parts are unchanged: everything but what this program writes itself, which also increases the
+/// generation.
 pub(crate) fn same_declaration<S: Clone + PartialEq, T: Clone>(
     before: &Object<S, T>,
     after: &Object<S, T>,
@@ -34,25 +35,25 @@ pub(crate) fn same_declaration<S: Clone + PartialEq, T: Clone>(
         && one.owner_references == other.owner_references
 }
 
-/// Whether an identity is the same to the clusters that use it. Who else holds on to it is no matter of theirs.
+/// Whether an identity is unchanged for the clusters that use it. Finalizers of other clusters do not matter to them.
 pub(crate) fn same_identity(before: &AzureClusterIdentity, after: &AzureClusterIdentity) -> bool {
     before.spec == after.spec && same_life(before, after)
 }
 
-/// Whether a Cluster is the same to all that belongs to it.
+/// Whether a Cluster is unchanged for the objects that belong to it.
 pub(crate) fn same_cluster(before: &Cluster, after: &Cluster) -> bool {
     let has_network =
         |cluster: &Cluster| cluster.status.as_ref().is_some_and(ClusterStatus::has_infrastructure);
     before.spec == after.spec && same_life(before, after) && has_network(before) == has_network(after)
 }
 
-/// Whether a Machine is the same to its infrastructure.
+/// Whether a Machine is unchanged for its infrastructure.
 pub(crate) fn same_machine(before: &Machine, after: &Machine) -> bool {
     let reads_status = after.spec.infrastructure_ref.kind == POOL_MACHINE;
     same_but_status(before, after) && !(reads_status && before.status != after.status)
 }
 
-/// Whether it is the same object, and goes or does not go as before.
+/// Whether both are the same object, and both or neither are being deleted.
 fn same_life<S: Clone, T: Clone>(before: &Object<S, T>, after: &Object<S, T>) -> bool {
     let (one, other) = (&before.metadata, &after.metadata);
     one.uid == other.uid && one.deletion_timestamp.is_some() == other.deletion_timestamp.is_some()

@@ -1,15 +1,15 @@
-//! The controllers, and what each is called in metrics, events and traces: as in established installations.
+//! The controllers, and their names in metrics, events and traces, which are those of established installations.
 
-/// What a controller is called, and what it works on.
+/// The names of a controller, and its kind.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Controller {
-    /// Its name in metrics, and that of its queue.
+    /// Its name in metrics, and the name of its queue.
     pub name: &'static str,
     /// The kind of its objects.
     pub kind: &'static str,
-    /// Who tells of what it does, in events.
+    /// The reporting component of its events.
     pub component: &'static str,
-    /// The span of one loop over an object.
+    /// The span of one reconcile.
     pub span: &'static str,
 }
 
@@ -34,10 +34,10 @@ controllers! {
     ASO_SECRET = "asosecret", "AzureCluster", "controllers.ASOSecret.Reconcile";
 }
 
-/// Those that look after a kind as a whole.
+/// The controllers that reconcile a kind as a whole.
 static OF_KINDS: [&Controller; 5] = [&CLUSTER, &MACHINE, &TEMPLATE, &POOL, &POOL_MACHINE];
 
-/// The controller that looks after the objects of a kind, if it is one of ours.
+/// The controller that reconciles a kind, if it is one of ours.
 pub fn of_kind(kind: &str) -> Option<&'static Controller> {
     OF_KINDS.into_iter().find(|controller| controller.kind == kind)
 }

@@ -1,5 +1,5 @@
-//! Objects of Cluster API's core, as far as they are read here. Both of its versions are understood: v1beta2 and v1beta1
-//! name a few members differently.
+//! Objects of Cluster API's core, as far as this program reads them. Both v1beta2 and v1beta1 are supported; they name
+//! a few members differently.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::kinds::Object;
 
-/// The annotation that keeps `clusterctl move` waiting until an object is paused.
+/// The annotation that makes `clusterctl move` wait until an object is paused.
 pub(crate) const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 
 /// The group of the core's kinds.
 pub const GROUP: &str = "cluster.x-k8s.io";
 /// The label with the name of the Cluster that an object belongs to.
 pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
-/// The annotation by which one object is left alone.
+/// The annotation that pauses one object.
 pub const PAUSED: &str = "cluster.x-k8s.io/paused";
-/// The annotation that says that somebody else makes the infrastructure.
+/// The annotation of objects whose infrastructure an external tool manages.
 pub const MANAGED_BY: &str = "cluster.x-k8s.io/managed-by";
-/// The annotation by which a Machine goes before others.
+/// The annotation of a Machine that is deleted before others.
 pub const DELETE_FIRST: &str = "cluster.x-k8s.io/delete-machine";
-/// The annotation by which the node of a Machine is not drained.
+/// The annotation of a Machine whose node is not drained.
 const EXCLUDE_DRAINING: &str = "machine.cluster.x-k8s.io/exclude-node-draining";
-/// The label by which several managers share the work.
+/// The label by which several managers divide the objects among them.
 pub const WATCH_FILTER: &str = "cluster.x-k8s.io/watch-filter";
 
 /// A Cluster.
@@ -35,11 +35,11 @@ pub type Machine = Object<MachineSpec, MachineStatus>;
 /// A MachinePool.
 pub type MachinePool = Object<MachinePoolSpec, NoStatus>;
 
-/// What is read of a Cluster.
+/// The members of a Cluster's spec that are read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterSpec {
-    /// Whether all that belongs to it is left alone.
+    /// Whether everything that belongs to it is paused.
     pub paused: bool,
     /// Its network.
     pub cluster_network: ClusterNetwork,
@@ -51,7 +51,7 @@ pub struct ClusterSpec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterNetwork {
-    /// The port at which API servers answer.
+    /// The port of the API server.
     pub api_server_port: Option<i32>,
 }
 
@@ -65,38 +65,38 @@ pub struct Reference {
     pub name: String,
 }
 
-/// What is read of a Cluster's status.
+/// The members of a Cluster's status that are read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterStatus {
-    /// How far it is, in v1beta2.
+    /// Its initialization, in v1beta2.
     pub initialization: Initialization,
-    /// Whether the infrastructure is there, in v1beta1.
+    /// Whether the infrastructure is ready, in v1beta1.
     pub infrastructure_ready: bool,
 }
 
-/// How far a Cluster is.
+/// The initialization of a Cluster.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Initialization {
-    /// Whether the infrastructure is there.
+    /// Whether the infrastructure is provisioned.
     pub infrastructure_provisioned: Option<bool>,
 }
 
 impl ClusterStatus {
-    /// Whether the infrastructure is there.
+    /// Whether the infrastructure is ready, in either version.
     pub fn has_infrastructure(&self) -> bool {
         self.infrastructure_ready || self.initialization.infrastructure_provisioned == Some(true)
     }
 }
 
-/// What is read of a Machine.
+/// The members of a Machine's spec that are read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineSpec {
     /// The Cluster.
     pub cluster_name: String,
-    /// Where its bootstrap data is.
+    /// The source of its bootstrap data.
     pub bootstrap: Bootstrap,
     /// The version of Kubernetes.
     pub version: Option<String>,
@@ -106,7 +106,7 @@ pub struct MachineSpec {
     pub infrastructure_ref: Reference,
 }
 
-/// Where bootstrap data is.
+/// The source of bootstrap data.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Bootstrap {
@@ -114,21 +114,21 @@ pub struct Bootstrap {
     pub data_secret_name: Option<String>,
 }
 
-/// What is read of a Machine's status.
+/// The members of a Machine's status that are read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineStatus {
-    /// Its node, once that was found.
+    /// Its node, once known.
     pub node_ref: Option<Reference>,
-    /// What the node says of itself.
+    /// What the node reports about itself.
     pub node_info: NodeInfo,
-    /// What is known of it.
+    /// Its conditions.
     pub conditions: Vec<Said>,
-    /// The same in the words of v1beta2, where v1beta1 is served.
+    /// Its conditions of v1beta2, where v1beta1 is served.
     pub v1beta2: Conditions,
 }
 
-/// What a node says of itself.
+/// What a node reports about itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeInfo {
@@ -144,20 +144,20 @@ pub struct Conditions {
     pub conditions: Vec<Said>,
 }
 
-/// What one condition says.
+/// A condition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Said {
-    /// Of what.
+    /// The type.
     #[serde(rename = "type")]
     pub condition: String,
-    /// Whether it is so.
+    /// The status.
     pub status: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Reasons of a Machine that goes, once nothing runs on its node any more.
+/// Reasons of a Machine that is being deleted once its node is drained.
 const DRAINED: [&str; 4] =
     ["WaitingForInfrastructureDeletion", "WaitingForBootstrapDeletion", "DeletingNode", "DeletionCompleted"];
 
@@ -182,14 +182,14 @@ impl MachineStatus {
     }
 }
 
-/// Whether a Machine that is being deleted waits for its infrastructure alone: its node has been drained, as far as it is to be.
+/// Whether a Machine that is being deleted waits only for its infrastructure: its node is drained, or need not be.
 pub fn is_drained(machine: &Machine) -> bool {
     let Some(status) = &machine.status else { return true };
     let excluded =
         machine.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(EXCLUDE_DRAINING));
     match status.said("Deleting").next() {
         Some(said) => DRAINED.contains(&said.reason.as_str()),
-        // Older ones say it in another condition.
+        // Older versions report it in another condition.
         None => {
             excluded
                 || status.node().name.is_none()
@@ -198,39 +198,39 @@ pub fn is_drained(machine: &Machine) -> bool {
     }
 }
 
-/// What is read of a MachinePool.
+/// The members of a MachinePool's spec that are read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachinePoolSpec {
     /// The Cluster.
     pub cluster_name: String,
-    /// How many machines there shall be.
+    /// The desired number of machines.
     pub replicas: Option<u32>,
     /// The failure domains of the machines.
     pub failure_domains: Vec<String>,
-    /// What the machines are made from.
+    /// The template of the machines.
     pub template: MachineTemplate,
 }
 
-/// What the machines of a MachinePool are made from.
+/// The template of a MachinePool's machines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineTemplate {
-    /// As one Machine would have it.
+    /// The spec of one Machine.
     pub spec: MachineSpec,
 }
 
-/// Nothing of the status is read.
+/// A status of which no member is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoStatus {}
 
-/// How a kind of the core is addressed in one of its versions.
+/// The API resource of a core kind in one version.
 pub fn resource(version: &str, kind: &str) -> ApiResource {
     let plural = format!("{}s", kind.to_lowercase());
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, version, kind), &plural)
 }
 
-/// The name of the owner of this kind in the core's group.
+/// The name of the owner of this kind in Cluster API's core group.
 pub fn owner<'a>(owners: Option<&'a [OwnerReference]>, kind: &str) -> Option<&'a str> {
     owners
         .into_iter()
@@ -245,7 +245,8 @@ pub fn cluster_name(object: &ObjectMeta) -> Option<&str> {
     labelled.map(String::as_str).or_else(|| owner(object.owner_references.as_deref(), "Cluster"))
 }
 
-/// Whether an external tool makes the infrastructure of an object: then it is never ours, whatever its tags say.
+/// Whether an external tool manages the infrastructure of an object: such infrastructure is never ours, whatever its
+/// tags say.
 pub fn is_managed_elsewhere(object: &ObjectMeta) -> bool {
     let says =
         |all: &Option<BTreeMap<String, String>>| all.as_ref().is_some_and(|all| all.contains_key(MANAGED_BY));

@@ -1,4 +1,4 @@
-//! How a cluster ends: whether its resource groups go as a whole, after a look at everything that is in them.
+//! Deletion of a cluster: its resource groups are deleted as a whole if everything in them is the cluster's.
 
 use arm::Class;
 use capz_planner::cluster::{End, Inventory, end, groups, resources_of};
@@ -12,16 +12,16 @@ use crate::reads::{self, Answer};
 use crate::shared::Manager;
 use crate::surroundings::Surroundings;
 
-/// How a cluster ends.
+/// How a cluster is deleted.
 pub(crate) struct Ending {
-    /// With its groups, or one by one.
+    /// By resource group, or resource by resource.
     pub end: End,
-    /// What is in the groups that are the cluster's.
+    /// The resources in the cluster's resource groups.
     pub inventory: Inventory,
 }
 
 impl Ending {
-    /// What stays, and the group with it, in words; nothing where nothing does.
+    /// The message about resources that stay, and with them the resource group; `None` if nothing stays.
     pub fn left(&self) -> Option<String> {
         let group = self.inventory.others().next()?.group_name().unwrap_or_default().to_owned();
         Some(format!(
@@ -33,7 +33,7 @@ impl Ending {
 }
 
 impl Manager {
-    /// Whether the whole cluster ends with its resource groups, and what is in them with it.
+    /// Whether the whole cluster is deleted by resource group, including the resources in them.
     pub(crate) async fn goes_with_its_group(
         &self,
         surroundings: &Surroundings,
@@ -46,7 +46,7 @@ impl Manager {
         Ok(self.ending(surroundings, scope, true, not_before).await?.end == End::WholeGroups)
     }
 
-    /// How a cluster ends.
+    /// Decides how a cluster is deleted.
     pub(crate) async fn ending(
         &self,
         surroundings: &Surroundings,
@@ -65,7 +65,7 @@ impl Manager {
         for id in groups(scope) {
             let document = reads::get(&access.client, &id, Kind::of(&id).api_version, Class::Refresh).await;
             observed.take(&id, document.map_err(|error| Failure::of(&error, requeue))?);
-            // What is in a group that goes already is not looked at any more.
+            // The contents of a group that is being deleted already are not read.
             if let Seen::Present(held) = observed.see(&id)
                 && scope.claimant().owns(held)
                 && held["properties"]["provisioningState"] != "Deleting"

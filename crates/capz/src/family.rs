@@ -13,7 +13,7 @@ use crate::reach::Failure;
 use crate::shared::Manager;
 use crate::surroundings::Surroundings;
 
-/// Whose infrastructure it is, and the cluster that it belongs to.
+/// The owner of the infrastructure, and its cluster.
 pub(crate) struct Family<O> {
     pub owner: Arc<O>,
     pub cluster: Arc<Cluster>,
@@ -21,8 +21,9 @@ pub(crate) struct Family<O> {
 }
 
 impl<O> Family<O> {
-    /// That of an object with this owner, which names its cluster where the object itself does not; `None` while one of them is
-    /// missing, whose coming is seen, or where the cluster is of another kind, which an event tells.
+    /// The family of an object with this owner, which names its cluster where the object itself does not. `None` if an
+    /// object is missing, whose creation wakes the reconcile, or if the cluster is of another kind, which an event
+    /// reports.
     pub fn of(
         manager: &Manager,
         about: About<'_>,
@@ -35,7 +36,7 @@ impl<O> Family<O> {
         let infrastructure = &cluster.spec.infrastructure_ref;
         if infrastructure.kind != "AzureCluster" {
             let words = format!(
-                "the infrastructure of its Cluster is the {} {}, and no AzureCluster: it is not served",
+                "the infrastructure of its Cluster is the {} {}, not an AzureCluster: it is not served",
                 infrastructure.kind, infrastructure.name
             );
             let about = Reference::of(API_VERSION, about.kind, about.metadata);
@@ -47,7 +48,7 @@ impl<O> Family<O> {
         Some(Self { owner, cluster, azure_cluster })
     }
 
-    /// Whether the cluster's network is there.
+    /// Whether the cluster's network is ready.
     pub fn has_network(&self) -> bool {
         self.cluster.status.as_ref().is_some_and(core::ClusterStatus::has_infrastructure)
     }
@@ -59,7 +60,7 @@ impl<O> Family<O> {
         domains.into_iter().flat_map(|domains| domains.keys().cloned()).collect()
     }
 
-    /// What is around the cluster, once nothing but this program writes to its Azure.
+    /// The surroundings of the cluster, once no other program writes to its resources.
     pub async fn surroundings(&self, manager: &Manager) -> Result<Surroundings, Failure> {
         self.check_operator(manager).await?;
         let found = manager.surroundings(&self.azure_cluster, Arc::clone(&self.cluster)).await;
@@ -73,7 +74,7 @@ impl<O> Family<O> {
         })
     }
 
-    /// That Azure Service Operator does nothing in the cluster's Azure any more.
+    /// Checks that Azure Service Operator no longer writes to the cluster's resources.
     async fn check_operator(&self, manager: &Manager) -> Result<(), Failure> {
         let owner = self.azure_cluster.metadata.uid.as_deref().unwrap_or_default();
         let words = match manager.operator.is_harmless(owner, operator::lately()).await {
@@ -84,7 +85,7 @@ impl<O> Family<O> {
         Err(Failure::Later { after: manager.settings.timeouts.requeue, words })
     }
 
-    /// The same for an object with this provider id, which must be where its cluster is.
+    /// Returns the surroundings of an object with this provider ID, which must be in the cluster's subscription.
     pub async fn surroundings_of(
         &self,
         manager: &Manager,

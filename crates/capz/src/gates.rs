@@ -1,13 +1,13 @@
-//! Feature gates: what of the program is on.
+//! Feature gates.
 
 use std::fmt;
 
-/// Which features are on.
+/// The state of the feature gates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gates {
     /// `MachinePool`: the controllers of machine pools.
     pub machine_pool: bool,
-    /// `AKSResourceHealth`: a condition of managed clusters that tells what Azure Resource Health says.
+    /// `AKSResourceHealth`: a condition of managed clusters that reports Azure Resource Health.
     pub aks_resource_health: bool,
     /// `EdgeZone`: clusters in zones at the edge of the network.
     pub edge_zone: bool,
@@ -15,7 +15,7 @@ pub struct Gates {
     pub aso_api: bool,
     /// `APIServerILB`: an internal load balancer beside the public one of the API server.
     pub api_server_ilb: bool,
-    /// `SkipMachinePoolModelReconciliation`: instances of a pool whose model is out of date stay until the pool is scaled.
+    /// `SkipMachinePoolModelReconciliation`: instances of a pool with an outdated model stay until the pool is scaled.
     pub skip_machine_pool_model_reconciliation: bool,
 }
 
@@ -37,22 +37,22 @@ impl Default for Gates {
 pub struct Gate {
     /// Its name, as `--feature-gates` has it.
     pub name: &'static str,
-    /// How finished it is.
+    /// Its stage.
     pub stage: Stage,
-    /// Where it stands; none if nothing here depends on it.
+    /// Its field; `None` if no code depends on it.
     place: Option<fn(&mut Gates) -> &mut bool>,
 }
 
-/// How finished a feature is.
+/// The stage of a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Off unless asked for.
+    /// Off by default.
     Alpha,
-    /// On unless refused.
+    /// On by default.
     Beta,
-    /// Settled.
+    /// On by default, and stable.
     Ga,
-    /// Settled, and not to be turned off any more.
+    /// Stable, and cannot be turned off.
     Locked,
 }
 
@@ -73,7 +73,7 @@ const fn gate(name: &'static str, stage: Stage, place: fn(&mut Gates) -> &mut bo
     Gate { name, stage, place: Some(place) }
 }
 
-/// Gates of Cluster API's own programs. Manifests that pass one list to all managers name them here, too.
+/// Gates of Cluster API's own programs. Manifests that pass one list to all managers name them, too.
 const OF_CLUSTER_API: [&str; 9] = [
     "ClusterTopology",
     "InPlaceUpdates",
@@ -86,19 +86,19 @@ const OF_CLUSTER_API: [&str; 9] = [
     "RuntimeSDK",
 ];
 
-/// What `--feature-gates` says that cannot be.
+/// Why `--feature-gates` is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GateError {
-    /// There is no gate of this name.
+    /// The gate does not exist.
     Unknown(String),
-    /// It is neither true nor false.
+    /// The value is neither true nor false.
     NoTruth {
         /// The gate.
         gate: String,
-        /// What was said of it; nothing where there was no `=`.
+        /// Its value; empty where there was no `=`.
         value: String,
     },
-    /// It cannot be turned off any more.
+    /// The gate cannot be turned off.
     Locked(&'static str),
 }
 
@@ -123,17 +123,17 @@ impl fmt::Display for GateError {
 impl std::error::Error for GateError {}
 
 impl Gates {
-    /// All gates that are known by name.
+    /// All gates with a known name.
     pub fn known() -> impl Iterator<Item = Gate> {
         let of_cluster_api = OF_CLUSTER_API.map(|name| Gate { name, stage: Stage::Alpha, place: None });
         OWN.into_iter().chain(of_cluster_api)
     }
 
-    /// The defaults, changed as `A=true,B=false` says. `AllAlpha` and `AllBeta` turn whole stages; what is named by itself
-    /// counts more. `truth` reads a value.
+    /// The defaults, with the changes of a list such as `A=true,B=false`. `AllAlpha` and `AllBeta` change whole stages;
+    /// a gate that is named itself takes precedence. `truth` parses a value.
     ///
     /// # Errors
-    /// A gate is unknown, its value cannot be read, or it is to be off and may not.
+    /// A gate is unknown, its value cannot be parsed, or it is locked and set to false.
     pub fn parse(text: &str, truth: impl Fn(&str) -> Option<bool>) -> Result<Self, GateError> {
         let mut wanted = Vec::new();
         for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
@@ -163,7 +163,7 @@ impl Gates {
         Ok(gates)
     }
 
-    /// Those that decide which members of objects may be used.
+    /// The gates that decide which members of objects may be used.
     pub fn of_admission(self) -> capz_api::Gates {
         capz_api::Gates { edge_zone: self.edge_zone, api_server_ilb: self.api_server_ilb }
     }

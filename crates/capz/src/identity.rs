@@ -1,4 +1,4 @@
-//! Which identity a cluster uses, whether it may, and who holds on to it.
+//! The identity that a cluster uses, whether it may use it, and the finalizers that protect it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use crate::patch::{Edited, PatchError};
 use crate::shared::Manager;
 use crate::store::{Key, key_of};
 
-/// The beginning of the finalizer by which an AzureCluster holds on to its identity.
+/// The prefix of the finalizer by which an AzureCluster protects its identity from deletion.
 const FINALIZER: &str = "azurecluster.infrastructure.cluster.x-k8s.io";
 
 /// Why a cluster has no client.
@@ -38,26 +38,26 @@ pub enum IdentityError {
     /// Kubernetes' API did not answer.
     #[error("{what} cannot be read: {}", controllers::answer(source))]
     Kubernetes {
-        /// What was asked for.
+        /// The request.
         what: String,
         /// The answer.
         source: Box<kube::Error>,
     },
-    /// It goes, and the API server lets nobody hold on to it any more.
+    /// The identity is being deleted, and the API server accepts no new finalizers.
     #[error(
         "AzureClusterIdentity {0} is being deleted, and no cluster can begin to use it: name another one in spec.identityRef, or create it again once it is gone"
     )]
     Leaving(Key),
-    /// What the cluster has in Azure is not where it is looked for.
+    /// The cluster's resources are in another subscription than its spec says.
     #[error("{0}")]
     Elsewhere(String),
-    /// No client can be made with it.
+    /// No client can be created with it.
     #[error(transparent)]
     Access(#[from] AccessError),
 }
 
 impl IdentityError {
-    /// Whether it may pass without anybody's help.
+    /// Whether the failure may pass without a change by the user.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Kubernetes { source, .. } => {
@@ -72,7 +72,7 @@ impl IdentityError {
     }
 }
 
-/// The finalizer by which a cluster holds on to its identity.
+/// The finalizer by which a cluster protects its identity from deletion.
 pub fn finalizer(cluster: &Key) -> String {
     let digest = Sha224::digest(format!("{}-{}", cluster.namespace, cluster.name).as_bytes());
     digest.iter().fold(format!("{FINALIZER}/"), |mut text, byte| {
@@ -81,7 +81,7 @@ pub fn finalizer(cluster: &Key) -> String {
     })
 }
 
-/// The same, as a few old releases wrote it: too long for some names, so that it is taken away wherever it is seen.
+/// The finalizer as a few old releases wrote it. It is too long for some names, so it is removed wherever it is found.
 pub fn older_finalizer(cluster: &Key) -> String {
     format!("{FINALIZER}/{}-{}", cluster.namespace, cluster.name)
 }
@@ -99,7 +99,7 @@ pub fn key(cluster: &AzureCluster) -> Result<Key, IdentityError> {
     Ok(Key { namespace: namespace.unwrap_or(&own.namespace).to_owned(), name: name.to_owned() })
 }
 
-/// The Secret that proves an identity; `None` for those that need none.
+/// The Secret with the credential of an identity; `None` for types that need none.
 pub fn secret_of(identity: &AzureClusterIdentity) -> Option<Key> {
     let spec = &identity.spec;
     let has_file = spec.cert_path.as_deref().is_some_and(|path| !path.trim().is_empty());
@@ -112,8 +112,9 @@ pub fn secret_of(identity: &AzureClusterIdentity) -> Option<Key> {
 }
 
 impl Manager {
-    /// The client of a cluster's identity, and what proves it: for every kind of object, after the namespace was found to be allowed.
-    /// Secrets are read each time, and a change of one wakes the objects that use it: a rotated Secret counts at once.
+    /// The client of a cluster's identity, and the credential behind it, for every kind of object; the identity must
+    /// allow the namespace. Secrets are read each time, and a change of one wakes the objects that use it, so that a
+    /// rotated Secret takes effect at once.
     pub(crate) async fn access(&self, cluster: &AzureCluster) -> Result<(Access, Material), IdentityError> {
         self.check_allowed(cluster).await?;
         let identity = self.identity_of(cluster)?;
@@ -122,7 +123,7 @@ impl Manager {
         Ok((self.azure.access(environment, &identity.spec, &material)?, material))
     }
 
-    /// What the Secret of an identity holds; nothing for those that need none.
+    /// The data of an identity's Secret; empty for types that need none.
     async fn material(&self, identity: &AzureClusterIdentity) -> Result<Material, IdentityError> {
         let Some(key) = secret_of(identity) else { return Ok(Material::default()) };
         let secrets: Api<KubernetesSecret> = Api::namespaced(self.client.clone(), &key.namespace);
@@ -149,7 +150,7 @@ impl Manager {
         })
     }
 
-    /// Whether a cluster holds on to its identity, or can begin to.
+    /// Whether a cluster protects its identity, or can still add its finalizer.
     pub(crate) fn check_can_hold(&self, cluster: &AzureCluster) -> Result<(), IdentityError> {
         let identity = self.identity_of(cluster)?;
         let metadata = &identity.metadata;
@@ -162,7 +163,7 @@ impl Manager {
         Ok(())
     }
 
-    /// Holds a cluster on to its identity while there is something to do with it, and lets it go afterwards.
+    /// Adds a cluster's finalizer to its identity while the cluster has work in Azure, and removes it afterwards.
     pub(crate) async fn hold_identity(&self, cluster: &AzureCluster, hold: bool) -> Result<(), PatchError> {
         let _one_at_a_time = self.identity_writes.lock().await;
         let Ok(identity) = self.identity_of(cluster) else { return Ok(()) };
@@ -170,7 +171,8 @@ impl Manager {
         let (finalizer, older) = (finalizer(&own), older_finalizer(&own));
         let has = |wanted: &str| identity.metadata.finalizers.iter().flatten().any(|known| known == wanted);
         let is_settled = has(&finalizer) == hold && !has(&older);
-        // The API server takes no new finalizer where an object goes: the older one holds it as well.
+        // The API server accepts no new finalizer on an object that is being deleted; the older finalizer protects it
+        // as well.
         if is_settled || (hold && identity.metadata.deletion_timestamp.is_some()) {
             return Ok(());
         }
@@ -193,7 +195,7 @@ impl Manager {
         let needs_labels = allowed.is_some_and(|allowed| allowed.selector.is_some());
         let labels = if needs_labels {
             let namespaces: Api<Namespace> = Api::all(self.client.clone());
-            // The role that established installations have lists namespaces, and gets none.
+            // The role of established installations permits to list namespaces, not to get one.
             let this = ListParams::default().fields(&format!("metadata.name={namespace}"));
             let found = namespaces.list(&this).await.map_err(|source| IdentityError::Kubernetes {
                 what: format!("Namespace {namespace}"),

@@ -1,8 +1,8 @@
-//! Watches of the Secrets that identities name: what is rotated counts at once.
+//! Watches of the Secrets that identities name, so that a rotated Secret takes effect at once.
 //!
-//! Each Secret is watched by its name and as metadata alone. So nothing is sent and kept but what says that it has changed, the
-//! other Secrets of the management cluster cost nothing, and nobody needs the right to see them. There are as many watches as
-//! there are such Secrets, which are few: workload identities, the default of templates, have none.
+//! Each Secret is watched by name and as metadata only. So only the fact of a change is sent and cached, the other
+//! Secrets of the management cluster cost nothing, and no right to read them is needed. There are as many watches as
+//! such Secrets, which are few: workload identities, the default of templates, have none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::shared::Manager;
 use crate::store::{Key, key_of};
 
 impl Manager {
-    /// Watches the Secrets that identities name, whichever these are, until `stop`.
+    /// Watches the Secrets that identities name, as these change, until `stop`.
     pub(crate) async fn watch_identity_secrets(self: &Arc<Self>, stop: &CancellationToken) {
         let mut watched: BTreeMap<Key, CancellationToken> = BTreeMap::new();
         let mut watches = FuturesUnordered::new();
@@ -52,7 +52,7 @@ impl Manager {
     async fn watch_identity_secret(self: &Arc<Self>, key: Key, stop: CancellationToken) {
         let secrets: Api<PartialObjectMeta<Secret>> = Api::namespaced(self.client.clone(), &key.namespace);
         let this = Selector { fields: Some(format!("metadata.name={}", key.name)), labels: None };
-        // The version that was shown last: a watch that begins anew shows it once more.
+        // The version that was shown last: a restarted watch shows it once more.
         let mut last = None;
         watch(secrets, this, "Secrets of AzureClusterIdentities", stop, |event| {
             let version = match event {
@@ -68,7 +68,7 @@ impl Manager {
         .await;
     }
 
-    /// Wakes everything that is done with what a Secret proves.
+    /// Wakes every object that depends on the credential in a Secret.
     fn wake_users_of_secret(&self, secret: &Key) {
         for identity in self.stores.identities.all() {
             if secret_of(&identity).as_ref() == Some(secret) {

@@ -1,6 +1,7 @@
-//! What pools have seen of their scale sets, and for how long it serves. A look is a read of the set and then one list of its
-//! instances. It serves whatever Kubernetes shows, and the controllers of the pool's machines, until something is known to
-//! have changed in Azure, or until its time is over. What changes at once shares the look after it.
+//! The latest observation of each pool's scale set, and how long it may be used. An observation is a read of the set
+//! followed by one list of its instances. Events of Kubernetes and the controllers of the pool's machines share it
+//! until something is known to have changed in Azure, or until it expires. Changes that arrive at the same time share
+//! the next observation.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,45 +15,46 @@ use tokio::time::Instant;
 
 use crate::store::Key;
 
-/// The shortest time between two looks.
+/// The shortest interval between two observations.
 const BETWEEN: Duration = Duration::from_secs(1);
-/// Azure lists the instances of a scale set ten times a minute, and after a quiet time thirty times at once ("Compute
-/// throttling limits"). This is the same pace with a smaller store: the rest is for others who list them.
+/// Azure permits ten lists of a scale set's instances a minute, and after a quiet time thirty at once ("Compute
+/// throttling limits"). This is the same rate with a smaller burst, which leaves the rest to other programs.
 const PACE: Duration = Duration::from_secs(6);
 const AT_ONCE: u32 = 20;
-/// The pause between two looks while Azure is at work; after each look that shows nothing new the next one is twice as long.
+/// The interval between two observations while Azure is at work; it doubles after each observation that shows no
+/// change.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
-/// How long a look serves while Azure is not at work.
+/// How long an observation may be used while Azure is not at work.
 const SERVES: Duration = Duration::from_secs(60);
 
-/// What a look at Azure showed.
+/// An observation of a scale set.
 #[derive(Debug)]
 pub struct Look {
-    /// The scale set, as it was before its instances were listed.
+    /// The scale set, as read before its instances were listed.
     pub scale_set: Value,
     /// All its instances.
     pub instances: Vec<Instance>,
-    /// The ids of all machines that were known before their instances were listed, in lower case.
+    /// The IDs of all machines that were known before the instances were listed, in lower case.
     pub known: BTreeSet<String>,
-    /// What had happened before.
+    /// The events that preceded it.
     turn: Turn,
-    /// Where instances are, by the ids that nodes have, in lower case.
+    /// Indexes of instances by provider ID in lower case.
     places: HashMap<String, usize>,
 }
 
-/// The right to look, and what had happened when it was given.
+/// The permission to observe, with the number of events at the time it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn(u64);
 
 impl Look {
-    /// What a look showed for which this turn was taken.
+    /// The observation for which this turn was taken.
     pub fn new(turn: Turn, scale_set: Value, instances: Vec<Instance>, known: BTreeSet<String>) -> Self {
         let places = instances.iter().enumerate();
         let places = places.map(|(place, it)| (it.provider_id.to_lowercase(), place)).collect();
         Self { scale_set, instances, known, turn, places }
     }
 
-    /// An instance, by the id that nodes have.
+    /// The instance with this provider ID.
     pub fn see(&self, provider_id: &str) -> Option<&Instance> {
         self.instances.get(*self.places.get(&provider_id.to_lowercase())?)
     }
@@ -67,18 +69,18 @@ impl Look {
     }
 }
 
-/// What is kept of a pool.
+/// The state of a pool.
 struct Kept {
     look: Option<Arc<Look>>,
-    /// Until when the look serves if nothing happens; `None` while nobody has said.
+    /// When the observation expires; `None` until [`Instances::keep`] decides that.
     until: Option<Instant>,
-    /// How often something happened.
+    /// The number of events so far.
     events: u64,
-    /// How many looks in a row have shown nothing new.
+    /// The number of observations in a row that showed no change.
     alike: u32,
-    /// When there may be another look.
+    /// The earliest time of the next observation.
     next: Instant,
-    /// When the store of looks is full again.
+    /// When the full burst is available again.
     full: Instant,
 }
 
@@ -88,7 +90,7 @@ impl Kept {
     }
 }
 
-/// What all pools saw last.
+/// The latest observations of all pools.
 #[derive(Default)]
 pub struct Instances {
     pools: Mutex<HashMap<Key, Kept>>,
@@ -100,7 +102,7 @@ impl Instances {
         act(self.pools.lock().entry(pool.clone()).or_insert_with(|| Kept::new(now)), now)
     }
 
-    /// Waits until there may be another look at a pool.
+    /// Waits until the pool may be observed again.
     pub async fn turn(&self, pool: &Key) -> Turn {
         tokio::time::sleep_until(self.with(pool, |kept, _| kept.next)).await;
         self.with(pool, |kept, now| {
@@ -111,7 +113,7 @@ impl Instances {
         })
     }
 
-    /// Takes in what a pool has seen. It serves nobody else before [`Self::keep`].
+    /// Stores an observation. No other reconcile uses it before [`Self::keep`].
     pub fn take(&self, pool: &Key, look: Arc<Look>) {
         self.with(pool, |kept, _| {
             let alike = kept.look.as_ref().is_some_and(|before| before.shows_the_same(&look));
@@ -121,8 +123,8 @@ impl Instances {
         });
     }
 
-    /// Keeps the look of a pool that waits for this, and says for how long it serves from now. `longest` is the longest pause
-    /// while Azure is at work, `rest` how often a pool is looked at where nothing happens.
+    /// Returns how long the observation of a pool that waits for `pending` may be used from now. `longest` is the
+    /// longest interval while Azure is at work, `rest` the interval where nothing happens.
     pub fn keep(&self, pool: &Key, pending: Pending, longest: Duration, rest: Duration) -> Duration {
         self.with(pool, |kept, now| {
             let pause = match pending {
@@ -130,14 +132,14 @@ impl Instances {
                 Pending::Machines => SERVES,
                 Pending::Nothing => SERVES.min(rest),
             };
-            // Who decides once more with the same look does not make it younger.
+            // A second decision about the same observation does not extend its time.
             let until = kept.until.map_or(now + pause, |until| until.min(now + pause));
             kept.until = Some(until);
             until.saturating_duration_since(now)
         })
     }
 
-    /// What a pool saw last, if it still serves.
+    /// The latest observation of a pool, unless it is outdated or expired.
     pub fn serving(&self, pool: &Key) -> Option<Arc<Look>> {
         self.with(pool, |kept, now| {
             let until = kept.until;
@@ -147,17 +149,17 @@ impl Instances {
         })
     }
 
-    /// Whether nothing has happened since this look began.
+    /// Whether no event happened since this observation began.
     pub fn is_current(&self, pool: &Key, look: &Look) -> bool {
         self.with(pool, |kept, _| look.turn == Turn(kept.events))
     }
 
-    /// What a pool saw last; `None` if it has not looked yet.
+    /// The latest observation of a pool; `None` if it was never observed.
     pub fn latest(&self, pool: &Key) -> Option<Arc<Look>> {
         self.pools.lock().get(pool)?.look.clone()
     }
 
-    /// Something may be otherwise in Azure than it was seen.
+    /// Marks the observation as outdated: something may have changed in Azure.
     pub fn outdate(&self, pool: &Key) {
         self.with(pool, |kept, _| {
             kept.events += 1;
@@ -165,13 +167,13 @@ impl Instances {
         });
     }
 
-    /// A pool is gone.
+    /// Forgets a deleted pool.
     pub fn forget(&self, pool: &Key) {
         self.pools.lock().remove(pool);
     }
 }
 
-/// Whether an instance with this id, as nodes have it, is one of a uniform scale set.
+/// Whether a provider ID is that of an instance of this uniform scale set.
 pub fn is_within(provider_id: &str, scale_set: &ResourceId) -> bool {
     let id = provider_id.strip_prefix("azure://").unwrap_or(provider_id);
     ResourceId::parse(id).is_ok_and(|id| id.is_within(scale_set))
@@ -199,13 +201,13 @@ mod tests {
         instances.keep(&pool(), pending, REQUEUE, REST).as_secs()
     }
 
-    /// A look serves until its time is over, and no longer because somebody used it.
+    /// An observation expires after its time; using it does not extend that.
     #[tokio::test(start_paused = true)]
     async fn a_look_serves_for_its_time() {
         let instances = Instances::default();
         assert!(instances.serving(&pool()).is_none());
         look(&instances, 1).await;
-        assert!(instances.serving(&pool()).is_none(), "nobody has said for how long");
+        assert!(instances.serving(&pool()).is_none(), "its time is not set yet");
         assert_eq!(keep(&instances, Pending::Machines), 60);
         tokio::time::advance(Duration::from_secs(59)).await;
         assert!(instances.serving(&pool()).is_some());
@@ -216,7 +218,7 @@ mod tests {
         assert_eq!(instances.keep(&pool(), Pending::Nothing, REQUEUE, Duration::from_secs(10)).as_secs(), 10);
     }
 
-    /// What happens while a look is on its way outdates it as well.
+    /// An event while an observation is being made outdates it as well.
     #[tokio::test(start_paused = true)]
     async fn a_look_serves_until_something_happens() {
         let instances = Instances::default();
@@ -233,7 +235,7 @@ mod tests {
         assert!(instances.latest(&pool()).is_none());
     }
 
-    /// While Azure is at work pauses grow, and begin anew with every change.
+    /// While Azure is at work the intervals grow, and restart with every change.
     #[tokio::test(start_paused = true)]
     async fn pauses_grow_while_nothing_changes() {
         let instances = Instances::default();
@@ -247,7 +249,7 @@ mod tests {
         assert_eq!(keep(&instances, Pending::Azure), 2);
     }
 
-    /// However much happens, Azure is asked no more often than it answers.
+    /// However many events there are, Azure is read no faster than it permits.
     #[tokio::test(start_paused = true)]
     async fn looks_keep_the_pace_that_azure_takes() {
         let (instances, begin) = (Instances::default(), Instant::now());

@@ -1,4 +1,4 @@
-//! The objects that the controllers watch and change.
+//! The kinds that the controllers watch and change.
 
 use capz_api::azure_cluster::{AzureClusterSpec, AzureClusterStatus};
 use capz_api::azure_cluster_identity::{AzureClusterIdentitySpec, AzureClusterIdentityStatus};
@@ -11,13 +11,13 @@ use capz_api::azure_machine_pool::{
 use k8s::api::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::{ApiResource, GroupVersionKind};
 
-/// An object with a typed specification and status.
+/// An object with a typed spec and status.
 pub type Object<S, T> = kube::core::Object<S, T>;
 /// The network of a cluster.
 pub type AzureCluster = Object<AzureClusterSpec, AzureClusterStatus>;
 /// One virtual machine.
 pub type AzureMachine = Object<AzureMachineSpec, AzureMachineStatus>;
-/// What virtual machines are made from.
+/// A template of virtual machines.
 pub type AzureMachineTemplate = Object<AzureMachineTemplateSpec, AzureMachineTemplateStatus>;
 /// One scale set.
 pub type AzureMachinePool = Object<AzureMachinePoolSpec, AzureMachinePoolStatus>;
@@ -26,16 +26,16 @@ pub type AzureMachinePoolMachine = Object<AzureMachinePoolMachineSpec, AzureMach
 /// Credentials.
 pub type AzureClusterIdentity = Object<AzureClusterIdentitySpec, AzureClusterIdentityStatus>;
 
-/// The kind of the objects that stand for instances of scale sets.
+/// The kind of the objects that represent instances of scale sets.
 pub const POOL_MACHINE: &str = "AzureMachinePoolMachine";
 /// The group of all kinds here.
 pub const GROUP: &str = "infrastructure.cluster.x-k8s.io";
 /// Their version.
 pub const VERSION: &str = "v1beta1";
-/// Group and version, as objects name them.
+/// Group and version, as in `apiVersion`.
 pub const API_VERSION: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
 
-/// The name of the owner of this kind of ours.
+/// The name of the owner of this kind in our group.
 pub fn owner<'a>(owners: Option<&'a [OwnerReference]>, kind: &str) -> Option<&'a str> {
     owners
         .into_iter()
@@ -44,7 +44,7 @@ pub fn owner<'a>(owners: Option<&'a [OwnerReference]>, kind: &str) -> Option<&'a
         .map(|owner| owner.name.as_str())
 }
 
-/// How a kind of ours is addressed.
+/// The API resource of a kind of ours.
 pub fn resource(kind: &str) -> ApiResource {
     let plural = capz_api::crd::KINDS
         .iter()

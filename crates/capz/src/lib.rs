@@ -6,8 +6,8 @@
 //!                                     └── status, events ◀─┘
 //! ```
 //!
-//! What a cluster or machine wants of Azure, and what that means for its conditions, is decided in `capz-planner`. Here are the
-//! loops around it: [`run`] starts them.
+//! `capz-planner` decides what a cluster or machine needs in Azure, and what the observed state means for its
+//! conditions. This crate runs the reconcile loops around it: [`run`] starts them.
 
 mod about;
 mod aso_secret;

@@ -33,16 +33,16 @@ use crate::surroundings::Surroundings;
 use crate::work::Outcome;
 
 const KIND: &str = "AzureMachine";
-/// The finalizer by which an AzureMachine waits for its machine to go.
+/// The finalizer by which an AzureMachine waits for the deletion of its virtual machine.
 const FINALIZER: &str = "azuremachine.infrastructure.cluster.x-k8s.io";
 const RUNNING: &str = "VMRunning";
-/// When a machine that does not run is looked at again: whether it was started no watch shows.
+/// The interval at which a machine that does not run is read again: no watch shows that it was started.
 const STOPPED: Duration = Duration::from_secs(60);
 
 type EditedMachine = Edited<AzureMachineSpec, AzureMachineStatus>;
 
 impl Manager {
-    /// Brings Azure to what an AzureMachine declares.
+    /// Reconciles an AzureMachine with Azure.
     pub(crate) async fn reconcile_machine(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
         let object = match self.own(&self.stores.azure_machines, key) {
             Ok(object) => object,
@@ -60,12 +60,13 @@ impl Manager {
         }
     }
 
-    /// The objects around an AzureMachine; `None` while one of them is missing, whose coming is seen.
+    /// The objects around an AzureMachine; `None` while one of them is missing, whose creation wakes
+    /// the reconcile.
     fn family(&self, key: &Key, object: &AzureMachine) -> Option<Family<Machine>> {
         let Some(owner) = core::owner(object.metadata.owner_references.as_deref(), "Machine") else {
             let about = Reference::of(API_VERSION, KIND, &object.metadata);
             let reason = "Machine controller dependency not yet met";
-            self.recorder.normal(about, reason, "no Machine has taken it as its own yet");
+            self.recorder.normal(about, reason, "waiting for its owner Machine");
             return None;
         };
         let about = About { kind: KIND, key, metadata: &object.metadata };
@@ -81,7 +82,7 @@ impl Manager {
     }
 }
 
-/// One loop over one AzureMachine.
+/// One reconcile of one AzureMachine.
 struct MachineWork<'a> {
     manager: &'a Manager,
     key: &'a Key,
@@ -90,7 +91,7 @@ struct MachineWork<'a> {
     not_before: Instant,
 }
 
-/// What a machine is made from, as it was found out.
+/// The inputs from which a machine is created, as read.
 struct Material {
     bootstrap: Secret,
     password: Secret,
@@ -111,7 +112,7 @@ impl MachineWork<'_> {
             return self.delete().await;
         }
         let status = self.edited.object.status.get_or_insert_default();
-        // Nothing is tried again that will not work before somebody changes it: the machine is replaced.
+        // A terminal failure is not retried: the machine has to be replaced.
         if status.failure_reason.is_some() || status.failure_message.is_some() {
             return Ok(Outcome::Idle);
         }
@@ -139,7 +140,7 @@ impl MachineWork<'_> {
         set(&mut self.edited, self.manager.now(), new);
     }
 
-    /// Works until the machine is there as declared.
+    /// Reconciles until the machine is as declared.
     async fn pursue(&mut self, secret: &str) -> Result<Observed, Failure> {
         let surroundings = self.surroundings().await?;
         surroundings.check_rival()?;
@@ -166,7 +167,7 @@ impl MachineWork<'_> {
         }
     }
 
-    /// Sends a machine to another zone where there is no room for it, and its owner has chosen none.
+    /// Tries another zone if the zone has no capacity and the owner set no failure domain.
     fn goes_to_another_zone(
         &mut self,
         surroundings: &Surroundings,
@@ -191,8 +192,8 @@ impl MachineWork<'_> {
         true
     }
 
-    /// A list did not have the machine. Lists lag, and what is declared gone is never looked at again: so Azure is asked for the
-    /// machine alone.
+    /// Reads the machine by itself after a list did not show it. Lists lag, and a machine that is reported as deleted
+    /// is never read again.
     async fn confirmed(&self, surroundings: &Surroundings, terminal: Terminal) -> Failure {
         let provider_id = self.edited.object.spec.provider_id.as_deref().unwrap_or_default();
         if reads::is_absent(&surroundings.access.client, provider_id).await {
@@ -201,7 +202,7 @@ impl MachineWork<'_> {
         let after = self.manager.settings.timeouts.requeue;
         Failure::Later {
             after,
-            words: format!("a list lacks {provider_id}, which Azure does not say is gone"),
+            words: format!("{provider_id} is missing in a list, but Azure does not report it as deleted"),
         }
     }
 
@@ -250,7 +251,7 @@ impl MachineWork<'_> {
         }
     }
 
-    /// Names of the machines of the control plane that come before this one, if it is one of them.
+    /// The names of the control plane's machines that come before this one, if it is one of them.
     fn earlier(&self) -> Vec<String> {
         let is_control_plane = |machine: &Machine| {
             machine.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(CONTROL_PLANE_LABEL))
@@ -271,7 +272,7 @@ impl MachineWork<'_> {
             .collect()
     }
 
-    /// Works until the machine is as wanted: made of this, or, without material, gone.
+    /// Reconciles until the machine is as desired: created from the material, or, without material, deleted.
     async fn reach(
         &mut self,
         surroundings: &Surroundings,
@@ -305,12 +306,12 @@ impl MachineWork<'_> {
         let about = Reference::of(API_VERSION, KIND, &subject.edited.object.metadata);
         self.manager.recorder.changed_by_others(&about, &plan, &observed);
         let vm = subject.context.scope(&subject.edited.object.spec).vm();
-        // What no list has shown may be there all the same, and would run on for ever.
+        // A machine that no list has shown may exist all the same, and would run on forever.
         if material.is_none()
             && !subject.seen
             && !reads::is_absent(&surroundings.access.client, vm.as_str()).await
         {
-            let words = format!("lists lack {vm}, which Azure does not say is gone");
+            let words = format!("{vm} is missing in lists, but Azure does not report it as deleted");
             return Err(Failure::Later { after: self.manager.settings.timeouts.requeue, words });
         }
         Ok(observed)
@@ -328,11 +329,10 @@ impl MachineWork<'_> {
         let (known, memory) = (found(&scope, observed), remembered(&scope, observed));
         let vm = scope.vm().to_string();
         drop(context);
-        // Azure calls it neither made nor failed, and is not at work on it: who knows for how long.
+        // Azure reports neither success nor failure, and no operation runs: the time to wait is unknown.
         let Some(known) = known else { return Ok(Outcome::Retry) };
         if let Some(identity) = known.missing_identity {
-            let words =
-                format!("the machine lacks the user-assigned identity {identity}, which was taken from it");
+            let words = format!("the machine no longer has the user-assigned identity {identity}");
             self.set([fails(
                 "VMIdentitiesReady",
                 "UserAssignedIdentityMissing",
@@ -406,7 +406,7 @@ impl MachineWork<'_> {
         self.manager.save_machine(&mut self.edited).await?;
         let gone = async {
             let surroundings = self.surroundings().await?;
-            // The group goes as a whole, and the machine with it.
+            // The resource group is deleted as a whole, including the machine.
             let zones = self.family.zones();
             if self
                 .manager
@@ -436,7 +436,7 @@ fn set(edited: &mut EditedMachine, now: String, new: impl IntoIterator<Item = ca
     condition::set_all(conditions, new, &now);
 }
 
-/// What the scope of a machine is made of.
+/// The inputs of a machine's scope.
 struct MachineContext<'a> {
     manager: &'a Manager,
     surroundings: &'a Surroundings,
@@ -476,11 +476,11 @@ struct MachineSubject<'a> {
     context: MachineContext<'a>,
     material: Option<&'a Material>,
     edited: &'a mut EditedMachine,
-    /// Whether a virtual machine of its name was there at any time.
+    /// Whether a virtual machine of its name existed at any time.
     seen: bool,
-    /// What is said of it where it is there and does not run.
+    /// The condition of a virtual machine that exists and does not run.
     stopped: Option<capz_api::Condition>,
-    /// The provider ID of a machine that is made.
+    /// The provider ID of a machine that exists.
     made: Option<String>,
 }
 
@@ -514,7 +514,7 @@ impl Subject for MachineSubject<'_> {
     async fn tell(&mut self, plan: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
         let manager = self.context.manager;
         let mut told = conditions(plan);
-        // A machine that does not run may be as declared in all else.
+        // A machine that does not run may match the declaration in everything else.
         if let Some(stopped) = self.stopped.clone().filter(|_| self.material.is_some())
             && let Some(running) = told.iter_mut().find(|it| it.condition == stopped.condition)
             && running.status.as_deref() == Some("True")
@@ -522,7 +522,8 @@ impl Subject for MachineSubject<'_> {
             *running = stopped;
         }
         set(self.edited, manager.now(), told);
-        // From now on its bootstrap data are used, whatever becomes of its extensions: it is not made a second time.
+        // From now on its bootstrap data counts as used, whatever becomes of its extensions: the machine is not created
+        // again.
         if let Some(made) = self.made.take().filter(|_| self.material.is_some()) {
             self.edited.object.spec.provider_id = Some(made);
             let annotations = self.edited.object.metadata.annotations.get_or_insert_default();

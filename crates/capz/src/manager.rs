@@ -36,18 +36,18 @@ use crate::spans;
 use crate::store::{Key, Store, key_of};
 use crate::work::{Outcome, Work};
 
-/// How many objects of a kind are worked on at a time. Nearly all of that work is waiting for Azure, which takes nothing
-/// but some kilobytes: the limits that the flags name would only let clusters wait for each other.
+/// The number of objects of a kind that are reconciled at a time. Nearly all of that time is spent waiting for Azure,
+/// which costs a few kilobytes each; the limits of the flags would only make clusters wait for each other.
 const MIN_PARALLEL: usize = 512;
-/// How often it is asked whether the version of Cluster API's kinds that is in use is still served.
+/// How often the manager checks whether the version of Cluster API's kinds in use is still served.
 const CORE_INTERVAL: Duration = Duration::from_secs(60);
-/// How long running work may take to end after a stop.
+/// How long running reconciles may take to end after a stop.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// Why the manager did not run.
+/// Why the manager stopped or did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Which versions of Cluster API are served is not known.
+    /// The served versions of Cluster API are unknown.
     #[error("cannot ask which versions of cluster.x-k8s.io are served: {0}")]
     Discovery(#[source] Box<kube::Error>),
     /// Cluster API's core is not installed.
@@ -55,15 +55,15 @@ pub enum RunError {
         "neither v1beta2 nor v1beta1 of cluster.x-k8s.io is served: install Cluster API's core first (clusterctl init)"
     )]
     NoCore,
-    /// Cluster API's core was replaced by one that does not serve the version in use.
-    #[error("{0} of cluster.x-k8s.io is not served any more: start anew to use the version that is")]
+    /// Cluster API's core was replaced by a version that does not serve the API version in use.
+    #[error("{0} of cluster.x-k8s.io is no longer served: restart to use the version that is")]
     CoreVersionGone(String),
 }
 
 /// Runs the controllers until `stop`.
 ///
 /// # Errors
-/// Cluster API's core is not installed, it stops serving the version in use, or the API server does not say which it serves.
+/// Cluster API's core is not installed, it stops serving the version in use, or discovery fails.
 pub async fn run(
     client: Client,
     azure: Azure,
@@ -74,7 +74,7 @@ pub async fn run(
 ) -> Result<(), RunError> {
     let observer = observer.unwrap_or_else(|| Arc::new(NoObserver));
     let core_version = core_version(&client).await?;
-    // It ends with `stop`, or by itself when the core has changed.
+    // Cancelled by `stop`, or by the manager itself when the core's version changes.
     let stop = stop.child_token();
     let (recorder, events) =
         controllers::recorder(client.clone(), clock.clone(), "", MANAGER, Arc::clone(&observer));
@@ -153,7 +153,7 @@ pub async fn run(
     gone.map_or(Ok(()), |()| Err(RunError::CoreVersionGone(manager.core_version.clone())))
 }
 
-/// The newest version of the core's kinds that is served and understood.
+/// The newest served version of the core's kinds that is supported.
 async fn core_version(client: &Client) -> Result<String, RunError> {
     let served = served_core(client).await.map_err(|error| RunError::Discovery(Box::new(error)))?;
     ["v1beta2", "v1beta1"]
@@ -163,7 +163,7 @@ async fn core_version(client: &Client) -> Result<String, RunError> {
         .ok_or(RunError::NoCore)
 }
 
-/// The versions of the core's kinds that are served.
+/// The served versions of the core's kinds.
 async fn served_core(client: &Client) -> Result<Vec<String>, kube::Error> {
     let groups = client.list_api_groups().await?.groups.into_iter();
     let served = groups.filter(|group| group.name == core::GROUP).flat_map(|group| group.versions);
@@ -171,11 +171,11 @@ async fn served_core(client: &Client) -> Result<Vec<String>, kube::Error> {
 }
 
 impl Manager {
-    /// Waits until another version of the core's kinds is served, and the one in use is not.
+    /// Waits until the version of the core's kinds in use is no longer served and another one is.
     async fn core_version_gone(&self) {
         loop {
             tokio::time::sleep(CORE_INTERVAL).await;
-            // What cannot be asked, or has been taken away while it is replaced, is not known to have changed.
+            // A failed request, or a core that is absent while it is being replaced, does not count as a change.
             let Ok(served) = served_core(&self.client).await else { continue };
             if !served.is_empty() && !served.contains(&self.core_version) {
                 return;
@@ -196,7 +196,7 @@ impl Manager {
         F: Fn(Arc<Self>, Key, Instant) -> R + Clone + Send + 'static,
         R: Future<Output = Outcome> + Send + 'static,
     {
-        // What has not been listed yet is not absent.
+        // An object that has not been listed yet is not absent.
         tokio::select! {
             () = stop.cancelled() => return,
             _ = listed.wait() => {}
@@ -223,7 +223,7 @@ impl Manager {
             .await;
     }
 
-    /// Watches everything until `stop`.
+    /// Watches all kinds until `stop`.
     async fn watches(self: &Arc<Self>, stop: &CancellationToken) {
         let core_of = |kind: &str| core::resource(&self.core_version, kind);
         tokio::join!(
@@ -305,12 +305,12 @@ impl Manager {
         );
     }
 
-    /// The work on objects that `clusterctl` moves only when they have been let go.
+    /// The queues of objects that `clusterctl` moves only after their reconcile has released them.
     fn infrastructure(&self) -> [&Arc<Work>; 3] {
         [&self.clusters, &self.machines, &self.pools]
     }
 
-    /// Watches what machine pools consist of, until `stop`.
+    /// Watches the kinds of machine pools until `stop`.
     async fn watch_pools(self: &Arc<Self>, stop: &CancellationToken) {
         tokio::join!(
             self.follow(
@@ -348,7 +348,8 @@ impl Manager {
         );
     }
 
-    /// Follows one kind: keeps what is shown, and wakes whoever it concerns, unless it is the `same` as before to all of them.
+    /// Watches one kind: stores its objects, and wakes the objects that depend on a change, unless `same` finds no
+    /// relevant change.
     async fn follow<S, T>(
         self: &Arc<Self>,
         resource: ApiResource,
@@ -426,8 +427,8 @@ fn end_rest_if_paused(work: &Work, object: &ObjectMeta) {
     }
 }
 
-/// One loop over an object, which ends after `limit` at the latest. What Azure is at work on stands in the object's status:
-/// the next loop goes on with it. All its calls to Azure bear one id.
+/// One reconcile of an object, which ends after `limit` at the latest. Operations that run in Azure are in the object's
+/// status, and the next reconcile resumes them. All its calls to Azure bear one correlation ID.
 async fn bounded(
     work: &Work,
     key: &Key,
@@ -446,7 +447,7 @@ async fn bounded(
         Err(_) => {
             let limit = limit.as_secs();
             spans::failed(&span, format_args!("it took longer than {limit} s"));
-            tracing::warn!(controller = work.controller.name, %key, limit, "Reconciling took too long and begins anew");
+            tracing::warn!(controller = work.controller.name, %key, limit, "Reconciling took too long and is started again");
             Outcome::Retry
         }
     }

@@ -1,4 +1,4 @@
-//! Long-running operations as the status keeps them, so that a restart or a move goes on with them.
+//! Long-running operations in the form of the status, so that they are resumed after a restart or a move.
 
 use arm::{Class, Operation, OperationStyle};
 use azure_types::ResourceId;
@@ -9,7 +9,7 @@ use capz_planner::service::Service;
 use capz_planner::{Action, Goal};
 use serde_json::Value;
 
-/// What the status calls an action.
+/// The name of an action in the status.
 fn word(action: Action) -> &'static str {
     match action {
         Action::Create | Action::Update => "PUT",
@@ -17,7 +17,7 @@ fn word(action: Action) -> &'static str {
     }
 }
 
-/// An operation, as the status keeps it.
+/// The entry of the status for an operation.
 pub fn keep(id: &ResourceId, service: &Service, action: Action, operation: &Operation) -> Option<Future> {
     let data = serde_json::to_vec(operation).ok()?;
     Some(Future {
@@ -30,7 +30,7 @@ pub fn keep(id: &ResourceId, service: &Service, action: Action, operation: &Oper
     })
 }
 
-/// The operation on a goal's resource that the status keeps.
+/// The operation on a goal's resource that the status has.
 pub fn kept(futures: &[Future], goal: &Goal) -> Option<(Action, Operation)> {
     let future = futures.iter().find(|future| {
         future.name.as_deref() == Some(goal.id.name())
@@ -42,7 +42,7 @@ pub fn kept(futures: &[Future], goal: &Goal) -> Option<(Action, Operation)> {
     Some((action, operation))
 }
 
-/// What the Go SDK calls a resume token, which the established provider keeps.
+/// Parses a resume token of the Go SDK, which the established provider stores.
 fn of_the_go_sdk(data: &[u8], id: &ResourceId, action: Action) -> Option<Operation> {
     let token: Value = serde_json::from_slice(data).ok()?;
     let token = token.get("token")?;

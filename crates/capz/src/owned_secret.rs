@@ -1,9 +1,9 @@
-//! Secrets that are made for objects of ours. One that exists without our label is somebody's own: it stays as it is, and is
-//! how people put their own in the place of ours.
+//! Secrets that are created for objects of ours. An existing Secret without our label is the user's: it is left
+//! unchanged, which is how users supply their own.
 //!
-//! They are not watched: their label has the cluster's name for its key, so that no selector finds them all, and a watch of all
-//! Secrets would take every Secret of the management cluster into memory. One that somebody spoils is mended at the next look at
-//! its object, which is a sync period away at most.
+//! They are not watched: the key of their label contains the cluster's name, so that no selector matches them all, and
+//! a watch of all Secrets would cache every Secret of the management cluster. A Secret that was changed by another
+//! writer is repaired at the next reconcile of its object, which is a sync period away at most.
 
 use std::collections::BTreeMap;
 
@@ -20,17 +20,17 @@ use crate::patch::{FIELD_MANAGER, difference};
 use crate::shared::Manager;
 use crate::work::Outcome;
 
-/// A Secret as it shall be. It cannot be printed.
+/// The desired Secret. It cannot be printed.
 pub(crate) struct OwnedSecret<'a> {
     /// The name.
     pub name: String,
     /// The name of the Cluster.
     pub cluster: &'a str,
-    /// The kind of the object that it is made for, which is in the same namespace.
+    /// The kind of the object that owns it, in the same namespace.
     pub kind: &'static str,
-    /// This object.
+    /// The metadata of that object.
     pub owner: &'a ObjectMeta,
-    /// What it holds.
+    /// The data.
     pub data: BTreeMap<String, Vec<u8>>,
 }
 
@@ -65,7 +65,7 @@ impl OwnedSecret<'_> {
         }
     }
 
-    /// What the one that exists shall be; `None` where it is that, or not ours.
+    /// The existing Secret with repairs; `None` if it needs none, or is not ours.
     fn mended(&self, existing: &Secret) -> Option<Secret> {
         if !is_ours(existing.metadata.labels.as_ref().unwrap_or(&BTreeMap::new()), self.cluster) {
             return None;
@@ -80,7 +80,7 @@ impl OwnedSecret<'_> {
                 && known.api_version.split('/').next() == Some(GROUP)
         };
         if !owners.iter().any(|known| same(known) && known.uid == wanted.uid) {
-            // One of an object that had this name before it would let the Secret be collected.
+            // A reference to an earlier object of the same name would let the garbage collector delete the Secret.
             owners.retain(|known| !same(known));
             let controlled = owners.iter().any(|known| known.controller == Some(true));
             owners.push(OwnerReference { controller: (!controlled).then_some(true), ..wanted });
@@ -92,7 +92,7 @@ impl OwnedSecret<'_> {
 }
 
 impl Manager {
-    /// Makes a Secret, or mends it if it is ours.
+    /// Creates a Secret, or repairs it if it is ours.
     pub(crate) async fn keep_secret(&self, wanted: &OwnedSecret<'_>) -> Result<(), kube::Error> {
         let namespace = wanted.owner.namespace.as_deref().unwrap_or_default();
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
@@ -113,7 +113,7 @@ impl Manager {
         Ok(())
     }
 
-    /// How work ends in which the API server refused something.
+    /// The outcome of a reconcile after the API server refused a request.
     pub(crate) fn after_refusal(&self, what: &str, error: &kube::Error) -> Outcome {
         let is_race =
             matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists());
@@ -147,7 +147,7 @@ mod tests {
         }
     }
 
-    /// CAPZ-126: ours is mended, somebody's own is not, and what is as it shall be is not written.
+    /// CAPZ-126: our Secret is repaired, a user's Secret is not, and an unchanged Secret is not written.
     #[test]
     fn only_what_is_ours_and_differs_is_written() {
         let owner = owner();
@@ -167,12 +167,12 @@ mod tests {
         heir.metadata.owner_references.as_mut().unwrap()[0].uid = "old".into();
         assert_eq!(wanted.mended(&heir), Some(whole.clone()));
 
-        // Older releases wrote no controller: that is no reason to write.
+        // Older releases set no controller reference: that is no reason to write.
         let mut older = whole.clone();
         older.metadata.owner_references.as_mut().unwrap()[0].controller = None;
         assert_eq!(wanted.mended(&older), None);
 
-        // Two cannot be its controller.
+        // There can be only one controller reference.
         let mut shared = whole.clone();
         let first = shared.metadata.owner_references.as_mut().unwrap();
         first[0].kind = "Other".into();

@@ -1,4 +1,4 @@
-//! Writing objects: only what changed, as JSON merge patches, so that members of others and of other versions stay.
+//! Writes objects as JSON merge patches of the differences, so that members of other writers and other versions stay.
 
 use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Patch, PatchParams};
@@ -18,27 +18,27 @@ pub const FIELD_MANAGER: &str = "capz-controller-manager";
 /// Why an object was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum PatchError {
-    /// It cannot be written as JSON.
+    /// It cannot be serialized.
     #[error("it cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// The API server did not take it.
-    #[error("the API server did not take it: {0}")]
+    /// The API server refused it.
+    #[error("the API server refused it: {0}")]
     Api(#[from] kube::Error),
 }
 
 impl PatchError {
-    /// Whether the object was changed by somebody else meanwhile.
+    /// Whether another writer changed the object meanwhile.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Api(kube::Error::Api(status)) if status.is_conflict())
     }
 
-    /// Whether the object is gone.
+    /// Whether the object is deleted.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Api(kube::Error::Api(status)) if status.is_not_found())
     }
 }
 
-/// The merge patch that makes `after` of `before`; `None` if they are the same.
+/// The merge patch that turns `before` into `after`; `None` if they are equal.
 pub fn difference(before: &Value, after: &Value) -> Option<Value> {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {
@@ -64,17 +64,18 @@ pub fn difference(before: &Value, after: &Value) -> Option<Value> {
     }
 }
 
-/// An object that is worked on: what it was, and what it shall be.
+/// An object during a reconcile: its original and its desired version.
 pub struct Edited<S: Clone, T: Clone> {
     api: Api<Object<S, T>>,
     name: String,
-    /// What it was, as JSON: taken apart it would be several times as large, and a thousand machines may be worked on.
+    /// The original, as JSON text: the parsed value is several times as large, and a thousand machines may be
+    /// reconciled at a time.
     before: String,
-    /// What it shall be.
+    /// The desired version.
     pub object: Object<S, T>,
-    /// The generation of the specification that is worked on.
+    /// The generation of the spec that is reconciled.
     generation: Option<i64>,
-    /// Whether an answer showed what others had changed before our write.
+    /// Whether an answer contained changes of other writers that preceded our write.
     overtaken: bool,
 }
 
@@ -83,10 +84,10 @@ where
     S: Clone + PartialEq + Serialize + DeserializeOwned + std::fmt::Debug,
     T: Clone + Default + Serialize + DeserializeOwned + std::fmt::Debug,
 {
-    /// Begins to work on an object.
+    /// Begins the reconcile of an object.
     ///
     /// # Errors
-    /// It cannot be written as JSON.
+    /// It cannot be serialized.
     pub fn of(client: &Client, kind: &str, object: &Object<S, T>) -> Result<Self, PatchError> {
         let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
         let api = Api::namespaced_with(client.clone(), namespace, &crate::kinds::resource(kind));
@@ -96,18 +97,18 @@ where
         Ok(Self { api, name, before, object: object.clone(), generation, overtaken: false })
     }
 
-    /// Whether somebody else has changed the specification since the work began, as its newest version shows or the answer to
-    /// one of our own writes: what was made is not what it says now.
+    /// Whether another writer has changed the spec since the reconcile began, according to the newest version or to the
+    /// answer to one of our own writes: the plan is then out of date.
     pub fn is_outdated(&self, newest: &ObjectMeta) -> bool {
         newest.generation.max(self.object.metadata.generation) > self.generation
     }
 
-    /// Whether it waits for this finalizer's work before it goes.
+    /// Whether it has this finalizer.
     pub fn is_held(&self, finalizer: &str) -> bool {
         self.object.metadata.finalizers.iter().flatten().any(|known| known == finalizer)
     }
 
-    /// Takes it as worked on: it waits for this finalizer's work before it goes, and for its end before it is moved.
+    /// Marks the object as reconciled: adds this finalizer, and blocks moves until it is paused.
     pub fn hold(&mut self, finalizer: &str) {
         if !self.is_held(finalizer) {
             self.object.metadata.finalizers.get_or_insert_default().push(finalizer.to_owned());
@@ -115,28 +116,29 @@ where
         self.block_move();
     }
 
-    /// It is not to be moved yet.
+    /// Blocks moves.
     pub fn block_move(&mut self) {
         let annotations = self.object.metadata.annotations.get_or_insert_default();
         annotations.insert(BLOCK_MOVE.to_owned(), "true".to_owned());
     }
 
-    /// Lets it be moved: it is not worked on.
+    /// Permits moves: the object is paused and not reconciled.
     pub fn pause(&mut self) {
         self.object.metadata.annotations.iter_mut().for_each(|all| drop(all.remove(BLOCK_MOVE)));
     }
 
-    /// Lets it go: this finalizer's work is done.
+    /// Removes this finalizer.
     pub fn let_go(&mut self, finalizer: &str) {
         self.object.metadata.finalizers.iter_mut().for_each(|all| all.retain(|known| known != finalizer));
     }
 
-    /// Writes what changed: the object, then its status. Gives the newest version; the work goes on with it.
+    /// Writes the differences: first the object, then its status. The reconcile continues with the newest version.
+    /// Returns whether anything was written.
     ///
-    /// A specification is written only over the version that it was made from; the status is ours alone.
+    /// The spec is written only over the version on which it is based; the status has no other writer.
     ///
     /// # Errors
-    /// The API server does not take it.
+    /// The API server refuses it.
     pub async fn save(&mut self) -> Result<bool, PatchError> {
         if serde_json::to_string(&self.object)? == self.before {
             return Ok(false);
@@ -169,7 +171,7 @@ where
                     self.object.status = status;
                     self.before = serde_json::to_string(&self.object)?;
                 }
-                // The last finalizer is gone, and the object with it.
+                // The last finalizer is removed, and the object with it.
                 Err(kube::Error::Api(status)) if status.is_not_found() && written => {}
                 Err(error) => return Err(error.into()),
             }
@@ -178,7 +180,7 @@ where
         Ok(written)
     }
 
-    /// Keeps what was written, so that the next loop sees it before the watch shows it.
+    /// Stores the written version, so that the next reconcile sees it before the watch shows it.
     pub fn keep_in(&mut self, store: &Store<S, T>) {
         if std::mem::take(&mut self.overtaken) {
             store.put_overtaken(self.object.clone());
@@ -187,7 +189,7 @@ where
         }
     }
 
-    /// Goes on with what the API server answered; the status that is not written yet stays.
+    /// Continues with the API server's answer; the status that is not written yet stays.
     fn take(&mut self, mut answer: Object<S, T>) -> Result<(), PatchError> {
         answer.metadata.managed_fields = None;
         self.overtaken |= !concerns::same_declaration(&self.object, &answer);

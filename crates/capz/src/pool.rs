@@ -1,4 +1,4 @@
-//! The controller of AzureMachinePools: the scale set first, then what its instances mean (`pool_objects`).
+//! The controller of AzureMachinePools: the scale set first, then the objects of its instances (`pool_objects`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,20 +36,20 @@ use crate::surroundings::Surroundings;
 use crate::work::Outcome;
 
 pub(crate) const KIND: &str = "AzureMachinePool";
-/// The finalizer by which an AzureMachinePool waits for its scale set and its machines to go.
+/// The finalizer by which an AzureMachinePool waits for the deletion of its scale set and its machines.
 const FINALIZER: &str = "machinepool.cluster.x-k8s.io";
-/// The kind of the objects that stand for instances.
+/// The kind of the objects that represent instances.
 pub(crate) const MACHINE_KIND: &str = crate::kinds::POOL_MACHINE;
 
 /// The condition of the scale set's machines.
 const RUNNING: &str = "ScaleSetRunning";
-/// The condition of the scale set itself, under the name that established installations have for it.
+/// The condition of the scale set itself, with the name that established installations use.
 const MADE: &str = "BootstrapSucceeded";
 
 pub(crate) type EditedPool = Edited<AzureMachinePoolSpec, AzureMachinePoolStatus>;
 
 impl Manager {
-    /// Brings Azure to what an AzureMachinePool declares, and its objects to what Azure holds.
+    /// Reconciles an AzureMachinePool with Azure, and its objects with the instances in Azure.
     pub(crate) async fn reconcile_pool(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
         let object = match self.own(&self.stores.azure_machine_pools, key) {
             Ok(object) => object,
@@ -70,7 +70,7 @@ impl Manager {
         }
     }
 
-    /// The objects around an AzureMachinePool; `None` while one of them is missing, whose coming is seen.
+    /// The objects around an AzureMachinePool; `None` while one of them is missing, whose creation wakes the reconcile.
     pub(crate) fn pool_family(&self, key: &Key, object: &AzureMachinePool) -> Option<Family<MachinePool>> {
         let owner = core::owner(object.metadata.owner_references.as_deref(), "MachinePool")?;
         let about = About { kind: KIND, key, metadata: &object.metadata };
@@ -86,18 +86,18 @@ impl Manager {
     }
 }
 
-/// One loop over one AzureMachinePool.
+/// One reconcile of one AzureMachinePool.
 pub(crate) struct PoolWork<'a> {
     pub manager: &'a Manager,
     pub key: &'a Key,
     pub family: Family<MachinePool>,
     pub edited: EditedPool,
-    /// What this loop has seen last.
+    /// The latest observation of this reconcile.
     look: Option<Arc<Look>>,
     not_before: Instant,
 }
 
-/// What the machines are made from, as it was found out.
+/// The inputs from which the machines are created, as read.
 struct Material {
     bootstrap: Secret,
     password: Secret,
@@ -106,15 +106,15 @@ struct Material {
     skus: Arc<Skus>,
 }
 
-/// What came of wanting something of Azure.
+/// The result of reconciling the scale set.
 enum Reached {
-    /// It is as wanted.
+    /// It is as desired.
     Done {
         observed: Observed,
-        /// Whether anything was written, or was on its way already.
+        /// Whether anything was written, or an operation was running already.
         written: bool,
     },
-    /// The set is to be written, in a version of which this loop does not know the instances yet.
+    /// The set needs a write, in a version for which this reconcile has not listed the instances yet.
     Unchecked,
 }
 
@@ -130,7 +130,7 @@ impl PoolWork<'_> {
             return self.delete().await;
         }
         let status = self.edited.object.status.get_or_insert_default();
-        // Cluster API's core takes them for the end of the pool, for good: only conditions say what is wrong.
+        // Cluster API's core treats these as a permanent failure of the pool: failures are reported by conditions only.
         (status.failure_reason, status.failure_message) = (None, None);
         status.infrastructure_machine_kind = Some(MACHINE_KIND.to_owned());
         self.edited.hold(FINALIZER);
@@ -157,7 +157,7 @@ impl PoolWork<'_> {
             Err(Failure::Changed) => return Ok(Outcome::After(Duration::ZERO)),
             Err(failure) => failure,
         };
-        // What cannot be had is one thing, what has become of the machines that there are another.
+        // A failure to reconcile the scale set does not keep the objects of existing machines from being updated.
         let again = match self.seen(&surroundings).await {
             Ok(Some(look)) if !self.is_foreign(&surroundings, &look) => {
                 self.follow(&surroundings, &look).await?
@@ -167,12 +167,12 @@ impl PoolWork<'_> {
         self.failed(&failure, again).await
     }
 
-    /// Whether the scale set with the name of the pool's is not this cluster's. Then its machines are not either.
+    /// Whether the scale set with the pool's name is foreign. Then its machines are foreign, too.
     fn is_foreign(&self, surroundings: &Surroundings, look: &Look) -> bool {
         self.context(surroundings).pool(&self.edited.object.spec).is_foreign(&look.scale_set)
     }
 
-    /// Another pool of the cluster to which the scale set belongs.
+    /// Another pool of the cluster that owns the scale set.
     fn rival(&self) -> Option<String> {
         let cluster = self.family.cluster.metadata.name.as_deref();
         let pools = self.manager.stores.azure_machine_pools.all();
@@ -192,7 +192,7 @@ impl PoolWork<'_> {
         condition::set_all(conditions, new, &self.manager.now());
     }
 
-    /// Works until the scale set is there as declared, and gives what Azure holds then.
+    /// Reconciles until the scale set is as declared, and returns the observed state.
     async fn pursue(&mut self, surroundings: &Surroundings, secret: &str) -> Result<Arc<Look>, Failure> {
         let material = self.material(surroundings, secret).await?;
         let mut spec = self.edited.object.spec.clone();
@@ -206,7 +206,7 @@ impl PoolWork<'_> {
             None => self.look(surroundings).await?,
         };
         if look.as_ref().is_some_and(|look| look.is_of_a_leaving_set()) {
-            // It is made anew once it has gone, which may take long.
+            // It is created again after its deletion, which may take long.
             let status = self.edited.object.status.as_ref();
             let ready = status.and_then(|status| status.replicas?.try_into().ok()).unwrap_or_default();
             self.stand("Deleting", ready, ready);
@@ -268,7 +268,8 @@ impl PoolWork<'_> {
         )
     }
 
-    /// What Azure holds, whatever was wanted of it: what was seen last, if it still serves. `None` if there is no scale set.
+    /// The observed state, independent of the desired state: the latest observation, if it may still be used. `None` if
+    /// there is no scale set.
     async fn seen(&mut self, surroundings: &Surroundings) -> Result<Option<Arc<Look>>, Failure> {
         let instances = &self.manager.instances;
         let ours = self.look.clone().filter(|look| instances.is_current(self.key, look));
@@ -278,12 +279,12 @@ impl PoolWork<'_> {
         }
     }
 
-    /// Whether this loop has looked at Azure itself.
+    /// Whether this reconcile has read Azure itself.
     pub fn has_looked(&self) -> bool {
         self.look.is_some()
     }
 
-    /// What Azure holds now; `None` if there is no scale set.
+    /// Reads the current state from Azure; `None` if there is no scale set.
     async fn look(&mut self, surroundings: &Surroundings) -> Result<Option<Arc<Look>>, Failure> {
         let turn = self.manager.instances.turn(self.key).await;
         let id = self.context(surroundings).pool(&self.edited.object.spec).scale_set();
@@ -295,14 +296,15 @@ impl PoolWork<'_> {
         self.list(surroundings, turn, scale_set).await.map(Some)
     }
 
-    /// Lists the instances of a set that was like this just now.
+    /// Lists the instances of a set that was just read.
     async fn list(
         &mut self,
         surroundings: &Surroundings,
         turn: Turn,
         scale_set: Value,
     ) -> Result<Arc<Look>, Failure> {
-        // Who goes while the list is on its way is not made anew for being in it.
+        // Collected before the list: a machine that is deleted while the list is being read is not created again
+        // because it is in the list.
         let known = self.manager.members(self.key).iter().map(|it| it.provider_id().to_lowercase()).collect();
         let context = self.context(surroundings);
         let scope = context.pool(&self.edited.object.spec);
@@ -320,8 +322,9 @@ impl PoolWork<'_> {
         Ok(look)
     }
 
-    /// Works until the scale set is as wanted: made of this, or, without material, gone. An existing set is written only in
-    /// the version that was there before its instances were listed, and only after a new look.
+    /// Reconciles until the scale set is as desired: created from the material, or, without material, deleted. An
+    /// existing set is written only in the version that preceded the list of its instances, and only after a new
+    /// observation.
     async fn reach(
         &mut self,
         surroundings: &Surroundings,
@@ -380,7 +383,7 @@ impl PoolWork<'_> {
         Ok(again.map_or(Outcome::Rest, Outcome::After))
     }
 
-    /// `again` is when to look again because something is under way in the scale set.
+    /// `again` is when to reconcile next because something is under way in the scale set.
     async fn failed(mut self, failure: &Failure, again: Option<Duration>) -> Result<Outcome, PatchError> {
         let about = Reference::of(API_VERSION, KIND, &self.edited.object.metadata);
         let deleting = self.edited.object.metadata.deletion_timestamp.is_some();
@@ -403,7 +406,7 @@ impl PoolWork<'_> {
             status.ready = Some(false);
         }
         self.save().await?;
-        // It is not tried again before something changes, but there may be machines that are on their way.
+        // The failure is not retried before something changes, but machines may be on their way.
         Ok(again.map_or(Outcome::Idle, Outcome::After))
     }
 
@@ -419,7 +422,7 @@ impl PoolWork<'_> {
         let gone = async {
             let surroundings = self.surroundings().await?;
             let scope = self.context(&surroundings);
-            // The scale set is another pool's, or the group goes as a whole, and the scale set with it.
+            // The scale set belongs to another pool, or is deleted with its resource group as a whole.
             if self.rival().is_some()
                 || self.manager.goes_with_its_group(&surroundings, scope.cluster(), self.not_before).await?
             {
@@ -432,7 +435,7 @@ impl PoolWork<'_> {
             return self.failed(&failure, None).await;
         }
         if self.dismiss().await? > 0 {
-            // The last one that goes is seen.
+            // The watch shows the deletion of the last one.
             return Ok(Outcome::Idle);
         }
         self.edited.let_go(FINALIZER);
@@ -443,7 +446,7 @@ impl PoolWork<'_> {
     }
 }
 
-/// What a pool claims.
+/// The claim of a pool on its scale set.
 fn claim(pool: &AzureMachinePool) -> Claim<'_> {
     let disk = pool.spec.template.as_ref().and_then(|template| template.os_disk.as_ref());
     Claim {
@@ -473,7 +476,7 @@ pub(crate) fn context<'a>(
     }
 }
 
-/// What the scope of a pool is made of.
+/// The inputs of a pool's scope.
 pub(crate) struct PoolContext<'a> {
     manager: &'a Manager,
     surroundings: &'a Surroundings,
@@ -513,11 +516,12 @@ struct PoolSubject<'a> {
     context: PoolContext<'a>,
     material: Option<&'a Material>,
     instances: &'a [Instance],
-    /// The version of the set in which it may be written: it is older than the list of instances, and both are new.
+    /// The version of the set in which it may be written: it was read before the instances were listed, and both are
+    /// recent.
     checked: Option<&'a str>,
-    /// Whether the set was to be written in another version.
+    /// Whether the set needed a write in another version.
     is_unchecked: bool,
-    /// Whether anything was written, or was on its way already.
+    /// Whether anything was written, or an operation was running already.
     written: bool,
     edited: &'a mut EditedPool,
 }
@@ -545,7 +549,7 @@ impl Subject for PoolSubject<'_> {
         })?;
         let id = scope.scale_set();
         let writes = goals.iter().any(|goal| goal.id == id && goal.upkeep == Upkeep::Always);
-        // A set that has lost a machine since its instances were listed would be made larger than it is to be.
+        // A set that has lost a machine since its instances were listed would become larger than desired.
         if let (true, Seen::Present(held)) = (writes, observed.see(&id))
             && let Some(etag) = held["etag"].as_str()
             && self.checked != Some(etag)

@@ -1,5 +1,5 @@
-//! The controller of AzureMachinePoolMachines: each stands for an instance of a scale set. What the instance is, its pool has
-//! seen; what its node is, the Machine says that owns it.
+//! The controller of AzureMachinePoolMachines, each of which represents an instance of a scale set. The state of the
+//! instance comes from its pool's observation, the state of the node from the Machine that owns the object.
 
 use std::sync::Arc;
 
@@ -24,14 +24,15 @@ use crate::store::Key;
 use crate::surroundings::Surroundings;
 use crate::work::Outcome;
 
-/// The finalizer by which an AzureMachinePoolMachine waits for its instance to go.
+/// The finalizer by which an AzureMachinePoolMachine waits for the deletion of its instance.
 pub(crate) const FINALIZER: &str = "azuremachinepoolmachine.infrastructure.cluster.x-k8s.io";
 const RUNNING: &str = "VMRunning";
 
 type EditedPoolMachine = Edited<AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus>;
 
 impl Manager {
-    /// Says in an AzureMachinePoolMachine what its instance is; or deletes the instance, once its node has been drained.
+    /// Reports the state of its instance in an AzureMachinePoolMachine; or deletes the instance, once its node is
+    /// drained.
     pub(crate) async fn reconcile_pool_machine(self: Arc<Self>, key: &Key, not_before: Instant) -> Outcome {
         let Some(object) = self.stores.azure_machine_pool_machines.get(key) else { return Outcome::Gone };
         let edited = match Edited::of(&self.client, MACHINE_KIND, &object) {
@@ -46,7 +47,7 @@ impl Manager {
     }
 }
 
-/// One loop over one AzureMachinePoolMachine.
+/// One reconcile of one AzureMachinePoolMachine.
 struct PoolMachineWork<'a> {
     manager: &'a Manager,
     key: &'a Key,
@@ -71,7 +72,7 @@ impl PoolMachineWork<'_> {
         else {
             return if deleting { self.delete_without(pool).await } else { Ok(Outcome::Idle) };
         };
-        // Who works on the pool works on its machines, whatever their labels say.
+        // The manager that reconciles the pool also reconciles its machines, whatever their labels say.
         if !self.manager.settings.takes(pool.metadata.labels.as_ref()) {
             return Ok(Outcome::Idle);
         }
@@ -84,11 +85,11 @@ impl PoolMachineWork<'_> {
         self.say(&pool_key).await
     }
 
-    /// Says what the instance and its node are.
+    /// Reports the state of the instance and its node.
     async fn say(&mut self, pool: &Key) -> Result<Outcome, PatchError> {
         let manager = self.manager;
         let id = self.edited.object.spec.provider_id.clone().unwrap_or_default();
-        // Its pool says so when it has looked.
+        // The pool wakes this object after its next observation.
         let Some(look) = manager.instances.latest(pool) else { return Ok(Outcome::Told) };
         let Some(seen) = look.see(&id) else { return Ok(Outcome::Told) };
         let machine = manager.machine_of(&self.edited.object);
@@ -121,7 +122,7 @@ impl PoolMachineWork<'_> {
             (status.ready, node, status.version.clone())
         };
         let news = counts(&before) != counts(status);
-        // Its machine may have gone with it.
+        // Its virtual machine may be deleted, too.
         let lost_node = before.ready == Some(true) && status.ready != Some(true);
         let failed = seen.state == "Failed" && before.provisioning_state.as_deref() != Some("Failed");
         let deleted = seen.state == "Deleting";
@@ -142,7 +143,7 @@ impl PoolMachineWork<'_> {
         if news {
             manager.pools.wake(pool.clone());
         }
-        // Somebody deletes the instance: its node is drained as far as there is time.
+        // The instance is being deleted in Azure: its node is drained as far as there is time.
         if let Some(machine) =
             machine.filter(|machine| deleted && machine.metadata.deletion_timestamp.is_none())
         {
@@ -155,12 +156,12 @@ impl PoolMachineWork<'_> {
         if !self.edited.is_held(FINALIZER) {
             return Ok(Outcome::Gone);
         }
-        // The scale set goes, and all its instances with it.
+        // The scale set is deleted with all its instances.
         if pool.metadata.deletion_timestamp.is_some() {
             return self.let_go(Some(pool_key)).await;
         }
-        // Whoever deletes the object alone wants the machine gone, and not what runs on it: its Machine goes first, so that
-        // the node is drained.
+        // Deleting this object alone means to remove the machine, and not the workload on it: its Machine is deleted
+        // first, so that the node is drained.
         if let Some(machine) = self.manager.machine_of(&self.edited.object) {
             if machine.metadata.deletion_timestamp.is_none() {
                 self.manager.delete_machine(&machine).await?;
@@ -183,7 +184,8 @@ impl PoolMachineWork<'_> {
         }
     }
 
-    /// Lets go of an instance whose pool is gone, and the scale set with it: only the API server knows that for certain.
+    /// Removes the finalizer of an object whose pool, and so its scale set, is deleted: only the API server knows that
+    /// for certain.
     async fn delete_without(self, pool: Option<Key>) -> Result<Outcome, PatchError> {
         if let Some(pool) = pool {
             let pools: Api<AzureMachinePool> = Api::namespaced_with(
@@ -198,7 +200,7 @@ impl PoolMachineWork<'_> {
         self.let_go(None).await
     }
 
-    /// Works until the instance is gone.
+    /// Reconciles until the instance is deleted.
     async fn end(
         &mut self,
         family: &Family<MachinePool>,
@@ -218,13 +220,13 @@ impl PoolMachineWork<'_> {
         let goal = instance_end(&id, &scale_set).filter(|_| flexible || is_within(&id, &scale_set));
         let Some(goal) = goal else {
             return Err(Failure::Refused(format!(
-                "{id} is no instance of the scale set {scale_set}: it is left alone"
+                "{id} is not an instance of the scale set {scale_set}: it is left alone"
             )));
         };
         let status = self.edited.object.status.get_or_insert_default();
         let kept: Vec<Future> = status.long_running_operation_states.clone().unwrap_or_default();
         let reach = surroundings.reach(manager, self.not_before, (MACHINE_KIND, &self.key.name));
-        // What its pool has seen of the set need not be read again.
+        // The pool's observation of the set saves another read.
         let mut seen = Observed::default();
         if let Some(look) = manager.instances.latest(pool_key) {
             seen.take(&scale_set, Some(look.scale_set.clone()));
@@ -245,7 +247,7 @@ impl PoolMachineWork<'_> {
         ended.map(|_| ())
     }
 
-    /// Lets the object go: its instance is gone, or goes with its scale set.
+    /// Removes the finalizer: the instance is deleted, or is deleted with its scale set.
     async fn let_go(mut self, pool: Option<&Key>) -> Result<Outcome, PatchError> {
         self.edited.let_go(FINALIZER);
         self.edited.save().await?;
@@ -256,7 +258,7 @@ impl PoolMachineWork<'_> {
     }
 }
 
-/// Writes what was seen into the status.
+/// Writes the observed state into the status.
 fn tell(
     status: &mut AzureMachinePoolMachineStatus,
     seen: &Instance,
@@ -268,7 +270,7 @@ fn tell(
     status.latest_model_applied = Some(seen.has_latest_model(&look.scale_set));
     status.instance_name = Some(seen.computer_name.clone()).filter(|name| !name.is_empty());
     status.ready = Some(node.object_is_ready(&seen.state));
-    // A reference to the same Node stays as it is: the established provider wrote its UID, too.
+    // A reference to the same Node stays unchanged: the established provider also wrote its UID.
     if status.node_ref.as_ref().and_then(|known| known.name.as_deref()) != node.name {
         status.node_ref = node.name.map(|name| ObjectReference {
             api_version: Some("v1".to_owned()),
@@ -287,9 +289,9 @@ struct EndSubject<'a> {
     surroundings: &'a Surroundings,
     pool: &'a Key,
     goal: Goal,
-    /// The scale set that the machine must be of.
+    /// The scale set that the machine must belong to.
     scale_set: azure_types::ResourceId,
-    /// Whether the id of the machine does not tell its set.
+    /// Whether the machine's ID does not contain its scale set.
     flexible: bool,
     claimant: Claimant<'a>,
     edited: &'a mut EditedPoolMachine,
@@ -309,7 +311,7 @@ impl Subject for EndSubject<'_> {
             && !is_instance_of(held, scale_set)
         {
             return Err(Failure::Refused(format!(
-                "{id} is no machine of the scale set {scale_set}: it is left alone"
+                "{id} is not a machine of the scale set {scale_set}: it is left alone"
             )));
         }
         Ok(vec![self.goal.clone()])
@@ -318,7 +320,7 @@ impl Subject for EndSubject<'_> {
     async fn tell(&mut self, _: &Plan, operations: Vec<Future>) -> Result<(), Failure> {
         let status = self.edited.object.status.get_or_insert_default();
         let operations = (!operations.is_empty()).then_some(operations);
-        // The set does not count an instance any more once Azure has begun to delete it.
+        // The set no longer counts an instance once Azure has begun to delete it.
         if operations.is_some() && status.long_running_operation_states.is_none() {
             self.manager.see_anew(self.pool);
         }

@@ -1,4 +1,5 @@
-//! What the instances of a scale set mean: objects that stand for them, machines that go, and what the pool says of itself.
+//! Applies an observation of a scale set to Kubernetes: creates objects for instances, deletes machines, and sets the
+//! pool's status.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use crate::shared::Manager;
 use crate::store::{Key, key_of};
 use crate::surroundings::Surroundings;
 
-/// A machine of a pool: the object that stands for its instance, and the Machine that owns it.
+/// A machine of a pool: the object that represents its instance, and the Machine that owns it.
 pub(crate) struct Member {
     pub object: Arc<AzureMachinePoolMachine>,
     pub machine: Option<Arc<Machine>>,
@@ -80,7 +81,7 @@ impl Manager {
         self.stores.machines.get(&key_of(object).beside(owner))
     }
 
-    /// Deletes a Machine: Cluster API drains its node, and then lets its infrastructure go.
+    /// Deletes a Machine: Cluster API drains its node, and then deletes its infrastructure.
     pub(crate) async fn delete_machine(&self, machine: &Machine) -> Result<(), PatchError> {
         let key = key_of(machine);
         let resource = core::resource(&self.core_version, "Machine");
@@ -88,7 +89,7 @@ impl Manager {
         let uid = machine.metadata.uid.clone();
         let preconditions = Some(Preconditions { uid, resource_version: None });
         match api.delete(&key.name, &DeleteParams { preconditions, ..DeleteParams::default() }).await {
-            // Whoever counts machines next must see that this one goes.
+            // Stored at once, because the next count of machines must include this deletion.
             Ok(answer) => match answer.left() {
                 Some(machine) => {
                     self.stores.machines.put(machine.clone());
@@ -106,7 +107,7 @@ impl Manager {
         Api::namespaced_with(self.client.clone(), namespace, &kinds::resource(MACHINE_KIND))
     }
 
-    /// Says in a MachinePool how many machines there are, as somebody else has decided.
+    /// Copies the number of machines that an external autoscaler decided into the MachinePool.
     async fn copy_replicas(&self, owner: &MachinePool, replicas: u32) -> Result<(), PatchError> {
         let key = key_of(owner);
         let resource = core::resource(&self.core_version, "MachinePool");
@@ -121,8 +122,8 @@ impl Manager {
 }
 
 impl PoolWork<'_> {
-    /// Brings objects to what a look at Azure shows, lets machines go that are to go, and says how the pool stands. Gives when
-    /// to look again because something is under way.
+    /// Reconciles the pool's objects with an observation, deletes the surplus machines, and sets the pool's status.
+    /// Returns when to observe again because something is under way.
     pub async fn follow(
         &mut self,
         surroundings: &Surroundings,
@@ -159,14 +160,14 @@ impl PoolWork<'_> {
             seed: seed(&self.edited.object.metadata),
         };
         let sync = sync(Known { machines: &machines, ..known }, wanted);
-        // Who takes away what is ready looks first: one that was ready may be gone.
+        // Deleting ready machines requires a new observation: one that was ready may be gone.
         let mut go = sync.delete.iter().filter_map(|index| machines.get(*index));
         if !self.has_looked() && go.any(|machine| machine.ready) {
             manager.instances.outdate(self.key);
             return Ok(Some(Duration::ZERO));
         }
         let mut ids: BTreeSet<String> = members.iter().map(Member::provider_id).collect();
-        // Whether Azure is at work on what the look shows otherwise.
+        // Whether the observation lags behind operations that run in Azure.
         let mut lags = false;
         for instance in sync.create.iter().filter_map(|index| instances.get(*index)) {
             if look.known.contains(&instance.provider_id.to_lowercase()) {
@@ -182,7 +183,7 @@ impl PoolWork<'_> {
                 continue;
             };
             let Some(owner) = &member.machine else { continue };
-            // A list may lag behind: who is missing in it is asked for by id before anything happens.
+            // A list may lag: a machine that is missing in it is read by ID before it is deleted.
             if look.see(&machine.provider_id).is_some()
                 || reads::is_absent(&surroundings.access.client, &machine.provider_id).await
             {
@@ -221,7 +222,7 @@ impl PoolWork<'_> {
         Ok((waits != Pending::Nothing).then_some(again))
     }
 
-    /// Says how the pool stands.
+    /// Sets the pool's status and conditions.
     pub fn stand(&mut self, state: &str, desired: u32, ready: u32) {
         let standing = standing(state, desired, ready);
         let status = self.edited.object.status.get_or_insert_default();
@@ -236,7 +237,7 @@ impl PoolWork<'_> {
         }
         let told = match standing.provisioning_state.as_str() {
             "Deleting" => {
-                Some(("UnexpectedVMDeletion", "Azure deletes the scale set, which nobody asked for here"))
+                Some(("UnexpectedVMDeletion", "Azure deletes the scale set, which was not requested here"))
             }
             "Failed" => Some((
                 "UnexpectedVMFailure",
@@ -250,7 +251,7 @@ impl PoolWork<'_> {
         }
     }
 
-    /// Makes the object that stands for an instance.
+    /// Creates the object that represents an instance.
     async fn create(&self, instance: &Instance) -> Result<(), PatchError> {
         let pool = &self.edited.object.metadata;
         let cluster = self.family.cluster.metadata.name.as_deref().unwrap_or_default();
@@ -288,7 +289,7 @@ impl PoolWork<'_> {
         }
     }
 
-    /// Lets all machines of a pool go that has no scale set any more. Gives how many there still are.
+    /// Deletes all machines of a pool that has no scale set any more. Returns how many are left.
     pub async fn dismiss(&self) -> Result<usize, PatchError> {
         let members = self.manager.members(self.key);
         for member in &members {
@@ -296,7 +297,7 @@ impl PoolWork<'_> {
                 Some(machine) if machine.metadata.deletion_timestamp.is_none() => {
                     self.manager.delete_machine(machine).await?;
                 }
-                // No Machine will come for it any more.
+                // It will not get a Machine any more.
                 None if member.object.metadata.deletion_timestamp.is_none() => {
                     let name = member.object.metadata.name.clone().unwrap_or_default();
                     let api = self.manager.pool_machines_api(&self.key.namespace);
@@ -313,7 +314,7 @@ impl PoolWork<'_> {
     }
 }
 
-/// Machines of a pool, as it is decided about them.
+/// The machines of a pool, as input for the decision.
 fn machines(members: &[Member], look: &Look) -> Vec<PoolMachine> {
     members
         .iter()
@@ -334,7 +335,7 @@ fn machines(members: &[Member], look: &Look) -> Vec<PoolMachine> {
         .collect()
 }
 
-/// Whether an object says what was seen of its instance.
+/// Whether an object's status matches the observation of its instance.
 fn is_as_seen(object: &AzureMachinePoolMachine, look: &Look) -> bool {
     let Some(instance) = look.see(object.spec.provider_id.as_deref().unwrap_or_default()) else {
         return true;
@@ -349,7 +350,7 @@ fn is_as_seen(object: &AzureMachinePoolMachine, look: &Look) -> bool {
         })
 }
 
-/// What a random order is drawn from: the same for a pool all its life.
+/// The seed of the random order: a pool keeps it for its lifetime.
 fn seed(pool: &ObjectMeta) -> u64 {
     let uid = pool.uid.as_deref().unwrap_or_default();
     uid.bytes().fold(0, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)))

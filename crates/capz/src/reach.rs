@@ -1,5 +1,5 @@
-//! Carries plans out: reads what goals need to know, starts every step that may be taken now, and plans again whenever one
-//! ends. What runs is kept in the object's status, so that whoever comes next goes on with it.
+//! Executes plans: reads the observed state that goals need, starts every step that can be taken, and plans again
+//! whenever one ends. Running operations are kept in the object's status, so that the next reconcile resumes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,70 +26,69 @@ use crate::reads::{self, Answer, Reads};
 use crate::repeats::{Writer, Written, fingerprint};
 use crate::spans;
 
-/// The wait before a resource is looked at again that Azure is at work on, and of which no operation is known; the next one
-/// is twice as long.
+/// The first wait before a resource is read again that Azure is working on without a known operation; it doubles each
+/// time.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 const LONGEST_LOOK: Duration = Duration::from_secs(15);
-/// How often it is looked whether what is wanted has changed, while Azure is at work.
+/// The interval at which a running reconcile checks for a new spec while Azure is at work.
 const GLANCE: Duration = Duration::from_secs(1);
-/// The wait before a document is read again into which somebody else wrote at the same time.
+/// The wait before a document is read again after a conflict with another writer.
 const CONTESTED: Duration = Duration::from_millis(200);
-/// How often in a row the same words say that a resource is busy before somebody is told: after some two minutes. It is tried
-/// on all the same.
+/// How many times in a row a resource is busy with the same message before that is reported: after some two minutes. It
+/// is retried all the same.
 const BUSY_FOR_LONG: u32 = 12;
-/// The same for a conflict whose words do not speak of anything under way: it is another resource that is in the way.
+/// The same for a conflict whose message does not mention a running operation: another resource is in the way.
 const CONFLICT_STAYS: u32 = 2;
-/// The wait after a throttled answer that names no time.
+/// The wait after a throttled answer without a time.
 const THROTTLED: Duration = Duration::from_secs(60);
 
-/// Whose goals are reached.
+/// An object whose goals are reconciled.
 pub trait Subject: Send {
-    /// What is wanted, given what is known.
+    /// The goals, given the observed state.
     ///
     /// # Errors
-    /// It cannot be had as it is declared.
+    /// They cannot be derived from the declaration.
     fn goals(&mut self, observed: &Observed) -> Result<Vec<Goal>, Failure>;
 
-    /// Takes note of where goals stand and which operations run, and writes it down. It is told before anything is waited
-    /// for.
+    /// Receives the state of the goals and the running operations, and saves them. It is called before any wait.
     fn tell(
         &mut self,
         plan: &Plan,
         operations: Vec<Future>,
     ) -> impl std::future::Future<Output = Result<(), Failure>> + Send;
 
-    /// Whether what is wanted has changed, so that the work begins anew.
+    /// Whether the desired state has changed, so that the reconcile starts anew.
     fn has_changed(&self) -> bool;
 }
 
 /// Why goals were not reached.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Failure {
-    /// It will be otherwise later: after this time, if it is known.
+    /// Temporary: retry after `after`.
     #[error("{words}")]
     Later {
-        /// When to try again.
+        /// When to retry.
         after: Duration,
-        /// What is the matter.
+        /// The message.
         words: String,
     },
-    /// Somebody has to change what is declared, or Azure.
+    /// Permanent until the spec or Azure changes.
     #[error("{0}")]
     Refused(String),
-    /// It cannot be had as it is declared, and is not tried again before that changes.
+    /// Terminal: not retried before the spec changes.
     #[error("{0}")]
     Terminal(Terminal),
-    /// What is wanted has changed meanwhile.
-    #[error("what is declared has changed: the work begins anew")]
+    /// The desired state has changed meanwhile.
+    #[error("the declaration has changed: reconciling again")]
     Changed,
 }
 
-/// Why something that is deleted is still there. It stays until the next attempt has come as far as to Azure.
+/// The reason of a failed deletion. It stays until the next attempt has reached Azure.
 pub const DELETION_FAILED: &str = "DeletionFailed";
 
 impl Failure {
-    /// What a condition has to say of it, as reason and words; nothing where it passes by itself. What is there already runs on
-    /// while nobody can look at it.
+    /// The reason and message for a condition; `None` for failures that pass. Existing resources keep running while
+    /// Azure cannot be read, so such a refusal is not reported for them.
     pub fn told(&self, deleting: bool, is_there: bool) -> Option<(&'static str, &str)> {
         let reason = if deleting { DELETION_FAILED } else { "Failed" };
         match self {
@@ -99,7 +98,7 @@ impl Failure {
         }
     }
 
-    /// What an error of Azure's means for the work.
+    /// Classifies an error of Azure's.
     pub fn of(error: &Error, requeue: Duration) -> Self {
         if error.is_throttled() {
             let after = error.retry_after().unwrap_or(THROTTLED);
@@ -112,7 +111,7 @@ impl Failure {
         Self::Refused(error.full_text())
     }
 
-    /// What it means that an object was not written: somebody else was there first, or the API server has to be asked again.
+    /// Classifies a failed write: another writer was faster, or the API server has to be asked again.
     pub fn of_write(error: &PatchError, requeue: Duration) -> Self {
         if error.is_conflict() || error.is_not_found() {
             return Self::Changed;
@@ -121,48 +120,49 @@ impl Failure {
     }
 }
 
-/// What it takes to reach goals.
+/// The inputs for reconciling goals.
 pub struct Reach<'a> {
     /// Azure, with the rights of the cluster's identity.
     pub client: &'a Client,
-    /// Whose client it is.
+    /// The key of the client's rights.
     pub tenant: &'a Arc<str>,
-    /// Lists that many loops share.
+    /// Lists that reconciles share.
     pub reads: &'a Reads,
-    /// Differences that were written lately, which all loops share, too.
+    /// Recently written differences, which reconciles share, too.
     pub written: &'a Written,
-    /// On whose behalf resources are judged.
+    /// On whose behalf ownership is judged.
     pub claimant: Claimant<'a>,
-    /// What is read must be no older than this.
+    /// The oldest permitted time of a read.
     pub not_before: Instant,
     /// The wait after a failure that names none.
     pub requeue: Duration,
 }
 
-/// What ended.
+/// The result of a task.
 enum Ended {
     /// A step was sent.
     Sent(Told, Box<Step>, Result<Accepted<Value>, Error>),
-    /// An operation is over, and this is there now.
+    /// An operation has ended; this is the resource now.
     Done(ResourceId, Result<Option<Value>, Error>),
-    /// A resource was looked at again.
+    /// A resource was read again.
     Looked(ResourceId, Result<Option<Value>, Error>),
 }
 
-/// Where the work on a resource is told of: a part of the status, and a trace.
+/// Where work on a resource is reported: a service in the status, and a span.
 struct Told {
     service: &'static Service,
     span: Span,
 }
 
-/// A step that is about to be sent, and to what.
+/// A step to send, with its target.
 type Begun = (ResourceId, BoxFuture<'static, Ended>);
 
 impl Reach<'_> {
-    /// Works until everything is as wanted, as far as it can be, and gives what Azure holds then.
+    /// Reconciles until the goals are reached as far as possible, and returns the observed state.
     ///
     /// # Errors
-    /// Something was refused, cannot be read, or has to be tried later. What does not depend on it was done all the same.
+    /// A step was refused, a resource cannot be read, or a retry is needed. Steps that do not depend on the failure
+    /// were executed all the same.
     pub async fn run<S: Subject>(
         &self,
         subject: &mut S,
@@ -171,10 +171,10 @@ impl Reach<'_> {
         self.run_from(Observed::default(), subject, kept).await
     }
 
-    /// The same from what was seen already, which is not read once more.
+    /// Like [`Self::run`], starting from the observed state that was read already.
     ///
     /// # Errors
-    /// As above.
+    /// As for [`Self::run`].
     pub async fn run_from<S: Subject>(
         &self,
         seen: Observed,
@@ -201,7 +201,7 @@ impl Reach<'_> {
             Ok(plan) => return work.end(plan, self.claimant),
             Err(failure) => failure,
         };
-        // What was sent last becomes an operation, which the status keeps for whoever comes next.
+        // Requests that are still unanswered become operations, which the status keeps for the next reconcile.
         while !work.unanswered.is_empty()
             && let Some(ended) = work.tasks.next().await
         {
@@ -213,7 +213,7 @@ impl Reach<'_> {
         Err(failure)
     }
 
-    /// Works until nothing runs any more, and gives the plan of then. `last` is the plan that was told last.
+    /// Reconciles until no task runs, and returns the plan at that time. `last` is the plan that was reported last.
     async fn pursue<S: Subject>(
         &self,
         subject: &mut S,
@@ -238,7 +238,8 @@ impl Reach<'_> {
                 return Err(Failure::Changed);
             }
             let begun = self.start(work, plan);
-            // Azure may be at work for many minutes, on many machines at a time.
+            // Azure may be at work for many minutes, on many machines at a time, so documents are not held in memory
+            // meanwhile.
             plan.let_documents_go();
             subject.tell(plan, work.futures()).await?;
             work.send(begun);
@@ -251,14 +252,14 @@ impl Reach<'_> {
             };
             match ended {
                 Some(ended) => self.take(work, ended),
-                // What was told last may have been answered with another declaration than the one that is reached.
+                // The answer to the last save may contain a newer declaration than the one that is reached.
                 None if subject.has_changed() => return Err(Failure::Changed),
                 None => return Ok(last.take().unwrap_or_default()),
             }
         }
     }
 
-    /// Reads what goals need to know and what has not been seen yet. Says whether anything was read.
+    /// Reads the resources that goals need and that are not observed yet. Returns whether anything was read.
     ///
     /// # Errors
     /// Azure does not answer.
@@ -282,7 +283,7 @@ impl Reach<'_> {
         Ok(true)
     }
 
-    /// All that a list shows.
+    /// Returns all resources of a list.
     ///
     /// # Errors
     /// Azure does not answer.
@@ -294,7 +295,7 @@ impl Reach<'_> {
         }
     }
 
-    /// Goes on with what the status keeps.
+    /// Resumes the operations in the status.
     fn resume(&self, work: &mut Work, goals: &[Goal], kept: &[Future]) {
         for goal in goals {
             if work.resumed.insert(goal.id.clone())
@@ -306,7 +307,7 @@ impl Reach<'_> {
         }
     }
 
-    /// Begins every step that may be taken now, and looks again at what Azure is at work on by itself.
+    /// Prepares every step that can be taken, and reads resources again that Azure is working on by itself.
     fn start(&self, work: &mut Work, plan: &mut Plan) -> Vec<Begun> {
         let mut begun = Vec::new();
         for id in plan.left_to_others() {
@@ -368,12 +369,12 @@ impl Reach<'_> {
                 work.running.remove(&step.target);
                 let document = if step.action == Action::Delete { None } else { body };
                 match document {
-                    // Azure takes no condition on the creation of a group: another cluster may have made it at the same moment. It
-                    // is whose id it bears now.
+                    // Azure accepts no condition on the creation of a group: another cluster may have created it at the
+                    // same moment. The ID that it bears now decides who owns it.
                     _ if step.action == Action::Create && Kind::of(&step.target).is_group() => {
                         work.look_soon(self.client, &step.target, step.action, Duration::ZERO);
                     }
-                    // An answer without a body says nothing of what is there now.
+                    // An answer without a body does not show the current state.
                     None if step.action != Action::Delete => {
                         work.look_again(self.client, &step.target, step.action);
                     }
@@ -381,7 +382,7 @@ impl Reach<'_> {
                 }
             }
             Ended::Sent(_, step, Err(error)) if work.is_contested(&step, &error) => {
-                // Somebody else put the same there meanwhile: see what is left.
+                // Another writer changed the same document meanwhile: read it again.
                 work.running.remove(&step.target);
                 if let Some(parent) = step.target.parent() {
                     work.look_soon(self.client, &parent, Action::Update, CONTESTED);
@@ -409,7 +410,7 @@ impl Reach<'_> {
         }
     }
 
-    /// Azure has done what it was asked for.
+    /// Azure has completed a step.
     fn note(&self, work: &mut Work, id: &ResourceId) {
         work.busy.remove(id);
         if let Some(print) = work.prints.remove(id) {
@@ -429,7 +430,7 @@ impl Reach<'_> {
             return;
         }
         if look {
-            // Somebody else was there first: see what there is now.
+            // Another writer was faster: read the current state.
             work.look_again(self.client, id, action);
             return;
         }
@@ -444,29 +445,29 @@ impl Reach<'_> {
     }
 }
 
-/// What is under way.
+/// The state of a running reconcile.
 struct Work {
     observed: Observed,
     running: BTreeMap<ResourceId, Action>,
-    /// Operations that the status keeps.
+    /// The operations for the status.
     operations: BTreeMap<ResourceId, Future>,
     refused: BTreeMap<ResourceId, String>,
-    /// What failed and may succeed later.
+    /// Failures that may pass, with their waits.
     held_back: BTreeMap<ResourceId, (Duration, String)>,
-    /// How often a resource was looked at again.
+    /// How many times each resource was read again.
     looks: BTreeMap<ResourceId, u32>,
-    /// What was refused once inside a document that others write, too.
+    /// Refused children of documents that have other writers, too.
     contested: BTreeMap<ResourceId, Value>,
     tasks: FuturesUnordered<BoxFuture<'static, Ended>>,
-    /// What was sent and is not answered yet.
+    /// Requests without an answer yet.
     unanswered: BTreeSet<ResourceId>,
-    /// What was read once more before it was left to others.
+    /// Resources that were read once more before they were left to other owners.
     read_again: BTreeSet<ResourceId>,
-    /// The words with which each was busy last, and how often in a row.
+    /// The last message with which each resource was busy, and how many times in a row.
     busy: BTreeMap<ResourceId, (String, u32)>,
     /// Fingerprints of the differences that are being written.
     prints: BTreeMap<ResourceId, u64>,
-    /// Whose operations the status was asked for.
+    /// Goals whose operations were looked up in the status.
     resumed: BTreeSet<ResourceId>,
 }
 
@@ -510,8 +511,8 @@ impl Work {
         );
     }
 
-    /// Whether a refusal may come from what others wrote into the same document since it was read: then something else is
-    /// tried next. What is refused twice as it is stays refused.
+    /// Whether a refusal may come from other writers' changes to the same document since it was read, so that a read
+    /// and another plan may help. The same document refused twice stays refused.
     fn is_contested(&mut self, step: &Step, error: &Error) -> bool {
         let shared = matches!(Kind::of(&step.target).read_by, ReadBy::Parent(_));
         shared
@@ -521,7 +522,7 @@ impl Work {
                 != Some(&step.document)
     }
 
-    /// Whether a resource has been busy in the same words for long: these may mean something that does not pass by itself.
+    /// Whether a resource has been busy with the same message too often: the cause may not pass by itself.
     fn is_busy_for_long(&mut self, id: &ResourceId, error: &Error) -> bool {
         let words = error.full_text();
         let (last, times) = self.busy.entry(id.clone()).or_default();
@@ -551,9 +552,9 @@ impl Work {
         );
     }
 
-    /// Nothing runs any more.
+    /// Ends the reconcile when no task runs any more.
     fn end(self, plan: Plan, claimant: Claimant<'_>) -> Result<(Observed, Plan), Failure> {
-        // What stays because others use it is named by the event `ResourcesLeft`.
+        // Resources that stay because they are in use are named by the event `ResourcesLeft`.
         let stays = |id: &ResourceId| matches!(plan.state_of(id), Some(State::InUse(_)));
         if let Some((_, words)) = self.refused.iter().find(|(id, _)| !stays(id)) {
             return Err(Failure::Refused(words.clone()));
@@ -569,7 +570,7 @@ impl Work {
         if let Some((goal, _)) = plan.items.iter().find(|(_, state)| *state == State::Missing) {
             let name = goal.name_for_people();
             return Err(Failure::Refused(format!(
-                "{name} does not exist, and is not for this program to make: create it, or name another"
+                "{name} does not exist, and this program does not create it: create it, or name another"
             )));
         }
         if let Some((goal, state)) = plan.items.iter().find(|(_, state)| !state.is_there()) {
@@ -581,7 +582,7 @@ impl Work {
     }
 }
 
-/// Whether the words of a conflict speak of something that is under way, and passes.
+/// Whether the message of a conflict mentions something that is under way and passes.
 fn speaks_of_work(words: &str) -> bool {
     let words = words.to_lowercase();
     [
@@ -605,7 +606,7 @@ fn why(state: &State) -> String {
             let names: Vec<&str> = first.iter().map(ResourceId::name).collect();
             format!("it waits for {}", names.join(", "))
         }
-        State::Unknown => "it is not known what Azure holds".to_owned(),
+        State::Unknown => "its state in Azure is unknown".to_owned(),
         State::Refused(_, words) => words.clone(),
         _ => "it is not as declared".to_owned(),
     }
@@ -622,7 +623,8 @@ async fn send(client: &Client, step: &Step) -> Result<Accepted<Value>, Error> {
         Action::Update if step.partial => {
             client.patch(&step.target, version, &step.document, if_match, Class::Create).await
         }
-        // What was not seen may be there all the same: lists lag. What somebody has written into it is not replaced.
+        // An unlisted resource may exist all the same, because lists lag. Values in it that other writers set are not
+        // replaced.
         Action::Create => client.create(&step.target, version, &step.document, Class::Create).await,
         Action::Update => client.put(&step.target, version, &step.document, if_match, Class::Create).await,
         Action::Delete => {

@@ -1,5 +1,5 @@
-//! Lists that many loops share. A loop asks for what is no older than the event that woke it; loops that ask while a list is
-//! on its way wait, and the next one answers all of them, well or with its failure.
+//! Lists that reconciles share. A reconcile asks for a list no older than the event that woke it. Reconciles that ask
+//! while a list is being read wait, and the next read answers them all, with a result or a failure.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use tokio::time::Instant;
 
 use crate::shelf::Shelf;
 
-/// How long a list is kept for whoever does not need a newer one.
+/// How long a list is kept for reconciles that accept its age.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// How Compute says, with status 400, that an instance of a scale set does not exist.
+/// Compute's message, with status 400, for an instance of a scale set that does not exist.
 const NO_SUCH_INSTANCE: &str = "not an active Virtual Machine Scale Set VM instanceId";
 
 /// Whether a refusal says that a resource does not exist.
@@ -26,10 +26,10 @@ pub fn says_absent(error: &Error) -> bool {
     error.is_not_found() || (error.status() == Some(400) && error.to_string().contains(NO_SUCH_INSTANCE))
 }
 
-/// A resource, if it exists.
+/// Returns a resource, if it exists.
 ///
 /// # Errors
-/// Azure does not answer, or with an error.
+/// Azure does not answer, or answers with an error.
 pub async fn get(
     client: &Client,
     id: &ResourceId,
@@ -42,23 +42,23 @@ pub async fn get(
     }
 }
 
-/// Whether Azure says, asked for it alone, that the resource with this provider id does not exist. What cannot be asked is not
-/// absent, and neither is what a list has left out.
+/// Whether a read of this resource alone shows that it does not exist. A failed read does not make it absent, and
+/// neither does a list without it.
 pub async fn is_absent(client: &Client, provider_id: &str) -> bool {
     let id = ResourceId::parse(provider_id.strip_prefix("azure://").unwrap_or(provider_id));
     let Ok(id) = id else { return false };
     matches!(get(client, &id, Kind::of(&id).api_version, Class::Refresh).await, Ok(None))
 }
 
-/// The resources of a list, as texts: a document that is taken apart is several times as large, and the lists of a thousand
-/// machines are kept for a while.
+/// The resources of a list, as texts: a parsed document is several times as large, and the lists of a thousand machines
+/// are kept for a while.
 #[derive(Default)]
 pub struct Listed(Vec<(Option<ResourceId>, Box<str>)>);
 
 impl Listed {
     fn of(documents: Vec<Value>) -> Self {
         let kept = |mut document: Value| {
-            // Of how a machine looks from outside, its states alone are of use.
+            // Only the statuses of an instance view are used.
             if let Some(view) = document.pointer_mut("/properties/instanceView") {
                 *view = json!({ "statuses": view["statuses"].take() });
             }
@@ -68,7 +68,7 @@ impl Listed {
         Self(documents.into_iter().map(kept).collect())
     }
 
-    /// These of the resources.
+    /// The resources with these IDs.
     pub fn these(&self, ids: &BTreeSet<ResourceId>) -> Vec<Value> {
         let asked = |id: &Option<ResourceId>| id.as_ref().is_some_and(|id| ids.contains(id));
         self.0
@@ -84,7 +84,7 @@ impl Listed {
     }
 }
 
-/// What a reading answered.
+/// The answer to a reading.
 #[derive(Clone)]
 pub enum Answer {
     /// All resources of the list.
@@ -95,17 +95,18 @@ pub enum Answer {
 
 type Lists = Arc<Shelf<Arc<Listed>>>;
 
-/// Lists that many loops share.
+/// Lists that reconciles share.
 #[derive(Default)]
 pub struct Reads {
     shelves: Mutex<HashMap<(Arc<str>, Reading), Lists>>,
 }
 
 impl Reads {
-    /// What Azure holds, newer than `not_before`. `tenant` says whose client it is: what one may see, another may not.
+    /// Reads from Azure, or returns an answer newer than `not_before`. `tenant` identifies the rights of the client:
+    /// another client may see other resources.
     ///
     /// # Errors
-    /// Azure does not answer, or with an error. A group that does not exist holds nothing.
+    /// Azure does not answer, or answers with an error. A group that does not exist has no resources.
     pub async fn read(
         &self,
         tenant: &Arc<str>,
@@ -121,21 +122,21 @@ impl Reads {
         };
         let shelf = {
             let mut shelves = self.shelves.lock();
-            // A shelf that only this map holds is waited for by no loop.
+            // No reconcile waits for a shelf that only this map references.
             let since = Instant::now().checked_sub(KEPT);
             shelves.retain(|_, shelf| {
                 Arc::strong_count(shelf) > 1 || since.is_none_or(|since| shelf.is_used_since(since))
             });
             Arc::clone(shelves.entry((Arc::clone(tenant), reading.clone())).or_default())
         };
-        // What began at that very moment may not tell of what was written in it.
+        // A read that began at that very moment may not show what was written then.
         let serves = |began: Instant| began > not_before;
         let listed = shelf.read(serves, list(client, group, resource_type, api_version)).await?;
         Ok(Answer::List(listed))
     }
 }
 
-/// All resources of a type in a group, or below a resource. A group that does not exist holds nothing.
+/// All resources of a type in a group, or below a resource. A group that does not exist has no resources.
 async fn list(
     client: &Client,
     group: &ResourceId,

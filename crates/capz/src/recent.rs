@@ -1,4 +1,4 @@
-//! What is kept for as long as somebody uses it.
+//! A cache that forgets unused values.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long something is kept that nobody asks for. Whatever is at work asks more often: all objects are looked at again after
-/// the sync period.
+/// How long an unused value is kept. Values in use are read more often: all objects are reconciled at least once in a
+/// sync period.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Values by key. What nobody has asked for in a day is forgotten: keys are made of secrets, and each rotated one is another.
+/// Values by key. A value that is not read for a day is forgotten: keys are derived from secrets, and each rotated
+/// secret makes a new one.
 pub(crate) struct Recent<K, V>(HashMap<K, (Instant, V)>);
 
 impl<K, V> Default for Recent<K, V> {
@@ -27,7 +28,7 @@ impl<K: Eq + Hash, V> Recent<K, V> {
         Some(value)
     }
 
-    /// Keeps a value, and forgets those that nobody uses any more.
+    /// Inserts a value, and forgets unused ones.
     pub fn insert(&mut self, key: K, value: V) {
         self.0.retain(|_, (used, _)| used.elapsed() < KEPT);
         self.0.insert(key, (Instant::now(), value));

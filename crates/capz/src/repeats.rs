@@ -1,5 +1,5 @@
-//! Differences that come back after they were written, and resources that go after they were made: another program, or a
-//! policy, wants it otherwise. All loops share what is remembered of them, since such a difference outlives a loop.
+//! Detects differences that come back after they were written, and resources that disappear after they were created:
+//! another program, or a policy, disagrees. The record outlives a reconcile and is shared by all of them.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,11 +10,12 @@ use capz_planner::{Action, Claimant, Goal, Step};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Machines that go lower the capacity of their scale set: whoever replaces them raises it again and again, and nobody undoes it.
+/// Deleting machines lowers the capacity of their scale set, and replacing them raises it again and again, without any
+/// dispute.
 const CAPACITY: &str = "sku.capacity";
 
-/// What was written lately, by resource and writer. Two objects of one manager that change the same resource in turn each repeat
-/// themselves, although of all writes no two in a row are the same.
+/// Recent writes, by resource and writer. If two objects of one manager change the same resource in turn, each repeats
+/// itself, although no two consecutive writes are equal.
 #[derive(Default)]
 pub struct Written(Mutex<HashMap<(Writer, ResourceId), Repeats>>);
 
@@ -34,12 +35,12 @@ impl From<Claimant<'_>> for Writer {
 }
 
 impl Written {
-    /// The writer deletes a resource itself: when it makes it again, nothing comes back.
+    /// Forgets the writes to a resource that the writer deletes itself: creating it again is no repetition.
     pub fn forget(&self, writer: &Writer, id: &ResourceId) {
         self.0.lock().remove(&(writer.clone(), id.clone()));
     }
 
-    /// Takes note that a difference with this fingerprint was written.
+    /// Records that a difference with this fingerprint was written.
     pub fn note(&self, writer: &Writer, id: &ResourceId, print: u64) {
         let now = Instant::now();
         let mut all = self.0.lock();
@@ -54,7 +55,7 @@ impl Written {
         let verdict = self.0.lock().get(&key)?.judge(print, Instant::now());
         let Verdict::Wait(_) = verdict else { return None };
         let name = goal.name_for_people();
-        // Without the time to wait: events are counted together whose words are the same.
+        // The message contains no wait time: events are aggregated if their messages are equal.
         if step.action == Action::Create {
             return Some(format!(
                 "{name} is gone each time after it was made: look for another program, or a policy, that deletes it"
@@ -68,7 +69,8 @@ impl Written {
     }
 }
 
-/// Equal for steps that write the same difference, or that make the same resource. Nothing where a repetition says nothing.
+/// The fingerprint is equal for steps that write the same difference, or that create the same resource. `None` for
+/// steps whose repetition means nothing.
 pub fn fingerprint(step: &Step) -> Option<u64> {
     let says_nothing = match step.action {
         Action::Create => false,
@@ -114,7 +116,7 @@ mod tests {
         }
     }
 
-    /// Rule 6: each of two objects undoes what the other one writes, and both belong to one manager.
+    /// Rule 6: two objects of one manager each undo the other's writes.
     #[tokio::test(start_paused = true)]
     async fn two_writers_that_undo_each_other_both_stop() {
         let (written, service) = (Written::default(), &capz_planner::service::GROUP);
@@ -134,7 +136,7 @@ mod tests {
         assert_eq!(times, 4, "one write each, and one repair");
         let words = written.objection(&writers[0], &goal, &steps[0]).unwrap();
         assert!(words.contains("does not keep what is written to it (tags.owner"), "{words}");
-        // What one of them deletes itself is no business of the other one's.
+        // A deletion by one writer does not affect the other one.
         written.forget(&writers[0], &steps[0].target);
         assert!(written.objection(&writers[0], &goal, &steps[0]).is_none());
         assert!(written.objection(&writers[1], &goal, &steps[1]).is_some());

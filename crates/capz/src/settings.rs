@@ -1,4 +1,4 @@
-//! What the controllers are told at the start: what flags and environment say, as values.
+//! The configuration of the controllers: flags and environment, as values.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,38 +7,38 @@ use std::time::Duration;
 use crate::Gates;
 use crate::core::WATCH_FILTER;
 
-/// What the controllers are told at the start.
+/// The configuration of the controllers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The only namespace that is looked at; all without one.
+    /// The only namespace that is watched; `None` for all.
     pub namespace: Option<String>,
-    /// The value of the label `cluster.x-k8s.io/watch-filter` that objects must bear to be worked on; all without one. All the
-    /// others are known, too: what another manager works on is not missing.
+    /// The value of the label `cluster.x-k8s.io/watch-filter` that objects must bear to be reconciled; `None` for all
+    /// objects. Other objects are cached, too: an object of another manager is not missing.
     pub watch_filter: Option<String>,
-    /// How many objects of a kind are worked on at once.
+    /// How many objects of a kind are reconciled at once.
     pub concurrency: Concurrency,
-    /// How long an object rests after it was found as it should be.
+    /// How long an object rests after it was found as desired.
     pub debouncing: Duration,
-    /// How often all objects are looked at where nothing happens.
+    /// The interval at which all objects are reconciled if nothing happens.
     pub sync_period: Duration,
-    /// How long things may take.
+    /// The time limits.
     pub timeouts: Timeouts,
-    /// Which features are on.
+    /// The feature gates.
     pub gates: Gates,
-    /// Whether a machine that comes from no template gets a Secret with its azure.json.
+    /// Whether a machine without a template gets a Secret with its azure.json.
     pub machine_secrets: bool,
     /// Whether a cluster gets a Secret with its credential for Azure Service Operator.
     pub aso_secrets: bool,
     /// The subscription of clusters that name none.
     pub subscription: Option<String>,
-    /// The token that proves to Azure who this process is, for identities of the type `WorkloadIdentity`.
+    /// The token of this process for identities of the type `WorkloadIdentity`.
     pub federated_token_file: PathBuf,
-    /// Where Azure is, instead of where the cluster's `azureEnvironment` says.
+    /// Azure's endpoints, instead of those of the cluster's `azureEnvironment`.
     pub endpoints: Endpoints,
 }
 
 impl Settings {
-    /// Whether an object with these labels is for this manager to work on.
+    /// Whether this manager reconciles an object with these labels.
     pub fn takes(&self, labels: Option<&BTreeMap<String, String>>) -> bool {
         self.watch_filter
             .as_ref()
@@ -65,14 +65,14 @@ impl Default for Settings {
     }
 }
 
-/// How many objects of a kind are worked on at once.
+/// How many objects of a kind are reconciled at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Concurrency {
-    /// AzureClusters, and what is made for clusters.
+    /// AzureClusters, and the objects made for clusters.
     pub clusters: usize,
-    /// AzureMachines, and what is made for machines and their templates.
+    /// AzureMachines, and the objects made for machines and their templates.
     pub machines: usize,
-    /// AzureMachinePools, and what is made for pools.
+    /// AzureMachinePools, and the objects made for pools.
     pub pools: usize,
     /// AzureMachinePoolMachines.
     pub pool_machines: usize,
@@ -84,13 +84,13 @@ impl Default for Concurrency {
     }
 }
 
-/// How long things may take.
+/// Time limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// One look at one object with all that follows. What Azure is at work on then stands in the object's status, and the
-    /// next look goes on with it.
+    /// One reconcile of one object. Operations that still run in Azure are then in the object's status, and the next
+    /// reconcile resumes them.
     pub reconcile: Duration,
-    /// How long to wait after a failure that names no time by itself.
+    /// The wait after a failure that names none.
     pub requeue: Duration,
 }
 
@@ -100,14 +100,14 @@ impl Default for Timeouts {
     }
 }
 
-/// Where Azure is, under the names that Azure's libraries and Azure Service Operator have for it. What is not set is as the
-/// cluster's `azureEnvironment` says.
+/// Azure's endpoints, with the names that Azure's libraries and Azure Service Operator use. The default is that of the
+/// cluster's `azureEnvironment`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Endpoints {
-    /// `AZURE_AUTHORITY_HOST`: who issues tokens.
+    /// `AZURE_AUTHORITY_HOST`: the token authority.
     pub authority_host: Option<String>,
     /// `AZURE_RESOURCE_MANAGER_ENDPOINT`: Resource Manager.
     pub resource_manager: Option<String>,
-    /// `AZURE_RESOURCE_MANAGER_AUDIENCE`: whom tokens for Resource Manager are for.
+    /// `AZURE_RESOURCE_MANAGER_AUDIENCE`: the audience of tokens for Resource Manager.
     pub audience: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What all controllers share.
+//! State that all controllers share.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::skus::SkuCache;
 use crate::store::{Key, Store};
 use crate::work::{Outcome, Work};
 
-/// What watches have shown.
+/// The objects that watches have shown.
 #[derive(Default)]
 pub struct Stores {
     /// AzureClusters.
@@ -35,12 +35,12 @@ pub struct Stores {
         capz_api::azure_machine::AzureMachineTemplateSpec,
         capz_api::azure_machine::AzureMachineTemplateStatus,
     >,
-    /// AzureMachinePools, where machine pools are on.
+    /// AzureMachinePools, if machine pools are enabled.
     pub azure_machine_pools: Store<
         capz_api::azure_machine_pool::AzureMachinePoolSpec,
         capz_api::azure_machine_pool::AzureMachinePoolStatus,
     >,
-    /// AzureMachinePoolMachines, where machine pools are on.
+    /// AzureMachinePoolMachines, if machine pools are enabled.
     pub azure_machine_pool_machines: Store<
         capz_api::azure_machine_pool::AzureMachinePoolMachineSpec,
         capz_api::azure_machine_pool::AzureMachinePoolMachineStatus,
@@ -54,17 +54,17 @@ pub struct Stores {
     pub clusters: Store<core::ClusterSpec, core::ClusterStatus>,
     /// Machines.
     pub machines: Store<core::MachineSpec, core::MachineStatus>,
-    /// MachinePools, where they are on.
+    /// MachinePools, if they are enabled.
     pub machine_pools: Store<core::MachinePoolSpec, core::NoStatus>,
 }
 
-/// What has been listed as a whole since the start. Nobody works before that: whatever is asked for and was not shown, be it an
-/// identity, an owner or a machine that still needs the network, would seem to be absent.
+/// Which kinds have been listed completely since the start. Reconciles wait for that: before, an identity, an owner or
+/// a machine that still needs the network would seem to be absent.
 #[derive(Default)]
 pub(crate) struct Listed {
-    /// All that clusters and their machines are decided by.
+    /// All kinds that decisions about clusters and their machines need.
     pub clusters: SetOnce<()>,
-    /// All that machine pools are decided by.
+    /// All kinds that decisions about machine pools need.
     pub pools: SetOnce<()>,
 }
 
@@ -76,10 +76,10 @@ pub(crate) struct Secrets {
     pub clusters: Arc<Work>,
 }
 
-/// Who tells of what is no object of ours.
+/// The reporting component of events about kinds without a controller here.
 pub(crate) const MANAGER: &str = "capz-controller-manager";
 
-/// Events about objects. What is wrong with one is in the log, too: events are gone after an hour.
+/// Events about objects. Warnings are logged, too, because events expire after an hour.
 pub(crate) struct Events(pub Recorder);
 
 impl Events {
@@ -94,21 +94,21 @@ impl Events {
         self.of(&about).warning(about, reason, message);
     }
 
-    /// What others have changed of resources that are not written again, as long as it is so.
+    /// Reports resources that other writers have changed and that are not written again, as long as that lasts.
     pub fn changed_by_others(&self, about: &Reference, plan: &Plan, observed: &Observed) {
         for words in plan.changed_by_others(observed) {
             self.warning(about.clone(), "ChangedByOthers", words);
         }
     }
 
-    /// Who tells of an object: the reconciler of its kind, as established installations name it.
+    /// The recorder for an object: the component is the reconciler of its kind, as established installations name it.
     fn of(&self, about: &Reference) -> Recorder {
         let component = controller::of_kind(about.kind).map_or(MANAGER, |controller| controller.component);
         self.0.speaking_for(component)
     }
 }
 
-/// What all controllers share.
+/// State that all controllers share.
 pub struct Manager {
     pub(crate) client: Client,
     pub(crate) azure: Azure,
@@ -121,9 +121,9 @@ pub struct Manager {
     pub(crate) written: Written,
     pub(crate) skus: SkuCache,
     pub(crate) operator: Operator,
-    /// Held by whoever writes an identity: clusters share it, and would refuse each other's writes.
+    /// Serializes writes of identities: clusters share them, and would cause conflicts for each other.
     pub(crate) identity_writes: tokio::sync::Mutex<()>,
-    /// Told when an identity says something else, or is gone.
+    /// Notified when an identity is changed or deleted.
     pub(crate) identities_changed: tokio::sync::Notify,
     pub(crate) clusters: Arc<Work>,
     pub(crate) machines: Arc<Work>,
@@ -136,7 +136,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// An object to work on; or how the work on it ends: it is gone, or another manager's.
+    /// Returns an object to reconcile; or the outcome if it is deleted, or belongs to another manager.
     pub(crate) fn own<S: Clone, T: Clone>(
         &self,
         store: &Store<S, T>,
@@ -146,7 +146,7 @@ impl Manager {
         if self.settings.takes(object.metadata.labels.as_ref()) { Ok(object) } else { Err(Outcome::Idle) }
     }
 
-    /// A kind has been listed as a whole for the first time: where it was the last that is waited for, work begins.
+    /// Records that a kind has been listed completely for the first time: after the last one, reconciles begin.
     pub(crate) fn note_listed(&self) {
         let stores = &self.stores;
         let clusters = stores.identities.is_complete()
@@ -157,7 +157,7 @@ impl Manager {
         let pools = stores.machine_pools.is_complete()
             && stores.azure_machine_pools.is_complete()
             && stores.azure_machine_pool_machines.is_complete();
-        // It is no error that it was said before.
+        // It may have been set before.
         if clusters {
             let _ = self.listed.clusters.set(());
         }
@@ -166,7 +166,7 @@ impl Manager {
         }
     }
 
-    /// The time, as conditions write it.
+    /// The current time, in the format of conditions.
     pub(crate) fn now(&self) -> String {
         self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }

@@ -1,11 +1,12 @@
-//! One read that many loops share: its answer, and its failure. Loops that ask while a read is on its way wait for it, and the
-//! next one answers all of them. A read that fails answers all who waited for it: while Azure fails, a hundred loops cost one
-//! call a moment, and not a hundred calls one after the other.
+//! One read that reconciles share: its answer, and its failure. Reconciles that ask during a read wait for it, and the
+//! next read answers them all. A failed read answers all that waited for it: while Azure fails, a hundred reconciles
+//! cost one call at a time, and not a hundred calls one after the other.
 
 use arm::Error;
 use tokio::time::Instant;
 
-/// What was read last, and how the last read failed, each with the moment at which it was begun.
+/// The answer of the last read, and the failure of the last one that failed, each with the time at which the read
+/// began.
 pub struct Shelf<T>(tokio::sync::Mutex<Kept<T>>);
 
 struct Kept<T> {
@@ -20,10 +21,10 @@ impl<T> Default for Shelf<T> {
 }
 
 impl<T: Clone> Shelf<T> {
-    /// The answer that is there, if it `serves`, or that of a new read.
+    /// Returns the present answer, if it `serves`, or the answer of a new read.
     ///
     /// # Errors
-    /// The read fails, or the one that was begun after this loop had asked has failed.
+    /// The read fails, or a read that began after this call has failed.
     pub async fn read(
         &self,
         serves: impl Fn(Instant) -> bool,
@@ -50,7 +51,7 @@ impl<T: Clone> Shelf<T> {
         }
     }
 
-    /// Whether an answer is there that was asked for after this moment, or a read is on its way.
+    /// Whether there is an answer that was requested after this moment, or a read is running.
     pub fn is_used_since(&self, moment: Instant) -> bool {
         let Ok(kept) = self.0.try_lock() else { return true };
         kept.answer.as_ref().is_some_and(|(began, _)| *began > moment)
@@ -68,7 +69,7 @@ mod tests {
         Error::OperationLost { subject: "a list".into() }
     }
 
-    /// I3: a hundred loops that wait for one list of an Azure that fails cost one call a moment.
+    /// I3: a hundred reconciles that wait for one list of a failing Azure cost one call at a time.
     #[tokio::test(start_paused = true)]
     async fn a_failure_is_shared_like_an_answer() {
         let (shelf, calls) = (Shelf::<u32>::default(), AtomicUsize::new(0));
@@ -81,7 +82,7 @@ mod tests {
         let loops = (0..100).map(|_| shelf.read(|_| false, failing()));
         assert!(futures::future::join_all(loops).await.iter().all(Result::is_err));
         assert_eq!((calls.load(Ordering::Relaxed), begin.elapsed()), (1, Duration::from_secs(60)));
-        // A loop that asks later asks Azure, and those that come meanwhile share the read after that.
+        // A later reconcile asks Azure, and those that arrive meanwhile share the read after that.
         let late = (0..100).map(|_| async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             shelf.read(|_| false, failing()).await

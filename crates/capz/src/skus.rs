@@ -1,4 +1,4 @@
-//! Sizes of machines by region. The list is long, the same for everybody with the same rights, and seldom changes.
+//! Machine sizes by region. The list is long, the same for all clients with the same rights, and seldom changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::azure::Access;
 use crate::recent::Recent;
 use crate::shelf::Shelf;
 
-/// How long a list counts.
+/// How long a list is valid.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 const VERSION: ApiVersion = ApiVersion::new("2021-07-01");
 
 type Sizes = Arc<Shelf<Arc<Skus>>>;
 
-/// Lists of sizes, by whose they are and by region.
+/// Lists of sizes, by the rights of the client and by region.
 #[derive(Default)]
 pub struct SkuCache {
     shelves: Mutex<Recent<(Arc<str>, String), Sizes>>,
@@ -36,7 +36,7 @@ impl SkuCache {
         shelf
     }
 
-    /// The sizes of a region.
+    /// Returns the sizes of a region.
     ///
     /// # Errors
     /// Azure does not list them.

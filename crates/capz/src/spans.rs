@@ -1,5 +1,5 @@
-//! Spans of what controllers do, named as those of the established provider. No log takes their target: they are made where
-//! a program sends traces, and cost nothing elsewhere.
+//! Spans of the controllers, named like those of the established provider. No log subscribes to their target: they are
+//! created only where the program exports traces, and cost nothing elsewhere.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::controller::Controller;
 use crate::store::Key;
 
-/// One loop over an object; its calls to Azure bear this id.
+/// One reconcile of an object; its calls to Azure bear this correlation ID.
 pub fn reconcile(controller: &Controller, key: &Key, correlation: Uuid) -> Span {
     info_span!(
         target: "spans::controllers",
@@ -30,7 +30,7 @@ pub fn reconcile(controller: &Controller, key: &Key, correlation: Uuid) -> Span 
     )
 }
 
-/// How a loop has ended.
+/// Records the result of a reconcile.
 pub fn reconciled(span: &Span, result: Reconciled) {
     span.record("result", result.as_str());
     if result == Reconciled::Error {
@@ -38,8 +38,8 @@ pub fn reconciled(span: &Span, result: Reconciled) {
     }
 }
 
-/// The work on one resource in Azure, from the request until Azure's operation is over. `resumed`: another loop sent the
-/// request.
+/// The work on one resource in Azure, from the request until Azure's operation has ended. `resumed`: an earlier
+/// reconcile sent the request.
 pub fn step(service: &Service, action: Action, target: &ResourceId, resumed: bool) -> Span {
     let name = match action {
         Action::Create | Action::Update => "async.Service.CreateOrUpdateResource",
@@ -58,14 +58,14 @@ pub fn step(service: &Service, action: Action, target: &ResourceId, resumed: boo
     )
 }
 
-/// What the work of a span has come to.
+/// Records the result of a span's work.
 pub fn ended<T, E: fmt::Display>(span: &Span, outcome: &Result<T, E>) {
     if let Err(error) = outcome {
         failed(span, error);
     }
 }
 
-/// A span's work has failed.
+/// Records that a span's work has failed.
 pub fn failed(span: &Span, why: impl fmt::Display) {
     span.record("otel.status_code", "error");
     span.record("otel.status_description", display(why));

@@ -1,4 +1,5 @@
-//! What a cluster is among others of its name: its id, whether it was taken over, and which other cluster comes before it.
+//! The relation of a cluster to others of its name: its ID, whether it was taken over, and which other cluster takes
+//! precedence.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +11,17 @@ use crate::kinds::AzureCluster;
 use crate::shared::Manager;
 use crate::store::key_of;
 
-/// The finalizer by which an AzureCluster waits for its resources to go.
+/// The finalizer by which an AzureCluster waits for the deletion of its resources.
 pub(crate) const FINALIZER: &str = "azurecluster.infrastructure.cluster.x-k8s.io";
-/// What the established provider, and earlier versions of this program, leave on an AzureCluster that they work on.
+/// Annotations of the established provider, and of earlier versions of this program, on an AzureCluster that they
+/// reconcile.
 const MARKS: [&str; 4] = [SECURITY_RULES, TAGS, RESOURCES, SUBSCRIPTION];
 
-/// A cluster that comes before another one.
+/// A cluster that takes precedence over another one.
 pub(crate) struct Rival {
-    /// Which one it is, and what to do.
+    /// Its name, and what to do.
     pub words: String,
-    /// Whether it bears the same id: the other one is a copy of it, and nothing with that id is the copy's.
+    /// Whether it has the same ID: the other one is a copy of it, and no resource with that ID belongs to the copy.
     pub is_original: bool,
 }
 
@@ -27,13 +29,13 @@ fn annotation<'a>(object: &'a AzureCluster, key: &str) -> Option<&'a str> {
     object.metadata.annotations.as_ref()?.get(key).map(String::as_str).filter(|text| !text.is_empty())
 }
 
-/// The id of a cluster; none before its first resource is made.
+/// The ID of a cluster; `None` before its first resource is created.
 pub(crate) fn id(object: &AzureCluster) -> Option<&str> {
     annotation(object, CLUSTER_ID)
 }
 
-/// Whether the established provider, or an earlier version of this program, has made resources for it. They bear no id, and are the cluster's
-/// by their tag.
+/// Whether the established provider, or an earlier version of this program, has created resources for it. They bear no
+/// ID, and belong to the cluster by their tag.
 pub(crate) fn is_taken_over(object: &AzureCluster) -> bool {
     id(object).is_none()
         && (object.metadata.finalizers.iter().flatten().any(|held| held == FINALIZER)
@@ -42,7 +44,8 @@ pub(crate) fn is_taken_over(object: &AzureCluster) -> bool {
 }
 
 impl Manager {
-    /// Another cluster of the same name that comes before this one; nothing where none claims the same resources.
+    /// Another cluster of the same name that takes precedence over this one; `None` if no other cluster claims the same
+    /// resources.
     pub(crate) fn rival_of(&self, object: &AzureCluster) -> Option<Rival> {
         let own = self.claim(object)?;
         let all = self.stores.azure_clusters.all();
@@ -58,7 +61,7 @@ impl Manager {
         Some(Rival { words: first.to_string(), is_original: own.id.is_some() && own.id == first.id })
     }
 
-    /// Wakes clusters of the name of this one: it may have come before them, and be gone.
+    /// Wakes clusters with the name of this one: it may have had precedence over them, and be deleted.
     pub(crate) fn wake_namesakes_of(&self, object: &AzureCluster) {
         let Some(name) = core::cluster_name(&object.metadata) else { return };
         let own = key_of(object);
@@ -72,7 +75,8 @@ impl Manager {
         }
     }
 
-    /// What an AzureCluster claims; nothing where no Cluster has it, or an external tool makes its infrastructure.
+    /// The claim of an AzureCluster; `None` without an owner Cluster, or if an external tool manages its
+    /// infrastructure.
     fn claim<'a>(&'a self, object: &'a AzureCluster) -> Option<Claim<'a>> {
         let metadata = &object.metadata;
         if core::is_managed_elsewhere(metadata) {

@@ -1,4 +1,4 @@
-//! What the watches have shown, by namespace and name.
+//! The objects that watches have shown, by namespace and name.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of an object with this name, beside another one.
+    /// The key of an object with this name in the same namespace.
     pub fn beside(&self, name: &str) -> Self {
         Self { namespace: self.namespace.clone(), name: name.to_owned() }
     }
@@ -34,8 +34,8 @@ impl std::fmt::Display for Key {
 /// Objects of one kind.
 pub struct Store<S: Clone, T: Clone> {
     objects: Mutex<HashMap<Key, Arc<Object<S, T>>>>,
-    /// Objects of which an answer to one of our writes brought what others had changed before it: the watch shows the same
-    /// later, and it looks like no change then.
+    /// Objects for which the answer to one of our writes contained earlier changes of other writers: when the watch
+    /// shows these later, they would look like no change.
     overtaken: Mutex<HashSet<Key>>,
     complete: AtomicBool,
 }
@@ -60,9 +60,9 @@ impl<S: Clone, T: Clone> Store<S, T> {
         self.objects.lock().get(key).cloned()
     }
 
-    /// Takes an object in, unless a newer version of it is known. Gives the version before.
+    /// Stores an object, unless a newer version of it is stored. Returns the previous version.
     pub fn put(&self, mut object: Object<S, T>) -> Option<Arc<Object<S, T>>> {
-        // Who owns which member is of no interest here, and is half of many objects.
+        // Managed fields are not used here, and are half of many objects.
         object.metadata.managed_fields = None;
         let key = key_of(&object);
         let mut objects = self.objects.lock();
@@ -75,26 +75,26 @@ impl<S: Clone, T: Clone> Store<S, T> {
         known
     }
 
-    /// Takes in an answer to one of our writes that shows what others had changed before it.
+    /// Stores an answer to one of our writes that contains earlier changes of other writers.
     pub fn put_overtaken(&self, object: Object<S, T>) {
         self.overtaken.lock().insert(key_of(&object));
         self.put(object);
     }
 
-    /// Takes an object in that a watch shows. Gives the version before, unless an answer has overtaken the watch: nothing that is
-    /// known has been compared then.
+    /// Stores an object that a watch shows. Returns the previous version, unless an answer was ahead of the watch: the
+    /// stored version has not been compared then.
     pub fn show(&self, object: Object<S, T>) -> Option<Arc<Object<S, T>>> {
         let overtaken = self.overtaken.lock().remove(&key_of(&object));
         self.put(object).filter(|_| !overtaken)
     }
 
-    /// Takes an object out.
+    /// Removes an object.
     pub fn remove(&self, key: &Key) {
         self.objects.lock().remove(key);
         self.overtaken.lock().remove(key);
     }
 
-    /// Keeps only these: a watch has begun anew and shown all that there is. Gives those that have gone meanwhile.
+    /// Keeps only these objects, after a restarted watch has shown all that exist. Returns the removed ones.
     pub fn retain(&self, keep: impl Fn(&Key) -> bool) -> Vec<Arc<Object<S, T>>> {
         self.overtaken.lock().retain(&keep);
         let gone = self.objects.lock().extract_if(|key, _| !keep(key)).map(|(_, object)| object).collect();
@@ -102,7 +102,7 @@ impl<S: Clone, T: Clone> Store<S, T> {
         gone
     }
 
-    /// Whether all objects have been shown since the start: what is missing before that is not known to be missing.
+    /// Whether all objects have been shown since the start: before that, a missing object is unknown, not absent.
     pub fn is_complete(&self) -> bool {
         self.complete.load(Ordering::Acquire)
     }
@@ -113,15 +113,15 @@ impl<S: Clone, T: Clone> Store<S, T> {
     }
 }
 
-/// Whether an object is deleted and nobody holds it back: whoever wrote that may come later than the watch, which has taken it
-/// out already.
+/// Whether an object is deleted and has no finalizers left: the writer that removed the last finalizer may store its
+/// answer after the watch has removed the object.
 fn is_gone<S: Clone, T: Clone>(object: &Object<S, T>) -> bool {
     let metadata = &object.metadata;
     metadata.deletion_timestamp.is_some() && metadata.finalizers.as_ref().is_none_or(Vec::is_empty)
 }
 
-/// Whether `known` is a later version of the same object. Versions are numbers on every API server that there is; where
-/// they are not, what came last counts.
+/// Whether `known` is a later version of the same object. Versions are numbers on every existing API server; where they
+/// are not, the latest arrival wins.
 fn is_newer<S: Clone, T: Clone>(known: &Object<S, T>, other: &Object<S, T>) -> bool {
     let version = |object: &Object<S, T>| object.resource_version().and_then(|text| text.parse::<u64>().ok());
     known.metadata.uid == other.metadata.uid && version(known) > version(other)
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// The watch may show that an object is gone before whoever let it go has heard that it was written.
+    /// The watch may show the deletion of an object before the writer that removed the last finalizer has its answer.
     #[test]
     fn an_object_that_nobody_holds_back_is_not_kept() {
         let object = |finalizers: &[&str]| -> Object<AzureMachineSpec, AzureMachineStatus> {
@@ -153,8 +153,8 @@ mod tests {
         assert!(store.get(&key).is_none());
     }
 
-    /// What others change just before a write of ours is in its answer before the watch shows it: the watch's event counts as
-    /// news all the same, once (C1).
+    /// Changes of other writers just before a write of ours are in its answer before the watch shows them: the watch's
+    /// event still counts as a change, once (C1).
     #[test]
     fn what_an_answer_overtook_is_news_when_the_watch_shows_it() {
         let object = |version: u32, tag: &str| -> Object<AzureMachineSpec, AzureMachineStatus> {

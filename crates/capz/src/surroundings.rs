@@ -1,4 +1,4 @@
-//! What was found out about a cluster before anything is wanted of it, or of a machine of it.
+//! The facts about a cluster that are needed before its goals, or those of one of its machines, are planned.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,27 +18,27 @@ use crate::shared::Manager;
 use crate::standing;
 use crate::store::key_of;
 
-/// What was found out about a cluster before anything is wanted of it.
+/// The facts about a cluster that are needed before goals are planned.
 pub(crate) struct Surroundings {
     /// The Cluster.
     pub cluster: Arc<Cluster>,
     /// Azure.
     pub access: Access,
-    /// What proves the cluster's identity.
+    /// The credential of the cluster's identity.
     pub material: Material,
     /// The subscription in effect.
     pub subscription: String,
-    /// The cluster's id; empty where it has not begun.
+    /// The cluster's ID; empty before its first resource is created.
     pub id: String,
     /// The namespace of its AzureCluster.
     pub namespace: String,
-    /// Why another cluster comes before this one, where both claim the same resources.
+    /// Why another cluster that claims the same resources takes precedence.
     pub rival: Option<String>,
     /// Resources that are used as they are, whatever their tags say.
     pub kept: BTreeSet<ResourceId>,
-    /// Whether an external tool makes its infrastructure: that is never ours, whatever its tags say.
+    /// Whether an external tool manages its infrastructure: it is never ours, whatever its tags say.
     pub managed_elsewhere: bool,
-    /// Where public names end.
+    /// The suffix of public DNS names.
     pub dns_suffix: &'static str,
 }
 
@@ -67,15 +67,15 @@ impl Surroundings {
         }
     }
 
-    /// That no other cluster comes before this one.
+    /// Checks that no other cluster takes precedence over this one.
     ///
     /// # Errors
-    /// One does: which, and what to do.
+    /// Another cluster does: names it, and says what to do.
     pub fn check_rival(&self) -> Result<(), Failure> {
         self.rival.clone().map_or(Ok(()), |words| Err(Failure::Refused(words)))
     }
 
-    /// What it takes to reach goals of an object in this cluster's Azure, with what is read no older than that.
+    /// The inputs for reconciling an object in this cluster's subscription, with reads no older than `not_before`.
     pub fn reach<'a>(
         &'a self,
         manager: &'a Manager,
@@ -101,7 +101,7 @@ impl Surroundings {
         }
     }
 
-    /// Whether an object with these annotations is paused by now, or its cluster gone.
+    /// Whether an object with these annotations is paused by now, or its cluster deleted.
     pub fn is_paused(&self, manager: &Manager, annotations: Option<&BTreeMap<String, String>>) -> bool {
         let cluster = manager.stores.clusters.get(&key_of(&*self.cluster));
         cluster.is_none_or(|cluster| core::is_paused(&cluster, annotations))
@@ -109,7 +109,7 @@ impl Surroundings {
 }
 
 impl Manager {
-    /// What is around a cluster.
+    /// Collects the surroundings of a cluster.
     pub(crate) async fn surroundings(
         &self,
         object: &AzureCluster,

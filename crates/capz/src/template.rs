@@ -1,4 +1,4 @@
-//! The controller of AzureMachineTemplates: what a machine of the template offers, for autoscalers that scale from zero.
+//! The controller of AzureMachineTemplates: reports the capacity of a machine, for autoscalers that scale from zero.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::work::Outcome;
 const KIND: &str = "AzureMachineTemplate";
 
 impl Manager {
-    /// Says in the status of an AzureMachineTemplate what a machine of it offers.
+    /// Writes the capacity of a machine into the status of an AzureMachineTemplate.
     pub(crate) async fn reconcile_template(self: Arc<Self>, key: &Key) -> Outcome {
         let object = match self.own(&self.stores.azure_machine_templates, key) {
             Ok(object) => object,
@@ -29,7 +29,7 @@ impl Manager {
         let surroundings = match self.surroundings(&azure_cluster, cluster).await {
             Ok(surroundings) => surroundings,
             Err(error) => {
-                tracing::info!(template = %key, %error, "its cluster has no way to Azure");
+                tracing::info!(template = %key, %error, "its cluster has no access to Azure");
                 return Outcome::Retry;
             }
         };

@@ -1,5 +1,5 @@
-//! Clusters that Azure manages (AKS): their kinds are not served here. Users who have such objects must know it before the program that
-//! serves them goes.
+//! Clusters that Azure manages (AKS): their kinds are not served here. Users with such objects need to know that before
+//! they remove the program that serves them.
 
 use capz_api::crd::MANAGED_KINDS;
 use kube::api::ListParams;
@@ -9,7 +9,7 @@ use kube::{Api, Client};
 use crate::Settings;
 use crate::kinds::GROUP;
 
-/// Objects asked for at once.
+/// The page size of lists.
 const PAGE_SIZE: u32 = 250;
 
 /// An object of a kind that is not served.
@@ -30,11 +30,11 @@ impl std::fmt::Display for Unserved {
     }
 }
 
-/// The objects of these kinds that would be for a manager with these settings to work on. Templates are left out: nothing in Azure depends on
-/// them.
+/// Returns the objects of these kinds that a manager with these settings would reconcile. Templates are left out: no
+/// resource in Azure depends on them.
 ///
 /// # Errors
-/// The API server does not say which kinds it serves, or what objects there are.
+/// Discovery fails, or the objects cannot be listed.
 pub async fn unserved(client: &Client, settings: &Settings) -> Result<Vec<Unserved>, kube::Error> {
     let groups = client.list_api_groups().await?;
     let Some(group) = groups.groups.iter().find(|group| group.name == GROUP) else { return Ok(Vec::new()) };

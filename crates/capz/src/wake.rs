@@ -1,4 +1,4 @@
-//! Whom a change concerns: what is shown by a watch wakes work on other objects.
+//! Which objects a change affects: a watch event of one object wakes others.
 
 use k8s::api::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -8,7 +8,8 @@ use crate::shared::Manager;
 use crate::store::{Key, key_of};
 
 impl Manager {
-    /// Wakes the clusters that use an identity, and what belongs to them: all of it may have waited for the identity.
+    /// Wakes the clusters that use an identity, and the objects that belong to them: all of these may wait for the
+    /// identity.
     pub(crate) fn wake_users_of(&self, identity: &Key) {
         for cluster in self.stores.azure_clusters.all() {
             if crate::identity::key(&cluster).is_ok_and(|key| key == *identity) {
@@ -22,7 +23,7 @@ impl Manager {
         }
     }
 
-    /// Wakes everything that belongs to a Cluster.
+    /// Wakes all objects that belong to a Cluster.
     pub(crate) fn wake_all_of(&self, cluster: &Key) {
         if let Some(found) = self.stores.clusters.get(cluster) {
             let infrastructure = cluster.beside(&found.spec.infrastructure_ref.name);
@@ -33,7 +34,7 @@ impl Manager {
         self.wake_pools_of(cluster);
     }
 
-    /// Wakes what is made from what an AzureCluster says.
+    /// Wakes the objects that depend on the content of an AzureCluster.
     pub(crate) fn wake_dependants_of(&self, azure_cluster: &AzureCluster) {
         let key = key_of(azure_cluster);
         if let Some(cluster) = core::cluster_name(&azure_cluster.metadata) {
@@ -82,7 +83,7 @@ impl Manager {
         }
     }
 
-    /// Wakes what makes the infrastructure of a Machine.
+    /// Wakes the infrastructure object of a Machine.
     pub(crate) fn wake_infrastructure_of(&self, machine: &core::Machine) {
         let reference = &machine.spec.infrastructure_ref;
         let work = if reference.kind == POOL_MACHINE { &self.pool_machines } else { &self.machines };
@@ -97,7 +98,7 @@ impl Manager {
         }
     }
 
-    /// Wakes a pool that is to look at Azure again: something of it may be otherwise there.
+    /// Wakes a pool and outdates its observation: something may have changed in Azure.
     pub(crate) fn see_anew(&self, pool: &Key) {
         self.instances.outdate(pool);
         self.pools.wake(pool.clone());
@@ -122,7 +123,7 @@ impl Manager {
         }
     }
 
-    /// Wakes the AzureCluster that ends when the last of its machines and pools, of which this is one, has gone.
+    /// Wakes the AzureCluster whose deletion waits for the last of its machines and pools, of which this is one.
     pub(crate) fn wake_cluster_that_waits_for(&self, metadata: &ObjectMeta) {
         let Some(name) = core::cluster_name(metadata) else { return };
         let namespace = metadata.namespace.clone().unwrap_or_default();
@@ -136,7 +137,7 @@ impl Manager {
         }
     }
 
-    /// Wakes the clusters that end, which wait until all that they have is known.
+    /// Wakes the clusters that are being deleted and wait until all their objects have been listed.
     pub(crate) fn wake_ending_clusters(&self) {
         for cluster in self.stores.azure_clusters.all() {
             if cluster.metadata.deletion_timestamp.is_some() {
@@ -145,8 +146,9 @@ impl Manager {
         }
     }
 
-    /// The names of the machines and pools that a Cluster still has; `None` while not all have been shown. What bears the label of
-    /// a Cluster, and has neither an owner of the core's nor anything that holds it, is no part of it: nothing was made for it.
+    /// The names of the machines and pools that a Cluster still has; `None` until all have been listed. An object with
+    /// the label of a Cluster, but with neither an owner of the core's nor a finalizer, does not belong to it: nothing
+    /// was created for it.
     pub(crate) fn left_in(&self, cluster: &Key) -> Option<Vec<String>> {
         let stores = &self.stores;
         let belongs = |metadata: &ObjectMeta| {

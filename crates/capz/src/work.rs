@@ -1,4 +1,4 @@
-//! Work on objects of a kind: a queue, and when each object was woken and found as it should be.
+//! A queue of objects of a kind, with the times at which each was woken and found as desired.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,29 +12,29 @@ use tokio::time::Instant;
 use crate::controller::Controller;
 use crate::store::Key;
 
-/// A look that nothing but time has caused may use lists that are this old.
+/// The permitted age of lists for a reconcile that only the sync period caused.
 const FRESH_ENOUGH: Duration = Duration::from_secs(60);
 
-/// How work on an object ended.
+/// The outcome of a reconcile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It is as it should be; look again when something happens, or after the sync period.
+    /// The object is as desired; reconcile again at the next event, or after the sync period.
     Rest,
-    /// There is nothing to do for now: somebody else is to act, which will be seen. Should that be missed, it is looked at
-    /// again after the sync period.
+    /// There is nothing to do for now: another party has to act, and a watch will show it. In case that is missed, the
+    /// object is reconciled again after the sync period.
     Idle,
-    /// It says all that is known of it; who comes to know more wakes it.
+    /// The status reports everything known; a new observation wakes it.
     Told,
-    /// Look again after this time.
+    /// Reconcile again after this time.
     After(Duration),
-    /// Look again after the back-off.
+    /// Reconcile again after the backoff.
     Retry,
-    /// It is gone.
+    /// The object is deleted.
     Gone,
 }
 
 impl Outcome {
-    /// The same as those see it who count.
+    /// The result in the terms of metrics.
     pub fn result(self) -> Reconciled {
         match self {
             Self::Rest | Self::Idle | Self::Told | Self::Gone => Reconciled::Success,
@@ -44,9 +44,9 @@ impl Outcome {
     }
 }
 
-/// A queue of objects, with when each was woken, worked on, and found as it should be.
+/// A queue of objects, with the times at which each was woken, reconciled, and found as desired.
 pub(crate) struct Work {
-    /// Who works.
+    /// The controller.
     pub controller: &'static Controller,
     pub queue: Queue<Key>,
     observer: Arc<dyn Observer>,
@@ -67,31 +67,31 @@ impl Work {
         }
     }
 
-    /// Asks for work on an object: something has happened.
+    /// Requests a reconcile of an object because of an event.
     pub fn wake(&self, key: Key) {
         self.woken.lock().insert(key.clone(), Instant::now());
         self.queue.add(key);
     }
 
-    /// Ends the rest of objects that are paused: `clusterctl` waits for each to be let go. They are woken as others are.
+    /// Ends the rest of paused objects: `clusterctl` waits for the release of each. They are woken like others.
     pub fn end_rest(&self, of: impl Fn(&Key) -> bool) {
         self.rested.lock().retain(|key, _| !of(key));
     }
 
-    /// How old what is read may be: as old as the event that woke the object, or a bit older where only time did, but never
-    /// older than what was written for it before: what we have made ourselves must not seem to be missing.
+    /// The oldest permitted time of reads: that of the event that woke the object, or somewhat older if only time did,
+    /// but never older than the last reconcile: resources that it created must not seem to be missing.
     pub fn not_before(&self, key: &Key) -> Instant {
         let now = Instant::now();
         let cause = self.woken.lock().remove(key).or_else(|| now.checked_sub(FRESH_ENOUGH)).unwrap_or(now);
         self.worked.lock().get(key).map_or(cause, |worked| cause.max(*worked))
     }
 
-    /// Work on the object was begun and has ended, well or not.
+    /// Records the end of a reconcile, successful or not.
     pub fn worked(&self, key: &Key) {
         self.worked.lock().insert(key.clone(), Instant::now());
     }
 
-    /// How long the object still rests, after it was found as it should be.
+    /// How long the object still rests, after it was found as desired.
     pub fn rests(&self, key: &Key, debouncing: Duration) -> Option<Duration> {
         let mut rested = self.rested.lock();
         let since = rested.get(key)?.elapsed();
@@ -102,14 +102,14 @@ impl Work {
         None
     }
 
-    /// Puts an object off that still rests.
+    /// Postpones an object that still rests.
     pub fn put_off(&self, rest: Duration) -> Next {
         self.observer.reconciled(self.controller.name, Reconciled::RequeueAfter);
         Next::DoneFor(rest)
     }
 
-    /// Takes note of how work ended, and says when the object is looked at again. Work that has not come to its end may have
-    /// written: what was read before does not show it.
+    /// Records the outcome of a reconcile, and returns when the next one is due. An incomplete reconcile may have
+    /// written: earlier reads do not show that.
     pub fn ended(&self, key: &Key, outcome: Outcome, sync_period: Duration) -> Next {
         if matches!(outcome, Outcome::After(_) | Outcome::Retry) {
             self.woken.lock().insert(key.clone(), Instant::now());
@@ -138,7 +138,7 @@ impl Work {
 mod tests {
     use super::*;
 
-    /// A look that only time causes reads nothing that is older than what the look before it wrote.
+    /// A reconcile that only time causes reads nothing older than the writes of the previous one.
     #[tokio::test(start_paused = true)]
     async fn a_look_sees_what_the_one_before_it_wrote() {
         let observer: Arc<dyn Observer> = Arc::new(controllers::NoObserver);

@@ -3,7 +3,7 @@
 /// The endpoints of one cloud.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CloudEndpoints {
-    /// The name that a metadata document gives it.
+    /// Its name in a metadata document.
     pub name: &'static str,
     /// Azure Resource Manager, without a trailing slash.
     pub resource_manager: &'static str,
@@ -15,7 +15,7 @@ pub struct CloudEndpoints {
     pub container_registry_suffix: &'static str,
     /// The domain of storage accounts.
     pub storage_suffix: &'static str,
-    /// The domain of public IP labels, below which the region stands.
+    /// The suffix of public DNS names, which the region precedes.
     pub public_ip_suffix: &'static str,
 }
 
@@ -53,9 +53,8 @@ pub const CHINA: CloudEndpoints = CloudEndpoints {
 };
 
 impl CloudEndpoints {
-    /// The cloud of a configured name, without regard to case and surrounding spaces. Empty names,
-    /// unknown ones and Azure Stack start from the public cloud; `known` tells whether the name is one
-    /// that we know.
+    /// The cloud of a configured name, without regard to case and surrounding spaces. Empty names, unknown ones and
+    /// Azure Stack start from the public cloud; the flag is whether the name is known.
     pub fn named(name: &str) -> (Self, bool) {
         match name.trim().to_ascii_uppercase().as_str() {
             "" | "AZURECLOUD" | "AZUREPUBLICCLOUD" | AZURE_STACK => (PUBLIC, true),

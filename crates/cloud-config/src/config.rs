@@ -1,4 +1,4 @@
-//! The configuration itself: one field a key, defaults filled in.
+//! The configuration: one field for each key, with defaults.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::{
     Warning,
 };
 
-/// Reads one environment variable; the caller decides where from.
+/// Reads one environment variable; the caller decides from where.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// How often and when a failed call is repeated (`cloudProviderBackoff…`).
+/// How many times and when a failed call is retried (`cloudProviderBackoff…`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Backoff {
-    /// `cloudProviderBackoff`: whether the other keys count.
+    /// `cloudProviderBackoff`: whether the other keys take effect.
     pub enabled: bool,
     /// `cloudProviderBackoffRetries`: attempts; 6 when enabled and not set, 1 when not enabled.
     pub retries: u32,
@@ -27,17 +27,17 @@ pub struct Backoff {
     pub duration: Duration,
 }
 
-/// What azure.json says and this release acts on, with defaults filled in. [`KEYS`] names the keys that have
-/// no field here, and why.
+/// The settings of azure.json that have an effect in this release, with defaults. [`KEYS`] names the keys without a
+/// field here, with the reason.
 ///
-/// Field names are the documented keys in snake case. A field whose default is another field is empty
-/// when not set and has a method of the same name that gives the effective value.
+/// Field names are the documented keys in snake case. A field whose default is another field is empty if not set and
+/// has a method of the same name that returns the effective value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CloudConfig {
     // --- the cloud and its client
     /// `cloud`: the cloud's name; empty means the public cloud.
     pub cloud: String,
-    /// `resourceManagerEndpoint`: whose metadata document overrides the cloud's endpoints.
+    /// `resourceManagerEndpoint`: its metadata document overrides the cloud's endpoints.
     pub resource_manager_endpoint: String,
     /// `disableAzureStackCloud`: Azure Stack's environment file with the public cloud's API versions.
     pub disable_azure_stack_cloud: bool,
@@ -51,7 +51,7 @@ pub struct CloudConfig {
     pub subscription_id: String,
     /// `networkResourceSubscriptionID`; empty means `subscriptionId`.
     pub network_resource_subscription_id: String,
-    /// `enableMinimumRetryAfter`: on success a `Retry-After` below 5 s is overlooked.
+    /// `enableMinimumRetryAfter`: a `Retry-After` below 5 s of a success is ignored.
     pub enable_minimum_retry_after: bool,
 
     // --- credentials
@@ -79,9 +79,9 @@ pub struct CloudConfig {
     pub resource_group: String,
     /// `location`: the region.
     pub location: String,
-    /// `extendedLocationName`; counts only together with the type.
+    /// `extendedLocationName`; effective only together with the type.
     pub extended_location_name: String,
-    /// `extendedLocationType`; counts only together with the name.
+    /// `extendedLocationType`; effective only together with the name.
     pub extended_location_type: String,
     /// `vnetName`.
     pub vnet_name: String,
@@ -93,13 +93,13 @@ pub struct CloudConfig {
     pub security_group_name: String,
     /// `securityGroupResourceGroup`; empty means `resourceGroup`.
     pub security_group_resource_group: String,
-    /// `routeTableName`; empty where the network of pods needs no routes in Azure.
+    /// `routeTableName`; empty if the pod network needs no routes in Azure.
     pub route_table_name: String,
     /// `routeTableResourceGroup`; empty means `resourceGroup`.
     pub route_table_resource_group: String,
     /// `privateLinkServiceResourceGroup`; empty means `resourceGroup`.
     pub private_link_service_resource_group: String,
-    /// `loadBalancerName`; empty means a name made of the cluster's.
+    /// `loadBalancerName`; empty means a name derived from the cluster's.
     pub load_balancer_name: String,
     /// `loadBalancerResourceGroup`; empty means `resourceGroup`.
     pub load_balancer_resource_group: String,
@@ -109,11 +109,10 @@ pub struct CloudConfig {
     pub vm_type: VmType,
     /// `disableAvailabilitySetNodes`: no availability set or standalone machine is a node.
     pub disable_availability_set_nodes: bool,
-    /// `enableVmssFlexNodes`: there are machines of flexible scale sets, so that virtual machines are listed in any
-    /// case.
+    /// `enableVmssFlexNodes`: there are machines of flexible scale sets, so virtual machines are always listed.
     pub enable_vmss_flex_nodes: bool,
-    /// `nodeInstanceNotFoundGracePeriodInSeconds`: a node younger than this is taken to exist although
-    /// its instance is not found; zero means off.
+    /// `nodeInstanceNotFoundGracePeriodInSeconds`: a node younger than this counts as existing although its instance is
+    /// not found; zero means off.
     pub node_instance_not_found_grace_period: Duration,
     /// `putVMSSVMBatchSize`: scale set instances written at once; at least 1.
     pub put_vmss_vm_batch_size: u32,
@@ -125,7 +124,7 @@ pub struct CloudConfig {
     pub primary_availability_set_name: String,
     /// `primaryScaleSetName`: the same where `vmType` is not `standard`.
     pub primary_scale_set_name: String,
-    /// `maximumLoadBalancerRuleCount`: how many rules a load balancer of SKU Basic may have for a Service to come; 250
+    /// `maximumLoadBalancerRuleCount`: how many rules a load balancer of SKU Basic may have before a new Service; 250
     /// unless set.
     pub maximum_load_balancer_rule_count: usize,
     /// `excludeMasterFromStandardLB`: control-plane nodes are no backends; true on standard unless set.
@@ -136,9 +135,9 @@ pub struct CloudConfig {
     pub pre_configured_backend_pool_load_balancer_types: PreConfiguredBackendPools,
     /// `loadBalancerBackendPoolConfigurationType`.
     pub load_balancer_backend_pool_configuration_type: BackendPoolType,
-    /// `enableLoadBalancerAdminState`: nodes that drain take no new connections.
+    /// `enableLoadBalancerAdminState`: draining nodes get no new connections.
     pub enable_load_balancer_admin_state: bool,
-    /// `enableMigrateToIPBasedBackendPoolAPI`: Azure itself makes addresses of the interfaces in pools.
+    /// `enableMigrateToIPBasedBackendPoolAPI`: Azure itself turns the interfaces in pools into addresses.
     pub enable_migrate_to_ip_based_backend_pool_api: bool,
     /// `enableIPTagMutationForExistingPublicIP`.
     pub enable_ip_tag_mutation_for_existing_public_ip: bool,
@@ -148,7 +147,7 @@ pub struct CloudConfig {
     pub cluster_service_shared_load_balancer_health_probe_port: u16,
     /// `clusterServiceSharedLoadBalancerHealthProbePath`; `/healthz` unless set.
     pub cluster_service_shared_load_balancer_health_probe_path: String,
-    /// `loadBalancerBackendPoolUpdateIntervalInSeconds`: how long changes of endpoints are gathered before the pools
+    /// `loadBalancerBackendPoolUpdateIntervalInSeconds`: how long changes of endpoints are collected before the pools
     /// of Services with policy `Local` follow them; 30 s unless set.
     pub load_balancer_backend_pool_update_interval: Duration,
     /// `multipleStandardLoadBalancerConfigurations`.
@@ -157,9 +156,9 @@ pub struct CloudConfig {
     pub service_gateway_enabled: bool,
 
     // --- tags
-    /// `tags` with `tagsMap` laid over it: the tags of what we create.
+    /// `tags` merged with `tagsMap`: the tags of the resources that we create.
     pub tags: Tags,
-    /// `systemTags`: prefixes of keys that survive; empty means that no tag is ever removed.
+    /// `systemTags`: prefixes of keys that are kept; empty means that no tag is ever removed.
     pub system_tags: Vec<String>,
 
     // --- reads
@@ -173,32 +172,32 @@ pub struct CloudConfig {
     // --- beside the document
     /// `AZURE_ENVIRONMENT_FILEPATH`: the endpoints of an Azure Stack; empty when not set.
     pub environment_file: String,
-    /// `IDENTITY_ENDPOINT`, where `IMDS_ENDPOINT` beside it says that it is the one of Azure Arc's agent; empty when not.
+    /// `IDENTITY_ENDPOINT`, if `IMDS_ENDPOINT` shows that it is that of Azure Arc's agent; otherwise empty.
     pub arc_endpoint: String,
-    /// What was read and left aside; see [`CloudConfig::warnings`].
+    /// Findings that do not prevent parsing; see [`CloudConfig::warnings`].
     pub(crate) remarks: Vec<Warning>,
 }
 
 impl CloudConfig {
-    /// Reads the text of a file. Values that cannot be are refused; whether a program can work with the
-    /// rest is another question, because programs need different parts: see [`CloudConfig::runnable`].
+    /// Parses the text of a file. Invalid values are refused; whether a program can work with the rest is a separate
+    /// question, because programs need different parts: see [`CloudConfig::runnable`].
     pub fn from_file(text: &str, environment: Environment<'_>) -> Result<Self, ConfigError> {
         let (config, problems) = Self::read_document(text, environment)?;
         if problems.is_empty() { Ok(config) } else { Err(ConfigError::Invalid(problems)) }
     }
 
-    /// Reads the bytes of a file: UTF-8, or UTF-16 with a byte order mark.
+    /// Parses the bytes of a file: UTF-8, or UTF-16 with a byte order mark.
     pub fn from_bytes(bytes: &[u8], environment: Environment<'_>) -> Result<Self, ConfigError> {
         Self::from_file(&document::decode(bytes)?, environment)
     }
 
-    /// Reads a text without an environment, as a file. For tests and for documents that stand alone.
+    /// Parses a text without an environment, as a file. For tests and for documents without a process.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         Self::from_file(text, &|_| None)
     }
 
-    /// Reads the bytes of a file into a configuration that a controller manager of this release can run
-    /// on. All that stands against it is named at once.
+    /// Parses the bytes of a file into a configuration with which a controller manager of this release can run. All
+    /// problems are named at once.
     pub fn runnable(bytes: &[u8], environment: Environment<'_>) -> Result<Self, ConfigError> {
         let text = document::decode(bytes)?;
         let (config, mut problems) = Self::read_document(&text, environment)?;
@@ -341,7 +340,7 @@ impl CloudConfig {
         config
     }
 
-    /// Lays the environment over the document: a variable that is set and not empty wins.
+    /// Applies the environment: a variable that is set and not empty takes precedence.
     fn apply_environment(&mut self, environment: Environment<'_>) {
         let variable = |name: &str| environment(name).filter(|value| !value.is_empty());
         if let Some(tenant) = variable("AZURE_TENANT_ID") {
@@ -401,7 +400,7 @@ fn port(keys: &mut Keys<'_>, key: &str, default: u16) -> u16 {
         0 => default,
         value => u16::try_from(value).unwrap_or_else(|_| {
             let remedy = Remedy::give(key, "a port from 1 to 65535");
-            keys.problems().push(Problem::new(key, value, "is no port", remedy));
+            keys.problems().push(Problem::new(key, value, "is not a port", remedy));
             default
         }),
     }

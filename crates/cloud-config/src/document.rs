@@ -25,7 +25,7 @@ pub(crate) fn parse(text: &str) -> Result<Map<String, Value>, ConfigError> {
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    // JSON first: it is what installers write, and it needs none of YAML's rules.
+    // JSON first: installers write it, and it needs none of YAML's rules.
     let value = match serde_json::from_str::<Value>(text) {
         Ok(value) => value,
         Err(json) => parse_yaml(text, &json)?,
@@ -40,7 +40,7 @@ pub(crate) fn parse(text: &str) -> Result<Map<String, Value>, ConfigError> {
 }
 
 fn parse_yaml(text: &str, json: &serde_json::Error) -> Result<Value, ConfigError> {
-    // Snippets would quote lines of the document, and a line may hold a secret.
+    // Snippets would quote lines of the document, which may contain a secret.
     let options = serde_saphyr::options! {
         with_snippet: false,
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
@@ -51,7 +51,7 @@ fn parse_yaml(text: &str, json: &serde_json::Error) -> Result<Value, ConfigError
         Ok(Value::Object(object))
             if looks_like_json && object.keys().any(|key| key.contains(['"', '\n'])) =>
         {
-            // Such as a // comment, which this parser takes for a part of the next key.
+            // Such as a // comment, which this parser treats as a part of the next key.
         }
         Ok(value) => return Ok(value),
         Err(_) if looks_like_json => {}
@@ -65,7 +65,7 @@ fn parse_yaml(text: &str, json: &serde_json::Error) -> Result<Value, ConfigError
 
 fn syntax_error(text: &str, line: u64, column: u64, said: &str) -> ConfigError {
     let said = said.lines().next().unwrap_or_default();
-    // Both parsers end with the place, which we say ourselves.
+    // Both parsers append the position, which is added here.
     let said = [" at line ", " (line ", "error: line "]
         .iter()
         .fold(said, |said, end| said.find(end).map_or(said, |at| &said[..at]));
@@ -73,7 +73,7 @@ fn syntax_error(text: &str, line: u64, column: u64, said: &str) -> ConfigError {
     ConfigError::Syntax { line, column, key: key_before(text, line), what: what.to_owned() }
 }
 
-/// Whether a parser's words repeat a word of the document: it may be a secret.
+/// Whether a parser's message repeats a word of the document, which may be a secret.
 fn quotes(said: &str, text: &str) -> bool {
     let words = |text: &str| -> std::collections::HashSet<String> {
         let split = text.split(|c: char| !c.is_alphanumeric());
@@ -91,7 +91,7 @@ fn key_before(text: &str, line: u64) -> Option<&'static str> {
     })
 }
 
-/// A mapping that is emptied key by key; what remains is unknown.
+/// A mapping from which keys are taken one by one; the remaining ones are unknown.
 pub(crate) struct Keys<'a> {
     map: Map<String, Value>,
     path: Option<String>,
@@ -108,13 +108,13 @@ impl<'a> Keys<'a> {
         self.problems
     }
 
-    /// The keys that nobody asked for, and the spellings that another one hid.
+    /// The unknown keys, and the spellings that another one shadows.
     pub(crate) fn remaining(self) -> (Vec<String>, Vec<String>) {
         (self.map.into_iter().map(|(key, _)| key).collect(), self.shadowed)
     }
 
-    /// Takes the value of a key: the exact spelling if it is there, else the last one that is equal
-    /// without regard to case. Null counts as not set.
+    /// Takes the value of a key: the exact spelling if it exists, otherwise the last one that is equal without regard
+    /// to case. Null counts as not set.
     fn take(&mut self, key: &str) -> Option<Value> {
         debug_assert!(self.path.is_some() || keys::find(key).is_some(), "{key} is not in the table of keys");
         let mut spellings: Vec<String> =
@@ -135,7 +135,7 @@ impl<'a> Keys<'a> {
         self.problems.push(Problem::new(key, value, reason, remedy));
     }
 
-    /// The full name of a key here.
+    /// The full path of a key here.
     fn path(&self, key: &str) -> String {
         match &self.path {
             Some(path) => format!("{path}.{key}"),
@@ -156,7 +156,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A text; numbers and booleans give their text form. Empty when not set.
+    /// A text; numbers and booleans are converted to text. Empty if not set.
     pub(crate) fn string(&mut self, key: &str) -> String {
         self.text(key, false).unwrap_or_default()
     }
@@ -207,7 +207,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// Refuses a value of the wrong type; one that is right but for its quotes is proposed without them.
+    /// Refuses a value of the wrong type; one that is right except for its quotes is proposed without them.
     fn unquote<T: ToString>(&mut self, key: &str, value: &Value, meant: Option<T>, reason: &str, what: &str) {
         let path = self.path(key);
         let remedy = match meant {
@@ -259,9 +259,9 @@ impl<'a> Keys<'a> {
         pairs
     }
 
-    /// Takes a key that nothing is done with and judges its value by its type, since a document that is
-    /// refused today should not become good by a new release alone. Returns whether the value asks for
-    /// anything: empty texts, `false` and 0 do not, nor does the default.
+    /// Takes a key without an effect and validates its value by its type, since a new release should not make a
+    /// document valid that is refused today. Returns whether the value differs from a neutral one: empty texts,
+    /// `false`, 0 and the default are neutral.
     pub(crate) fn judge(&mut self, key: &str, value_type: ValueType, default: &str) -> bool {
         match value_type {
             ValueType::Any => self.take(key).is_some_and(|value| asks_for_something(&value)),
@@ -301,15 +301,15 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Refuses a text that is none of the words that a key takes, and proposes one that this release takes.
+    /// Refuses a text that is not one of the key's words, and proposes one that this release supports.
     pub(crate) fn not_a_word(&mut self, key: &str, text: &str, words: &[&str], proposed: &str) {
-        let reason = format!("is none of {}", words.join(", "));
+        let reason = format!("is not one of {}", words.join(", "));
         let remedy = Remedy::set(&self.path(key), proposed);
         self.wrong(key, &shorten(&Value::String(text.to_owned())), &reason, remedy);
     }
 }
 
-/// Whether a value is more than an empty one.
+/// Whether a value is not empty.
 fn asks_for_something(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -321,7 +321,7 @@ fn asks_for_something(value: &Value) -> bool {
     }
 }
 
-/// The text form of a scalar: a whole number keeps its digits, also when YAML read it as a float.
+/// The text form of a scalar: a whole number keeps its digits, even if YAML parsed it as a float.
 fn scalar_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -336,7 +336,7 @@ fn scalar_text(value: &Value) -> Option<String> {
     }
 }
 
-/// A value as shown in a problem: short, and nothing of nested values.
+/// A value for a problem's text: short, and without nested values.
 fn shorten(value: &Value) -> String {
     match value {
         Value::Array(_) => "a list".to_owned(),

@@ -1,4 +1,4 @@
-//! What follows from the settings: defaults that are other settings, and questions answered by several.
+//! Derived settings: defaults that are other settings, and questions that several settings answer.
 
 use crate::cloud::AZURE_STACK;
 use crate::{CloudConfig, CloudEndpoints, LoadBalancerSku, VmType, Warning};
@@ -57,8 +57,7 @@ impl CloudConfig {
         !self.network_tenant_id().eq_ignore_ascii_case(&self.tenant_id)
     }
 
-    /// The built-in endpoints of the configured cloud; those of the public cloud for names that we do
-    /// not know.
+    /// The built-in endpoints of the configured cloud; those of the public cloud for unknown names.
     pub fn endpoints(&self) -> CloudEndpoints {
         CloudEndpoints::named(&self.cloud).0
     }
@@ -96,13 +95,13 @@ impl CloudConfig {
         self.uses_standard_load_balancer() && !self.multiple_standard_load_balancer_configurations.is_empty()
     }
 
-    /// Whether the labels of a Service's namespace decide on which of several load balancers it is.
+    /// Whether the labels of a Service's namespace select its load balancer among several.
     pub fn follows_namespace_labels(&self) -> bool {
         let mut entries = self.multiple_standard_load_balancer_configurations.iter();
         self.uses_standard_load_balancer() && entries.any(|entry| entry.service_namespace_selector.is_some())
     }
 
-    /// Name and type of the edge zone, when both are set.
+    /// Name and type of the edge zone, if both are set.
     pub fn extended_location(&self) -> Option<(&str, &str)> {
         let set = !self.extended_location_name.is_empty() && !self.extended_location_type.is_empty();
         set.then_some((self.extended_location_name.as_str(), self.extended_location_type.as_str()))
@@ -117,14 +116,14 @@ impl CloudConfig {
             || !self.aad_msi_data_plane_identity_path.is_empty()
     }
 
-    /// Whether `cloud` names one that is known, so that its endpoints are, too. Credentials of an unknown one would be sent to the
-    /// public cloud.
+    /// Whether `cloud` is a known name, so that its endpoints are known, too. Credentials of an unknown cloud would be
+    /// sent to the public cloud.
     pub fn names_known_cloud(&self) -> bool {
         CloudEndpoints::named(&self.cloud).1
     }
 
-    /// What is harmless but perhaps not meant: unknown keys, tags that are no pairs, settings without
-    /// effect. The program logs each once.
+    /// Harmless but probably unintended settings: unknown keys, invalid tags, settings without effect. The program logs
+    /// each once.
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.remarks.clone();
         if let VmType::Other(value) = &self.vm_type {

@@ -1,9 +1,8 @@
-//! Every key that azure.json may hold, as one table: the type of its value, what it does in this release,
-//! and, for keys that do nothing, why.
+//! The table of all keys of azure.json: the type of the value, the effect in this release, and, for keys without an
+//! effect, the reason.
 //!
-//! The table decides what is read, what [`CloudConfig::warnings`] says, which key a misspelt one is
-//! compared with, and what `docs/resources/azure-json.md` tells. A key without effect has no field in
-//! [`CloudConfig`].
+//! The table decides which keys are read, the output of [`CloudConfig::warnings`], the candidates for a misspelt key,
+//! and the content of `docs/resources/azure-json.md`. A key without effect has no field in [`CloudConfig`].
 
 mod table;
 
@@ -16,22 +15,22 @@ pub use table::KEYS;
 pub struct Key {
     /// The documented spelling; documents may use any case.
     pub name: &'static str,
-    /// What a value must look like.
+    /// The type of its value.
     pub value_type: ValueType,
     /// The default in words; empty for "not set".
     pub default: &'static str,
-    /// What it does.
+    /// Its effect.
     pub effect: Effect,
 }
 
-/// What a value must look like.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueType {
     /// A text; numbers and booleans count as their text.
     Text,
     /// A text that is never printed.
     Secret,
-    /// One of these words, whatever their case.
+    /// One of these words, without regard to case.
     Word(&'static [&'static str]),
     /// `true` or `false` without quotes.
     Boolean,
@@ -45,21 +44,21 @@ pub enum ValueType {
     Mapping(&'static [(&'static str, ValueType)]),
     /// A mapping from any names to such values.
     MapOf(&'static ValueType),
-    /// Anything: the key is another program's.
+    /// Any value: the key is another program's.
     Any,
 }
 
-/// What a key does in this release.
+/// The effect of a key in this release.
 #[derive(Debug, Clone, Copy)]
 pub enum Effect {
-    /// It changes what the program does.
+    /// It has an effect.
     Applies {
-        /// What it does, for the documentation.
+        /// The effect, for the documentation.
         what: &'static str,
-        /// Its value; the default where it is not set, unless that is another key's value.
+        /// Its value; the default if it is not set, unless the default is another key's value.
         value: fn(&CloudConfig) -> String,
     },
-    /// It is accepted and does nothing, for this reason.
+    /// It is accepted and has no effect, for this reason.
     None(&'static str),
 }
 
@@ -79,13 +78,13 @@ impl ValueType {
     }
 }
 
-/// The entry of a key, whatever its case.
+/// The entry of a key, without regard to case.
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name.eq_ignore_ascii_case(name))
 }
 
-/// The known name that a misspelt one is nearest to, if one is near: at most a third of its letters, and
-/// never more than three, differ (counted as insertions, deletions and replacements, case aside).
+/// The known name that is most similar to a misspelt one, if it is similar enough: at most a third of its letters, and
+/// never more than three, differ (counted as insertions, deletions and replacements, without regard to case).
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).min(3);
     names

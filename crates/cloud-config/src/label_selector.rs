@@ -1,4 +1,4 @@
-//! Label selectors (Kubernetes, "Labels and Selectors"): labels that must be there, and requirements.
+//! Label selectors (Kubernetes, "Labels and Selectors"): required labels, and requirements.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,13 @@ use serde_json::{Map, Value};
 
 use crate::{Problem, Remedy};
 
-/// Which objects are meant, by their labels. What holds no requirement at all counts as not given
-/// (`LabelSelector::read`).
+/// Selects objects by their labels. A selector without any requirement counts as not set (`LabelSelector::read`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelSelector {
     requirements: Vec<Requirement>,
 }
 
-/// What is required of one label.
+/// A requirement on one label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Requirement {
     key: String,
@@ -58,12 +57,12 @@ impl Requirement {
 }
 
 impl LabelSelector {
-    /// Whether these labels fulfil all requirements.
+    /// Whether these labels meet all requirements.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.requirements.iter().all(|requirement| requirement.holds(labels))
     }
 
-    /// Reads `matchLabels` and `matchExpressions`; a selector without any requirement is none.
+    /// Parses `matchLabels` and `matchExpressions`; `None` for a selector without any requirement.
     pub(crate) fn read(object: Map<String, Value>, path: &str, problems: &mut Vec<Problem>) -> Option<Self> {
         let mut requirements = Vec::new();
         let mut wrong = |what: &str, value: &Value, reason: &str| {

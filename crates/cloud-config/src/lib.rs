@@ -1,15 +1,14 @@
 //! azure.json: every key, its default, its validation.
 //!
-//! [`CloudConfig::from_file`] takes the text of the document and the process environment (as a
-//! function, so that nothing here reads the environment behind a test's back) and gives either a
-//! configuration with every default filled in, or one error that lists **all** problems, each with
-//! key, value and remedy. [`CloudConfig::runnable`] also refuses what this release cannot run on
-//! ([`CloudConfig::refusals`]), rather than act on what it does not know. What is harmless but not what
-//! the writer meant is in [`CloudConfig::warnings`].
+//! [`CloudConfig::from_file`] takes the text of the document and the process environment (as a function, so that tests
+//! control it) and returns either a configuration with every default, or one error that lists **all** problems, each
+//! with key, value and remedy. [`CloudConfig::runnable`] also refuses settings that this release does not support
+//! ([`CloudConfig::refusals`]), rather than ignore them. Harmless but probably unintended settings are in
+//! [`CloudConfig::warnings`].
 //!
-//! [`keys::KEYS`] is the table of all keys: what each does, or why it does nothing.
+//! [`keys::KEYS`] is the table of all keys: the effect of each, or why it has none.
 //!
-//! What users read of it: `docs/resources/azure-json.md`.
+//! User documentation: `docs/resources/azure-json.md`.
 
 mod cloud;
 mod config;

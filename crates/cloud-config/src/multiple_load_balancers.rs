@@ -10,15 +10,15 @@ use crate::{LabelSelector, Problem, Remedy};
 pub struct MultipleStandardLoadBalancerConfiguration {
     /// The load balancer's name, without the suffix of internal ones.
     pub name: String,
-    /// Whether Services may be placed on it; true unless set. Those that are there already stay.
+    /// Whether new Services may be placed on it; true unless set. Existing ones stay.
     pub allow_service_placement: bool,
-    /// The machine set whose nodes are its backends, and nobody else's.
+    /// The machine set whose nodes are backends of this load balancer only.
     pub primary_vm_set: String,
-    /// The Services that it is for; absent where it has no selector, or an empty one.
+    /// The Services that may use it; absent if it has no selector, or an empty one.
     pub service_label_selector: Option<LabelSelector>,
-    /// The namespaces of the Services that it is for.
+    /// The namespaces of the Services that may use it.
     pub service_namespace_selector: Option<LabelSelector>,
-    /// The nodes that it is for, among those that do not belong to a primary machine set.
+    /// The nodes that it uses, among those that do not belong to a primary machine set.
     pub node_selector: Option<LabelSelector>,
 }
 

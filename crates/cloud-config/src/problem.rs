@@ -1,26 +1,27 @@
-//! What can be wrong with a configuration, how it is said, and what to do about it.
+//! Problems of a configuration, their texts, and their remedies.
 
 use std::fmt;
 
-/// One thing that is wrong, with what to do about it.
+/// One problem, with its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The key as documented, such as `loadBalancerSku`.
     pub key: String,
     /// The value as found; `(hidden)` for secrets, empty when the key is not set.
     pub value: String,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: String,
-    /// What to change. A document with this change has this problem no longer, and gets no other by it.
+    /// The change that solves it. A document with this change no longer has this problem, and gets no other one from
+    /// it.
     pub remedy: Remedy,
 }
 
-/// Changes of the document, as data, so that a test can follow them.
+/// Changes of the document, as data, so that a test can apply them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remedy {
-    /// All of these are to be made.
+    /// All of these changes are needed.
     pub edits: Vec<Edit>,
-    /// How the sentence goes on: what follows, or for whom this is not the way. Empty where that is clear.
+    /// The end of the sentence: a consequence, or an exception; may be empty.
     pub note: &'static str,
 }
 
@@ -34,14 +35,14 @@ pub enum Edit {
         /// The value, without quotes.
         value: String,
     },
-    /// Set a key to a value that only its owner knows.
+    /// Set a key to a value that only the user knows.
     Give {
         /// The key.
         key: String,
-        /// What value that is: `the id of the subscription`.
+        /// A description of the value: `the id of the subscription`.
         what: String,
     },
-    /// Take a key out.
+    /// Remove a key.
     Remove {
         /// The key.
         key: String,
@@ -107,32 +108,32 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why a document gives no configuration. Its text is one line and holds no secret.
+/// Why a document is not a configuration. Its text is one line and contains no secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// The bytes are no text.
-    #[error("the cloud config is no UTF-8 text, nor UTF-16 with a byte order mark: save it as UTF-8")]
+    /// The bytes are not a text.
+    #[error("the cloud config is neither UTF-8 text nor UTF-16 with a byte order mark: save it as UTF-8")]
     Encoding,
     /// The text is neither YAML nor JSON.
     #[error("the cloud config is neither valid YAML nor JSON: {}{what}", place(*line, *column, key.as_deref()))]
     Syntax {
-        /// Line, from 1; 0 when unknown.
+        /// Line, from 1; 0 if unknown.
         line: u64,
-        /// Column, from 1; 0 when unknown.
+        /// Column, from 1; 0 if unknown.
         column: u64,
-        /// The last key before that place, if it is one that we know. Nothing else of the document is
-        /// shown, because it may be a secret.
+        /// The last key before that position, if it is a known one. Nothing else of the document is shown, because it
+        /// may be a secret.
         key: Option<&'static str>,
-        /// What the parser found.
+        /// The parser's finding.
         what: String,
     },
-    /// The document is a list or a bare value where keys and values belong.
+    /// The document is a list or a scalar instead of a mapping.
     #[error("the cloud config is {found}: it must be a mapping from keys to values")]
     NotAMapping {
         /// What was found: `a list`, `a text`, ...
         found: &'static str,
     },
-    /// Keys with values that cannot be, or that this release cannot work with; every one that was found.
+    /// Keys with invalid values, or with values that this release does not support; all that were found.
     #[error("the cloud config is refused: {}", join(.0))]
     Invalid(Vec<Problem>),
 }

@@ -1,9 +1,7 @@
-//! What a controller manager of this release cannot run on: settings that contradict each other, ask for
-//! what it does not do, or are missing.
+//! Settings with which a controller manager of this release cannot run: contradictory, unsupported, or missing ones.
 //!
-//! All of them are judged together, so that no remedy leads to the next refusal: what a setting asks for and
-//! this release does not do is never proposed. Where the program replaced has a text for a refusal, the
-//! reason contains it, because tools look for it.
+//! All of them are judged together, so that no remedy leads to the next refusal: an unsupported setting is never
+//! proposed. If the replaced program has a text for a refusal, the reason contains it, because tools look for it.
 
 use std::collections::HashSet;
 
@@ -11,22 +9,22 @@ use crate::{
     BackendPoolType, CloudConfig, LoadBalancerSku, PreConfiguredBackendPools, Problem, Remedy, VmType, tags,
 };
 
-/// Said of settings that are valid for the program replaced.
+/// The text for settings that are valid for the replaced program.
 const NOT_SUPPORTED: &str = "not supported by this release";
 
-/// Said of a cloud that is not known.
-const UNKNOWN_CLOUD: &str = "is no known cloud, and credentials are not sent to another one";
+/// The text for an unknown cloud.
+const UNKNOWN_CLOUD: &str = "is not a known cloud, and credentials are not sent to another one";
 
 const POOL_TYPE: &str = "loadBalancerBackendPoolConfigurationType";
 const SEVERAL: &str = "multipleStandardLoadBalancerConfigurations";
 
-/// Whether no name in Azure may have a character.
+/// Whether names in Azure must not contain a character.
 fn is_forbidden(c: char) -> bool {
     c.is_control() || c.is_whitespace() || "<>%&:\\?/#".contains(c)
 }
 
 impl CloudConfig {
-    /// Everything that stands against running on this configuration.
+    /// All reasons why this configuration cannot be run.
     pub fn refusals(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         self.refuse_machines(&mut problems);
@@ -55,7 +53,7 @@ impl CloudConfig {
         }
         if !service_sku && !self.uses_standard_load_balancer() && !self.uses_basic_load_balancer() {
             let remedy = Remedy::set("loadBalancerSku", LoadBalancerSku::Standard);
-            let reason = "is none of standard, basic";
+            let reason = "is not one of standard, basic";
             problems.push(Problem::new("loadBalancerSku", &self.load_balancer_sku, reason, remedy));
         }
         if self.uses_basic_load_balancer() && pool_type == BackendPoolType::NodeIp {
@@ -77,12 +75,12 @@ impl CloudConfig {
         {
             let remedy = Remedy::remove("preConfiguredBackendPoolLoadBalancerTypes")
                 .note(", as the program replaced reads it, or set it to internal, external or all");
-            let reason = "is none of internal, external, all";
+            let reason = "is not one of internal, external, all";
             problems.push(Problem::new("preConfiguredBackendPoolLoadBalancerTypes", text, reason, remedy));
         }
     }
 
-    /// The service gateway is three settings that belong together; whichever are there must go.
+    /// The service gateway consists of three settings that belong together; all that are set must be removed.
     fn refuse_service_gateway(&self, pods: bool, service_sku: bool, problems: &mut Vec<Problem>) {
         let mut reason = NOT_SUPPORTED.to_owned();
         if !(self.service_gateway_enabled && pods && service_sku) {
@@ -115,15 +113,15 @@ impl CloudConfig {
                 Remedy::set("loadBalancerSku", LoadBalancerSku::Standard),
             ));
         }
-        // The complaint is about the first that somebody has set.
+        // The problem names the first setting that the user has set.
         let first = settings.first().map(|(key, value, _)| (*key, value.clone()));
         let remedy = settings.into_iter().map(|(_, _, edit)| edit).reduce(Remedy::and);
         let (Some((key, value)), Some(remedy)) = (first, remedy) else { return };
         problems.push(Problem::new(key, value, reason, remedy));
     }
 
-    /// Several load balancers are told apart by their names and primary machine sets, and their pools hold
-    /// addresses: a network interface can be a member of one load balancer of a kind alone (LB-220).
+    /// Several load balancers are distinguished by their names and primary machine sets, and their pools contain
+    /// addresses: a network interface can be a member of only one load balancer of a kind (LB-220).
     fn refuse_several(&self, problems: &mut Vec<Problem>) {
         let entries = &self.multiple_standard_load_balancer_configurations;
         if entries.is_empty() {
@@ -150,7 +148,7 @@ impl CloudConfig {
         }
     }
 
-    /// What is wrong with the entries themselves.
+    /// The problems of the entries themselves.
     fn reasons_against_several(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         let (mut names, mut sets) = (HashSet::new(), HashSet::new());
@@ -158,7 +156,7 @@ impl CloudConfig {
             let name = &entry.name;
             if name.is_empty() || name.contains(is_forbidden) {
                 reasons.push(format!(
-                    "multiple standard load balancer configuration name \"{name}\" is none that Azure takes"
+                    "multiple standard load balancer configuration name \"{name}\" is not one that Azure accepts"
                 ));
             }
             if name.to_ascii_lowercase().ends_with("-internal") {
@@ -285,8 +283,8 @@ impl CloudConfig {
         }
     }
 
-    /// Values that cannot be, whatever a program does with them: texts that become part of request paths
-    /// and URLs, and tags that Azure refuses on every resource.
+    /// Values that are invalid for every program: texts that become part of request paths and URLs, and tags that Azure
+    /// refuses on every resource.
     pub(crate) fn impossible_values(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let path_parts = [

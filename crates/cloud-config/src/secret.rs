@@ -4,16 +4,16 @@ use std::fmt;
 
 /// A secret text: a client secret, a certificate's password.
 ///
-/// No formatting and no serialisation shows anything of it, not even its length. Only
-/// [`Secret::reveal`] does, so that every use of the plain text can be found by that word.
+/// No formatting and no serialisation shows anything of it, not even its length. Only [`Secret::reveal`] does, so that
+/// every use of the plain text can be found by that word.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(Box<str>);
 
-/// What stands in the place of a secret wherever text is made.
+/// The replacement of a secret in every text.
 pub(crate) const HIDDEN: &str = "(hidden)";
 
 impl Secret {
-    /// Takes a text into custody.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into().into_boxed_str())
     }

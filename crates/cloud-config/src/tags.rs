@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::{Problem, Remedy};
 
-/// Tags by key, ordered by key. No two keys are equal without regard to case, because Azure would
-/// take them for one.
+/// Tags by key, ordered by key. No two keys are equal without regard to case, because Azure treats them as one.
 pub type Tags = BTreeMap<String, String>;
 
-/// Parses `a=b,c=d`. Pieces that are not one `key=value` are left out and returned beside the tags,
-/// for the program to name them in its log.
+/// Parses `a=b,c=d`. Pieces that are not one `key=value` are left out and returned with the tags, so that the program
+/// can log them.
 ///
-/// Keys and values are trimmed, except that a value which reads `null` in any case keeps its spaces:
-/// Azure reserves the bare word. A later key replaces an earlier one that is equal without case.
+/// Keys and values are trimmed, except that a value which is `null` in any case keeps its spaces: Azure reserves the
+/// bare word. A later key replaces an earlier one that is equal without regard to case.
 pub fn parse_tags(text: &str) -> (Tags, Vec<String>) {
     let mut tags = Tags::new();
     let mut ignored = Vec::new();
@@ -26,7 +25,7 @@ pub fn parse_tags(text: &str) -> (Tags, Vec<String>) {
     (tags, ignored)
 }
 
-/// Lays `over` on `under`: keys equal without regard to case are replaced, spelling included.
+/// Merges `over` into `under`: keys equal without regard to case are replaced, spelling included.
 pub fn merge_tags(under: &mut Tags, over: &Tags) {
     for (key, value) in over {
         insert(under, key, value);
@@ -45,13 +44,13 @@ pub(crate) fn insert(tags: &mut Tags, key: &str, value: &str) {
     tags.insert(key.to_owned(), value.to_owned());
 }
 
-/// The prefixes of `systemTags`, trimmed. Empty items count for nothing: an empty prefix would be one
-/// of every key and would silently turn deletion off.
+/// The prefixes of `systemTags`, trimmed. Empty items are ignored: an empty prefix would match every key and silently
+/// turn deletion off.
 pub(crate) fn parse_system_tags(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|prefix| !prefix.is_empty()).map(str::to_owned).collect()
 }
 
-/// What Azure would refuse on every resource: names over 512 and values over 256 characters.
+/// Limits that Azure enforces on every resource: names over 512 and values over 256 characters are refused.
 pub(crate) fn limits(tags: &Tags) -> impl Iterator<Item = Problem> {
     tags.iter().filter(|(key, value)| key.chars().count() > 512 || value.chars().count() > 256).map(
         |(key, _)| {

@@ -1,7 +1,7 @@
-//! The keys that take one of a few words.
+//! The keys whose value is one of a few words.
 //!
-//! Words compare without regard to case. Where upstream starts with any text, the unknown word is kept
-//! in `Other`, and [`crate::CloudConfig::unsupported`] reports it.
+//! Words are compared without regard to case. Where upstream starts with any text, the unknown word is kept in `Other`,
+//! and [`crate::CloudConfig::unsupported`] reports it.
 
 use std::fmt;
 
@@ -15,10 +15,10 @@ macro_rules! words {
         pub enum $name { $( $(#[$variant_doc])* $variant ),+ }
 
         impl $name {
-            /// The words that the key takes, as documented.
+            /// The words of the key, as documented.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// Reads a word without regard to case and surrounding spaces.
+            /// Parses a word without regard to case and surrounding spaces.
             pub fn parse(text: &str) -> Option<Self> {
                 let text = text.trim();
                 $( if text.eq_ignore_ascii_case($word) { return Some(Self::$variant); } )+
@@ -52,8 +52,8 @@ words! {
 }
 
 words! {
-    /// `clusterServiceLoadBalancerHealthProbeMode`: what the probe of a Service with
-    /// `externalTrafficPolicy: Cluster` asks.
+    /// `clusterServiceLoadBalancerHealthProbeMode`: the target of the probe of a Service with `externalTrafficPolicy:
+    /// Cluster`.
     HealthProbeMode {
         /// The Service's own node port (the default).
         ServiceNodePort = "servicenodeport",
@@ -71,7 +71,7 @@ pub enum LoadBalancerSku {
     Basic,
     /// The service gateway's load balancers.
     Service,
-    /// Anything else; upstream treats it as not standard.
+    /// Any other text; upstream treats it as not standard.
     Other(String),
 }
 
@@ -97,16 +97,16 @@ impl fmt::Display for LoadBalancerSku {
     }
 }
 
-/// `vmType`: what kind of machines the cluster's nodes are.
+/// `vmType`: the kind of machines of the cluster's nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VmType {
     /// Scale sets, possibly mixed with others (the default).
     Vmss,
-    /// Flexible scale sets alone.
+    /// Only flexible scale sets.
     VmssFlex,
     /// Availability sets and standalone machines.
     Standard,
-    /// Anything else; upstream treats it as `standard`.
+    /// Any other text; upstream treats it as `standard`.
     Other(String),
 }
 
@@ -132,10 +132,10 @@ impl fmt::Display for VmType {
     }
 }
 
-/// `preConfiguredBackendPoolLoadBalancerTypes`: whose pools somebody else fills.
+/// `preConfiguredBackendPoolLoadBalancerTypes`: the load balancers whose pools are filled externally.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PreConfiguredBackendPools {
-    /// Nobody's: we fill all (the default).
+    /// None: this program fills all pools (the default).
     None,
     /// Those of internal load balancers.
     Internal,
@@ -143,7 +143,7 @@ pub enum PreConfiguredBackendPools {
     External,
     /// All.
     All,
-    /// Anything else; upstream treats it as none.
+    /// Any other text; upstream treats it as none.
     Other(String),
 }
 

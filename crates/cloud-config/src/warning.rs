@@ -1,43 +1,43 @@
-//! What is harmless but perhaps not meant. The program logs each once.
+//! Harmless but probably unintended settings. The program logs each once.
 
 use std::fmt;
 
 use crate::keys::{self, Effect, KEYS, nearest};
 
-/// One of them.
+/// A warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
-    /// Nobody knows this key.
+    /// The key is unknown.
     Unknown {
         /// As written.
         key: String,
-        /// The known key that it may be meant to be.
+        /// The most similar known key.
         nearest: Option<&'static str>,
     },
-    /// The key stands there in another spelling, too, which counts.
+    /// The key also exists in another spelling, which takes precedence.
     Shadowed {
-        /// The spelling that does not count.
+        /// The spelling that is ignored.
         key: String,
     },
-    /// A piece of `tags` is no pair.
+    /// A piece of `tags` is not a pair.
     NotAPair {
         /// The piece.
         piece: String,
     },
-    /// A value that is none of those that the key takes. Something else counts in its place.
+    /// A value that the key does not support. Another one is used instead.
     Instead {
         /// As documented.
         key: &'static str,
         /// As written.
         value: String,
-        /// What counts, and what to write.
+        /// The value that is used, and what to write.
         reason: &'static str,
     },
-    /// Keys that are set and do nothing here.
+    /// Keys that are set and have no effect.
     NoEffect {
         /// As documented.
         keys: Vec<&'static str>,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
 }
@@ -48,7 +48,7 @@ impl Warning {
         Self::Unknown { key, nearest }
     }
 
-    /// The keys that are set and do nothing, by reason.
+    /// The keys that are set and have no effect, by reason.
     pub(crate) fn no_effect(set: &[&'static str]) -> Vec<Self> {
         let mut warnings: Vec<Self> = Vec::new();
         for name in set {
@@ -74,9 +74,9 @@ impl fmt::Display for Warning {
             }
             Self::Unknown { key, nearest: None } => write!(f, "{key}: unknown key, ignored"),
             Self::Shadowed { key } => {
-                write!(f, "{key}: ignored, because the key stands there in another spelling, too")
+                write!(f, "{key}: ignored, because the key also exists in another spelling")
             }
-            Self::NotAPair { piece } => write!(f, "tags: {piece:?} is no key=value pair and is ignored"),
+            Self::NotAPair { piece } => write!(f, "tags: {piece:?} is not a key=value pair and is ignored"),
             Self::Instead { key, value, reason } => write!(f, "{key}={value}: {reason}"),
             Self::NoEffect { keys, reason } => write!(f, "{}: no effect: {reason}", keys.join(", ")),
         }

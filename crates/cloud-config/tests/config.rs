@@ -1,4 +1,4 @@
-//! Documents as operators write them, and what becomes of them.
+//! Documents as users write them, and their results.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn problems(text: &str) -> Vec<Problem> {
     }
 }
 
-/// What is refused beside what every document needs.
+/// The refusals besides those for a minimal document.
 fn refusals(text: &str) -> Vec<Problem> {
     let needed = "subscriptionId: s\nresourceGroup: g\nlocation: l\nuseManagedIdentityExtension: true\n";
     let text = match text.strip_prefix('{') {
@@ -92,7 +92,8 @@ fn an_empty_document_is_all_defaults() {
     assert_eq!(keys, ["subscriptionId", "resourceGroup", "location", "useManagedIdentityExtension"]);
 }
 
-/// Whoever asks for pools of pods has not set the service gateway's own key: the complaint names what stands there.
+/// A user who configures pools of pods has not set the service gateway's own key: the problem names the setting that
+/// exists.
 #[test]
 fn a_half_of_the_service_gateway_is_named_by_what_somebody_set() {
     for (text, first) in [
@@ -182,7 +183,7 @@ fn the_environment_lies_over_the_document() {
     assert_eq!(config.environment_file, "/env.json");
 }
 
-/// NODE-138: whatever `cloudConfigType` says, the file alone is read, and a warning names a value without effect.
+/// NODE-138: whatever `cloudConfigType` says, only the file is read, and a warning names a value without effect.
 #[test]
 fn node_138_the_file_alone_is_read() {
     for (kind, is_told) in [("file", true), ("secret", true), ("merge", false)] {
@@ -297,7 +298,7 @@ fn node_139_140_141_other_contradictions() {
     let found = problems("cloudConfigType: FILE\n");
     let about = |words: &str| found.iter().any(|problem| problem.reason.contains(words));
     assert!(about("useInstanceMetadata must be enabled without Azure credentials"), "{found:?}");
-    // Who has named an application already is not asked for it again.
+    // A user who has named an application already is not asked for it again.
     let named = problems("tenantId: t\naadClientId: c\n");
     let remedy =
         |found: &[Problem]| found.iter().map(|problem| problem.remedy.to_string()).collect::<String>();
@@ -352,7 +353,7 @@ fn lb_337_node_145_a_map_of_tags_wins_over_the_text() {
     assert_eq!(tags, [("a", "2"), ("empty", ""), ("keep", "x"), ("number", "7"), ("with,comma", "k=v")]);
 }
 
-/// LB-334 and LB-336, the configuration's part: what is ignored is named, prefixes are trimmed.
+/// LB-334 and LB-336, the configuration's part: ignored pieces are named, prefixes are trimmed.
 #[test]
 fn tags_that_are_no_pairs_are_named_in_warnings() {
     let config = parse("tags: 'a=b, c = d ,e,f=g=h, x= null'\nsystemTags: ' c , '\n");
@@ -362,7 +363,7 @@ fn tags_that_are_no_pairs_are_named_in_warnings() {
     assert_eq!(warnings(&config).len(), 2, "{:?}", warnings(&config));
 }
 
-/// NODE-279: a value in whose place another one counts is named.
+/// NODE-279: a value that is replaced by another one is named.
 #[test]
 fn node_279_values_that_something_else_counts_for_are_named_in_warnings() {
     let config = parse("vmType: vmms\nputVMSSVMBatchSize: -1\n");

@@ -1,8 +1,8 @@
-//! `tests/corpus/azure-json`: files as clusters have them today, each with what must come of it.
+//! `tests/corpus/azure-json`: files as clusters have them today, each with the expected outcome.
 //!
-//! A case is a file `NAME.json` or `NAME.yaml` and beside it `NAME.txt`: what it is about, environment
-//! variables (`environment: NAME=value`), a line `---`, and the outcome. To add one, write both without an
-//! outcome, run `UPDATE_CORPUS=1 cargo test -p cloud-config --test corpus`, and read what came of it.
+//! A case is a file `NAME.json` or `NAME.yaml` and with it `NAME.txt`: its subject, environment variables
+//! (`environment: NAME=value`), a line `---`, and the outcome. To add one, write both without an outcome, run
+//! `UPDATE_CORPUS=1 cargo test -p cloud-config --test corpus`, and check the outcome.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use cloud_config::keys::{Effect, KEYS};
 use cloud_config::{CloudConfig, ConfigError};
 
-/// What becomes of a file: every setting that differs from the defaults, and the warnings; or the refusals.
+/// The outcome of a file: every setting that differs from the defaults, and the warnings; or the refusals.
 fn outcome(bytes: &[u8], environment: &BTreeMap<String, String>) -> String {
     let config = match CloudConfig::runnable(bytes, &|name| environment.get(name).cloned()) {
         Ok(config) => config,

@@ -1,4 +1,4 @@
-//! Whoever does what a refusal says has a configuration that starts: no remedy leads to the next refusal.
+//! Applying the remedies of a refusal results in a configuration that starts: no remedy leads to the next refusal.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use cloud_config::keys::KEYS;
@@ -6,7 +6,7 @@ use cloud_config::{CloudConfig, ConfigError, Edit, Problem};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// What the owner of a cluster would write where only he knows the value.
+/// A value that only the owner of a cluster knows.
 fn owners_value(key: &str) -> Value {
     match key {
         "clusterServiceSharedLoadBalancerHealthProbePort" => json!(10256),
@@ -32,7 +32,7 @@ fn problems(document: &Map<String, Value>) -> Vec<Problem> {
     }
 }
 
-/// Makes every change that the problems ask for.
+/// Makes every change that the problems propose.
 fn follow(document: &mut Map<String, Value>, problems: &[Problem]) {
     for edit in problems.iter().flat_map(|problem| &problem.remedy.edits) {
         let (key, value) = match edit {
@@ -146,7 +146,7 @@ fn document() -> impl Strategy<Value = Map<String, Value>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// A value of the wrong type hides what it stands for, so a second round may be needed, never a third.
+    /// A value of the wrong type hides its meaning, so a second round may be needed, never a third.
     #[test]
     fn following_remedies_ends_in_a_configuration_that_starts(mut document in document()) {
         let mut said = Vec::new();

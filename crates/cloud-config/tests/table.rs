@@ -1,4 +1,4 @@
-//! The table of keys tells the truth: about the reader, about the other crates, and in the documentation.
+//! The table of keys is correct: for the reader, for the other crates, and in the documentation.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn sample(key: &str, value_type: ValueType) -> Value {
 fn keys_with_effect_change_the_configuration_and_others_are_named_in_a_warning() {
     let nothing = CloudConfig::default();
     for key in KEYS {
-        // Some keys count only beside another.
+        // Some keys take effect only together with another one.
         let mut document = json!({"cloudProviderBackoff": true});
         document[key.name] = sample(key.name, key.value_type);
         let config = CloudConfig::parse(&document.to_string()).unwrap();
@@ -84,7 +84,7 @@ fn sources(folder: &Path, found: &mut String) {
     }
 }
 
-/// What nobody reads has no effect, whatever the table says.
+/// A field without a reader has no effect, whatever the table says.
 #[test]
 fn every_field_of_the_configuration_has_a_reader() {
     let mut read = String::new();
@@ -108,11 +108,11 @@ fn every_field_of_the_configuration_has_a_reader() {
         let read = read.match_indices(&format!(".{field}")).any(|(at, found)| {
             !read[at + found.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         });
-        assert!(read, "nobody reads {field}: take it out of CloudConfig and mark its key as without effect");
+        assert!(read, "{field} has no reader: take it out of CloudConfig and mark its key as without effect");
     }
 }
 
-/// `docs/resources/azure-json.md` is made from the table: `UPDATE_DOCS=1 cargo test -p cloud-config`.
+/// `docs/resources/azure-json.md` is generated from the table: `UPDATE_DOCS=1 cargo test -p cloud-config`.
 #[test]
 fn the_documentation_is_made_from_the_table() {
     let mut text = String::from(

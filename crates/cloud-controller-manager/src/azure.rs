@@ -1,4 +1,4 @@
-//! The way to Azure, whether its resource groups are there, and the zones of the region.
+//! Checks in Azure at start: the resource groups, and the zones of the region.
 
 use anyhow::bail;
 use arm::{ApiVersion, Class, Client, Listing};
@@ -8,12 +8,11 @@ use cloud_config::keys::nearest;
 
 pub use program::azure::connect;
 
-/// Finds out whether the resource groups exist that the configuration names. Lists in a group that is not
-/// there look like empty ones to whoever plans.
+/// Checks that the configured resource groups exist. Lists in a missing group look like empty ones to the planner.
 ///
 /// # Errors
-/// Azure says that a group, or its subscription, does not exist. What Azure does not say is left to those who
-/// read the group's resources.
+/// Azure reports that a group, or its subscription, does not exist. Other failures are left to the readers of the
+/// group's resources.
 pub async fn check_resource_groups(client: &Client, config: &CloudConfig) -> anyhow::Result<()> {
     let groups = [
         ("resourceGroup", config.resource_group.as_str(), config.subscription_id.as_str()),
@@ -51,10 +50,10 @@ pub async fn check_resource_groups(client: &Client, config: &CloudConfig) -> any
     Ok(())
 }
 
-/// The availability zones of the configured region, sorted; none where the region has none.
+/// The availability zones of the configured region, sorted; empty if the region has none.
 ///
 /// # Errors
-/// Azure did not say. The program ends then.
+/// The zones cannot be read. The program ends then.
 pub async fn region_zones(client: &Client, config: &CloudConfig) -> anyhow::Result<Vec<String>> {
     let provider: ResourceProvider = client
         .resource_provider(config.network_subscription_id(), "Microsoft.Compute", Class::Refresh)
@@ -80,10 +79,10 @@ pub async fn region_zones(client: &Client, config: &CloudConfig) -> anyhow::Resu
     Ok(zones)
 }
 
-/// Why the zones of the region are not known: the key that is wrong, where Azure says so.
+/// Why the zones of the region are unknown: names the wrong key if Azure's answer shows it.
 fn without_zones(config: &CloudConfig, error: arm::Error) -> anyhow::Error {
     if !error.has_code("SubscriptionNotFound") {
-        return anyhow::Error::from(error).context("cannot learn the availability zones of the region");
+        return anyhow::Error::from(error).context("cannot read the availability zones of the region");
     }
     let (key, subscription) = match config.network_resource_subscription_id.as_str() {
         "" => ("subscriptionId", config.subscription_id.as_str()),
@@ -94,8 +93,8 @@ fn without_zones(config: &CloudConfig, error: arm::Error) -> anyhow::Error {
     ))
 }
 
-/// That no machine can be in the configured region, with the name that may be meant. Where Azure names no regions,
-/// nothing is known.
+/// The message that the configured region has no machines, with the most similar name. `None` if Azure names no
+/// regions.
 fn unknown_region(location: &str, regions: &[&str]) -> Option<String> {
     let names: Vec<String> = regions.iter().map(|region| normalised(region)).collect();
     let region = normalised(location);

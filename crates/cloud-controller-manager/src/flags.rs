@@ -1,9 +1,8 @@
-//! The command line: every flag of the program that this one replaces, spelled and parsed as there,
-//! and `--dry-run`.
+//! The command line: every flag of the program that this one replaces, with the same spelling and syntax, and
+//! `--dry-run`.
 //!
-//! Flags without an effect here stay accepted; they stand in the table of `accepted`, each with the reason. A
-//! flag that asks for something that this release does not do is refused by [`CommandLine::problems`] with a
-//! remedy: silence would be worse.
+//! Flags without an effect here stay accepted; they are in the table of `accepted`, each with the reason. A flag that
+//! asks for an unsupported feature is refused by [`CommandLine::problems`] with a remedy, rather than ignored silently.
 
 mod accepted;
 mod problems;
@@ -42,16 +41,16 @@ pub struct Flags {
     /// The name of the cloud provider: azure.
     #[arg(long, default_value = "azure")]
     pub cloud_provider: String,
-    /// The cluster's name: names and tags in Azure begin with it.
+    /// The cluster's name: the prefix of names and tags in Azure.
     #[arg(long, default_value = "kubernetes")]
     pub cluster_name: String,
     /// The controllers to run: `*` all, `name` this one, `-name` not this one.
     #[arg(long, default_value = "*", value_delimiter = ',', allow_hyphen_values = true)]
     pub controllers: Vec<String>,
-    /// Show what would be written to Azure, write nothing, and end.
+    /// Show the planned writes to Azure, write nothing, and exit.
     #[arg(long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
     pub dry_run: bool,
-    /// How to reach the Kubernetes API; without it the pod's service account.
+    /// The kubeconfig of the Kubernetes API; by default the pod's service account.
     #[arg(long, default_value = "", hide_default_value = true)]
     pub kubeconfig: String,
     /// The address of the Kubernetes API, instead of the one in the kubeconfig.
@@ -60,50 +59,51 @@ pub struct Flags {
     /// How many Services are synced at once; only 1 is allowed. Writes to Azure are grouped regardless.
     #[arg(long, default_value_t = 1)]
     pub concurrent_service_syncs: u32,
-    /// How long after the first look for its machine a node that is not ready is looked up in Azure again; later
-    /// pauses grow to a minute.
+    /// How long after the first look-up of its machine a node that is not ready is looked up in Azure again; later
+    /// intervals grow to a minute.
     #[arg(long, default_value = "5s", value_parser = duration)]
     pub node_monitor_period: Duration,
     /// How often the addresses of all nodes are compared with Azure.
     #[arg(long, default_value = "5m", value_parser = duration)]
     pub node_status_update_frequency: Duration,
-    /// How often all that Services have in Azure is looked at and repaired where nothing happens; 0 for never. What is read
-    /// for any other reason is repaired at once.
+    /// The interval at which the Azure resources of all Services are read and repaired if nothing happens; 0 for never.
+    /// Resources that are read for any other reason are repaired at once.
     #[arg(long, default_value = "5m", value_parser = duration)]
     pub azure_resync_period: Duration,
-    /// Whether nodes get the ranges of their pods from this program, out of --cluster-cidr.
+    /// Whether this program assigns pod CIDRs to nodes, from --cluster-cidr.
     #[arg(long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
     pub allocate_node_cidrs: bool,
-    /// Whether routes to the pods of nodes are written to the route table of azure.json; without a word they are if
+    /// Whether routes to the pods of nodes are written to the route table of azure.json; by default they are if
     /// --cluster-cidr is given.
     #[arg(long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub configure_cloud_routes: Option<bool>,
-    /// How often the routes of all nodes are looked at where nothing happens; what happens to a node is seen at once.
+    /// The interval at which the routes of all nodes are read if nothing happens; changes of nodes are handled at once.
     #[arg(long, default_value = "10s", value_parser = duration)]
     pub route_reconciliation_period: Duration,
     /// The ranges of all pods, at most one of each family.
     #[arg(long, default_value = "", hide_default_value = true)]
     pub cluster_cidr: String,
-    /// Who says how large the ranges of nodes are: RangeAllocator, the two flags below; CloudAllocator, the tags
-    /// kubernetesNodeCIDRMaskIPV4 and kubernetesNodeCIDRMaskIPV6 of scale sets and availability sets, 24 and 64 without.
+    /// The source of the size of nodes' ranges: RangeAllocator, the two flags below; CloudAllocator, the tags
+    /// kubernetesNodeCIDRMaskIPV4 and kubernetesNodeCIDRMaskIPV6 of scale sets and availability sets, 24 and 64
+    /// without.
     #[arg(long, default_value = "RangeAllocator")]
     pub cidr_allocator_type: String,
-    /// How long the prefix of a node's IPv4 range is; 0 for 24.
+    /// The prefix length of a node's IPv4 range; 0 for 24.
     #[arg(long, default_value_t = 0)]
     pub node_cidr_mask_size_ipv4: u8,
-    /// How long the prefix of a node's IPv6 range is; 0 for 64.
+    /// The prefix length of a node's IPv6 range; 0 for 64.
     #[arg(long, default_value_t = 0)]
     pub node_cidr_mask_size_ipv6: u8,
-    /// The ranges of Services, which no node gets for its pods; at most one of each family.
+    /// The ranges of Services, which are not assigned to nodes; at most one of each family.
     #[arg(long, default_value = "", hide_default_value = true)]
     pub service_cluster_ip_range: String,
-    /// Only nodes that match this label selector are looked at.
+    /// Only nodes that match this label selector are watched.
     #[arg(long, default_value = "", hide_default_value = true)]
     pub node_filter_requirements: String,
     /// Whether a change of the cloud configuration restarts the controllers; this release refuses true.
     #[arg(long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
     pub enable_dynamic_reloading: bool,
-    /// Whether replicas elect the one that works.
+    /// Whether replicas use leader election.
     #[arg(help_heading = "Leader election", long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true")]
     pub leader_elect: bool,
     /// How long others wait before they take over from a silent leader.
@@ -112,10 +112,10 @@ pub struct Flags {
     /// How long a leader tries to renew before it gives up.
     #[arg(help_heading = "Leader election", long, default_value = "10s", value_parser = duration)]
     pub leader_elect_renew_deadline: Duration,
-    /// How long to wait between two tries.
+    /// The interval between two attempts.
     #[arg(help_heading = "Leader election", long, default_value = "2s", value_parser = duration)]
     pub leader_elect_retry_period: Duration,
-    /// The kind of object that replicas elect with.
+    /// The kind of object for leader election.
     #[arg(help_heading = "Leader election", long, default_value = "leases")]
     pub leader_elect_resource_lock: String,
     /// The name of that object.
@@ -130,7 +130,7 @@ pub struct Flags {
     /// The HTTPS port; 0 for none.
     #[arg(help_heading = "Health checks and metrics", long, default_value_t = 10258)]
     pub secure_port: u16,
-    /// The certificate of that port; made at start where not given.
+    /// The certificate of that port; generated at start by default.
     #[arg(help_heading = "Health checks and metrics", long, default_value = "", hide_default_value = true)]
     pub tls_cert_file: String,
     /// The private key of that certificate.
@@ -139,35 +139,35 @@ pub struct Flags {
     /// The lowest version of TLS: VersionTLS12 or VersionTLS13.
     #[arg(help_heading = "Health checks and metrics", long, default_value = "", hide_default_value = true)]
     pub tls_min_version: String,
-    /// Whether to serve HTTP/1.1 alone.
+    /// Whether to serve only HTTP/1.1.
     #[arg(help_heading = "Health checks and metrics", long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
     pub disable_http2_serving: bool,
     /// `text` or `json`.
     #[arg(help_heading = "Logging and version", long, default_value = "text")]
     pub log_format: String,
-    /// How much to log: 2 changes, 4 debugging.
+    /// The log level: 2 changes, 4 debugging.
     #[arg(help_heading = "Logging and version", short = 'v', long = "v", default_value_t = 0)]
     pub verbosity: u8,
-    /// Print the version and end.
+    /// Print the version and exit.
     #[arg(help_heading = "Logging and version", long, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
     pub version: String,
 }
 
-/// A command line that was read.
+/// A parsed command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandLine {
     /// The flags that have an effect.
     pub flags: Flags,
-    /// Accepted flags that somebody gave, under the reason why they change nothing.
+    /// The given flags that have no effect, by the reason.
     pub without_effect: Vec<(Vec<&'static str>, &'static str)>,
-    /// Arguments that say nothing. The flags are as without them.
+    /// Arguments that cannot be parsed. They are ignored.
     pub misread: Vec<Problem>,
 }
 
-/// Reads a command line, the program's name first.
+/// Parses a command line, which begins with the program's name.
 ///
 /// # Errors
-/// [`Instead`], where help was asked for. What is wrong is among [`CommandLine::problems`].
+/// [`Instead`], if help was requested. Invalid values are in [`CommandLine::problems`].
 pub fn parse<I: IntoIterator<Item = std::ffi::OsString>>(arguments: I) -> Result<CommandLine, Instead> {
     let (matches, misread) = command_line::read(&command(), arguments.into_iter().collect())?;
     let flags = Flags::from_arg_matches(&matches).map_err(|error| Instead::Refuse(describe(&error)))?;
@@ -189,7 +189,7 @@ fn command() -> Command {
 }
 
 impl CommandLine {
-    /// Whether a controller, by its canonical name, shall run: the first entry that names it decides, else `*`.
+    /// Whether a controller, by its canonical name, is enabled: the first entry that names it decides, otherwise `*`.
     pub fn enabled(&self, canonical: &str) -> bool {
         let alias = CONTROLLERS.iter().find(|(name, _)| *name == canonical).map_or("", |(_, alias)| *alias);
         let entries = &self.flags.controllers;
@@ -202,7 +202,7 @@ impl CommandLine {
         entries.iter().any(|entry| entry == "*")
     }
 
-    /// The lease that replicas hold in turn, for a process of this name.
+    /// The configuration of leader election, for a process of this name.
     pub fn election(&self, identity: String) -> leader_election::Config {
         let flags = &self.flags;
         leader_election::Config {

@@ -1,4 +1,4 @@
-//! The way to the Kubernetes API.
+//! The connection to the Kubernetes API.
 
 use anyhow::anyhow;
 use arm::ProxySettings;
@@ -9,10 +9,10 @@ use program::kubernetes::Address;
 
 use crate::flags::Flags;
 
-/// How the API's logs name this program, whose Lease others hold as well.
+/// The user agent of this program, whose Lease other programs use as well.
 const AGENT: &str = concat!("azure-cloud-controller-manager/", env!("CARGO_PKG_VERSION"));
 
-/// A client as the flags and the environment's proxy settings say, which the API has answered.
+/// A client by the flags and the environment's proxy settings, after a first answer of the API.
 ///
 /// # Errors
 /// Those of [`program::kubernetes::connect`].
@@ -22,10 +22,10 @@ pub async fn connect(flags: &Flags, proxy: &ProxySettings) -> anyhow::Result<Cli
     program::kubernetes::connect(&address, proxy).await
 }
 
-/// Has the API judge `--node-filter-requirements`, because it is the one that reads it.
+/// Lets the API validate `--node-filter-requirements`, because the API parses it.
 ///
 /// # Errors
-/// The API cannot read it. Other answers are left to the watches, which try again.
+/// The API cannot parse it. Other failures are left to the watches, which retry.
 pub async fn check_selector(client: &Client, selector: &str) -> anyhow::Result<()> {
     if selector.is_empty() {
         return Ok(());
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use crate::flags;
 
-    /// A proxy that refuses, and tells what it was asked for.
+    /// A proxy that refuses, and returns the request.
     async fn refusing_proxy() -> (String, tokio::task::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();

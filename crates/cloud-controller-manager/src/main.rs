@@ -12,7 +12,7 @@ use program::process;
 use tokio_util::sync::CancellationToken;
 use version::Version;
 
-/// In images (docs/running.md). Its options are in `.cargo/config.toml`.
+/// Used in images (docs/running.md). Its options are in `.cargo/config.toml`.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     end("azure-cloud-controller-manager", start())
 }
 
-/// Runs the program; what it returns goes to standard output.
+/// Runs the program; the result is written to standard output.
 fn start() -> anyhow::Result<String> {
     let line = match flags::parse(std::env::args_os()) {
         Ok(line) => line,
@@ -37,7 +37,7 @@ fn start() -> anyhow::Result<String> {
     process::block_on(until_stopped(line))?
 }
 
-/// Runs until SIGTERM or SIGINT, then stops in good order and releases the lease.
+/// Runs until SIGTERM or SIGINT, then stops gracefully and releases the lease.
 async fn until_stopped(line: CommandLine) -> anyhow::Result<String> {
     let stop = CancellationToken::new();
     process::stop_on_signal(stop.clone())?;

@@ -1,4 +1,4 @@
-//! Joins what happens inside to the metrics that are served.
+//! Connects internal observers to the served metrics.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use cloud::Looked;
 use manager::Calls;
 use telemetry::metrics::{CloudMetrics, Metrics};
 
-/// Counts calls to Azure and what the controllers report.
+/// Counts calls to Azure and the reports of the controllers.
 pub struct Meter {
-    /// All that is served.
+    /// All served metrics.
     pub metrics: Metrics,
     cloud: CloudMetrics,
     clock: Clock,

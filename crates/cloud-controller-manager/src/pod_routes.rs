@@ -1,5 +1,5 @@
-//! What Azure says against routes to pods, before anything is written: a resource group that is not there, ranges of
-//! pods in the nodes' own subnet, a table that no subnet uses (NODE-265 to NODE-267).
+//! Obstacles in Azure to routes for pods, checked before anything is written: a missing resource group, pod CIDRs in
+//! the nodes' own subnet, a table without a subnet (NODE-265 to NODE-267).
 
 use std::time::Duration;
 
@@ -12,26 +12,26 @@ use planner::route::{SubnetOverlap, has_other_table, subnet_overlaps, unused_tab
 
 use crate::flags::Ranges;
 
-/// How long Azure may take to say what stands against routes. What it does not say is no reason to wait.
+/// The timeout of the checks. The program does not wait longer for an answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What to do about `--cluster-cidr`.
+/// The remedy for `--cluster-cidr`.
 const REMEDY: &str = "pass a range outside the virtual network";
 
-/// What was found out of the nodes' subnet and of the route table.
+/// The findings about the nodes' subnet and the route table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// What no node may get for its pods, because the nodes' subnet has it.
+    /// Ranges that are not assigned to nodes, because the nodes' subnet has them.
     pub reserved: Vec<IpNet>,
-    /// What to tell whoever starts the program or asks for a plan.
+    /// Warnings for users who start the program or request a plan.
     pub warnings: Vec<String>,
 }
 
-/// Finds out what stands against routes to the ranges of pods; asks nothing where none are written. A subnet that
-/// Azure does not show is no reason to refuse anything.
+/// Looks for obstacles to routes for pod CIDRs; sends no requests if none are written. A subnet that cannot be read is
+/// no reason to refuse anything.
 ///
 /// # Errors
-/// Azure says that there is no group for the route table, or that nodes would get ranges out of their own subnet alone.
+/// The route table's group does not exist, or all ranges for nodes are in their own subnet.
 pub async fn examine(client: &Client, cluster: &Cluster, ranges: &Ranges) -> anyhow::Result<Findings> {
     let Some(table) = cluster.route_table_id().filter(|_| ranges.routes) else {
         return Ok(Findings::default());
@@ -64,8 +64,8 @@ pub async fn examine(client: &Client, cluster: &Cluster, ranges: &Ranges) -> any
     tokio::time::timeout(TIMEOUT, examined).await.unwrap_or_else(|_late| Ok(Findings::default()))
 }
 
-/// Whether the route table has a group of its own that is not there: then every write would fail, and each node would
-/// say that its network is not available.
+/// Whether the route table has a resource group of its own that is missing: then every write would fail, and each node
+/// would report that its network is unavailable.
 async fn check_group(client: &Client, cluster: &Cluster, table: &ResourceId) -> anyhow::Result<()> {
     let key = "routeTableResourceGroup";
     let group = &cluster.config.route_table_resource_group;
@@ -82,8 +82,8 @@ async fn check_group(client: &Client, cluster: &Cluster, table: &ResourceId) -> 
     }
 }
 
-/// A range of which nothing is left to pods is refused where nodes get theirs out of it. Otherwise what the subnet has
-/// is given to nobody.
+/// Refuses a range that has no addresses left for pods if nodes get their ranges from it. Otherwise the addresses of
+/// the subnet are not assigned.
 fn judge_overlaps(
     overlaps: &[SubnetOverlap],
     ranges: &Ranges,

@@ -42,7 +42,7 @@ pub async fn run(
     }
     let config = judge(&line, &surroundings)?;
     tracing::info!(version = %version::Version, "Starting azure-cloud-controller-manager");
-    // Nothing is held and nothing was written yet: a stop may come at any point of this.
+    // No lease is held and nothing was written yet: the program may be stopped at any point here.
     let Some(started) = stop.run_until_cancelled(connect(&line, config, &surroundings)).await else {
         return Ok(None);
     };
@@ -74,8 +74,8 @@ pub async fn run(
             let Some(region_zones) = region_zones.transpose()? else { return Ok(()) };
             let cluster = Cluster { region_zones, ..cluster };
             let state = ClusterState::default();
-            // The provider ends with its last user, after the controllers have ended their work: the stop that
-            // they are told of would cut its writes off in the middle.
+            // The provider ends with its last user, after the controllers have ended their work: their own stop signal
+            // would interrupt its writes.
             let provider_options =
                 provider::Options { cluster_ranges: ranges.cluster, ..provider::Options::default() };
             let provider = Provider::new(cluster, azure, state.clone(), provider_options);
@@ -96,7 +96,7 @@ pub async fn run(
     Ok(None)
 }
 
-/// The configuration, or all that is wrong with the command line and with azure.json.
+/// The configuration, or all problems of the command line and of azure.json.
 fn judge(line: &CommandLine, surroundings: &Surroundings) -> anyhow::Result<CloudConfig> {
     let problems: Vec<String> = line.problems().iter().map(ToString::to_string).collect();
     let file = &line.flags.cloud_config;
@@ -117,7 +117,7 @@ fn judge(line: &CommandLine, surroundings: &Surroundings) -> anyhow::Result<Clou
     Err(refused.into())
 }
 
-/// What the program works with once everybody has answered.
+/// The clients and facts of a started program.
 struct Started {
     client: Client,
     azure: arm::Client,
@@ -125,7 +125,7 @@ struct Started {
     meter: Arc<Meter>,
 }
 
-/// Before any election: a replica with wrong credentials says so at once, not when it is needed.
+/// Runs before any election: a replica with wrong credentials reports that at once, not when it is needed.
 async fn connect(
     line: &CommandLine,
     config: CloudConfig,
@@ -163,11 +163,11 @@ async fn dry_run(
     Ok(preview(&provider, ranges.routes, warnings).await?.to_string())
 }
 
-/// What would be written to Azure for everything that the provider's state holds, with routes if they are asked for, and
-/// with `warnings` of what was found before. Writes nothing.
+/// The writes to Azure for everything in the provider's state, with routes if they are requested, and with the earlier
+/// `warnings`. Writes nothing.
 ///
 /// # Errors
-/// Azure could not be read.
+/// Azure cannot be read.
 pub async fn preview(
     provider: &Provider,
     with_routes: bool,
@@ -184,7 +184,7 @@ pub async fn preview(
     Ok(plan.with_routes(routes, due.refused, due.problems))
 }
 
-/// Serves the checks that controllers and elector keep.
+/// Serves the checks of the controllers and of leader election.
 fn health_of(checks: &HealthChecks) -> Health {
     let checks = checks.clone();
     let all = move || {
@@ -197,10 +197,10 @@ fn health_of(checks: &HealthChecks) -> Health {
     Health::new(all, &["leaderElection"])
 }
 
-/// What is done with the ranges of pods. Routes are asked for by default, and most clusters need none: without a table
-/// there are none, and the rest runs.
+/// The handling of pod CIDRs. Routes are enabled by default, and most clusters need none: without a table there are
+/// none, and the rest runs.
 fn ranges(line: &CommandLine, cluster: &Cluster) -> Ranges {
-    // They were judged before.
+    // Validated before.
     let ranges = line.ranges().unwrap_or_default();
     if !ranges.unreadable.is_empty() {
         let entries = ranges.unreadable.join(",");
@@ -220,7 +220,7 @@ fn ranges(line: &CommandLine, cluster: &Cluster) -> Ranges {
     Ranges { routes: ranges.routes && has_table, ..ranges }
 }
 
-/// How the controllers run, by the flags.
+/// The options of the controllers, from the flags.
 fn options(
     line: &CommandLine,
     ranges: &Ranges,
@@ -285,7 +285,7 @@ async fn serve(
     Ok(())
 }
 
-/// How long the Kubernetes API may take to list what a plan needs.
+/// The timeout for listing the objects of a plan.
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Lists EndpointSlices once.
@@ -303,7 +303,7 @@ async fn list_endpoints(client: &Client, state: &ClusterState) -> anyhow::Result
     Ok(())
 }
 
-/// Lists Services and Nodes once, and Namespaces where their labels matter: what a plan needs.
+/// Lists Services and Nodes once, and Namespaces if their labels matter: the inputs of a plan.
 async fn list_everything(client: &Client, state: &ClusterState, with_namespaces: bool) -> anyhow::Result<()> {
     let list = async {
         let everything = ListParams::default();

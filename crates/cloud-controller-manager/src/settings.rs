@@ -1,4 +1,4 @@
-//! The cloud configuration, from its file to a value that can be worked with, or what stands against it.
+//! The cloud configuration, from its file to a valid value, or its problems.
 
 use anyhow::Context as _;
 use cloud_config::{CloudConfig, ConfigError};
@@ -9,8 +9,8 @@ use command_line::Refused;
 /// Reads and checks azure.json.
 ///
 /// # Errors
-/// The file is unreadable or holds no configuration that this release can run on. All problems are named
-/// at once ([`Refused`]), each with key, value and remedy.
+/// The file is unreadable or does not contain a configuration that this release supports. All problems are named at
+/// once ([`Refused`]), each with key, value and remedy.
 pub fn read(path: &str, surroundings: &Surroundings) -> anyhow::Result<CloudConfig> {
     let bytes = std::fs::read(path).with_context(|| format!("--cloud-config: cannot read {path}"))?;
     let config = match CloudConfig::runnable(&bytes, &|name| surroundings.variable(name)) {

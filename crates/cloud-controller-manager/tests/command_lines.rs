@@ -1,11 +1,11 @@
-//! `tests/corpus/command-lines`: how people start the program today, each with what must come of it.
+//! `tests/corpus/command-lines`: command lines as users have them today, each with the expected outcome.
 //!
-//! A case is a file `NAME.txt`: what it is about, its arguments (`argument: --v=2`), a line `---`, and the
-//! outcome. To add one, write it without an outcome, run `UPDATE_CORPUS=1 cargo test -p cloud-controller-manager
-//! --test command_lines`, and read what came of it.
+//! A case is a file `NAME.txt`: its subject, its arguments (`argument: --v=2`), a line `---`, and the outcome. To add
+//! one, write it without an outcome, run `UPDATE_CORPUS=1 cargo test -p cloud-controller-manager --test command_lines`,
+//! and check the outcome.
 //!
-//! A proxy and a certificate authority of one's own in the environment change nothing of that: `from_outside.rs`
-//! runs all of these command lines with them and without.
+//! A proxy and a certificate authority in the environment change none of that: `from_outside.rs` runs all of these
+//! command lines with them and without.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ fn or<'a>(text: &'a str, instead: &'a str) -> &'a str {
     if text.is_empty() { instead } else { text }
 }
 
-/// What becomes of a command line: how the program runs, and what it warns of; or what it refuses.
+/// The outcome of a command line: how the program runs, and its warnings; or its refusals.
 fn outcome(arguments: &[&str]) -> String {
     let all = std::iter::once("azure-cloud-controller-manager").chain(arguments.iter().copied());
     let line = match flags::parse(all.map(Into::into)) {
@@ -71,7 +71,7 @@ fn outcome(arguments: &[&str]) -> String {
     text
 }
 
-/// What is still refused with the arguments that the refusals propose; none where nothing is.
+/// The problems that remain with the arguments that the refusals propose; `None` if there are none.
 fn follow_remedies(arguments: &[&str]) -> Option<String> {
     let mut all: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
     let read = |all: &[String]| {

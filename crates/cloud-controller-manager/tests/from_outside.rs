@@ -1,5 +1,5 @@
-//! The built program over the corpora, against a simulated cluster: what is accepted runs, with and without a
-//! proxy in the environment; without the simulated Azure's certificate authority it says so.
+//! The built program over the corpora, against a simulated cluster: accepted inputs run, with and without a proxy in
+//! the environment; without the simulated Azure's certificate authority it reports that.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
@@ -39,11 +39,11 @@ async fn hosted_as(shape: Shape, directory: &Path, stop: &CancellationToken) -> 
     HostedCluster::start(options, stop).await.unwrap()
 }
 
-/// A proxy that nobody listens on, and exceptions as people write them.
+/// A proxy without a listener, and exceptions as users write them.
 const PROXY: [(&str, &str); 2] =
     [("HTTPS_PROXY", "http://user:hunter2@127.0.0.1:9"), ("NO_PROXY", ".svc,10.0.0.0/8, ,localhost,")];
 
-/// Ends by itself within a minute: the arguments hold `--dry-run`, or the program refuses.
+/// Ends by itself within a minute: the arguments contain `--dry-run`, or the program refuses them.
 async fn run(arguments: &[String], environment: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_azure-cloud-controller-manager"));
     command.args(arguments).env_clear().envs(environment.iter().copied()).kill_on_drop(true);
@@ -89,7 +89,7 @@ async fn accepted_command_lines_run_with_and_without_a_proxy_and_say_which_autho
     stop.cancel();
 }
 
-/// NODE-055: who cannot learn the zones of its region does not start; a region may have none.
+/// NODE-055: the program does not start if the zones of its region cannot be read; a region may have none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn node_055_without_an_answer_about_zones_the_program_ends() {
     let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
@@ -117,12 +117,12 @@ async fn node_055_without_an_answer_about_zones_the_program_ends() {
     cluster.azure.inject(Fault { path: Some("*/providers/Microsoft.Compute".to_owned()), ..refused });
     let (code, text) = run(&arguments(&here), &authority).await;
     assert_eq!(code, Some(1), "{text}");
-    let words = "cannot learn the availability zones of the region";
+    let words = "cannot read the availability zones of the region";
     assert!(text.contains(words) && text.contains("AuthorizationFailed"), "{text}");
     stop.cancel();
 }
 
-/// What the simulated cluster is reached by, laid over a document.
+/// The connection settings of the simulated cluster, merged over a document.
 fn laid_over(document: &str, over: &Map<String, Value>) -> String {
     match serde_json::from_str::<Value>(document.trim_start_matches('\u{feff}')) {
         Ok(Value::Object(mut object)) => {
@@ -158,7 +158,7 @@ async fn accepted_configurations_run_with_all_of_their_other_keys() {
     for file in corpus("azure-json") {
         let outcome = std::fs::read_to_string(file.with_extension("txt")).unwrap();
         let Ok(document) = std::fs::read_to_string(&file) else { continue };
-        // A flow mapping with a comma too many cannot be appended to.
+        // A flow mapping with a trailing comma cannot be appended to.
         let flow = document.starts_with('{') && serde_json::from_str::<Value>(&document).is_err();
         if file.extension().is_some_and(|extension| extension == "txt")
             || outcome.contains("\nrefused: ")
@@ -219,7 +219,8 @@ async fn each_refusal_stands_on_a_line_of_its_own() {
     assert!(text.starts_with("azure-cloud-controller-manager: the command line is refused:\n"), "{text}");
 }
 
-/// LB-221: of several load balancers one bears the cluster's name. What is missing is said before anybody is asked.
+/// LB-221: of several load balancers one bears the cluster's name. A missing one is reported before any request is
+/// sent.
 #[tokio::test]
 async fn lb_221_a_list_without_the_clusters_name_ends_the_program() {
     let folder = tempfile::tempdir().unwrap();
@@ -253,7 +254,7 @@ async fn a_dead_proxy_is_named_and_the_library_says_nothing_beside() {
     assert!(text.contains(words) && !text.contains("builder.rs"), "{text}");
 }
 
-/// Runs the program as the upstream chart does where it gives ranges to pods, as far as that is not about addresses and files.
+/// Runs the program like the upstream chart with pod CIDRs, except for addresses and files.
 fn with_pod_ranges(cluster: &HostedCluster, more: &[&str]) -> Child {
     let files = &cluster.files;
     let arguments = [
@@ -273,7 +274,7 @@ fn with_pod_ranges(cluster: &HostedCluster, more: &[&str]) -> Child {
 /// A node's name, its range, and status and reason of its condition NetworkUnavailable.
 type Networked = (String, String, String);
 
-/// The cluster's three nodes, as soon as all are as they should be.
+/// The cluster's three nodes, as soon as all are as expected.
 async fn until_nodes(cluster: &HostedCluster, is_done: impl Fn(&Networked) -> bool) -> Vec<Networked> {
     let kubernetes = cluster.kubernetes.clone().unwrap();
     let nodes = || -> Vec<Networked> {
@@ -301,7 +302,7 @@ async fn until_nodes(cluster: &HostedCluster, is_done: impl Fn(&Networked) -> bo
     done.unwrap_or_else(|_| panic!("{:?}", nodes()))
 }
 
-/// NODE-112: the program with `--cidr-allocator-type=CloudAllocator` gives ranges of the size that a scale set's tags say.
+/// NODE-112: with `--cidr-allocator-type=CloudAllocator` the program assigns ranges of the size in a scale set's tags.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn node_112_tags_of_scale_sets_say_how_large_ranges_are() {
     let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
@@ -309,7 +310,7 @@ async fn node_112_tags_of_scale_sets_say_how_large_ranges_are() {
     let cluster = hosted_as(shape.clone(), folder.path(), &stop).await;
     let tags = json!({"kubernetesNodeCIDRMaskIPV4": "26"});
     cluster.azure.edit(&shape.scale_set("workers"), |document| document["tags"] = tags).unwrap();
-    // A node's set is known by its provider id, which the node controller gives here.
+    // A node's set is identified by its provider ID, which the node controller sets here.
     let more = ["--cidr-allocator-type=CloudAllocator", "--configure-cloud-routes=false"];
     let mut program = with_pod_ranges(&cluster, &more);
     let nodes = until_nodes(&cluster, |(_, range, _)| !range.is_empty()).await;
@@ -318,8 +319,8 @@ async fn node_112_tags_of_scale_sets_say_how_large_ranges_are() {
     stop.cancel();
 }
 
-/// The upstream chart's own arguments, as far as they are not about addresses and files: nodes get ranges and routes, say
-/// so, and pods answer from other nodes.
+/// The upstream chart's own arguments, except for addresses and files: nodes get ranges and routes, report them, and
+/// pods answer from other nodes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_charts_arguments_give_pods_ranges_and_routes() {
     let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
@@ -347,8 +348,8 @@ async fn the_charts_arguments_give_pods_ranges_and_routes() {
     stop.cancel();
 }
 
-/// NODE-265, NODE-266, NODE-267: what Azure says against routes to pods is said before anything is written, by a run that
-/// is to stay as by a preview.
+/// NODE-265, NODE-266, NODE-267: obstacles to routes for pods are reported before anything is written, by a normal run
+/// as well as by a preview.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn node_265_node_266_node_267_what_azure_says_against_routes_is_said_at_start() {
     let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
@@ -380,7 +381,7 @@ async fn node_265_node_266_node_267_what_azure_says_against_routes_is_said_at_st
         let words = "routeTableResourceGroup=no-such-group: Azure has no such resource group (correct it";
         assert!(code == Some(1) && text.contains(words), "{text}");
     }
-    // Whoever does not give the ranges, or has room beside the subnet, is warned.
+    // Without range assignment, or with room besides the subnet, there is a warning.
     let (code, text) = outcome(json!({}), &[&nodes, "--dry-run"]).await;
     assert!(code == Some(0) && text.contains("Warning: --cluster-cidr="), "{text}");
     let (code, text) = outcome(json!({}), &["--cluster-cidr=10.0.0.0/8", gives, "--dry-run"]).await;
@@ -389,7 +390,7 @@ async fn node_265_node_266_node_267_what_azure_says_against_routes_is_said_at_st
         outcome(json!({"routeTableName": "nope"}), &["--cluster-cidr=10.244.0.0/16", "--dry-run"]).await;
     let words = "Warning: route table nope is given to no subnet; subnet nodes has \"routes\"";
     assert!(code == Some(0) && text.contains(words), "{text}");
-    // A subnet that Azure does not show is no reason to refuse anything.
+    // A subnet that cannot be read is no reason to refuse anything.
     let fault = FaultAction::Fail { status: 403, code: "AuthorizationFailed".into(), message: "no".into() };
     cluster.azure.inject(Fault { path: Some("*/subnets/nodes".to_owned()), ..Fault::new(fault) });
     let (code, text) = outcome(json!({}), &[&nodes, gives, "--dry-run"]).await;

@@ -15,7 +15,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// An API server that is at `kubernetes.example` for those who ask the proxy, and nowhere for others.
+    /// An API server that is reachable as `kubernetes.example` only through the proxy.
     async fn new() -> Self {
         arm::install_crypto_provider();
         let kubernetes = Kubernetes::new(kubernetes_simulator::Options::default());
@@ -49,7 +49,7 @@ async fn the_kubernetes_api_is_reached_through_the_proxy_that_was_chosen() {
     let fixture = Fixture::new().await;
     let url = format!("http://user:hunter2@{}", fixture.proxy.address());
     for name in ["HTTPS_PROXY", "https_proxy"] {
-        // Empty entries and stars are ordinary there.
+        // Empty entries and stars are common there.
         let variables = [(name, url.as_str()), ("NO_PROXY", "*.svc,,.cluster.local,10.0.0.0/8,")];
         fixture.reach(&fixture.kubeconfig, &variables).await.unwrap();
     }
@@ -68,7 +68,11 @@ async fn the_kubernetes_api_is_reached_through_the_proxy_that_was_chosen() {
     let excepted = [("HTTPS_PROXY", url.as_str()), ("NO_PROXY", "kubernetes.example")];
     let error = fixture.reach(&fixture.kubeconfig, &excepted).await.unwrap_err();
     assert!(!error.contains("proxy"), "{error}");
-    assert_eq!(fixture.proxy.asked().len(), 3, "nobody is there without it, and it was not asked");
+    assert_eq!(
+        fixture.proxy.asked().len(),
+        3,
+        "the server is unreachable without the proxy, which was not used"
+    );
     fixture.stop.cancel();
 }
 

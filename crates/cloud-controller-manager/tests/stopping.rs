@@ -1,4 +1,4 @@
-//! SIGTERM before any controller runs, while those whom the program asks accept connections and say nothing.
+//! SIGTERM before any controller runs, while the servers accept connections and do not answer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::net::SocketAddr;
@@ -22,10 +22,10 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// What the program promises.
+/// The program's guarantee.
 const MAX_STOP: Duration = Duration::from_secs(20);
 
-/// How long anything else may take on a busy machine.
+/// The timeout of anything else on a busy machine.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 async fn hosted(directory: &Path, stop: &CancellationToken) -> HostedCluster {
@@ -43,8 +43,8 @@ async fn hosted(directory: &Path, stop: &CancellationToken) -> HostedCluster {
     HostedCluster::start(options, stop).await.unwrap()
 }
 
-/// Accepts everything, reads it, and never answers. The channel gives a word for each connection over which
-/// something was asked.
+/// Accepts every connection, reads it, and never answers. The channel gets a message for each connection with a
+/// request.
 async fn silent() -> (SocketAddr, mpsc::UnboundedReceiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -63,7 +63,7 @@ async fn silent() -> (SocketAddr, mpsc::UnboundedReceiver<()>) {
     (address, asks)
 }
 
-/// The cluster's azure.json with a patch, in a file beside it.
+/// The cluster's azure.json with a patch, in a file next to it.
 fn patched(cluster: &HostedCluster, patch: &Value) -> String {
     let text = std::fs::read_to_string(&cluster.files.azure_json).unwrap();
     let mut document: Value = serde_json::from_str(&text).unwrap();
@@ -94,7 +94,7 @@ fn start(cluster: &HostedCluster, cloud_config: &str) -> Child {
 }
 
 async fn terminate(program: &mut Child) -> ExitStatus {
-    // The standard library only knows how to kill.
+    // The standard library can only kill.
     let id = program.id().unwrap().to_string();
     let sent = Command::new("kill").args(["-TERM", &id]).status().await.unwrap();
     assert!(sent.success());
@@ -122,7 +122,7 @@ async fn a_stop_ends_the_wait_for_a_token_of_the_metadata_service() {
         patched(&cluster, &json!({"useManagedIdentityExtension": true, "useInstanceMetadata": true}));
     let line = [vec!["program".to_owned()], arguments(&cluster, &config)].concat();
     let line = flags::parse(line.into_iter().map(Into::into)).unwrap();
-    // The address of the metadata service belongs to the machine: here it is led elsewhere.
+    // The address of the metadata service belongs to the machine: here it is redirected.
     let mut surroundings = Surroundings::with_variables(|_| None);
     surroundings.extra_roots = vec![std::fs::read_to_string(&cluster.files.certificate_authority).unwrap()];
     surroundings.redirects = vec![("169.254.169.254".to_owned(), format!("http://{metadata}"))];

@@ -1,22 +1,22 @@
-//! The command line: the flags of the program that this one replaces, and where instance metadata is.
+//! The command line: the flags of the program that this one replaces, and the endpoint of instance metadata.
 
 use std::time::Duration;
 
 use imds::Endpoint;
 use program::go_values;
 
-/// What is done about scheduled events of the machine (`--scheduled-events`).
+/// The handling of scheduled events of the machine (`--scheduled-events`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScheduledEvents {
-    /// Nobody asks for them.
+    /// They are not read.
     None,
-    /// The node says them.
+    /// The node reports them.
     Report,
-    /// Besides, a node whose machine goes away drains.
+    /// In addition, a node whose machine goes away is drained.
     Drain,
 }
 
-/// What the command line says.
+/// A parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flags {
     /// The node; empty for the name of the host.
@@ -25,25 +25,25 @@ pub struct Flags {
     pub master: String,
     /// The kubeconfig; empty inside of a pod.
     pub kubeconfig: String,
-    /// The rest between looks at the machine's addresses.
+    /// The interval between reads of the machine's addresses.
     pub node_status_update_frequency: Duration,
-    /// Whether a new node is said to have no network until its routes are there.
+    /// Whether a new node reports no network until its routes exist.
     pub wait_routes: bool,
     /// Whether labels are written in their older forms, too.
     pub older_labels: bool,
-    /// Whether the machine itself is asked, and not Resource Manager.
+    /// Whether instance metadata is used, and not Resource Manager.
     pub use_instance_metadata: bool,
     /// azure.json, for Resource Manager.
     pub cloud_config: String,
-    /// Where instance metadata is.
+    /// The endpoint of instance metadata.
     pub endpoint: Endpoint,
-    /// What is done about scheduled events of the machine.
+    /// The handling of scheduled events of the machine.
     pub scheduled_events: ScheduledEvents,
-    /// The rest between two questions for them.
+    /// The interval between reads of scheduled events.
     pub scheduled_events_interval: Duration,
-    /// Whether events of this machine alone are let begin before their time.
+    /// Whether events that affect only this machine are approved, so that they begin before their time.
     pub approves_scheduled_events: bool,
-    /// How much is said.
+    /// The log level.
     pub verbosity: u8,
     /// Flags that were given and change nothing.
     pub without_effect: Vec<&'static str>,
@@ -70,21 +70,21 @@ impl Default for Flags {
     }
 }
 
-/// What a command line asks for, if not to run.
+/// The alternative to running.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Instead {
     /// A text for standard output.
     #[error("{0}")]
     Print(String),
-    /// What cannot be followed, and what to do.
+    /// An invalid command line, with the remedy.
     #[error("{0}")]
     Refuse(String),
 }
 
-/// A flag and how it is told of.
+/// A flag and its description.
 struct Flag {
     name: &'static str,
-    /// What its value is called; empty for one that may stand alone.
+    /// The name of its value; empty for a flag that may stand alone.
     value: &'static str,
     help: &'static str,
 }
@@ -94,7 +94,7 @@ const fn flag(name: &'static str, value: &'static str, help: &'static str) -> Fl
 }
 
 const FLAGS: &[Flag] = &[
-    flag("cloud-config", "string", "azure.json, read with --use-instance-metadata=false alone"),
+    flag("cloud-config", "string", "azure.json, only read with --use-instance-metadata=false"),
     flag("enable-deprecated-beta-topology-labels", "", "write labels in their older forms, too"),
     flag("help", "", "print this"),
     flag("instance-metadata-endpoint", "URL", "where instance metadata is (default http://169.254.169.254)"),
@@ -104,36 +104,32 @@ const FLAGS: &[Flag] = &[
     flag(
         "node-status-update-frequency",
         "duration",
-        "rest between looks at the machine's addresses (default 5m)",
+        "interval between reads of the machine's addresses (default 5m)",
     ),
     flag(
         "scheduled-events",
         "string",
-        "none; report: say in a condition and in Events what Azure will do to the machine; drain: besides, taint a node \
+        "none; report: report in a condition and in Events what Azure will do to the machine; drain: also taint a node \
          whose machine goes away (default none)",
     ),
     flag(
         "scheduled-events-acknowledge",
         "string",
-        "none; all: let events of this machine alone begin before their time (default none)",
+        "none; all: let events of only this machine begin before their time (default none)",
     ),
-    flag("scheduled-events-interval", "duration", "rest between questions for scheduled events (default 1s)"),
+    flag("scheduled-events-interval", "duration", "interval between reads of scheduled events (default 1s)"),
     flag("secure-port", "int", "0: the program serves nothing, and takes no other value"),
     flag(
         "use-instance-metadata",
         "",
         "describe the node by instance metadata; false: by Resource Manager, as --cloud-config says (default true)",
     ),
-    flag("v", "level", "how much is said: from 4 on, debugging"),
+    flag("v", "level", "log level: debugging from 4 on"),
     flag("version", "", "print the version"),
-    flag(
-        "wait-routes",
-        "",
-        "say of a new node that it has no network, until somebody has seen to its routes",
-    ),
+    flag("wait-routes", "", "report that a new node has no network, until its routes are written"),
 ];
 
-/// Flags that charts pass and that change nothing: the program paces itself, serves nothing and buffers no lines.
+/// Flags that charts pass and that have no effect: the program paces itself, serves nothing and buffers no lines.
 const ACCEPTED: &[(&str, bool)] = &[
     ("authentication-kubeconfig", true),
     ("authentication-skip-lookup", false),
@@ -185,17 +181,17 @@ fn help() -> String {
     text
 }
 
-/// Reads the arguments after the program's name.
+/// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// What to print or to refuse instead.
+/// The text to print, or the refusal.
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Flags, Instead> {
     let mut flags = Flags::default();
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         let Some((name, value)) = split(&argument) else {
             return Err(Instead::Refuse(format!(
-                "unexpected argument {argument:?}: the program takes flags alone"
+                "unexpected argument {argument:?}: the program takes only flags"
             )));
         };
         let spelled = if name.len() == 1 { format!("-{name}") } else { format!("--{name}") };
@@ -230,14 +226,14 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Flags, Inste
         return Err(Instead::Refuse(text.to_owned()));
     }
     if flags.approves_scheduled_events && flags.scheduled_events == ScheduledEvents::None {
-        let text = "--scheduled-events-acknowledge=all: nobody asks for scheduled events: give --scheduled-events=report or \
+        let text = "--scheduled-events-acknowledge=all: scheduled events are not read: give --scheduled-events=report or \
                     drain, too";
         return Err(Instead::Refuse(text.to_owned()));
     }
     Ok(flags)
 }
 
-/// The name and the value of a flag in one word.
+/// The name and the value of a flag in one argument.
 fn split(argument: &str) -> Option<(&str, Option<String>)> {
     if let Some(long) = argument.strip_prefix("--").filter(|long| !long.is_empty()) {
         return Some(match long.split_once('=') {
@@ -316,7 +312,7 @@ mod tests {
     #[test]
     fn node_217_flags_are_read_as_charts_write_them() {
         assert_eq!(read(""), Ok(Flags::default()));
-        // The chart, on Linux and on Windows.
+        // The chart's arguments, on Linux and on Windows.
         let linux = "--node-name=n1 --wait-routes=false --v=2";
         assert_eq!(read(linux), Ok(Flags { node_name: "n1".into(), verbosity: 2, ..Flags::default() }));
         let windows = "--node-name=n1 --use-instance-metadata=true --wait-routes=true --v=2 --kube-api-qps=20 \

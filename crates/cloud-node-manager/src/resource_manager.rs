@@ -1,7 +1,7 @@
-//! The machine of a node as Resource Manager describes it, where instance metadata is not to be asked.
+//! The machine of a node from Resource Manager, where instance metadata is not used.
 //!
-//! Every machine of a cluster runs this: so it reads single documents, and lists only to find a machine that its node does
-//! not name yet.
+//! Every machine of a cluster runs this, so it reads single documents, and lists only to find a machine that its node
+//! does not name yet.
 
 use std::collections::HashMap;
 
@@ -17,16 +17,16 @@ use machine::{InstanceName, MachineDocument, ProviderId};
 use serde::de::DeserializeOwned;
 
 const COMPUTE: &str = "Microsoft.Compute";
-/// Fault domains stand in views alone.
+/// Fault domains are only in instance views.
 const WITH_VIEW: [(&str, &str); 1] = [("$expand", "instanceView")];
 
-/// Machines by Resource Manager.
+/// Machines from Resource Manager.
 #[derive(Debug)]
 pub struct ResourceManager {
     client: Client,
-    /// Where machines are looked for by name.
+    /// The resource group in which machines are found by name.
     group: ResourceId,
-    /// The region of machines that do not say where they are.
+    /// The region of machines that do not name theirs.
     location: String,
 }
 
@@ -63,7 +63,7 @@ impl ResourceManager {
         self.read(id, ApiVersion::COMPUTE, &WITH_VIEW).await
     }
 
-    /// The machine of a node that names one, or that is called as its node is.
+    /// The machine that the node names, or whose name is the node's.
     async fn found(&self, node: &Node) -> Result<Instance, String> {
         let text = |error: Error| error.to_string();
         let absent = || format!("instance not found: Azure has no machine for the node {}", node.name());
@@ -83,7 +83,7 @@ impl ResourceManager {
         }
         let own = self.group.resource(COMPUTE, "virtualMachines", node.name());
         let document = self.virtual_machine(&own).await.map_err(text)?;
-        // A machine may be named as another one calls itself.
+        // A machine's name may be another one's computer name.
         let is_called = |document: &VirtualMachine| {
             document.host_name().is_none() || machine::is_called(document, node.name())
         };
@@ -128,7 +128,7 @@ impl ResourceManager {
         let interfaces: Vec<&NetworkInterface> = interfaces.iter().collect();
         let facts = machine::describe(node.name(), document, None, &interfaces, &of_public, &self.location)
             .map_err(|error| error.to_string())?;
-        // A node that is described by it would lose the addresses that its kubelet told.
+        // A node described by it would lose the addresses that its kubelet reported.
         if !facts.addresses.iter().any(|address| address.kind == "InternalIP") {
             return Err(format!("Azure shows no interface of {} with an address yet", facts.provider_id));
         }
@@ -143,13 +143,13 @@ impl ResourceManager {
     }
 }
 
-/// Whether the machines of a scale set are virtual machines. Azure refuses whoever asks such a set for an instance.
+/// Whether the machines of a scale set are virtual machines. Azure refuses requests for an instance of such a set.
 fn is_flexible(set: &ScaleSet) -> bool {
     let mode = set.properties.as_ref().and_then(|properties| properties.orchestration_mode.as_ref());
     mode.is_some_and(|mode| mode.is("Flexible"))
 }
 
-/// Interfaces and public IPs of a uniform scale set's instances are served by one version alone.
+/// Only one API version serves interfaces and public IPs of a uniform scale set's instances.
 fn network_version(id: &ResourceId) -> ApiVersion {
     match machine::of_interface(id) {
         Some(_) => ApiVersion::SCALE_SET_NETWORK,
@@ -157,7 +157,7 @@ fn network_version(id: &ResourceId) -> ApiVersion {
     }
 }
 
-/// The ids of the public IPs that an interface has.
+/// The IDs of the public IPs of an interface.
 fn public_ips_of(interface: &NetworkInterface) -> impl Iterator<Item = &ResourceId> {
     let properties = interface.properties.iter();
     let configurations = properties.flat_map(|properties| properties.ip_configurations.iter().flatten());
@@ -166,7 +166,7 @@ fn public_ips_of(interface: &NetworkInterface) -> impl Iterator<Item = &Resource
 
 #[async_trait]
 impl Machines for ResourceManager {
-    /// A node manager deletes no nodes, and never asks.
+    /// A node manager deletes no nodes, and never needs this.
     async fn presence(&self, _: &Node, _: LogicalTime) -> Existence<Presence> {
         Existence::Present(Presence { shut_down: false })
     }

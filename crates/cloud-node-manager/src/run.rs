@@ -17,7 +17,7 @@ use crate::flags::{Flags, ScheduledEvents};
 use crate::resource_manager::ResourceManager;
 use crate::source::ThisMachine;
 
-/// Who asks, in the logs of the Kubernetes API.
+/// The user agent for the Kubernetes API.
 const AGENT: &str = "cloud-node-manager";
 
 /// Runs the program until `stop`.
@@ -30,7 +30,7 @@ pub async fn run(flags: Flags, surroundings: Surroundings, stop: CancellationTok
             "the program paces itself, serves nothing, and reads azure.json for Resource Manager alone";
         tracing::info!(flags = flags.without_effect.join(","), reason, "Flags accepted without effect");
     }
-    // In a container, the name of the host is the container's: charts set this variable.
+    // In a container, the host name is the container's: charts set this variable.
     let this = surroundings.variable("NODE_NAME").unwrap_or_else(|| surroundings.host_name());
     let node = if flags.node_name.is_empty() { surroundings.host_name() } else { flags.node_name };
     let config = match flags.use_instance_metadata {

@@ -1,4 +1,4 @@
-//! The machine that this program runs on, as the controllers ask for it.
+//! The machine that this program runs on, in the form that the controllers need.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use k8s::{Node, NodeAddress, names};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// What a provider id begins with.
+/// The prefix of a provider ID.
 const PROVIDER: &str = "azure://";
 
-/// How often, and how far apart, a machine is asked who it is before that counts as a failure: one that has just been
-/// made does not know at once, and its node takes no pods meanwhile.
+/// How many times, and at which interval, a machine's identity is read before that counts as a failure: a new machine
+/// does not have it at once, and its node takes no pods meanwhile.
 const MAX_ATTEMPTS: u32 = 20;
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -24,14 +24,14 @@ const ATTEMPT_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct ThisMachine {
     imds: Imds,
-    /// Its name as a node, in lower case.
+    /// Its node name, in lower case.
     node: String,
-    /// When what `imds` keeps was asked for.
+    /// When the cached answers of `imds` were requested.
     read: Mutex<LogicalTime>,
 }
 
 impl ThisMachine {
-    /// The machine behind a metadata service, whose node has that name.
+    /// The machine of a metadata service, whose node has that name.
     pub fn new(imds: Imds, node: &str) -> Self {
         Self { imds, node: node.to_lowercase(), read: Mutex::new(LogicalTime::BEGINNING) }
     }
@@ -50,7 +50,7 @@ impl ThisMachine {
 
 #[async_trait]
 impl Machines for ThisMachine {
-    /// A machine that asks is there, and runs.
+    /// The machine that this runs on exists, and runs.
     async fn presence(&self, _: &Node, _: LogicalTime) -> Existence<Presence> {
         Existence::Present(Presence { shut_down: false })
     }
@@ -101,7 +101,7 @@ fn event_of(event: imds::ScheduledEvent) -> MachineEvent {
     MachineEvent { id, event_type, name, is_shared, has_started, not_before, duration, description }
 }
 
-/// Asks who the machine is until it knows, for a second.
+/// Reads the machine's identity until it is known, for a second.
 async fn identified<F>(mut ask: impl FnMut() -> F) -> Result<Facts, String>
 where
     F: Future<Output = Result<Facts, Error>>,
@@ -126,7 +126,7 @@ where
     }
 }
 
-/// Whether it is the id that is not known, and not what follows from it.
+/// Whether the ID is unknown, and not a value derived from it.
 fn is_of_identity(error: &Error) -> bool {
     use Error::{NoAnswer, NoCompute, NoNetwork, NoResourceId, Status, Unreadable};
     matches!(
@@ -139,8 +139,8 @@ fn is_throttled(error: &Error) -> bool {
     matches!(error, Error::Status { status, .. } if status.as_u16() == 429)
 }
 
-/// What the node is to be by its machine. An address of another interface counts only where the kubelet asks for it, because the
-/// others are those of other networks.
+/// The desired state of the node according to its machine. An address of another interface is used only if the kubelet
+/// asks for it, because the others belong to other networks.
 fn instance_of(facts: Facts, asked: Option<&str>) -> Instance {
     let labels = [
         (names::LABEL_SUB_FAULT_DOMAIN, facts.sub_fault_domain),
@@ -154,7 +154,7 @@ fn instance_of(facts: Facts, asked: Option<&str>) -> Instance {
                 tracing::warn!(
                     label = key,
                     value,
-                    "Azure's value is none that a label may have, it is left out"
+                    "Azure's value is not a valid label value, it is left out"
                 );
             }
             fits
@@ -174,8 +174,7 @@ fn instance_of(facts: Facts, asked: Option<&str>) -> Instance {
     }
 }
 
-/// Whether Kubernetes takes a text as the value of a label; it would refuse everything that is written with one that it
-/// does not take.
+/// Whether Kubernetes accepts a text as the value of a label; with an invalid one it would refuse the whole write.
 fn is_label_value(text: &str) -> bool {
     let is_alphanumeric = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     text.len() <= 63
@@ -276,7 +275,7 @@ mod tests {
         }
     }
 
-    /// F6: an event of a type that is not known is called as Azure calls it.
+    /// F6: an event of an unknown type keeps Azure's name.
     #[test]
     fn an_unknown_event_has_the_name_that_azure_gives_it() {
         let event = event_of(imds::ScheduledEvent {

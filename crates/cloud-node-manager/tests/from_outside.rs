@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
-/// For whatever takes a moment on a busy machine.
+/// The timeout for anything on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct World {
@@ -84,7 +84,7 @@ impl World {
         command
     }
 
-    /// The node, once it is as asked for.
+    /// The node, once it is as expected.
     async fn node(&self, name: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let found = self.kubernetes.kubernetes.until("Node", |nodes| {
             let node = nodes.iter().find(|node| node.name() == name)?.value().clone();
@@ -170,7 +170,7 @@ async fn the_charts_arguments_start_it() {
     }
 }
 
-/// NODE-008, NODE-118: a metadata service that is away, then refuses, then answers.
+/// NODE-008, NODE-118: a metadata service that is unreachable, then refuses, then answers.
 #[tokio::test]
 async fn a_node_is_initialised_once_instance_metadata_answers() {
     let world = World::start().await;
@@ -194,7 +194,7 @@ async fn a_node_is_initialised_once_instance_metadata_answers() {
     let away =
         tokio::time::timeout(PATIENCE, say("no answer from the instance metadata service")).await.unwrap();
     assert!(away.contains(&address.to_string()), "{away}");
-    // It answers, but not as a machine has to be answered.
+    // It answers, but with an error.
     let busy = axum::Router::new().fallback(async || axum::http::StatusCode::SERVICE_UNAVAILABLE);
     let first = CancellationToken::new();
     serve(address, busy, None, first.clone()).await.unwrap();
@@ -204,7 +204,7 @@ async fn a_node_is_initialised_once_instance_metadata_answers() {
     first.cancel();
     let router = MetadataService::new(world.azure.clone()).router();
     let again = async {
-        // The listener before needs a moment to let its address go.
+        // The previous listener needs a moment to release its address.
         while serve(address, router.clone(), None, world.stop.clone()).await.is_err() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -1,4 +1,4 @@
-//! The program without instance metadata: what Resource Manager says of machines of every kind.
+//! The program without instance metadata: machines of every kind from Resource Manager.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -17,7 +17,7 @@ use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
-/// For whatever takes a moment on a busy machine.
+/// The timeout for anything on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn cluster(folder: &Path, stop: &CancellationToken) -> HostedCluster {
@@ -82,7 +82,7 @@ async fn node_003_machines_of_every_kind_are_found_by_the_names_of_their_nodes()
         tokio::time::timeout(PATIENCE, all).await.expect("three nodes").unwrap()
     };
     for name in names.await {
-        // Some kubelets say what their machine is; none has to.
+        // Some kubelets set the provider ID; none has to.
         kubernetes.delete("Node", "", &name).unwrap();
         let taint = json!({"key": UNINITIALIZED, "value": "true", "effect": "NoSchedule"});
         let bare = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {"taints": [taint]}});

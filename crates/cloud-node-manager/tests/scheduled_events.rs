@@ -1,5 +1,5 @@
-//! What becomes of a node whose machine is about to go: a simulated Kubernetes and the instance metadata of a simulated
-//! Azure in one process, on virtual time.
+//! The node of a machine that is about to go: a simulated Kubernetes and the instance metadata of a simulated Azure in
+//! one process, on virtual time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -167,7 +167,7 @@ async fn node_221_a_node_says_what_will_happen_to_its_machine() {
     seconds(60).await;
     let written = world.writes();
     assert_eq!(world.says(), "", "nothing is said where nothing is announced");
-    // Somebody else's.
+    // An event of another machine.
     world.plan(EventType::Reboot, &[0], "");
     seconds(5).await;
     assert_eq!((world.says().as_str(), world.writes()), ("", written));
@@ -188,7 +188,7 @@ async fn node_221_a_node_says_what_will_happen_to_its_machine() {
     let [_, reason, message] = world.condition().unwrap();
     assert_eq!(reason, "PreemptScheduled", "the worst one");
     assert!(message.contains(&preempt) && message.contains(&reboot), "{message}");
-    assert_eq!(world.taint(), "", "nobody asked for it");
+    assert_eq!(world.taint(), "", "draining is not enabled");
     assert_eq!(world.events(), ["RebootScheduled", "PreemptScheduled"]);
 }
 
@@ -233,7 +233,7 @@ async fn node_222_a_machine_that_goes_away_lets_its_node_drain() {
         world.plan(event_type, &[1], "");
         seconds(2).await;
         assert_eq!((world.taint().as_str(), world.says().as_str()), (taint, says));
-        // Who takes the taint away has decided.
+        // Removing the taint is a decision that stays.
         world.kubernetes.merge("Node", "", NODE, &json!({"spec": {"taints": null}})).unwrap();
         seconds(5).await;
         assert_eq!(world.taint(), "");
@@ -309,7 +309,8 @@ async fn node_224_only_what_is_of_this_machine_alone_begins_earlier() {
             assert_eq!(waits, !(approved && approves), "{event_type:?} {machines:?} {after} s");
         }
     }
-    // A machine that is to be deleted is, once its node has drained for a while; without draining, nobody hurries.
+    // A machine that is to be deleted is deleted once its node has drained for a while; without draining, the event is
+    // not approved early.
     for drains in [true, false] {
         let mut world = World::new();
         world.start(drains, true).await;

@@ -1,12 +1,12 @@
-//! The command line, by the rules of Go's `flag`: one dash or two, and what follows the first word that is no flag does
-//! not count.
+//! The command line, by the rules of Go's `flag`: one dash or two, and arguments after the first one that is not a flag
+//! are ignored.
 
 /// The ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flags {
-    /// `--health-check-port`: where probes come in.
+    /// `--health-check-port`: the port for probes.
     pub health_check_port: u16,
-    /// `--target-port`: where kube-proxy answers them.
+    /// `--target-port`: kube-proxy's port.
     pub target_port: u16,
 }
 
@@ -16,7 +16,7 @@ impl Default for Flags {
     }
 }
 
-/// What a command line asks for, if not to run.
+/// The alternative to running.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Instead {
     /// The help.
@@ -25,21 +25,21 @@ pub enum Instead {
     /// The version.
     #[error("version v{}", version::Version)]
     Version,
-    /// No such flag.
+    /// The flag does not exist.
     #[error("flag provided but not defined: -{0}\n{HELP}")]
     Unknown(String),
     /// A flag at the end, without its value.
     #[error("flag needs an argument: -{0}\n{HELP}")]
     WithoutValue(String),
-    /// A value that is no port.
+    /// The value is not a port.
     #[error("invalid value {value:?} for flag -{flag}: give a port from 1 to 65535")]
     NoPort {
         /// The flag.
         flag: String,
-        /// What it was given.
+        /// The value.
         value: String,
     },
-    /// One port for both: the program would forward to itself.
+    /// The same port for both: the program would forward to itself.
     #[error("-health-check-port and -target-port are both {0}: give them different ports")]
     SamePort(u16),
 }
@@ -48,7 +48,7 @@ const HELP: &str = "\
 Usage of health-probe-proxy:
   -health-check-port int
     \tthe port for health probes, with or without a PROXY preamble: \
-the one that Azure's load balancer is told to probe (default 10356)
+the one that Azure's load balancer probes (default 10356)
   -target-port int
     \tthe port where kube-proxy answers health probes (default 10256)
   -version
@@ -56,10 +56,10 @@ the one that Azure's load balancer is told to probe (default 10356)
 ";
 
 impl Flags {
-    /// Reads the arguments after the program's name.
+    /// Parses the arguments after the program's name.
     ///
     /// # Errors
-    /// What to do or to say instead.
+    /// What to print instead.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, Instead> {
         let mut flags = Self::default();
         let mut arguments = arguments.into_iter();

@@ -1,4 +1,4 @@
-//! One request on its way to kube-proxy and its answer on the way back.
+//! Forwarding one request to kube-proxy, and its answer.
 
 use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -14,10 +14,10 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// How long kube-proxy may take to be connected to, and then to answer: longer than a load balancer waits.
+/// The timeout for connecting to kube-proxy, and for its answer: longer than a load balancer waits.
 const TARGET_TIMEOUT: Duration = Duration::from_secs(10);
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// Headers that are for the next hop alone (RFC 9110, section 7.6.1).
+/// Headers for the next hop only (RFC 9110, section 7.6.1).
 const HOP_BY_HOP: [&str; 9] = [
     "connection",
     "keep-alive",
@@ -37,17 +37,17 @@ pub type Body = Either<Incoming, Empty<Bytes>>;
 #[derive(Debug)]
 pub struct Forwarder {
     port: u16,
-    /// Whether the last request was answered, so that the log tells of changes alone.
+    /// Whether the last request was answered, so that only changes are logged.
     is_answered: AtomicBool,
 }
 
 impl Forwarder {
-    /// To kube-proxy on this port.
+    /// Forwards to kube-proxy on this port.
     pub fn new(port: u16) -> Self {
         Self { port, is_answered: AtomicBool::new(true) }
     }
 
-    /// Forwards a request of this client; 502 where nobody answers.
+    /// Forwards a request of this client; 502 if kube-proxy does not answer.
     pub async fn forward(&self, request: Request<Incoming>, client: IpAddr) -> Response<Body> {
         let answer = timeout(TARGET_TIMEOUT, self.ask(request, client)).await;
         let overdue = |_| Err(format!("gives no answer within {} s", TARGET_TIMEOUT.as_secs()));
@@ -122,7 +122,7 @@ impl Forwarder {
     }
 }
 
-/// Takes out what is for this hop alone, also what `Connection` names.
+/// Removes the headers for this hop only, including those that `Connection` names.
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)

@@ -1,10 +1,10 @@
-//! Health probes that come through a private link service begin with a PROXY preamble, which kube-proxy does not
-//! understand. This takes it off and forwards the probe.
+//! Health probes through a private link service begin with a PROXY preamble, which kube-proxy does not understand. This
+//! program removes it and forwards the probe.
 //!
-//! A connection without a preamble is forwarded as it is, so one port serves both. A probe that kube-proxy does not
-//! answer gets 502: the load balancer then takes the node for unhealthy, which it is.
+//! A connection without a preamble is forwarded unchanged, so one port serves both. A probe that kube-proxy does not
+//! answer gets 502: the load balancer then marks the node as unhealthy, which it is.
 //!
-//! What users read of it: `docs/health-probe-proxy.md`.
+//! User documentation: `docs/health-probe-proxy.md`.
 
 pub mod flags;
 mod forward;
@@ -29,25 +29,25 @@ use tokio_util::task::TaskTracker;
 pub use forward::Forwarder;
 use preamble::Start;
 
-/// How long a preamble may take to come: it is in the first packet.
+/// The timeout of a preamble: it is in the first packet.
 const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the head of a request may take, and how long a connection may wait for its next one: some probe intervals.
+/// The timeout of a request's head, and of an idle connection: some probe intervals.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// A head beyond this is no probe.
+/// The limit of a request's head, larger than any probe's.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
-/// Connections at a time: far more than all load balancers probe with, and few enough for 1024 file descriptors, since
-/// each may need a second one for kube-proxy. Others wait in the system's queue.
+/// The limit of concurrent connections: far more than all load balancers need, and few enough for 1024 file
+/// descriptors, since each may need a second one for kube-proxy. Others wait in the system's queue.
 const MAX_CONNECTIONS: usize = 256;
-/// How long open requests may take to finish once the program stops.
+/// The timeout for open requests after the stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to wait when the system has no more file descriptors for connections.
+/// The wait if the system has no more file descriptors for connections.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A listener at all addresses of both families, because load balancers probe the nodes behind an IPv6 frontend by IPv6. On a
-/// machine without IPv6 it listens by IPv4 alone.
+/// A listener on all addresses of both families, because load balancers probe the nodes behind an IPv6 frontend by
+/// IPv6. On a machine without IPv6 it listens only on IPv4.
 ///
 /// # Errors
-/// The port is taken, or may not be used.
+/// The port is in use, or not permitted.
 pub async fn bind(port: u16) -> io::Result<TcpListener> {
     match bind_both_families(port) {
         Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
@@ -68,13 +68,13 @@ fn bind_both_families(port: u16) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// Forwards what comes in until told to stop, and then ends what is under way.
+/// Forwards connections until `stop`, and then ends open requests.
 pub async fn serve(listener: TcpListener, forwarder: Arc<Forwarder>, stop: CancellationToken) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let connections = TaskTracker::new();
     let accept = async {
         loop {
-            // It is never closed.
+            // The semaphore is never closed.
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             match listener.accept().await {
                 Ok((stream, peer)) => {
@@ -100,9 +100,9 @@ async fn connection(stream: TcpStream, peer: SocketAddr, forwarder: Arc<Forwarde
     let _ = stream.set_nodelay(true);
     let (mut reader, writer) = stream.into_split();
     let opening = stop.run_until_cancelled(timeout(PREAMBLE_TIMEOUT, open(&mut reader))).await;
-    // Whoever sends nothing, or half a preamble, is no probe.
+    // A client that sends nothing, or half a preamble, is not a probe.
     let Some(Ok(Ok(Some(Opening { source, rest })))) = opening else { return };
-    // A listener for both families shows clients of IPv4 as addresses of IPv6.
+    // A dual-stack listener shows IPv4 clients as IPv6 addresses.
     let client = source.unwrap_or(peer).ip().to_canonical();
     let stream = TokioIo::new(join(io::Cursor::new(rest).chain(reader), writer));
     let service = service_fn(move |request| {
@@ -115,7 +115,7 @@ async fn connection(stream: TcpStream, peer: SocketAddr, forwarder: Arc<Forwarde
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(stream, service);
     tokio::pin!(serving);
-    // A client that breaks off is none of our concern.
+    // A client that disconnects needs no handling.
     tokio::select! {
         _ended = serving.as_mut() => {}
         () = stop.cancelled() => {
@@ -125,15 +125,15 @@ async fn connection(stream: TcpStream, peer: SocketAddr, forwarder: Arc<Forwarde
     }
 }
 
-/// How a connection began.
+/// The beginning of a connection.
 struct Opening {
-    /// Who really connects, if a preamble says so.
+    /// The real client, if a preamble names it.
     source: Option<SocketAddr>,
-    /// What was read beyond the preamble.
+    /// The bytes read after the preamble.
     rest: Bytes,
 }
 
-/// Reads until it is known whether there is a preamble; `None` where the connection ends before that.
+/// Reads until it is known whether there is a preamble; `None` if the connection ends before that.
 async fn open(reader: &mut (impl tokio::io::AsyncRead + Unpin)) -> io::Result<Option<Opening>> {
     let mut bytes = BytesMut::with_capacity(512);
     loop {

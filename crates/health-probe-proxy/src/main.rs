@@ -1,4 +1,4 @@
-//! `health-probe-proxy`: takes the PROXY protocol off health probes and hands them to kube-proxy.
+//! `health-probe-proxy`: removes the PROXY protocol from health probes and forwards them to kube-proxy.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -9,7 +9,7 @@ use health_probe_proxy::flags::{Flags, Instead};
 use health_probe_proxy::{Forwarder, bind, serve};
 use tokio_util::sync::CancellationToken;
 
-/// How the program ends that this one replaces, for whoever tells from it that nothing runs.
+/// The exit code of the program that this one replaces, for scripts that check it.
 const FAILURE: u8 = 2;
 
 fn main() -> ExitCode {
@@ -17,7 +17,7 @@ fn main() -> ExitCode {
         Ok(flags) => flags,
         Err(instead) => {
             if instead == Instead::Version {
-                // A closed pipe wants no version.
+                // If standard output is closed, the text is lost.
                 let _closed_pipe = writeln!(io::stdout(), "health-probe-proxy {instead}");
                 return ExitCode::SUCCESS;
             }
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 }
 
 fn tell(message: fmt::Arguments<'_>) {
-    // Nobody is left to tell that standard error is closed.
+    // If standard error is closed, the message is lost.
     let _closed_pipe = writeln!(io::stderr(), "health-probe-proxy: {message}");
 }
 
@@ -56,7 +56,7 @@ fn run(flags: Flags) -> io::Result<()> {
     })
 }
 
-/// Waits for whoever ends the container.
+/// Waits for a stop signal.
 #[cfg(unix)]
 fn stop_on_signal(stop: CancellationToken) -> io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -70,7 +70,7 @@ fn stop_on_signal(stop: CancellationToken) -> io::Result<impl Future<Output = ()
     })
 }
 
-/// Waits for whoever ends the container.
+/// Waits for a stop signal.
 #[cfg(not(unix))]
 fn stop_on_signal(stop: CancellationToken) -> io::Result<impl Future<Output = ()>> {
     Ok(async move {

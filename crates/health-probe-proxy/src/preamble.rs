@@ -1,4 +1,5 @@
-//! The PROXY protocol, versions 1 and 2: what a private link service puts before the bytes of a connection.
+//! The PROXY protocol, versions 1 and 2: the preamble that a private link service puts before the bytes of a
+//! connection.
 //!
 //! <https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt>
 
@@ -6,40 +7,40 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The start of version 1.
 const TEXT: &[u8] = b"PROXY ";
-/// A line of version 1, its end included, is no longer.
+/// The longest line of version 1, including its end.
 const MAX_TEXT_BYTES: usize = 107;
 /// The start of version 2.
 const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
-/// What of version 2 always comes: the signature, version and command, family, length.
+/// The fixed part of version 2: the signature, version and command, family, length.
 const FIXED_BYTES: usize = 16;
-/// Azure adds the id of the link, some ten bytes. A preamble beyond this is none of its making.
+/// The limit of a preamble. Azure adds the ID of the link, some ten bytes; it sends no larger ones.
 pub const MAX_BYTES: usize = 4096;
 
-/// What the first bytes of a connection are.
+/// The meaning of the first bytes of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// The start of a preamble: more has to come.
+    /// The start of a preamble: incomplete.
     Incomplete,
     /// No preamble: all bytes belong to the connection.
     Absent,
     /// A preamble.
     Present {
-        /// How many bytes it has.
+        /// Its length in bytes.
         length: usize,
-        /// Who really connects; `None` where the preamble does not say.
+        /// The real client; `None` if the preamble does not name it.
         source: Option<SocketAddr>,
     },
 }
 
-/// Bytes that begin as a preamble and are none.
+/// Bytes that begin like a preamble and are invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("malformed PROXY preamble: {0}")]
 pub struct Malformed(pub &'static str);
 
-/// Says what the bytes are that have come so far.
+/// Parses the bytes received so far.
 ///
 /// # Errors
-/// They begin as a preamble, and cannot become one.
+/// They begin like a preamble, and cannot become one.
 pub fn parse(bytes: &[u8]) -> Result<Start, Malformed> {
     let begins = |start: &[u8]| bytes.iter().zip(start).all(|(byte, expected)| byte == expected);
     if bytes.is_empty() {
@@ -68,10 +69,10 @@ fn parse_text(bytes: &[u8]) -> Result<Start, Malformed> {
                 (address.is_ipv4() == (family == "TCP4")).then_some(address)
             };
             let port = |text: &str| text.parse::<u16>().ok();
-            // All four must be right, although only one of them is of use.
+            // All four must be valid, although only one of them is used.
             let whole = (address(source), address(destination), port(source_port), port(destination_port));
             let (Some(source), Some(_), Some(port), Some(_)) = whole else {
-                return Err(Malformed("addresses or ports that are none"));
+                return Err(Malformed("invalid addresses or ports"));
             };
             Some(SocketAddr::new(source, port))
         }
@@ -84,7 +85,7 @@ fn parse_binary(bytes: &[u8]) -> Result<Start, Malformed> {
     let Some(fixed) = bytes.get(..FIXED_BYTES) else { return Ok(Start::Incomplete) };
     let length = FIXED_BYTES + usize::from(u16::from_be_bytes([fixed[14], fixed[15]]));
     let is_proxied = match fixed[12] {
-        // A health check of the proxy's own, without addresses of anybody.
+        // A health check of the proxy itself, without addresses.
         0x20 => false,
         0x21 => true,
         _ => return Err(Malformed("an unknown version or command")),
@@ -96,7 +97,7 @@ fn parse_binary(bytes: &[u8]) -> Result<Start, Malformed> {
     if !is_proxied {
         return Ok(Start::Present { length, source: None });
     }
-    // Source, destination, source's port, destination's port.
+    // Source, destination, source port, destination port.
     let found = match fixed[13] >> 4 {
         1 => addresses
             .first_chunk::<12>()
@@ -104,7 +105,7 @@ fn parse_binary(bytes: &[u8]) -> Result<Start, Malformed> {
         2 => addresses.first_chunk::<36>().and_then(|all| {
             Some((IpAddr::from(Ipv6Addr::from(*all.first_chunk::<16>()?)), [all[32], all[33]]))
         }),
-        // Sockets of this machine, or nothing that is said.
+        // Unix sockets, or unspecified.
         _ => return Ok(Start::Present { length, source: None }),
     };
     let (address, port) = found.ok_or(Malformed("addresses that are too short"))?;
@@ -122,13 +123,13 @@ mod tests {
         Some(text.parse().unwrap())
     }
 
-    /// A preamble of version 2 with these addresses and extensions behind them.
+    /// A preamble of version 2 with these addresses, followed by extensions.
     fn binary(command: u8, family: u8, content: &[u8]) -> Vec<u8> {
         let length = u16::try_from(content.len()).unwrap().to_be_bytes();
         [SIGNATURE, &[command, family], &length, content].concat()
     }
 
-    /// As Azure's private link sends it: IPv4, TCP, and the id of the link in an extension of type 0xEE.
+    /// The form of Azure's private link: IPv4, TCP, and the ID of the link in an extension of type 0xEE.
     fn azure() -> Vec<u8> {
         let addresses = [10, 1, 0, 4, 10, 2, 0, 5, 0xc0, 0x01, 0x28, 0x74];
         binary(0x21, 0x11, &[&addresses[..], &[0xee, 0, 5, 1, 7, 0, 0, 0x20]].concat())
@@ -186,7 +187,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes, in whatever pieces: once it is known what the first bytes are, more of them change nothing.
+        /// For any bytes in any pieces: once the meaning of the first bytes is known, more of them do not change it.
         #[test]
         fn what_is_known_stays_so(
             start in prop_oneof![Just(Vec::new()), Just(TEXT.to_vec()), Just(SIGNATURE.to_vec()), Just(azure())],

@@ -14,11 +14,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 const V1: &[u8] = b"PROXY TCP4 10.1.0.4 10.2.0.5 49153 10356\r\n";
-/// As Azure's private link sends it, with the id of the link.
+/// The form of Azure's private link, with the ID of the link.
 const V2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x14\x0a\x01\0\x04\x0a\x02\0\x05\xc0\x01\x28\x74\xee\0\x05\x01\x07\0\0\x20";
 const PROBE: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: 10.0.0.4:10356\r\nUser-Agent: Load Balancer Agent\r\nConnection: close\r\n\r\n";
 
-/// Answers each request with what it was, and with the status that its path names.
+/// Answers each request with a description of it, and with the status that its path names.
 async fn kube_proxy(listener: TcpListener) {
     while let Ok((stream, _)) = listener.accept().await {
         let service = service_fn(|request: hyper::Request<hyper::body::Incoming>| async move {
@@ -59,7 +59,7 @@ async fn start_before(target_port: u16) -> (SocketAddr, CancellationToken) {
     (address, stop)
 }
 
-/// Sends these pieces, and reads until the other side is done.
+/// Sends these pieces, and reads until the other side closes.
 async fn exchange(address: SocketAddr, pieces: &[&[u8]]) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.set_nodelay(true).unwrap();
@@ -83,7 +83,7 @@ async fn probes_of_both_families_are_answered() {
     let stop = CancellationToken::new();
     tokio::spawn(serve(listener, Arc::new(Forwarder::new(target_address.port())), stop));
     let mut families = vec![(SocketAddr::from(([127, 0, 0, 1], port)), "127.0.0.1")];
-    // A machine without IPv6 is probed by IPv4 alone.
+    // A machine without IPv6 is probed only by IPv4.
     if TcpListener::bind("[::1]:0").await.is_ok() {
         families.push((SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, port)), "::1"));
     }
@@ -137,7 +137,7 @@ async fn requests_pass_whole_and_answers_come_back_as_they_are() {
     let answers = exchange(address, &[V1, again, b"GET /404 HTTP/1.1\r\nHost: h\r\n\r\n", PROBE]).await;
     let statuses: Vec<_> = answers.lines().filter(|line| line.starts_with("HTTP/")).collect();
     assert_eq!(statuses.len(), 3, "{answers}");
-    // The oldest clients name no host.
+    // The oldest clients send no host.
     let old = exchange(address, &[b"GET / HTTP/1.0\r\n\r\n"]).await;
     assert!(old.contains(" 200 OK") && old.contains("\nhost: localhost:"), "{old}");
 }
@@ -258,5 +258,5 @@ async fn a_stop_ends_what_is_open() {
     waiting.read_exact(&mut byte).await.unwrap();
     stop.cancel();
     serving.await.unwrap();
-    assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
+    assert!(TcpStream::connect(address).await.is_err(), "the listener is closed");
 }

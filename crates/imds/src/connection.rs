@@ -17,32 +17,32 @@ use tokio::time::timeout;
 
 use crate::error::Error;
 
-/// How long an answer may take. A machine that has just been made gets the first one late.
+/// The timeout of an answer. A new machine gets the first one late.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// The largest document that is read, in bytes: user data alone may be 64 kB.
 const MAX_DOCUMENT_BYTES: usize = 1024 * 1024;
-/// How much of a refusal goes into an error.
+/// The longest part of a refusal in an error.
 const MAX_TEXT_CHARS: usize = 300;
-/// Who asks.
+/// The user agent.
 const AGENT: &str = concat!("cerulean/", env!("CARGO_PKG_VERSION"));
 
-/// Where the service is.
+/// The address of the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     host: String,
     port: u16,
     authority: String,
-    /// What stands before `/metadata`.
+    /// The path before `/metadata`.
     path: String,
 }
 
-/// A text that names no endpoint.
+/// A text that is not an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no URL of an instance metadata service: write one such as http://169.254.169.254")]
+#[error("{0:?} is not the URL of an instance metadata service: write one such as http://169.254.169.254")]
 pub struct EndpointError(String);
 
 impl Default for Endpoint {
-    /// That of every machine in Azure.
+    /// The endpoint of every machine in Azure.
     fn default() -> Self {
         let host = "169.254.169.254".to_owned();
         Self { authority: host.clone(), host, port: 80, path: String::new() }
@@ -68,10 +68,10 @@ impl std::str::FromStr for Endpoint {
     }
 }
 
-/// What carries requests to the service: a connection of its own for each, unless a test brings the service along.
+/// Sends requests to the service: over a connection of its own for each, unless a test provides the service in process.
 #[async_trait]
 pub trait Transport: fmt::Debug + Send + Sync + 'static {
-    /// Carries one request there and its answer back.
+    /// Sends one request and returns its answer.
     ///
     /// # Errors
     /// There is no answer.
@@ -81,7 +81,7 @@ pub trait Transport: fmt::Debug + Send + Sync + 'static {
     ) -> Result<Response<Bytes>, Box<dyn std::error::Error + Send + Sync>>;
 }
 
-/// The service, as requests are made to it.
+/// The service, for requests.
 #[derive(Debug)]
 pub(crate) struct Service {
     pub endpoint: Endpoint,
@@ -96,7 +96,7 @@ impl Service {
             .map_err(|error| Error::Unreadable { url: self.url(path), reason: error.to_string() })
     }
 
-    /// Hands something over.
+    /// Posts a body.
     pub async fn post(&self, path: &str, body: Bytes) -> Result<(), Error> {
         self.ask(Method::POST, path, body, ANSWER_TIMEOUT).await.map(|_| ())
     }
@@ -131,14 +131,14 @@ impl Service {
 
 #[async_trait]
 impl Transport for Endpoint {
-    /// On a connection of its own: few questions are no reason to keep one.
+    /// Uses a connection of its own: requests are too few to keep one.
     async fn send(
         &self,
         request: Request<Bytes>,
     ) -> Result<Response<Bytes>, Box<dyn std::error::Error + Send + Sync>> {
         let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        // Ends with this function, however that ends.
+        // Aborted at the end of this function, however it ends.
         let mut running = JoinSet::new();
         running.spawn(connection);
         let (head, body) = sender.send_request(request.map(Full::new)).await?.into_parts();

@@ -1,4 +1,4 @@
-//! Documents of the service, as far as somebody here reads them. All their values are texts.
+//! Documents of the service, with the members that are used. All their values are texts.
 
 use serde::{Deserialize, Deserializer};
 
@@ -12,11 +12,11 @@ pub struct Instance {
     pub network: Option<Network>,
 }
 
-/// What a machine is.
+/// The facts about a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Compute {
-    /// What scheduled events call it.
+    /// Its name in scheduled events.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
     /// The region.
@@ -90,14 +90,14 @@ pub struct Family {
     pub ip_address: Vec<IpPair>,
 }
 
-/// An address within the network, and the one that the internet sees.
+/// A private address, and the public one in front of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct IpPair {
-    /// Within the network.
+    /// The private address.
     #[serde(deserialize_with = "or_default")]
     pub private_ip_address: String,
-    /// In the internet; empty if it has none.
+    /// The public address; empty if it has none.
     #[serde(deserialize_with = "or_default")]
     pub public_ip_address: String,
 }
@@ -106,25 +106,25 @@ pub struct IpPair {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct LoadBalancer {
-    /// What is in it.
+    /// Its content.
     #[serde(deserialize_with = "or_default")]
     pub loadbalancer: Frontends,
 }
 
-/// The addresses of balancers.
+/// The addresses of load balancers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Frontends {
-    /// Those that stand for an address of the machine.
+    /// Those in front of an address of the machine.
     #[serde(deserialize_with = "or_default")]
     pub public_ip_addresses: Vec<Frontend>,
 }
 
-/// An address of a balancer that stands for one of the machine. IPv6 addresses stand in brackets.
+/// An address of a load balancer in front of one of the machine's. IPv6 addresses are in brackets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Frontend {
-    /// The balancer's.
+    /// The load balancer's.
     #[serde(deserialize_with = "or_default")]
     pub frontend_ip_address: String,
     /// The machine's.
@@ -136,7 +136,7 @@ pub struct Frontend {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
 pub struct EventList {
-    /// What will soon happen to this machine and to those beside it, or takes place.
+    /// Scheduled and running events of this machine and its neighbours.
     #[serde(deserialize_with = "or_default")]
     pub events: Vec<Event>,
 }
@@ -145,36 +145,37 @@ pub struct EventList {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
 pub struct Event {
-    /// Its id, which is its own for ever.
+    /// Its unique ID.
     #[serde(deserialize_with = "or_default")]
     pub event_id: String,
-    /// What happens.
+    /// The type.
     #[serde(deserialize_with = "or_default")]
     pub event_type: String,
-    /// To which machines.
+    /// The machines.
     #[serde(deserialize_with = "or_default")]
     pub resources: Vec<String>,
     /// `Scheduled` or `Started`.
     #[serde(deserialize_with = "or_default")]
     pub event_status: String,
-    /// When it may start at the earliest, as mail headers write times; empty once it has started.
+    /// Its earliest start, in the time format of mail headers; empty once it has started.
     #[serde(deserialize_with = "or_default")]
     pub not_before: String,
-    /// Why.
+    /// The reason.
     #[serde(deserialize_with = "or_default")]
     pub description: String,
-    /// How long the machine is away, in seconds; -1 where nobody knows.
+    /// How long the machine is away, in seconds; -1 if that is unknown.
     #[serde(deserialize_with = "or_default")]
     pub duration_in_seconds: i64,
 }
 
-/// `null` is what is missing.
+/// `null` counts as missing.
 fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(value: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(value)?.unwrap_or_default())
 }
 
 impl Instance {
-    /// Whether the document names no public address of the first interface, so that a balancer may have one for it.
+    /// Whether the document contains no public address of the first interface, so that a load balancer may have one for
+    /// it.
     pub(crate) fn has_no_public_address(&self) -> bool {
         let first = self.network.as_ref().and_then(|network| network.interface.first());
         first.is_some_and(|interface| {

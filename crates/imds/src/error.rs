@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 
-/// Why a machine cannot be described. The words up to the first colon are those that people search for.
+/// Why a machine cannot be described. The text up to the first colon is what users search for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// There is no answer.
@@ -11,56 +11,56 @@ pub enum Error {
          host, and nothing there may block this address"
     )]
     NoAnswer {
-        /// What was asked for.
+        /// The URL.
         url: String,
-        /// What went wrong.
+        /// The cause.
         reason: String,
     },
-    /// The answer is no.
+    /// The answer is an error.
     #[error("failure of getting instance metadata with response \"{status}\": {url}: {text}")]
     Status {
         /// The answer's status.
         status: StatusCode,
-        /// What was asked for.
+        /// The URL.
         url: String,
-        /// The beginning of what the service says.
+        /// The beginning of the service's message.
         text: String,
     },
-    /// The answer is no document.
+    /// The answer is not a valid document.
     #[error(
-        "failure of getting instance metadata: {url} answered what is no document of instance metadata: {reason}"
+        "failure of getting instance metadata: {url} did not answer with an instance metadata document: {reason}"
     )]
     Unreadable {
-        /// What was asked for.
+        /// The URL.
         url: String,
-        /// Where it ends to be one.
+        /// Where parsing failed.
         reason: String,
     },
-    /// The document does not say what the machine is.
+    /// The document lacks the facts about the machine.
     #[error(
         "failure of getting instance metadata: failure of getting compute information from instance metadata: `compute` \
          is missing: it is read again"
     )]
     NoCompute,
-    /// The document does not say what the machine is called.
+    /// The document lacks the machine's name.
     #[error(
         "failure of getting compute information from instance metadata: `compute.name` is empty: it is read again"
     )]
     NoName,
-    /// The document does not say how the machine is reached.
+    /// The document lacks the machine's network.
     #[error("failure of getting instance metadata: `network` is missing: it is read again")]
     NoNetwork,
-    /// The document does not say how large the machine is.
+    /// The document lacks the machine's size.
     #[error(
         "failure of getting compute information from instance metadata: `compute.vmSize` is empty: it is read again"
     )]
     NoSize,
-    /// The document does not say where the machine is.
+    /// The document lacks the machine's region.
     #[error(
         "failure of getting compute information from instance metadata: `compute.location` is empty: it is read again"
     )]
     NoRegion,
-    /// The machine has no id.
+    /// The machine has no ID.
     #[error(
         "get empty ResoureceID from instance metadata service: `compute.resourceId` is empty: it is read again"
     )]
@@ -73,12 +73,12 @@ pub enum Error {
         "get empty IP addresses from instance metadata service: the first interface has none yet: it is read again"
     )]
     NoAddress,
-    /// The zone is no number.
+    /// The zone is not a number.
     #[error("failed to parse zone ID \"{zone}\": {reason}: `compute.zone` must be a number")]
     Zone {
         /// The zone.
         zone: String,
-        /// What is wrong with it.
+        /// Its problem.
         reason: String,
     },
 }

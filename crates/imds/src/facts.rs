@@ -1,4 +1,4 @@
-//! What the documents mean for a node.
+//! The facts for a node, derived from the documents.
 
 use crate::document::{Compute, Family, Frontend, Instance, LoadBalancer, Network};
 use crate::error::Error;
@@ -6,14 +6,14 @@ use crate::error::Error;
 /// The tag that names the group of machines with a fast network between them.
 const INTERCONNECT_TAG: &str = "Platform_Interconnect_Group";
 
-/// What an address is to a node.
+/// The type of a node's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressKind {
     /// The node's name.
     Hostname,
-    /// An address within the network.
+    /// A private address.
     InternalIp,
-    /// An address in the internet.
+    /// A public address.
     ExternalIp,
 }
 
@@ -31,13 +31,13 @@ impl AddressKind {
 /// An address of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// What it is.
+    /// Its type.
     pub kind: AddressKind,
     /// The address or name.
     pub address: String,
 }
 
-/// What a node has to know of its machine.
+/// The facts about a machine that its node needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// The machine's resource id, with subscription and resource group in lower case.
@@ -50,8 +50,8 @@ pub struct Facts {
     pub region: String,
     /// The node's name, then the first address of each family and the public one that belongs to it.
     pub addresses: Vec<Address>,
-    /// The first addresses of the machine's other interfaces, and the public ones that belong to them. They are the node's where
-    /// its kubelet asks for one of them (`--node-ip`).
+    /// The first addresses of the machine's other interfaces, and their public ones. They are the node's if its kubelet
+    /// asks for one of them (`--node-ip`).
     pub others: Vec<Address>,
     /// The part of the fault domain; empty if Azure names none.
     pub sub_fault_domain: String,
@@ -60,10 +60,10 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// What the documents say.
+    /// Derives the facts from the documents.
     ///
     /// # Errors
-    /// Something that every node has is missing.
+    /// A required fact is missing.
     pub(crate) fn read(
         node: &str,
         instance: &Instance,
@@ -91,9 +91,9 @@ impl Facts {
     }
 }
 
-/// The machine's id. Azure spells subscription and group as they were spelled when it was made; nodes have them in lower
-/// case, so that ids can be compared as texts. Only these two segments are lowered: a group may be named like another part of
-/// the id, such as `Compute`.
+/// The machine's ID. Azure keeps the spelling of subscription and group from the creation; nodes have them in lower
+/// case, so that IDs can be compared as texts. Only these two segments are lowered: a group may have the name of
+/// another part of the ID, such as `Compute`.
 fn resource_id(compute: &Compute) -> Result<String, Error> {
     if compute.resource_id.is_empty() {
         return Err(Error::NoResourceId);
@@ -136,7 +136,7 @@ fn others(network: &Network, load_balancer: Option<&LoadBalancer>) -> Vec<Addres
     families.flat_map(|family| first_of(family, frontends.unwrap_or_default())).collect()
 }
 
-/// The first address of a family, and the public one that belongs to it. The others are those of pods.
+/// The first address of a family, and its public one. The others belong to pods.
 fn first_of(family: &Family, frontends: &[Frontend]) -> Vec<Address> {
     let Some(pair) = family.ip_address.first() else { return Vec::new() };
     let bare = |text: &str| text.trim_start_matches('[').trim_end_matches(']').to_owned();

@@ -1,12 +1,13 @@
-//! What a machine in Azure learns about itself from the instance metadata service: its id, its addresses, where it is.
+//! A machine's facts about itself from the instance metadata service: its ID, its addresses, its location.
 //!
 //! ```text
-//! connection: one GET, no proxy ─▶ document: what is read of an answer ─▶ facts: what it means (pure)
+//! connection: one GET, no proxy ─▶ document: the members that are used ─▶ facts: for a node (pure)
 //!            └──────────────────────── cache ───────────────────────────────┘
 //! ```
 //!
-//! [`Imds::describe`] says what the machine is, [`Imds::scheduled_events`] what will soon happen to it. The service is a link-local address of the machine's own host: it takes no
-//! credentials, no TLS and no proxy, and this crate links nothing that has to do with them.
+//! [`Imds::describe`] returns the facts about the machine, [`Imds::scheduled_events`] its upcoming events. The service
+//! is a link-local address of the machine's own host: it needs no credentials, no TLS and no proxy, and this crate
+//! links no code for these.
 
 mod connection;
 mod document;
@@ -28,45 +29,45 @@ pub use crate::error::Error;
 pub use crate::facts::{Address, AddressKind, Facts};
 pub use crate::scheduled_events::{EventType, ScheduledEvent};
 
-/// The newest version with everything that is read here and that every cloud has.
+/// The newest version with all members used here that every cloud supports.
 const INSTANCE: &str = "/metadata/instance?api-version=2021-10-01&format=json";
-/// The addresses that balancers in front of the machine give it.
+/// The addresses of load balancers in front of the machine.
 const LOAD_BALANCER: &str = "/metadata/loadbalancer?api-version=2020-10-01&format=json";
 
 /// A client of the service.
 #[derive(Debug)]
 pub struct Imds {
     service: Service,
-    // Held while the service is asked, so that questions at the same time share the answer.
+    // Held during a request, so that concurrent requests share the answer.
     known: Mutex<Known>,
 }
 
-/// What the service answered last.
+/// The last answers of the service.
 #[derive(Debug, Default)]
 struct Known {
     instance: Option<(Instant, Instance)>,
     load_balancer: Option<LoadBalancer>,
-    /// What scheduled events call the machine.
+    /// The machine's name in scheduled events.
     name: Option<String>,
 }
 
 impl Imds {
-    /// A client that has asked nothing yet.
+    /// Creates a client; sends no request.
     pub fn new(endpoint: Endpoint) -> Self {
         Self::over(endpoint.clone(), endpoint)
     }
 
-    /// The same over another transport.
+    /// Uses another transport.
     pub fn over(endpoint: Endpoint, transport: impl Transport) -> Self {
         let service = Service { endpoint, transport: Box::new(transport) };
         Self { service, known: Mutex::default() }
     }
 
-    /// What this machine is, for the node of that name, as read at most `max_age` ago. A document from which that cannot
-    /// be told is not kept.
+    /// The facts about this machine, for the node of that name, as read at most `max_age` ago. A document without all
+    /// facts is not cached.
     ///
     /// # Errors
-    /// The service does not answer, or not with what a node needs.
+    /// The service does not answer, or its answer lacks facts that a node needs.
     pub async fn describe(&self, node: &str, max_age: Duration) -> Result<Facts, Error> {
         let mut known = self.known.lock().await;
         let (read, instance) = match known.instance.take() {
@@ -78,11 +79,11 @@ impl Imds {
                 } else {
                     match self.service.get(LOAD_BALANCER, ANSWER_TIMEOUT).await {
                         Ok(load_balancer) => known.load_balancer = Some(load_balancer),
-                        // No balancer: an answer like any other.
+                        // No load balancer: a valid answer.
                         Err(Error::Status { status: StatusCode::NOT_FOUND, .. }) => {
                             known.load_balancer = None
                         }
-                        // The public addresses of before are more likely than none.
+                        // The previous public addresses are more likely than none.
                         Err(_) => {}
                     }
                 }

@@ -1,7 +1,7 @@
-//! What will soon happen to this machine.
+//! Upcoming events of this machine.
 //!
-//! Azure tells every machine of a set, or of an availability set, about the events of all of them. Only those of the
-//! machine itself matter here: whoever approves an event approves it for all machines that it is of.
+//! Azure shows every machine of a scale set, or of an availability set, the events of all of them. Only those of the
+//! machine itself matter here; approving an event approves it for all of its machines.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::document::{Event, EventList, Instance};
 use crate::error::Error;
 use crate::{INSTANCE, Imds};
 
-/// The newest version, the first that says how long an event takes.
+/// The newest version, the first with the duration of an event.
 const EVENTS: &str = "/metadata/scheduledevents?api-version=2020-07-01";
 
-/// How long the list may take: the first question switches scheduled events on, and Azure then takes up to two minutes.
+/// The timeout of the list: the first request enables scheduled events, and Azure then takes up to two minutes.
 const LIST_TIMEOUT: Duration = Duration::from_secs(150);
 
-/// What happens to a machine.
+/// The type of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventType {
     /// It pauses for some seconds.
@@ -32,7 +32,7 @@ pub enum EventType {
     Preempt,
     /// It is deleted.
     Terminate,
-    /// What Azure calls so and this release does not know.
+    /// A type of Azure's that this release does not know.
     Other(String),
 }
 
@@ -49,26 +49,26 @@ impl From<&str> for EventType {
     }
 }
 
-/// Something that will soon happen to this machine, or takes place.
+/// A scheduled or running event of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduledEvent {
     /// Its id.
     pub id: String,
-    /// What happens.
+    /// The type.
     pub event_type: EventType,
-    /// Whether other machines are part of it: approval is for them, too.
+    /// Whether it affects other machines: approval covers them, too.
     pub is_shared: bool,
-    /// Whether it takes place now.
+    /// Whether it is running.
     pub has_started: bool,
-    /// When it may start at the earliest, in Azure's words; empty once it has started.
+    /// Its earliest start, in Azure's words; empty once it has started.
     pub not_before: String,
-    /// How long the machine is away; `None` where nobody knows.
+    /// How long the machine is away; `None` if that is unknown.
     pub duration: Option<Duration>,
-    /// Why, in Azure's words.
+    /// The reason, in Azure's words.
     pub description: String,
 }
 
-/// The events of one machine among those that Azure tells it.
+/// The events of one machine in Azure's list.
 fn of_machine(name: &str, list: EventList) -> Vec<ScheduledEvent> {
     let is_own = |event: &Event| event.resources.iter().any(|one| one.eq_ignore_ascii_case(name));
     let read = |event: Event| ScheduledEvent {
@@ -84,26 +84,26 @@ fn of_machine(name: &str, list: EventList) -> Vec<ScheduledEvent> {
 }
 
 impl Imds {
-    /// What will soon happen to this machine, or takes place.
+    /// The scheduled and running events of this machine.
     ///
     /// # Errors
-    /// The service does not answer, or does not say what the machine is called.
+    /// The service does not answer, or does not return the machine's name.
     pub async fn scheduled_events(&self) -> Result<Vec<ScheduledEvent>, Error> {
         let name = self.machine_name().await?;
         let list = self.service.get(EVENTS, LIST_TIMEOUT).await?;
         Ok(of_machine(&name, list))
     }
 
-    /// Lets an event start before its time, for all machines that it is of.
+    /// Lets an event start before its time, for all of its machines.
     ///
     /// # Errors
-    /// The service does not take it.
+    /// The service refuses it.
     pub async fn approve(&self, event: &str) -> Result<(), Error> {
         let body = json!({ "StartRequests": [{ "EventId": event }] });
         self.service.post(EVENTS, Bytes::from(body.to_string())).await
     }
 
-    /// What scheduled events call this machine; it never has another name.
+    /// The name of this machine in scheduled events; it never changes.
     async fn machine_name(&self) -> Result<String, Error> {
         let mut known = self.known.lock().await;
         if let Some(name) = &known.name {

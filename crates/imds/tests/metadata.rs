@@ -1,4 +1,4 @@
-//! What a machine learns of itself: from the simulated Azure's metadata service, and from odd documents.
+//! A machine's facts about itself: from the simulated Azure's metadata service, and from unusual documents.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ fn shown(addresses: &[Address]) -> Vec<String> {
     addresses.iter().map(|one| format!("{} {}", one.kind.as_str(), one.address)).collect()
 }
 
-/// An Azure with a network of two families, and its metadata service.
+/// An Azure with a dual-stack network, and its metadata service.
 struct World {
     azure: Azure,
     server: Server,
@@ -68,7 +68,7 @@ impl World {
         id
     }
 
-    /// A machine whose interface has an address of each family, with what `more` says of each.
+    /// A machine whose interface has an address of each family, with the members `more` for each.
     fn machine(&self, name: &str, more: [Value; 2]) -> ResourceId {
         let nic = network("networkInterfaces", &format!("{name}-nic"));
         let subnet = network("virtualNetworks", "net").child("subnets", "nodes");
@@ -96,7 +96,7 @@ impl World {
         id
     }
 
-    /// The addresses of the machine's interface, by the document of the interface.
+    /// The addresses of the machine's interface, from the interface's document.
     fn private(&self, name: &str) -> [String; 2] {
         let nic = network("networkInterfaces", &format!("{name}-nic"));
         [0, 1].map(|n| {
@@ -230,7 +230,7 @@ async fn the_public_addresses_of_a_balancer_are_those_of_the_machines_behind_it(
     );
 }
 
-/// A service that answers as it is told, and counts.
+/// A service with configured answers, which counts requests.
 #[derive(Clone, Default)]
 struct Scripted(Arc<Mutex<Answers>>);
 
@@ -275,7 +275,7 @@ impl Scripted {
     }
 }
 
-/// A document of a machine, changed at one place.
+/// A document of a machine, with one change.
 fn document(pointer: &str, value: Value) -> Value {
     let mut document = json!({
         "compute": {"name": "vm1", "location": "eastus", "zone": "1", "vmSize": "Standard_D2s_v5",
@@ -327,7 +327,7 @@ async fn a_document_from_which_the_machine_cannot_be_told_is_an_error_and_not_ke
         assert!(error.contains(words), "{error}");
         assert!(error.len() > words.len(), "and what follows from it: {error}");
         scripted.instance(200, document("", Value::Null));
-        // Had it been kept, it would be young enough.
+        // Had it been cached, it would be young enough.
         let facts = imds.describe("vm1", MINUTE).await.unwrap();
         assert_eq!(shown(&facts.addresses), ["Hostname vm1", "InternalIP 10.0.0.4"], "{words}");
         scripted.instance(503, Value::Null);
@@ -400,5 +400,5 @@ async fn a_balancers_address_stays_while_nobody_can_tell_and_goes_with_the_balan
     scripted.load_balancer(404, Value::Null);
     assert_eq!(external().await, None);
     scripted.load_balancer(500, Value::Null);
-    assert_eq!(external().await, None, "a service that fails keeps nobody from a node");
+    assert_eq!(external().await, None, "a failing service does not delay a node");
 }

@@ -1,11 +1,11 @@
-//! EndpointSlices: on which nodes a Service has endpoints.
+//! EndpointSlices: the nodes on which a Service has endpoints.
 
 use serde::{Deserialize, Serialize};
 
 use crate::meta::{self, ObjectKey, ObjectMeta};
 use crate::names;
 
-/// Some of a Service's endpoints, as far as load balancers care: where they are.
+/// Some of a Service's endpoints, with the members that load balancers need: their nodes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EndpointSlice {
@@ -21,12 +21,12 @@ pub struct EndpointSlice {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Endpoint {
-    /// The node that it is on; absent where it is on none of the cluster's.
+    /// The node of the endpoint; absent if it is on none of the cluster's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_name: Option<String>,
 }
 
-/// Kubernetes writes `null` where a slice has no endpoints.
+/// Kubernetes writes `null` for a slice without endpoints.
 fn none_as_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Endpoint>, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
@@ -37,7 +37,7 @@ impl EndpointSlice {
         ObjectKey::of(&self.metadata)
     }
 
-    /// The Service whose endpoints these are, as the slice's label says; absent where it has none.
+    /// The Service of the endpoints, by the slice's label; absent if it has none.
     pub fn service(&self) -> Option<ObjectKey> {
         let name =
             self.metadata.labels.as_ref()?.get(names::LABEL_SERVICE_NAME).filter(|name| !name.is_empty())?;

@@ -1,23 +1,23 @@
-//! Events about Nodes: which one, why, when.
+//! Events about Nodes: the node, the reason, the time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::meta::{self, ObjectMeta};
 
-/// An Event, as far as the cloud cares.
+/// An Event, with the members that are used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Event {
     /// Name, UID, resource version, creation.
     #[serde(deserialize_with = "meta::slim")]
     pub metadata: ObjectMeta,
-    /// What it is about.
+    /// The object of the event.
     pub involved_object: InvolvedObject,
-    /// Why it was written, in one word.
+    /// The reason, in one word.
     pub reason: String,
 }
 
-/// What an Event is about.
+/// The object of an Event.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InvolvedObject {
@@ -27,7 +27,7 @@ pub struct InvolvedObject {
     /// The object's name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// The object's UID, as the writer knows it: kubelets write the node's name here.
+    /// The object's UID, as the writer gave it: kubelets write the node's name here.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
 }

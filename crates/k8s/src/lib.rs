@@ -1,8 +1,8 @@
 //! Slim Kubernetes types, and the one place that pins the version of Kubernetes' API.
 //!
-//! Controllers cache every Service and Node of a cluster, so these types hold only what somebody here
-//! reads; whole objects cost ten times as much memory. They are read from the API and never written
-//! back whole: changes go out as patches. Types that are not cached ([`api`]) come as they are.
+//! Controllers cache every Service and Node of a cluster, so these types contain only the members that are used; whole
+//! objects take ten times as much memory. They are read from the API and never written back whole: changes are sent as
+//! patches. Types that are not cached ([`api`]) are complete.
 
 mod endpoint_slice;
 mod event;
@@ -22,7 +22,7 @@ pub use service::*;
 pub use term::Term;
 pub use text::{MAX_EVENT_MESSAGE, parse_bool, shorten};
 
-/// Kubernetes' own types at the version that the whole workspace uses, for what is not cached.
+/// Kubernetes' own types at the version that the whole workspace uses, for objects that are not cached.
 pub use k8s_openapi as api;
 
 /// Labels, annotations and taints that several parts of the system read.
@@ -59,7 +59,7 @@ pub mod names {
     pub const LABEL_MASTER: &str = "node-role.kubernetes.io/master";
     /// The oldest label of a control-plane node (value `master`).
     pub const LABEL_ROLE: &str = "kubernetes.io/role";
-    /// The value of [`LABEL_ROLE`] that says so.
+    /// The value of [`LABEL_ROLE`] for a control-plane node.
     pub const ROLE_MASTER: &str = "master";
     /// The label by which an EndpointSlice names its Service.
     pub const LABEL_SERVICE_NAME: &str = "kubernetes.io/service-name";
@@ -75,7 +75,7 @@ pub mod names {
     pub const LABEL_REGION_BETA: &str = "failure-domain.beta.kubernetes.io/region";
     /// The older label of the machine size.
     pub const LABEL_INSTANCE_TYPE_BETA: &str = "beta.kubernetes.io/instance-type";
-    /// Older labels and those that have taken their place.
+    /// Older labels and their successors.
     pub const LABEL_PAIRS: [(&str, &str); 3] = [
         (LABEL_ZONE_BETA, LABEL_ZONE),
         (LABEL_REGION_BETA, LABEL_REGION),
@@ -85,12 +85,12 @@ pub mod names {
     pub const LABEL_SUB_FAULT_DOMAIN: &str = "topology.kubernetes.azure.com/sub-fault-domain";
     /// The group of machines with a fast network between them that a node is in.
     pub const LABEL_INTERCONNECT_GROUP: &str = "topology.kubernetes.azure.com/interconnect-group";
-    /// The condition that a node takes pods.
+    /// The condition that a node is ready for pods.
     pub const CONDITION_READY: &str = "Ready";
     /// The condition that pods of a node have no network.
     pub const CONDITION_NETWORK_UNAVAILABLE: &str = "NetworkUnavailable";
-    /// The condition that something will soon happen to a node's machine, or takes place.
+    /// The condition that an event of a node's machine is scheduled or takes place.
     pub const CONDITION_VM_EVENT_SCHEDULED: &str = "VMEventScheduled";
-    /// The annotation by which a kubelet asks for its own address to come first.
+    /// The annotation by which a kubelet puts its own address first.
     pub const ANNOTATION_PROVIDED_NODE_IP: &str = "alpha.kubernetes.io/provided-node-ip";
 }

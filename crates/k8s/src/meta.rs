@@ -25,7 +25,7 @@ impl ObjectKey {
         Self { namespace: namespace.into(), name: name.into() }
     }
 
-    /// The key that stands in an object's metadata.
+    /// The key in an object's metadata.
     pub fn of(metadata: &ObjectMeta) -> Self {
         let text = |text: &Option<String>| text.as_deref().unwrap_or_default().into();
         Self { namespace: text(&metadata.namespace), name: text(&metadata.name) }
@@ -43,10 +43,10 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-/// Something to tell the owner of a Service, as an event.
+/// A message for the owner of a Service, sent as an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// The Service that it is about.
+    /// The Service.
     pub service: ObjectKey,
     /// Whether the owner should act.
     pub warning: bool,
@@ -56,16 +56,16 @@ pub struct Notice {
     pub message: String,
 }
 
-/// Whether somebody asked for the object's deletion.
+/// Whether the object is being deleted.
 pub fn is_deleting(metadata: &ObjectMeta) -> bool {
     metadata.deletion_timestamp.is_some()
 }
 
-/// What `kubectl apply` keeps of the whole object: as large as the object, and of no use here.
+/// The copy of the whole object that `kubectl apply` stores: as large as the object, and not used here.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The metadata that is read. What is not named here is passed over and takes no memory, not even for a moment: most of
-/// an object's metadata is `managedFields`.
+/// The metadata that is read. Other members are skipped and take no memory, not even temporarily: most of an object's
+/// metadata is `managedFields`.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Metadata {
@@ -83,7 +83,7 @@ struct Metadata {
     uid: Option<String>,
 }
 
-/// Reads metadata without the two parts that are as large as the rest of the object.
+/// Deserializes metadata without the two parts that are as large as the rest of the object.
 pub(crate) fn slim<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     let mut metadata = Metadata::deserialize(deserializer)?;
     if let Some(annotations) = &mut metadata.annotations {

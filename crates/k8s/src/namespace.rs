@@ -1,10 +1,10 @@
-//! Namespaces: their labels, which may decide on which load balancer a Service has its place.
+//! Namespaces: their labels, which may decide the load balancer of a Service.
 
 use serde::{Deserialize, Serialize};
 
 use crate::meta::{self, ObjectMeta};
 
-/// A Namespace, as far as the cloud cares.
+/// A Namespace, with the members that are used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Namespace {

@@ -10,7 +10,7 @@ use crate::meta::{self, ObjectMeta, Time};
 use crate::term::Term;
 use crate::{names, parse_bool};
 
-/// A Node, as far as the cloud cares.
+/// A Node, with the members that are used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Node {
@@ -21,7 +21,7 @@ pub struct Node {
     pub spec: NodeSpec,
     /// Addresses and conditions.
     pub status: NodeStatus,
-    /// The annotation of this name, where it was taken out of the metadata ([`Node::slim`]).
+    /// The annotation of this name, if it was removed from the metadata ([`Node::slim`]).
     #[serde(skip)]
     provided_node_ip: Option<Box<str>>,
 }
@@ -36,10 +36,10 @@ pub struct NodeSpec {
     /// The taints.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
-    /// The ranges of the node's pods, one a family.
+    /// The ranges of the node's pods, one of each family.
     #[serde(rename = "podCIDRs", skip_serializing_if = "Vec::is_empty")]
     pub pod_cidrs: Vec<String>,
-    /// The first of them, as clients before two families write it.
+    /// The first of them, as clients older than dual-stack write it.
     #[serde(rename = "podCIDR", skip_serializing_if = "String::is_empty")]
     pub pod_cidr: String,
 }
@@ -67,10 +67,10 @@ pub struct NodeStatus {
     /// The node's addresses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<NodeAddress>,
-    /// Those of the node's conditions that anybody asks for, such as `Ready`.
+    /// The node's conditions that are used, such as `Ready`.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "slim_conditions")]
     pub conditions: Vec<NodeCondition>,
-    /// What the firmware of the node's machine calls the UUID of the system; absent where the kubelet does not find it.
+    /// The system UUID in the firmware of the node's machine; absent if the kubelet does not find it.
     #[serde(rename = "nodeInfo", skip_serializing, deserialize_with = "system_uuid")]
     pub system_uuid: Option<Uuid>,
 }
@@ -105,16 +105,16 @@ pub struct NodeCondition {
     pub kind: Term,
     /// `True`, `False` or `Unknown`.
     pub status: Term,
-    /// Why, in one word; of [`names::CONDITION_NETWORK_UNAVAILABLE`] alone.
+    /// The reason, in one word; only of [`names::CONDITION_NETWORK_UNAVAILABLE`].
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
-/// The conditions that anybody asks for.
+/// The conditions that are used.
 const ASKED_FOR: [&str; 3] =
     [names::CONDITION_READY, names::CONDITION_NETWORK_UNAVAILABLE, names::CONDITION_VM_EVENT_SCHEDULED];
 
-/// Reads the conditions that anybody asks for, and their reasons alike: each of five thousand nodes has five or more.
+/// Deserializes the conditions that are used, and their reasons: each of five thousand nodes has five or more.
 fn slim_conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<NodeCondition>, D::Error> {
     let mut conditions = Vec::<NodeCondition>::deserialize(deserializer)?;
     conditions.retain(|condition| ASKED_FOR.contains(&condition.kind.as_str()));
@@ -125,7 +125,7 @@ fn slim_conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Nod
     Ok(conditions)
 }
 
-/// The labels that anybody asks for, or writes where they are missing, whatever they say.
+/// The labels that are used, or that are written if they are missing, whatever their values.
 const ASKED_LABELS: [&str; 7] = [
     names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS,
     names::LABEL_MANAGED,
@@ -136,7 +136,8 @@ const ASKED_LABELS: [&str; 7] = [
     names::LABEL_INTERCONNECT_GROUP,
 ];
 
-/// The labels that anybody asks for. `is_described`: whether nobody will describe the node any more.
+/// The labels that are used. `is_described` is whether the node has been initialised, so that its labels are not
+/// written again.
 fn asked_for(labels: BTreeMap<String, String>, is_described: bool) -> BTreeMap<String, String> {
     let pair_of = |key: &str| names::LABEL_PAIRS.iter().find(|(old, new)| [*old, *new].contains(&key));
     let is_whole =
@@ -162,7 +163,7 @@ impl Node {
         self.metadata.labels.as_ref()?.get(key).map(String::as_str)
     }
 
-    /// The ranges of the node's pods as they stand there, one a family; none until somebody gave them.
+    /// The ranges of the node's pods as texts, one of each family; empty until they are assigned.
     pub fn pod_ranges(&self) -> Vec<&str> {
         if self.spec.pod_cidrs.is_empty() {
             return Some(self.spec.pod_cidr.as_str()).into_iter().filter(|range| !range.is_empty()).collect();
@@ -175,13 +176,13 @@ impl Node {
         self.status.conditions.iter().find(|condition| condition.kind == kind)
     }
 
-    /// Whether a taint with this key is there, whatever its effect.
+    /// Whether the node has a taint with this key, whatever its effect.
     pub fn has_taint(&self, key: &str) -> bool {
         self.spec.taints.iter().any(|taint| taint.key == key)
     }
 
-    /// Whether the node is being emptied or has lost its machine, by a taint that says so: new connections are for
-    /// others. A node that is merely cordoned still takes them.
+    /// Whether the node is being drained or has lost its machine, according to its taints: it gets no new connections.
+    /// A node that is merely cordoned still does.
     pub fn is_draining(&self) -> bool {
         self.spec.taints.iter().any(|taint| match taint.key.as_str() {
             names::TAINT_OUT_OF_SERVICE | names::TAINT_SHUTDOWN => true,
@@ -192,36 +193,37 @@ impl Node {
         })
     }
 
-    /// Whether the kubelet says that the node is ready; a missing condition means no.
+    /// Whether the kubelet reports the node as ready; a missing condition means no.
     pub fn is_ready(&self) -> bool {
         self.status.conditions.iter().any(|c| c.kind == names::CONDITION_READY && c.status == "True")
     }
 
-    /// Whether nothing was heard of the kubelet for so long that Kubernetes does not know whether the node is ready.
+    /// Whether the kubelet has been silent for so long that Kubernetes does not know whether the node is ready.
     pub fn is_silent(&self) -> bool {
         self.status.conditions.iter().any(|c| c.kind == names::CONDITION_READY && c.status == "Unknown")
     }
 
-    /// Whether the node belongs to the control plane, by any of the three labels that say so.
+    /// Whether the node belongs to the control plane, by any of the three labels.
     pub fn is_control_plane(&self) -> bool {
         self.label(names::LABEL_CONTROL_PLANE).is_some()
             || self.label(names::LABEL_MASTER).is_some()
             || self.label(names::LABEL_ROLE) == Some(names::ROLE_MASTER)
     }
 
-    /// Whether the label keeps the node out of load balancers: it is there, and its value is no form of `false`.
+    /// Whether the label keeps the node out of load balancers: it exists, and its value is not a form of `false`.
     pub fn is_excluded_from_load_balancers(&self) -> bool {
         self.label(names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS)
             .is_some_and(|value| parse_bool(value) != Some(false))
     }
 
-    /// The node's addresses within the cluster's network, in its own order. What is no address is left out.
+    /// The node's addresses in the cluster's network, in its own order. Invalid addresses are left out.
     pub fn internal_addresses(&self) -> impl Iterator<Item = IpAddr> {
         let internal = self.status.addresses.iter().filter(|address| address.kind == "InternalIP");
         internal.filter_map(|address| address.address.parse().ok())
     }
 
-    /// The node as one that is being deleted, with nothing but what names its machine. Nobody asks since when.
+    /// The node as one that is being deleted, with only the members that identify its machine. The deletion time is not
+    /// used.
     #[must_use]
     pub fn departed(&self) -> Self {
         let metadata = ObjectMeta {
@@ -233,19 +235,18 @@ impl Node {
         Self { metadata, spec, ..Self::default() }
     }
 
-    /// The addresses that the kubelet asked to come first (`--node-ip`), as they stand there; absent where it asked for
-    /// none.
+    /// The addresses that the kubelet puts first (`--node-ip`), as a text; absent if it names none.
     pub fn provided_node_ip(&self) -> Option<&str> {
         let annotations = self.metadata.annotations.as_ref();
         let annotation = annotations.and_then(|all| all.get(names::ANNOTATION_PROVIDED_NODE_IP));
         annotation.map(String::as_str).or(self.provided_node_ip.as_deref())
     }
 
-    /// Leaves out what nobody asks of a node that is kept: five thousand are, and their labels and annotations are most
-    /// of them. With `keeps_labels`, all labels stay: a selector may ask for any.
+    /// Removes the unused parts of a cached node: there are five thousand, and their labels and annotations are most of
+    /// them. With `keeps_labels`, all labels stay, because a selector may use any.
     ///
-    /// Of the labels that name zone, region and size, those of an initialised node go that say nothing to who keeps their
-    /// older and newer forms in step: both are there, and equal.
+    /// Of the labels for zone, region and size, those of an initialised node are removed that the synchronization of
+    /// older and newer forms does not need: both forms exist, and are equal.
     #[must_use]
     pub fn slim(self, keeps_labels: bool) -> Self {
         let provided_node_ip = self.provided_node_ip().map(Box::from);
@@ -270,7 +271,7 @@ impl Node {
         Self { metadata, spec, status, provided_node_ip }
     }
 
-    /// Whether Azure manages the node: not labelled `kubernetes.azure.com/managed=false`.
+    /// Whether Azure manages the node: it is not labelled `kubernetes.azure.com/managed=false`.
     pub fn is_managed(&self) -> bool {
         !self.label(names::LABEL_MANAGED).is_some_and(|value| value.eq_ignore_ascii_case("false"))
     }
@@ -341,7 +342,7 @@ mod tests {
             // Missing forms will be filled in.
             (with(new.clone()), "mine", with(new)),
             (with(both.clone()), "mine", with(Vec::new())),
-            // Labels that are there when the node is described stay.
+            // Labels that exist when the node is described stay.
             (with(both.clone()), names::TAINT_UNINITIALIZED, with(both)),
         ] {
             let whole = node(labels, taint);
@@ -370,7 +371,7 @@ mod tests {
         assert_eq!(worker.metadata.labels, None);
     }
 
-    /// Nobody has asked for a label that goes: what [`Node::label`] is called with stands in this list, or in a pair.
+    /// Every label that is used must be kept: the argument of [`Node::label`] is in this list, or in a pair.
     #[test]
     fn node_260_every_label_of_nodes_that_has_a_name_is_asked_for() {
         let text = include_str!("lib.rs");

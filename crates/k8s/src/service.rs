@@ -5,30 +5,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::{self, ObjectKey, ObjectMeta};
 
-/// A Service, as far as load balancers care.
+/// A Service, with the members that load balancers need.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Service {
     /// Name, namespace, UID, annotations, finalizers.
     #[serde(deserialize_with = "meta::slim")]
     pub metadata: ObjectMeta,
-    /// What its owner wants.
+    /// The desired state.
     pub spec: ServiceSpec,
-    /// What was achieved.
+    /// The achieved state.
     pub status: ServiceStatus,
 }
 
-/// What the owner of a Service wants.
+/// The desired state of a Service.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ServiceSpec {
     /// `ClusterIP`, `NodePort`, `LoadBalancer` or `ExternalName`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Another implementation's class: such a Service is not ours.
+    /// The class of another implementation: such a Service is not ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_balancer_class: Option<String>,
-    /// The address asked for, in the older form.
+    /// The requested address, in the older form.
     #[serde(rename = "loadBalancerIP", skip_serializing_if = "String::is_empty")]
     pub load_balancer_ip: String,
     /// The source prefixes that may reach the Service.
@@ -45,7 +45,7 @@ pub struct ServiceSpec {
     /// `Cluster` or `Local`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub external_traffic_policy: String,
-    /// The port on which nodes say whether they have endpoints, for policy `Local`; 0 for none.
+    /// The port on which nodes report whether they have endpoints, for policy `Local`; 0 for none.
     #[serde(skip_serializing_if = "is_zero")]
     pub health_check_node_port: i32,
     /// The address families, first the primary one.
@@ -76,12 +76,12 @@ pub struct ServicePort {
     /// The port on the pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_port: Option<IntOrString>,
-    /// The protocol spoken above, such as `http`.
+    /// The application protocol, such as `http`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_protocol: Option<String>,
 }
 
-/// What was achieved for a Service.
+/// The achieved state of a Service.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ServiceStatus {
@@ -93,7 +93,7 @@ pub struct ServiceStatus {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadBalancerStatus {
-    /// One entry an address.
+    /// One entry for each address.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ingress: Vec<LoadBalancerIngress>,
 }
@@ -113,7 +113,7 @@ impl Service {
         ObjectKey::of(&self.metadata)
     }
 
-    /// The UID, from which Azure names are made; empty before the API server has set it.
+    /// The UID, from which Azure names are derived; empty before the API server has set it.
     pub fn uid(&self) -> &str {
         self.metadata.uid.as_deref().unwrap_or_default()
     }
@@ -123,30 +123,30 @@ impl Service {
         self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
     }
 
-    /// Whether the Service asks this program for a load balancer: the type says so and no other
-    /// class is named (Kubernetes, "Service", load balancer class).
+    /// Whether the Service needs a load balancer from this program: it has that type and no other class (Kubernetes,
+    /// "Service", load balancer class).
     pub fn wants_load_balancer(&self) -> bool {
         self.spec.kind == "LoadBalancer" && self.spec.load_balancer_class.is_none()
     }
 
-    /// Whether a load balancer has to be made or kept up for it: it wants one and is not being deleted.
+    /// Whether a load balancer has to be created or kept up for it: it needs one and is not being deleted.
     pub fn is_to_be_served(&self) -> bool {
         self.wants_load_balancer() && !crate::is_deleting(&self.metadata)
     }
 
-    /// Whether what was made for it has to go: it is not to be served, and it carries our finalizer or is a load
-    /// balancer on its way out.
+    /// Whether its resources have to be deleted: it is not to be served, and it bears our finalizer or is a load
+    /// balancer that is being deleted.
     pub fn is_to_be_cleaned_up(&self) -> bool {
         !self.is_to_be_served() && (self.wants_load_balancer() || self.has_finalizer())
     }
 
-    /// Whether it carries the finalizer of load balancers: a controller has begun to make one for it.
+    /// Whether it bears the finalizer of load balancers: a controller has begun to create one for it.
     pub fn has_finalizer(&self) -> bool {
         let mut finalizers = self.metadata.finalizers.iter().flatten();
         finalizers.any(|name| name == crate::names::LOAD_BALANCER_FINALIZER)
     }
 
-    /// Whether traffic stays on the node that it arrives at.
+    /// Whether traffic stays on the node at which it arrives.
     pub fn is_local(&self) -> bool {
         self.spec.external_traffic_policy == "Local"
     }

@@ -1,4 +1,4 @@
-//! Words that stand in thousands of objects.
+//! Words that occur in thousands of objects.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,13 +9,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::names;
 
-/// A word of Kubernetes' vocabulary, such as a condition's status. The usual ones take no memory of their own; others are
-/// kept as they came.
+/// A word of Kubernetes' vocabulary, such as a condition's status. The usual ones take no memory of their own; others
+/// are kept unchanged.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Term(Cow<'static, str>);
 
-/// The words that nodes say of themselves.
+/// The words in the statuses of nodes.
 const USUAL: [&str; 15] = [
     "InternalIP",
     "ExternalIP",

@@ -1,10 +1,9 @@
-//! Rules about texts that several parts of the system follow as Kubernetes does.
+//! Rules for texts that several parts of the system share with Kubernetes.
 
-/// How many bytes an event's message holds.
+/// The largest size of an event's message, in bytes.
 pub const MAX_EVENT_MESSAGE: usize = 1024;
 
-/// A boolean as Go's `strconv.ParseBool` reads it, which is how flags and labels spell them; `None` for every
-/// other text.
+/// Parses a boolean like Go's `strconv.ParseBool`, which flags and labels use; `None` for every other text.
 pub fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
@@ -13,8 +12,8 @@ pub fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// The text, cut at a character's border so that with the mark of the cut it has at most `limit` bytes (at
-/// least the mark's three).
+/// The text, cut at a character boundary so that with the mark of the cut it has at most `limit` bytes (at least the
+/// mark's three).
 pub fn shorten(mut text: String, limit: usize) -> String {
     const MARK: &str = "…";
     if text.len() > limit {

@@ -39,7 +39,7 @@ async fn the_last_tokens_are_kept_for_the_upper_classes() {
     assert!((1.6..1.7).contains(&waited), "{waited}");
 }
 
-/// Queued behind a closed gate, callers go in order of class, then of arrival.
+/// Behind a closed gate, calls queue in order of class, then of arrival.
 #[tokio::test(start_paused = true)]
 async fn a_closed_gate_opens_in_class_order() {
     let gate = Budgets::new().gate("s", OperationGroup::Writes);
@@ -115,7 +115,7 @@ async fn one_who_leaves_the_queue_makes_room() {
     assert_eq!(gate.state.lock().under_way.count(), 0);
 }
 
-/// Azure's own bucket, which counts when a call comes.
+/// Azure's own bucket, which counts at the arrival of a call.
 struct Bucket {
     tokens: f64,
     at: Instant,
@@ -135,7 +135,7 @@ impl Bucket {
     }
 }
 
-/// Figures of slow answers are old ones: what went after their calls is not in them.
+/// Figures of slow answers are old: calls that were sent later are not in them.
 #[tokio::test(start_paused = true)]
 async fn answers_in_any_order_let_nothing_through_that_azure_would_refuse() {
     let gate = Budgets::new().gate("s", OperationGroup::Writes);
@@ -156,11 +156,11 @@ async fn answers_in_any_order_let_nothing_through_that_azure_would_refuse() {
         call.await.unwrap();
     }
     assert_eq!(bucket.lock().refused, 0);
-    // 800 calls, of which the bucket held 200: nothing is held back without need, either.
+    // 800 calls, of which the bucket held 200: none is delayed without need, either.
     assert!(start.elapsed() < Duration::from_secs(70), "{:?}", start.elapsed());
 }
 
-/// A provider that takes so many calls in a window of five minutes.
+/// A provider that accepts this many calls in a window of five minutes.
 struct Window {
     limit: u32,
     begun: Option<Instant>,
@@ -171,7 +171,7 @@ struct Window {
 impl Window {
     const LENGTH: Duration = Duration::from_secs(300);
 
-    /// How long to wait where it refuses.
+    /// The wait time of a refusal.
     fn count(&mut self) -> Option<Duration> {
         let now = Instant::now();
         let begun = match self.begun {
@@ -190,7 +190,7 @@ impl Window {
     }
 }
 
-/// So many calls at once to a provider whose window takes fewer; gives when it refused, and how long it took.
+/// Sends calls at once to a provider whose window permits fewer; returns the times of refusals, and the total time.
 async fn go_through_windows(calls: usize, limit: u32) -> (Vec<Duration>, Duration) {
     let gate = Budgets::new().gate("s", OperationGroup::Writes);
     let window = Window { limit, begun: None, passed: 0, refused: Vec::new() };
@@ -223,11 +223,11 @@ async fn a_limit_that_a_provider_has_shown_is_not_run_into_again() {
     let (refused, took) = go_through_windows(3_500, 1_000).await;
     assert!(!refused.is_empty());
     assert!(refused.iter().all(|at| *at < Duration::from_secs(2)), "only in the first window: {refused:?}");
-    // Three windows have to pass, with a moment for each.
+    // Three windows have to pass, with a margin for each.
     assert!(took > Duration::from_secs(900) && took < Duration::from_secs(930), "{took:?}");
 }
 
-/// What is refused after few calls is refused for another reason, and says nothing of how many may go.
+/// A refusal after few calls has another reason, and does not show a provider's limit.
 #[tokio::test(start_paused = true)]
 async fn a_small_limit_is_none_of_a_whole_provider() {
     let (refused, _) = go_through_windows(300, 100).await;
@@ -254,15 +254,15 @@ fn event() -> impl Strategy<Value = GateEvent> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever happens: nobody goes while closed or without tokens for its class (conservation), and
-    /// nobody goes while one of a class above, or an earlier one of its own, still waits.
+    /// Whatever happens: no call goes while the budget is closed or lacks tokens for its class (conservation), and no
+    /// call goes while one of a class above, or an earlier one of its own, still waits.
     #[test]
     fn conservation_and_no_starvation_from_below(events in prop::collection::vec(event(), 1..120)) {
         let mut now = Instant::now();
         let mut state = State::new(OperationGroup::Writes, now);
         let mut receivers: BTreeMap<(Class, u64), oneshot::Receiver<Sent>> = BTreeMap::new();
         let mut open: Vec<Sent> = Vec::new();
-        // Since the last answer: what was left, when, and how many were let through.
+        // Since the last answer: the remaining tokens, the time, and the number of permitted calls.
         let mut known: Option<(f64, Instant, usize)> = None;
         for event in events {
             match event {
@@ -299,7 +299,7 @@ proptest! {
                     state.closed = state.closed.max(Some(until));
                 }
             }
-            // Whoever was let through came before everyone who still waits and could go.
+            // Permitted calls came before all that still wait and could go.
             let mut gone = Vec::new();
             for (key, turn) in &mut receivers {
                 if let Ok(sent) = turn.try_recv() {
@@ -319,7 +319,7 @@ proptest! {
                 prop_assert!(count as f64 <= refilled.max(0.0) + 1e-6, "{count} of {refilled}");
             }
         }
-        // Given time, everybody goes.
+        // Given time, all calls go.
         for _ in 0..200 {
             now += Duration::from_secs(5);
             state.pump(now);

@@ -1,13 +1,13 @@
-//! Calls that were let through, and what Azure's figures mean while others are under way.
+//! Permitted calls, and the meaning of Azure's figures while others are under way.
 
 use std::collections::BTreeMap;
 
 use tokio::time::Instant;
 
-/// A call that was let through.
+/// A permitted call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sent {
-    /// Its number among all that were let through, from 1.
+    /// Its number among all permitted calls, from 1.
     number: u64,
     at: Instant,
 }
@@ -15,36 +15,36 @@ pub(super) struct Sent {
 /// The calls of one budget.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
-    /// How many were let through.
+    /// The number of permitted calls.
     sent: u64,
-    /// Those that are not answered.
+    /// Calls without an answer.
     open: BTreeMap<u64, Instant>,
     /// The latest call whose answer had a figure.
     newest: u64,
 }
 
 impl UnderWay {
-    /// One more goes.
+    /// Adds a call.
     pub(super) fn go(&mut self, now: Instant) -> Sent {
         self.sent += 1;
         self.open.insert(self.sent, now);
         Sent { number: self.sent, at: now }
     }
 
-    /// One is over.
+    /// Ends a call.
     pub(super) fn end(&mut self, sent: Sent) {
         self.open.remove(&sent.number);
     }
 
-    /// How many are not answered.
+    /// The number of calls without an answer.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.open.len()
     }
 
-    /// What is left now, given what was left of a bucket when Azure counted this call. Azure counts when a call comes, not
-    /// when it answers: all that went later is missing from the figure, answered or not, and what went before may be.
-    /// `None` where an answer to a later call has told more.
+    /// The tokens left now, given those left when Azure counted this call. Azure counts at the arrival of a call, not
+    /// at its answer: all calls that were sent later are missing from the figure, answered or not, and earlier ones may
+    /// be. `None` if the answer to a later call is already known.
     pub(super) fn left(
         &mut self,
         sent: Sent,

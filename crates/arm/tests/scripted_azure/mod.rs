@@ -1,4 +1,4 @@
-//! A scripted Azure: a router in this process that answers by a closure and remembers what it was asked.
+//! A scripted Azure: a router in this process that answers by a closure and records its requests.
 #![allow(dead_code)] // each test file uses its own part
 
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// 2026-11-21, when every scripted Azure starts, in seconds since 1970.
+/// 2026-11-21, the start time of every scripted Azure, in seconds since 1970.
 pub const START: u64 = 1_795_219_200;
 
 /// One request as it arrived.
@@ -55,8 +55,8 @@ pub fn error(status: u16, code: &str) -> Reply {
 
 pub type Journal = Arc<Mutex<Vec<RecordedRequest>>>;
 
-/// A transport to an Azure that answers request number `n` (from 0) as the closure says. Status 0 means
-/// that the connection breaks.
+/// A transport to an Azure that answers request number `n` (from 0) by the closure. Status 0 means that the connection
+/// breaks.
 pub fn azure(
     answer: impl Fn(usize, &RecordedRequest) -> Reply + Send + Sync + 'static,
 ) -> (Transport, Journal) {
@@ -127,7 +127,7 @@ pub fn builder(transport: Transport) -> ClientBuilder {
         .seed(7)
 }
 
-/// A client of a scripted Azure, and what that was asked.
+/// A client of a scripted Azure, and the recorded requests.
 pub fn scripted_client(
     answer: impl Fn(usize, &RecordedRequest) -> Reply + Send + Sync + 'static,
 ) -> (Client, Journal) {
@@ -154,12 +154,12 @@ pub fn operation_url(name: &str) -> String {
     )
 }
 
-/// When the requests came, in whole seconds.
+/// The times of the requests, in whole seconds.
 pub fn seconds(journal: &Journal) -> Vec<u64> {
     journal.lock().iter().map(|request| request.at.as_secs()).collect()
 }
 
-/// What was asked: methods and paths' last parts.
+/// The requests: methods and last parts of paths.
 pub fn asked(journal: &Journal) -> Vec<String> {
     journal
         .lock()

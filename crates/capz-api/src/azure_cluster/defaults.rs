@@ -1,4 +1,4 @@
-//! What an AzureCluster is that did not say all of it. Applied at every write, so that it must leave what it has made as it is.
+//! Defaults of an AzureCluster. They are applied at every write, so they must leave their own results unchanged.
 
 use super::kept;
 use super::subnet_defaults::{self, fill, is, is_ipv6};
@@ -10,14 +10,14 @@ pub(crate) const DEFAULT_ENVIRONMENT: &str = "AzurePublicCloud";
 pub(crate) const DEFAULT_NETWORK_CIDR: &str = "10.0.0.0/8";
 /// The last range of the network that Azure Bastion fits into.
 pub(crate) const DEFAULT_BASTION_CIDR: &str = "10.255.255.224/27";
-/// The name that Azure wants (Azure, "Azure Bastion configuration settings").
+/// The name that Azure requires (Azure, "Azure Bastion configuration settings").
 const BASTION_SUBNET: &str = "AzureBastionSubnet";
 /// Azure's own default.
 pub(crate) const IDLE_TIMEOUT_MINUTES: i32 = 4;
-/// An address in the control plane's usual range that Azure has not kept for itself.
+/// An address in the control plane's default range that Azure does not reserve.
 const INTERNAL_ADDRESS: &str = "10.0.0.100";
 
-/// Completes the AzureCluster called `name`, where `old` is what it was: what was filled in before stays as it is.
+/// Sets the defaults of the AzureCluster `name`; `old` is its previous version, whose defaults stay.
 pub fn set_defaults(name: &str, spec: &mut AzureClusterSpec, old: Option<&AzureClusterSpec>, gates: Gates) {
     fill(&mut spec.azure_environment, DEFAULT_ENVIRONMENT.to_owned());
     fill(&mut spec.resource_group, name.to_owned());
@@ -57,7 +57,7 @@ pub fn set_defaults(name: &str, spec: &mut AzureClusterSpec, old: Option<&AzureC
     }
 }
 
-/// Whether a subnet with workers has a range of IPv6: these have no NAT gateway.
+/// Whether a subnet of workers has an IPv6 range: such subnets have no NAT gateway.
 pub(crate) fn has_ipv6(subnets: Option<&[Subnet]>) -> bool {
     subnets
         .into_iter()
@@ -114,7 +114,7 @@ fn set_api_server(balancer: &mut LoadBalancer, name: &str, gates: Gates) {
     fill(&mut balancer.backend_pool.get_or_insert_with(BackendPool::default).name, pool);
 }
 
-/// A load balancer for what goes out: its frontends follow from how many there shall be.
+/// Defaults of a load balancer for outbound traffic: its frontends are derived from their number.
 fn set_outbound(balancer: &mut LoadBalancer, name: &str, address: &str, pool: Option<String>) {
     balancer.kind = Some(PUBLIC.to_owned());
     balancer.sku = Some(STANDARD.to_owned());
@@ -126,7 +126,7 @@ fn set_outbound(balancer: &mut LoadBalancer, name: &str, address: &str, pool: Op
     balancer.frontend_ips = match count {
         ..=0 => None,
         1 => Some(vec![public_frontend(&frontend, address.to_owned())]),
-        // What is too many is refused; it need not be made first.
+        // An excessive number is refused; the frontends need not be created first.
         count => Some(
             (1..=count.min(1_000))
                 .map(|number| public_frontend(&format!("{frontend}-{number}"), format!("{address}-{number}")))

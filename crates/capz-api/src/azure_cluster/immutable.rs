@@ -1,4 +1,4 @@
-//! What of an AzureCluster cannot be changed.
+//! Immutable members of an AzureCluster.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use crate::field_error::{FieldErrors, Path};
 use crate::immutable::{Fixed, Rule, at, check as check_rules, check_member};
 use crate::network::{FrontendIp, LoadBalancer, Subnet, roles};
 
-/// The tag of what the controller has made for a cluster: this and the cluster's name; its value is `owned`.
+/// The prefix of the owner tag, which the cluster's name follows; its value is `owned`.
 const OWNERSHIP_TAG: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster_";
 
-/// Under another name or in another place everything would be made a second time, and what is there would be deleted or belong to
-/// no cluster.
+/// With another name or in another place every resource would be created a second time, and the existing ones would be
+/// deleted or abandoned.
 const RULES: [Rule; 12] = [
     ("spec.resourceGroup", Fixed::Always),
     ("spec.subscriptionID", Fixed::Always),
@@ -39,7 +39,7 @@ const API_SERVER: [Rule; 5] = [
     ("spec.networkSpec.apiServerLB.idleTimeoutInMinutes", Fixed::OnceSet),
 ];
 
-/// Of the load balancer for what workers with IPv6 send out.
+/// Of the load balancer for the outbound traffic of workers with IPv6.
 const NODE_OUTBOUND: [Rule; 5] = [
     ("spec.networkSpec.nodeOutboundLB.id", Fixed::Always),
     ("spec.networkSpec.nodeOutboundLB.name", Fixed::OnceSet),
@@ -48,13 +48,13 @@ const NODE_OUTBOUND: [Rule; 5] = [
     ("spec.networkSpec.nodeOutboundLB.idleTimeoutInMinutes", Fixed::OnceSet),
 ];
 
-/// Of that load balancer in every cluster: it may come and go, but another one does not take its place under machines.
+/// Of that load balancer in every cluster: it may be added and removed, but not replaced by another one under machines.
 const NODE_OUTBOUND_NAMES: [Rule; 2] = [
     ("spec.networkSpec.nodeOutboundLB.name", Fixed::NotReplaced),
     ("spec.networkSpec.nodeOutboundLB.backendPool.name", Fixed::NotReplaced),
 ];
 
-/// Compares what it shall be with what it was.
+/// Compares the new spec with the old one.
 pub(super) fn check(name: &str, new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
     let (new_value, old_value) = (json!({ "spec": new }), json!({ "spec": old }));
     check_rules(&RULES, &old_value, &new_value, errors);
@@ -82,8 +82,8 @@ pub(super) fn check(name: &str, new: &AzureClusterSpec, old: &AzureClusterSpec, 
     }
 }
 
-/// A control plane does not leave its network: its load balancer would go, and its address with it. Nothing said means that it is
-/// there.
+/// A control plane does not leave its network: its load balancer would be deleted with its address. An unset member
+/// means that it is there.
 fn check_control_plane(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
     let of = |spec: &AzureClusterSpec| spec.control_plane_enabled.unwrap_or(true);
     if of(new) != of(old) {
@@ -91,7 +91,7 @@ fn check_control_plane(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &
     }
 }
 
-/// No environment means the public cloud.
+/// An unset environment means the public cloud.
 fn check_environment(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
     let of = |spec: &AzureClusterSpec| {
         let environment = spec.azure_environment.clone().unwrap_or_default();
@@ -110,7 +110,7 @@ const BALANCERS: [(&str, BalancerOf); 3] = [
     ("controlPlaneOutboundLB", |spec| spec.network_spec.as_ref()?.control_plane_outbound_lb.as_ref()),
 ];
 
-/// Azure fixes the zones of a frontend; their order says nothing.
+/// Azure fixes the zones of a frontend; their order is irrelevant.
 fn check_zones(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
     for (member, balancer_of) in BALANCERS {
         let (Some(old), Some(new)) = (balancer_of(old), balancer_of(new)) else { continue };
@@ -154,7 +154,7 @@ fn check_subnets(name: &str, new: &AzureClusterSpec, old: &AzureClusterSpec, err
         check("natGateway.name", Fixed::OnceSet);
         check("securityGroup.name", Fixed::Always);
     }
-    // Subnets of workers come and go (CAPZ-073). The control plane has one, and its machines do not move.
+    // Subnets of workers may be added and removed (CAPZ-073). The control plane has one, and its machines do not move.
     let now = subnets_of(new);
     for subnet in before.iter().filter(|before| holds_control_plane(before)) {
         if now.iter().all(|now| now.name != subnet.name) {
@@ -194,7 +194,8 @@ fn check_private_address(new: &AzureClusterSpec, old: &AzureClusterSpec, errors:
     }
 }
 
-/// The public address of the API server is the cluster's: a frontend that has one keeps its name, the address and the DNS name.
+/// The public address of the API server belongs to the cluster: a frontend that has one keeps its name, the address and
+/// the DNS name.
 fn check_public_addresses(new: &AzureClusterSpec, old: &AzureClusterSpec, errors: &mut FieldErrors) {
     let frontends_of = |spec: &'_ AzureClusterSpec| -> Vec<FrontendIp> {
         let balancer = spec.network_spec.as_ref().and_then(|network| network.api_server_lb.as_ref());
@@ -222,7 +223,7 @@ fn check_public_addresses(new: &AzureClusterSpec, old: &AzureClusterSpec, errors
     }
 }
 
-/// Frontends change with their number alone.
+/// Frontends change only with their number.
 fn check_frontends(old: &Value, new: &Value, errors: &mut FieldErrors) {
     let count = "spec.networkSpec.nodeOutboundLB.frontendIPsCount";
     let frontends = "spec.networkSpec.nodeOutboundLB.frontendIPs";

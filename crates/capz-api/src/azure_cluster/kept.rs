@@ -1,13 +1,13 @@
-//! What an AzureCluster keeps when it is applied again: members that admission or the controller has filled in, and that the
-//! file as it stands in git does not name. `kubectl apply` writes lists as a whole, so what was filled into a subnet or a
-//! frontend would be lost, and with it the cluster's way out. What the file names wins.
+//! Values of an AzureCluster that stay when a file is applied again: members that admission or the controller has set,
+//! and that the file in git does not contain. `kubectl apply` writes lists as a whole, so values in a subnet or a
+//! frontend would be lost, and with them the cluster's outbound connectivity. Values in the file take precedence.
 
 use super::AzureClusterSpec;
 use crate::network::{
     COMPLETED_RULES, FrontendIp, LoadBalancer, NatGateway, SecurityRule, Subnet, VirtualNetwork,
 };
 
-/// Keeps what `old` holds of an endpoint, of the network and of its load balancers.
+/// Keeps the values of `old` in the endpoint, the network and its load balancers.
 pub(super) fn keep(new: &mut AzureClusterSpec, old: &AzureClusterSpec) {
     if let Some(known) = &old.control_plane_endpoint {
         let endpoint = new.control_plane_endpoint.get_or_insert_default();
@@ -70,7 +70,8 @@ fn keep_balancer(balancer: &mut LoadBalancer, known: &LoadBalancer) {
     }
 }
 
-/// Keeps what a subnet of the same name held: its id, its way out, and the rules that the controller has added.
+/// Keeps the values of a subnet of the same name: its ID, its outbound connectivity, and the rules that the controller
+/// has added.
 pub(super) fn keep_subnet(subnet: &mut Subnet, known: &Subnet) {
     keep_text(&mut subnet.id, known.id.as_ref());
     if let Some(known) = &known.nat_gateway {
@@ -116,7 +117,7 @@ fn keep_gateway(gateway: &mut NatGateway, known: &NatGateway) {
     }
 }
 
-/// Keeps a text where none is given.
+/// Keeps a text if no new one is set.
 fn keep_text(member: &mut Option<String>, known: Option<&String>) {
     if member.as_deref().unwrap_or_default().is_empty() && known.is_some() {
         *member = known.cloned();

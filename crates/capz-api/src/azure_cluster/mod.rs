@@ -23,34 +23,35 @@ pub use template::{
 };
 
 object! {
-    /// What a cluster's network on Azure shall be.
+    /// The desired state of a cluster's network on Azure.
     AzureClusterSpec {
-        /// Tags of everything that is made for the cluster, beside those that are always set.
+        /// Tags of all resources of the cluster, besides those that are always set.
         additional_tags: Tags,
         /// The cloud: AzurePublicCloud, AzureChinaCloud or AzureUSGovernmentCloud.
         azure_environment: String,
-        /// How people reach machines that have no public address.
+        /// Access for people to machines without a public address.
         bastion_spec: BastionSpec,
-        /// What the cloud provider's configuration on the machines (azure.json) says beside the usual.
+        /// Overrides of the cloud provider's configuration on the machines (azure.json).
         cloud_provider_config_overrides: CloudProviderConfigOverrides,
         /// Whether the control plane's machines are on this network. If it is false, the control plane is elsewhere: its
         /// address must be set in controlPlaneEndpoint.
         #[schemars(extend("default" = true))]
         control_plane_enabled: bool,
-        /// Where the API server answers. Set by the controller unless it is given.
+        /// The endpoint of the API server. Set by the controller unless it is given.
         control_plane_endpoint: ApiEndpoint,
-        /// A zone at the edge of the network. Needs the gate EdgeZone.
+        /// An edge zone. Needs the gate EdgeZone.
         extended_location: ExtendedLocation,
-        /// Availability zones, to keep control plane machines out of some of them. The zones that exist are found out.
+        /// Availability zones, to exclude some of them for control plane machines. The existing zones are read from
+        /// Azure.
         failure_domains: BTreeMap<String, FailureDomain>,
-        /// The AzureClusterIdentity with which the cluster's resources are made.
+        /// The AzureClusterIdentity with which the cluster's resources are created.
         #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
         identity_ref: ObjectReference,
         /// The region.
         #[schemars(required)]
         location: String,
-        /// The network: a virtual network with subnets, and the load balancers in front of it. What is not said gets names and
-        /// ranges from the cluster's name and 10.0.0.0/8.
+        /// The network: a virtual network with subnets, and the load balancers in front of it. Default names and ranges
+        /// are derived from the cluster's name and 10.0.0.0/8.
         network_spec: NetworkSpec,
         /// The resource group; the cluster's name if it is not set.
         resource_group: String,
@@ -66,20 +67,20 @@ object! {
         /// Further ports of the API server's load balancer. Each leads to the same port of the control plane's machines.
         #[serde(rename = "additionalAPIServerLBPorts")]
         additional_api_server_lb_ports: Vec<LoadBalancerPort>,
-        /// The load balancer of the API server. Public, with an address of its own, unless its type is Internal; then its
-        /// address is one of the control plane's subnet, 10.0.0.100 if none is given.
+        /// The load balancer of the API server. Public, with an address of its own, unless its type is Internal; then
+        /// its address is one of the control plane's subnet, by default 10.0.0.100.
         #[serde(rename = "apiServerLB")]
         api_server_lb: LoadBalancer,
-        /// The load balancer for what control plane machines send out. Only beside an internal load balancer of the API server;
-        /// a public one carries this, too.
+        /// The load balancer for the control plane's outbound traffic. Only in addition to an internal load balancer of
+        /// the API server; a public one carries this traffic, too.
         #[serde(rename = "controlPlaneOutboundLB")]
         control_plane_outbound_lb: LoadBalancer,
-        /// The load balancer for what workers send out, where their subnets have no NAT gateway: those with IPv6, or where it is
-        /// asked for.
+        /// The load balancer for the workers' outbound traffic, if their subnets have no NAT gateway: those with IPv6,
+        /// or on request.
         #[serde(rename = "nodeOutboundLB")]
         node_outbound_lb: LoadBalancer,
-        /// Whether the DNS zone with the private name of an internal API server is kept for the cluster: System, which is
-        /// meant if nothing is said, or None, for whoever keeps DNS in another way.
+        /// Whether the DNS zone with the private name of an internal API server is managed for the cluster: System, the
+        /// default, or None, for DNS that is managed in another way.
         #[serde(rename = "privateDNSZone")]
         #[schemars(extend("enum" = ["System", "None"]))]
         private_dns_zone: String,
@@ -90,11 +91,11 @@ object! {
         /// The resource group of that zone; that of the cluster if it is not set.
         #[serde(rename = "privateDNSZoneResourceGroup")]
         private_dns_zone_resource_group: String,
-        /// The subnets, by name. Workers need one of the role node, the control plane one of the role control-plane, or both one
-        /// of the role cluster. What is missing is added.
+        /// The subnets, by name. Workers need one of the role node, the control plane one of the role control-plane, or
+        /// both one of the role cluster. Missing subnets are added.
         #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
         subnets: Vec<Subnet>,
-        /// The virtual network. One that exists and was not made for this cluster is used as it is.
+        /// The virtual network. An existing network that was not created for this cluster is used as it is.
         vnet: VirtualNetwork,
     }
 }
@@ -112,7 +113,7 @@ object! {
 }
 
 object! {
-    /// How people reach machines that have no public address.
+    /// Access for people to machines without a public address.
     BastionSpec {
         /// Azure Bastion.
         azure_bastion: AzureBastion,
@@ -139,13 +140,13 @@ object! {
 }
 
 object! {
-    /// What a cluster's network on Azure is.
+    /// The observed state of a cluster's network on Azure.
     AzureClusterStatus {
-        /// What is known of the parts of the network.
+        /// Conditions of the network and its parts.
         conditions: Vec<Condition>,
         /// The availability zones of the region.
         failure_domains: BTreeMap<String, FailureDomain>,
-        /// Operations of Azure that had not ended when the cluster was last looked at.
+        /// Operations of Azure that had not ended at the last reconcile.
         long_running_operation_states: Vec<Future>,
         /// Whether the network is ready for machines.
         ready: bool,

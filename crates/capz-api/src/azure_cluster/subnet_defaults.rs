@@ -1,4 +1,4 @@
-//! Subnets of a cluster that did not say all of it: names, ranges, security groups, route tables, NAT gateways.
+//! Defaults of a cluster's subnets: names, ranges, security groups, route tables, NAT gateways.
 
 use ipnet::IpNet;
 
@@ -6,7 +6,7 @@ use super::NetworkSpec;
 use super::kept::keep_subnet;
 use crate::network::{NatGateway, PublicIp, RouteTable, SecurityGroup, Subnet, roles};
 
-/// The range of a subnet with the control plane in it.
+/// The range of a subnet that contains the control plane.
 pub(crate) const CONTROL_PLANE_CIDR: &str = "10.0.0.0/16";
 
 /// The range of the subnet for workers with this number, counted from 1.
@@ -14,7 +14,7 @@ pub(crate) fn node_cidr(number: usize) -> String {
     format!("10.{number}.0.0/16")
 }
 
-/// What the parts of a subnet are called.
+/// The names of a subnet's parts.
 struct Names {
     subnet: String,
     security_group: String,
@@ -22,7 +22,7 @@ struct Names {
     nat_gateway: Option<String>,
 }
 
-/// Completes the subnets of the cluster `name`. `known` are those that it had.
+/// Sets the defaults of the subnets of the cluster `name`. `known` are its previous subnets.
 pub(super) fn set(network: &mut NetworkSpec, known: &[Subnet], name: &str, control_plane_enabled: bool) {
     let subnets = network.subnets.get_or_insert_default();
     if let Some(subnet) = subnets.iter_mut().find(|subnet| is(subnet, roles::CLUSTER)) {
@@ -42,7 +42,7 @@ pub(super) fn set(network: &mut NetworkSpec, known: &[Subnet], name: &str, contr
     if control_plane_enabled {
         share_route_table(subnets);
     }
-    // An empty list would be sent where none was.
+    // An empty list must not be sent in place of an absent one.
     if subnets.is_empty() {
         network.subnets = None;
     }
@@ -94,7 +94,7 @@ fn add_nodes(subnets: &mut Vec<Subnet>, known: &[Subnet], name: &str, has_cluste
     }
 }
 
-/// The control plane takes the route table of the workers.
+/// The control plane uses the route table of the workers.
 fn share_route_table(subnets: &mut [Subnet]) {
     let table = subnets
         .iter()
@@ -107,8 +107,8 @@ fn share_route_table(subnets: &mut [Subnet]) {
     }
 }
 
-/// Completes a subnet. What the cluster had of this name stays as it was: a subnet that gets its way out when it is made gets
-/// no other one later, unless the file asks for it.
+/// Sets the defaults of a subnet. Previous values for this name stay: a subnet gets its outbound connectivity when it
+/// is created, and no other one later unless the file asks for it.
 fn complete(subnet: &mut Subnet, known: &[Subnet], names: Names, cidr: &str) {
     fill(&mut subnet.name, names.subnet);
     let known = known.iter().find(|known| known.name == subnet.name);
@@ -131,7 +131,7 @@ fn complete(subnet: &mut Subnet, known: &[Subnet], names: Names, cidr: &str) {
     }
 }
 
-/// A subnet that exists keeps the way out that it has; workers with IPv6 go out by a load balancer.
+/// An existing subnet keeps its outbound connectivity; workers with IPv6 use a load balancer.
 fn add_nat_gateway(subnet: &mut Subnet, name: String) {
     let exists = subnet.id.as_deref().is_some_and(|id| !id.is_empty());
     let ipv6 = is_ipv6(subnet);
@@ -146,7 +146,7 @@ fn add_nat_gateway(subnet: &mut Subnet, name: String) {
     }
 }
 
-/// Whether one of the subnet's ranges is of IPv6.
+/// Whether one of the subnet's ranges is an IPv6 range.
 pub(super) fn is_ipv6(subnet: &Subnet) -> bool {
     subnet.cidr_blocks.iter().flatten().any(|range| matches!(range.parse(), Ok(IpNet::V6(_))))
 }
@@ -159,7 +159,7 @@ fn of_role(role: &str) -> Subnet {
     Subnet { role: Some(role.to_owned()), ..Subnet::default() }
 }
 
-/// Sets what is empty.
+/// Sets a member that is empty.
 pub(super) fn fill(member: &mut Option<String>, value: String) {
     if member.as_deref().unwrap_or_default().is_empty() {
         *member = Some(value);

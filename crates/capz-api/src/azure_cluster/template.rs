@@ -1,4 +1,4 @@
-//! AzureClusterTemplate: what AzureClusters of a ClusterClass are made from. It has no names of what belongs to one cluster.
+//! AzureClusterTemplate: a template of AzureClusters for a ClusterClass. It has no names that belong to one cluster.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::network::{
 use crate::object::object;
 
 object! {
-    /// What clusters are made from.
+    /// The spec of a template of clusters.
     AzureClusterTemplateSpec {
         /// The template.
         #[schemars(required)]
@@ -40,19 +40,19 @@ object! {
 object! {
     /// What clusters of a template have in common.
     AzureClusterClassSpec {
-        /// Tags of everything that is made for a cluster, beside those that are always set.
+        /// Tags of all resources of a cluster, besides those that are always set.
         additional_tags: Tags,
         /// The cloud: AzurePublicCloud, AzureChinaCloud or AzureUSGovernmentCloud.
         azure_environment: String,
-        /// How people reach machines that have no public address.
+        /// Access for people to machines without a public address.
         bastion_spec: BastionClass,
-        /// What the cloud provider's configuration on the machines (azure.json) says beside the usual.
+        /// Overrides of the cloud provider's configuration on the machines (azure.json).
         cloud_provider_config_overrides: CloudProviderConfigOverrides,
-        /// A zone at the edge of the network. Needs the gate EdgeZone.
+        /// An edge zone. Needs the gate EdgeZone.
         extended_location: ExtendedLocation,
-        /// Availability zones, to keep control plane machines out of some of them.
+        /// Availability zones, to exclude some of them for control plane machines.
         failure_domains: BTreeMap<String, FailureDomain>,
-        /// The AzureClusterIdentity with which a cluster's resources are made.
+        /// The AzureClusterIdentity with which a cluster's resources are created.
         #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
         identity_ref: ObjectReference,
         /// The region.
@@ -67,7 +67,7 @@ object! {
 }
 
 object! {
-    /// How people reach machines that have no public address.
+    /// Access for people to machines without a public address.
     BastionClass {
         /// Azure Bastion.
         azure_bastion: AzureBastionClass,
@@ -91,10 +91,10 @@ object! {
         /// The load balancer of the API server.
         #[serde(rename = "apiServerLB")]
         api_server_lb: LoadBalancerClass,
-        /// The load balancer for what control plane machines send out, where the API server's is internal.
+        /// The load balancer for the control plane's outbound traffic, if the API server's is internal.
         #[serde(rename = "controlPlaneOutboundLB")]
         control_plane_outbound_lb: LoadBalancerClass,
-        /// The load balancer for what workers send out, where their subnets have no NAT gateway.
+        /// The load balancer for the workers' outbound traffic, if their subnets have no NAT gateway.
         #[serde(rename = "nodeOutboundLB")]
         node_outbound_lb: LoadBalancerClass,
         /// The zone with the private name of an internal API server.
@@ -111,13 +111,13 @@ object! {
     }
 }
 
-/// Completes a template.
+/// Sets the defaults of a template.
 pub fn set_template_defaults(spec: &mut AzureClusterTemplateSpec) {
     let class = spec.template.get_or_insert_default().spec.get_or_insert_default();
     fill(&mut class.azure_environment, DEFAULT_ENVIRONMENT.to_owned());
     if let Some(bastion) = class.bastion_spec.as_mut().and_then(|bastion| bastion.azure_bastion.as_mut()) {
         let subnet = bastion.subnet.get_or_insert_default();
-        // Its name is found when a cluster is made.
+        // Its name is set when a cluster is created.
         subnet.name.get_or_insert_default();
         fill_cidr(subnet, DEFAULT_BASTION_CIDR);
         fill(&mut subnet.role, roles::BASTION.to_owned());
@@ -193,7 +193,7 @@ fn is_ipv6_for_nodes(subnet: &SubnetClass) -> bool {
         && subnet.cidr_blocks.iter().flatten().any(|range| matches!(range.parse(), Ok(ipnet::IpNet::V6(_))))
 }
 
-/// What is wrong with a template, where `old` is what it was. A template that is used does not change.
+/// Validates a template; `old` is its previous version. A template is immutable.
 pub fn validate_template(
     new: &AzureClusterTemplateSpec,
     old: Option<&AzureClusterTemplateSpec>,
@@ -233,7 +233,7 @@ pub fn validate_template(
     check_idle_timeout(api_server.idle_timeout_in_minutes, &api_path, &mut errors);
     let internal = api_server.kind.as_deref() == Some(INTERNAL);
     let node_path = network_path.child("nodeOutboundLB");
-    // It is used where workers have IPv6 alone.
+    // It is used where workers have IPv6 only.
     if subnets.iter().any(is_ipv6_for_nodes) {
         match &network.node_outbound_lb {
             Some(balancer) => check_idle_timeout(balancer.idle_timeout_in_minutes, &node_path, &mut errors),

@@ -1,4 +1,4 @@
-//! What an AzureCluster must hold to, alone and against what it was.
+//! Validation of an AzureCluster, by itself and against its previous version.
 
 use std::net::IpAddr;
 
@@ -16,10 +16,10 @@ use crate::network::{
     check_peerings, check_subnets, roles,
 };
 
-/// Names of what Azure makes for a cluster add up to 20 characters to the cluster's, and may have 64.
+/// Names of a cluster's resources in Azure add up to 20 characters to the cluster's, and may have 64.
 const MAX_NAME_LENGTH: usize = 44;
 
-/// What is wrong with the AzureCluster called `name`, where `old` is what it was.
+/// Validates the AzureCluster `name`; `old` is its previous version.
 pub fn validate(
     name: &str,
     new: &AzureClusterSpec,
@@ -97,7 +97,7 @@ fn check_name(name: &str, errors: &mut FieldErrors) {
     }
 }
 
-/// The identity with which the cluster's resources are made.
+/// The identity with which the cluster's resources are created.
 fn check_identity(reference: Option<&ObjectReference>, path: &Path, errors: &mut FieldErrors) {
     let Some(reference) = reference else {
         errors.required(path, "identityRef is required: name an AzureClusterIdentity");
@@ -109,7 +109,7 @@ fn check_identity(reference: Option<&ObjectReference>, path: &Path, errors: &mut
     }
 }
 
-/// Zones at the edge need their gate.
+/// Edge zones need their gate.
 pub(crate) fn check_extended_location(
     location: Option<&ExtendedLocation>,
     gates: Gates,
@@ -124,7 +124,7 @@ pub(crate) fn check_extended_location(
     }
 }
 
-/// The zone with the private name of the API server. `has_private_name` says whether there is such a name.
+/// The zone with the private name of the API server. `has_private_name` is whether there is such a name.
 pub(crate) fn check_private_dns(
     zone: Option<&str>,
     group: Option<&str>,
@@ -213,7 +213,7 @@ fn check_network(spec: &AzureClusterSpec, gates: Gates, path: &Path, errors: &mu
     check_control_plane_outbound(network, path, errors);
 }
 
-/// The ranges of the subnet that the API server's machines are in.
+/// The ranges of the subnet with the API server's machines.
 fn control_plane_ranges(subnets: &[Subnet]) -> Vec<IpNet> {
     let of = |role: &str| subnets.iter().find(|subnet| subnet.role.as_deref() == Some(role));
     let subnet = of(roles::CONTROL_PLANE).or_else(|| of(roles::CLUSTER));
@@ -318,7 +318,7 @@ pub(crate) fn check_sku_and_type(
     }
 }
 
-/// Workers with IPv6 go out by a load balancer.
+/// Workers with IPv6 use a load balancer for outbound traffic.
 fn check_node_outbound(network: &NetworkSpec, control_plane: bool, path: &Path, errors: &mut FieldErrors) {
     if !has_ipv6(network.subnets.as_deref()) {
         return;
@@ -334,11 +334,11 @@ fn check_node_outbound(network: &NetworkSpec, control_plane: bool, path: &Path, 
     check_outbound(balancer, &path, errors);
 }
 
-/// Only where the API server's load balancer is internal does the control plane need another way out.
+/// The control plane needs a load balancer for outbound traffic only if the API server's is internal.
 fn check_control_plane_outbound(network: &NetworkSpec, path: &Path, errors: &mut FieldErrors) {
     let path = path.child("controlPlaneOutboundLB");
     let Some(balancer) = &network.control_plane_outbound_lb else { return };
-    // Without a control plane in this network there is no load balancer that this one could follow.
+    // Without a control plane in this network there is no load balancer that this one could supplement.
     let Some(api_server) = &network.api_server_lb else { return };
     if api_server.is_internal() {
         check_outbound(balancer, &path, errors);

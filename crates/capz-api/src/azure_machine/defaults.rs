@@ -1,4 +1,4 @@
-//! What an AzureMachine is that did not say all of it.
+//! Defaults of an AzureMachine.
 
 use super::AzureMachineSpec;
 use crate::context::{Context, Random};
@@ -8,10 +8,10 @@ use crate::machine::{
     keep_role,
 };
 
-/// Completes a machine, where `old` is what it was: what was filled in before stays as it is.
+/// Sets the defaults of a machine; `old` is its previous version, whose defaults stay.
 ///
 /// # Errors
-/// The machine has an identity of its own, and its cluster's subscription could not be found out.
+/// The machine has an identity of its own, and its cluster's subscription is unknown.
 pub fn set_defaults(
     spec: &mut AzureMachineSpec,
     old: Option<&AzureMachineSpec>,
@@ -36,7 +36,7 @@ pub fn set_defaults(
     )
 }
 
-/// Keeps what was filled in before, of a machine or a template of machines.
+/// Keeps previous defaults, of a machine or a template of machines.
 pub(super) fn keep(spec: &mut AzureMachineSpec, old: &AzureMachineSpec) {
     if spec.ssh_public_key.as_deref().unwrap_or_default().is_empty() {
         spec.ssh_public_key.clone_from(&old.ssh_public_key);
@@ -55,7 +55,7 @@ pub(super) fn keep(spec: &mut AzureMachineSpec, old: &AzureMachineSpec) {
     );
 }
 
-/// What machines and templates of machines have in common.
+/// Defaults that machines and templates of machines share.
 pub(super) fn set_common_defaults(spec: &mut AzureMachineSpec, random: &mut dyn Random) {
     if spec.ssh_public_key.as_deref().unwrap_or_default().is_empty() {
         spec.ssh_public_key = Some(random.ssh_public_key());
@@ -64,7 +64,7 @@ pub(super) fn set_common_defaults(spec: &mut AzureMachineSpec, random: &mut dyn 
     default_interfaces(&mut spec.network_interfaces, &mut spec.subnet_name, &mut spec.accelerated_networking);
 }
 
-/// A machine whose disk is on the host has nothing left to start again with.
+/// A machine with its disk on the host cannot be started again after an eviction.
 fn set_eviction_policy(spec: &mut AzureMachineSpec) {
     let ephemeral = spec.os_disk.as_ref().is_some_and(OsDisk::is_ephemeral);
     if let Some(spot) = &mut spec.spot_vm_options
@@ -74,8 +74,8 @@ fn set_eviction_policy(spec: &mut AzureMachineSpec) {
     }
 }
 
-/// The older one of two, completed as the newer one was: objects that were stored before there was a default are compared
-/// alike. A template stays open in what depends on one machine alone.
+/// The older one of two, with the defaults of the newer one: objects that were stored before a default existed compare
+/// equal. In a template, defaults that depend on a single machine stay unset.
 pub(super) fn completed_as(
     new: &AzureMachineSpec,
     old: &AzureMachineSpec,

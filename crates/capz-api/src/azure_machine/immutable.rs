@@ -1,5 +1,5 @@
-//! What of an AzureMachine cannot be changed: Azure has no way to, or the machine would have to be made again, which its owner
-//! decides.
+//! Immutable members of an AzureMachine: Azure cannot change them, or the machine would have to be created again, which
+//! its owner decides.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::field_error::{FieldErrors, Path};
 use crate::immutable::{Fixed, Rule, at, check as check_rules};
 
 const RULES: [Rule; 20] = [
-    // The name of the machine is read from it: with another one the machine that is there would belong to no object.
+    // It contains the name of the machine: with another one the existing machine would be abandoned.
     ("spec.providerID", Fixed::OnceSet),
     ("spec.failureDomain", Fixed::OnceSet),
     ("spec.image", Fixed::Always),
@@ -31,11 +31,11 @@ const RULES: [Rule; 20] = [
     ("spec.subnetName", Fixed::OnlyCleared),
 ];
 
-/// Compares what it shall be with what it was.
+/// Compares the new spec with the old one.
 pub(super) fn check(new: &AzureMachineSpec, old: &AzureMachineSpec, errors: &mut FieldErrors) {
     let (new_value, old_value) = (json!({ "spec": new }), json!({ "spec": old }));
     check_rules(&RULES, &old_value, &new_value, errors);
-    // `false` is a choice here, and no absence.
+    // `false` is a choice here, not an absent value.
     if old.disable_vm_bootstrap_extension.is_some()
         && old.disable_vm_bootstrap_extension != new.disable_vm_bootstrap_extension
     {
@@ -48,7 +48,7 @@ pub(super) fn check(new: &AzureMachineSpec, old: &AzureMachineSpec, errors: &mut
     check_interfaces(&old_value, &new_value, errors);
 }
 
-/// The controller completes the first interface's subnet, and moves what was said in members that came before.
+/// The controller sets the first interface's subnet, and moves values of deprecated members.
 fn check_interfaces(old: &Value, new: &Value, errors: &mut FieldErrors) {
     let member = "spec.networkInterfaces";
     let (before, now) = (at(old, member), at(new, member));

@@ -1,4 +1,4 @@
-//! AzureMachine: one virtual machine, and AzureMachineTemplate, from which machines are made.
+//! AzureMachine: one virtual machine; and AzureMachineTemplate, from which machines are created.
 
 mod defaults;
 mod immutable;
@@ -20,27 +20,28 @@ pub use template::{
 pub use validation::validate;
 
 object! {
-    /// What a virtual machine shall be.
+    /// The desired state of a virtual machine.
     AzureMachineSpec {
-        /// Whether packets go past the host's switch. Deprecated: set it in networkInterfaces.
+        /// Whether packets bypass the host's switch. Deprecated: set it in networkInterfaces.
         accelerated_networking: bool,
         /// Further capabilities of the machine.
         additional_capabilities: AdditionalCapabilities,
-        /// Tags of the machine, beside the cluster's.
+        /// Tags of the machine, besides the cluster's.
         additional_tags: Tags,
         /// Whether the machine gets a public address.
         #[serde(rename = "allocatePublicIP")]
         allocate_public_ip: bool,
-        /// The id of the capacity reservation group that the machine is taken from.
+        /// The id of the machine's capacity reservation group.
         #[serde(rename = "capacityReservationGroupID")]
         capacity_reservation_group_id: String,
-        /// Disks for data.
+        /// Data disks.
         data_disks: Vec<DataDisk>,
-        /// What is kept for finding out why the machine does not start.
+        /// The boot diagnostics of the machine.
         diagnostics: Diagnostics,
         /// Whether extensions are forbidden.
         disable_extension_operations: bool,
-        /// Whether the extension that watches the machine join its cluster is left away. It is, unless this is false.
+        /// Whether the extension that waits for the machine to join its cluster is disabled. It is, unless this is
+        /// false.
         #[serde(rename = "disableVMBootstrapExtension")]
         disable_vm_bootstrap_extension: bool,
         /// DNS servers of the machine.
@@ -48,16 +49,16 @@ object! {
         /// Whether the machine may send packets that are not from itself.
         #[serde(rename = "enableIPForwarding")]
         enable_ip_forwarding: bool,
-        /// The availability zone. The Machine's own failure domain comes first.
+        /// The availability zone. The Machine's own failure domain takes precedence.
         failure_domain: String,
-        /// The identity that the machine has in Azure: None, SystemAssigned or UserAssigned.
+        /// The type of the machine's identity in Azure: None, SystemAssigned or UserAssigned.
         #[schemars(extend("default" = "None", "enum" = ["None", "SystemAssigned", "UserAssigned"]))]
         identity: String,
-        /// The image. Without one there is an image for the version of Kubernetes.
+        /// The image. The default is an image for the version of Kubernetes.
         image: Image,
         /// Network interfaces. The first one carries the machine's traffic with the cluster.
         network_interfaces: Vec<NetworkInterface>,
-        /// The disk with the system.
+        /// The OS disk.
         #[schemars(required)]
         os_disk: OsDisk,
         /// The id of the machine, with azure:// before it. Set by the controller.
@@ -65,20 +66,20 @@ object! {
         provider_id: String,
         /// The name of a role assignment. Deprecated: set it in systemAssignedIdentityRole.
         role_assignment_name: String,
-        /// How the machine is kept safe from its host.
+        /// The protection of the machine from its host.
         security_profile: SecurityProfile,
         /// Makes the machine a spot machine.
         #[serde(rename = "spotVMOptions")]
         spot_vm_options: SpotVmOptions,
-        /// The key with which people sign in: a line of authorized_keys, in base64. One is made if there is none, and its
-        /// private half is thrown away.
+        /// The SSH key for people: a line of authorized_keys, in base64. By default a key is generated, and its private
+        /// half is discarded.
         #[serde(rename = "sshPublicKey")]
         ssh_public_key: String,
         /// The subnet of the machine. Deprecated: name it in networkInterfaces.
         subnet_name: String,
-        /// The role of an identity that comes and goes with the machine.
+        /// The role of the system-assigned identity.
         system_assigned_identity_role: SystemAssignedRole,
-        /// Identities that exist by themselves.
+        /// User-assigned identities.
         user_assigned_identities: Vec<UserAssignedIdentity>,
         /// The id of a flexible scale set that the machine joins.
         #[serde(rename = "virtualMachineScaleSetID")]
@@ -92,19 +93,19 @@ object! {
 }
 
 object! {
-    /// What a virtual machine is.
+    /// The observed state of a virtual machine.
     AzureMachineStatus {
         /// The addresses of the machine.
         addresses: Vec<NodeAddress>,
-        /// What is known of the parts of the machine.
+        /// Conditions of the machine and its parts.
         conditions: Vec<Condition>,
-        /// What is wrong with the machine for good, in words. Whoever owns it replaces it.
+        /// The message of a terminal failure of the machine. Its owner replaces it.
         failure_message: String,
-        /// What is wrong with the machine for good, in one word.
+        /// The reason of a terminal failure of the machine, in one word.
         failure_reason: String,
-        /// Operations of Azure that had not ended when the machine was last looked at.
+        /// Operations of Azure that had not ended at the last reconcile.
         long_running_operation_states: Vec<Future>,
-        /// Whether the machine is there and runs.
+        /// Whether the machine exists and runs.
         ready: bool,
         /// The state of the machine in Azure.
         vm_state: String,

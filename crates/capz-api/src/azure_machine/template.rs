@@ -1,4 +1,4 @@
-//! AzureMachineTemplate: what machines are made from. A template that is used does not change: a new one is made.
+//! AzureMachineTemplate: a template of machines. It is immutable: changes need a new one.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::machine::check_role;
 use crate::object::object;
 
 object! {
-    /// What machines are made from.
+    /// The spec of a template of machines.
     AzureMachineTemplateSpec {
         /// The template.
         #[schemars(required)]
@@ -35,29 +35,29 @@ object! {
 }
 
 object! {
-    /// What a machine of this template offers, for scaling from zero.
+    /// The capacity of a machine of this template, for scaling from zero.
     AzureMachineTemplateStatus {
         /// Processors and memory of a machine.
         capacity: BTreeMap<String, Quantity>,
-        /// What a node is.
+        /// The properties of a node.
         node_info: NodeInfo,
     }
 }
 
 object! {
-    /// What a node is.
+    /// The properties of a node.
     NodeInfo {
         /// The architecture: amd64 or arm64.
         #[schemars(extend("enum" = ["amd64", "arm64"]))]
         architecture: String,
-        /// The system: linux or windows.
+        /// The operating system: linux or windows.
         #[schemars(extend("enum" = ["linux", "windows"]))]
         operating_system: String,
     }
 }
 
-/// Completes a template, where `old` is what it was. What depends on one machine alone, such as the name of its role
-/// assignment, stays open.
+/// Sets the defaults of a template; `old` is its previous version. Defaults that depend on a single machine, such as
+/// the name of its role assignment, stay unset.
 pub fn set_template_defaults(
     spec: &mut AzureMachineTemplateSpec,
     old: Option<&AzureMachineTemplateSpec>,
@@ -70,7 +70,7 @@ pub fn set_template_defaults(
     set_common_defaults(machine, random);
 }
 
-/// What is wrong with a template, where `old` is what it was.
+/// Validates a template; `old` is its previous version.
 pub fn validate_template(
     new: &AzureMachineTemplateSpec,
     old: Option<&AzureMachineTemplateSpec>,
@@ -105,7 +105,7 @@ pub fn validate_template(
                 "a role assignment is of one machine: leave it away in a template",
             );
         } else {
-            // The name comes with the machine; the rest is judged as if it were there.
+            // The machine gets the name; the rest is validated as if it were set.
             let mut role = role.clone();
             role.name = Some("00000000-0000-0000-0000-000000000000".to_owned());
             let kind = machine.identity.as_deref();

@@ -1,4 +1,4 @@
-//! What an AzureMachine must hold to when it is made, and what of it cannot be changed.
+//! Validation of an AzureMachine: of a new one, and of changes.
 
 use azure_types::ResourceId;
 
@@ -10,8 +10,8 @@ use crate::machine::{
     check_role, check_ssh_key, check_user_assigned,
 };
 
-/// What is wrong with a machine, where `old` is what it was. A machine that exists is not judged again: only what of it
-/// cannot be changed is looked at.
+/// Validates a machine; `old` is its previous version. An existing machine is not validated again: only its immutable
+/// members are checked.
 pub fn validate(new: &AzureMachineSpec, old: Option<&AzureMachineSpec>) -> FieldErrors {
     let mut errors = FieldErrors::default();
     match old {
@@ -30,7 +30,7 @@ pub fn validate(new: &AzureMachineSpec, old: Option<&AzureMachineSpec>) -> Field
     errors
 }
 
-/// What machines and templates of machines must hold to. `path` is that of the machine.
+/// Validates the parts that machines and templates of machines share. `path` is that of the machine.
 pub(super) fn check(spec: &AzureMachineSpec, path: &Path, errors: &mut FieldErrors) {
     check_image(spec.image.as_ref(), &path.child("image"), errors);
     check_os_disk(spec.os_disk.as_ref(), &path.child("osDisk"), errors);
@@ -73,7 +73,7 @@ pub(super) fn check(spec: &AzureMachineSpec, path: &Path, errors: &mut FieldErro
     }
 }
 
-/// A member that holds the id of a resource, of this type if one is given.
+/// Validates a member with the ID of a resource, of this type if one is given.
 fn check_id(id: Option<&str>, resource_type: Option<&str>, path: &Path, errors: &mut FieldErrors) {
     let Some(id) = id else { return };
     let fits = ResourceId::parse(id)

@@ -1,14 +1,14 @@
-//! What an AzureMachinePool is that did not say all of it.
+//! Defaults of an AzureMachinePool.
 
 use super::AzureMachinePoolSpec;
 use crate::context::{Context, Random};
 use crate::field_error::FieldErrors;
 use crate::machine::{default_diagnostics, default_interfaces, default_role, keep_interfaces, keep_role};
 
-/// Completes a pool, where `old` is what it was: what was filled in before stays as it is.
+/// Sets the defaults of a pool; `old` is its previous version, whose defaults stay.
 ///
 /// # Errors
-/// The pool has an identity of its own, and its cluster's subscription could not be found out.
+/// The pool has an identity of its own, and its cluster's subscription is unknown.
 pub fn set_defaults(
     spec: &mut AzureMachinePoolSpec,
     old: Option<&AzureMachinePoolSpec>,
@@ -45,7 +45,7 @@ pub fn set_defaults(
     )
 }
 
-/// Keeps what was filled in before.
+/// Keeps previous defaults.
 fn keep(spec: &mut AzureMachinePoolSpec, old: &AzureMachinePoolSpec) {
     if spec.provider_id.as_deref().unwrap_or_default().is_empty() {
         spec.provider_id.clone_from(&old.provider_id);

@@ -5,7 +5,7 @@ use crate::field_error::{FieldErrors, Path};
 use crate::object::object;
 
 object! {
-    /// Which instance of a scale set it is.
+    /// The identity of an instance of a scale set.
     AzureMachinePoolMachineSpec {
         /// The instance's id in the scale set.
         #[serde(rename = "instanceID")]
@@ -18,19 +18,19 @@ object! {
 }
 
 object! {
-    /// What an instance of a scale set is.
+    /// The observed state of an instance of a scale set.
     AzureMachinePoolMachineStatus {
-        /// What is known of the instance.
+        /// Conditions of the instance.
         conditions: Vec<Condition>,
-        /// What is wrong with the instance for good, in words.
+        /// The message of a terminal failure of the instance.
         failure_message: String,
-        /// What is wrong with the instance for good, in one word.
+        /// The reason of a terminal failure of the instance, in one word.
         failure_reason: String,
         /// The name of the instance.
         instance_name: String,
-        /// Whether the instance is as the scale set says now.
+        /// Whether the instance has the latest model of the scale set.
         latest_model_applied: bool,
-        /// Operations of Azure that had not ended when the instance was last looked at.
+        /// Operations of Azure that had not ended at the last reconcile.
         long_running_operation_states: Vec<Future>,
         /// The node of the instance.
         #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
@@ -44,7 +44,7 @@ object! {
     }
 }
 
-/// What is wrong with an instance, where `old` is what it was: it stays the instance that it is.
+/// Validates an instance; `old` is its previous version: it keeps its instance.
 pub fn validate_instance(
     new: &AzureMachinePoolMachineSpec,
     old: Option<&AzureMachinePoolMachineSpec>,

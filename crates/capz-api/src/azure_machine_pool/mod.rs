@@ -16,20 +16,20 @@ pub use instance::{AzureMachinePoolMachineSpec, AzureMachinePoolMachineStatus, v
 pub use validation::validate;
 
 object! {
-    /// What a scale set shall be.
+    /// The desired state of a scale set.
     AzureMachinePoolSpec {
-        /// Tags of the scale set, beside the cluster's.
+        /// Tags of the scale set, besides the cluster's.
         additional_tags: Tags,
-        /// The identity that the machines have in Azure: None, SystemAssigned or UserAssigned.
+        /// The type of the machines' identity in Azure: None, SystemAssigned or UserAssigned.
         #[schemars(extend("default" = "None", "enum" = ["None", "SystemAssigned", "UserAssigned"]))]
         identity: String,
         /// The region.
         #[schemars(required)]
         location: String,
-        /// How the scale set treats its machines: Uniform, or Flexible, as machines of their own.
+        /// The orchestration mode: Uniform, or Flexible, whose instances are virtual machines of their own.
         #[schemars(extend("default" = "Uniform", "enum" = ["Uniform", "Flexible"]))]
         orchestration_mode: String,
-        /// Over how many fault domains machines are spread.
+        /// The number of fault domains over which machines are spread.
         platform_fault_domain_count: i32,
         /// The id of the scale set, with azure:// before it. Set by the controller.
         #[serde(rename = "providerID")]
@@ -39,20 +39,20 @@ object! {
         provider_id_list: Vec<String>,
         /// The name of a role assignment. Deprecated: set it in systemAssignedIdentityRole.
         role_assignment_name: String,
-        /// How machines are replaced by newer ones.
+        /// How outdated machines are replaced.
         #[schemars(extend("default" = {
             "type": "RollingUpdate",
             "rollingUpdate": { "maxSurge": 1, "maxUnavailable": 0, "deletePolicy": "Oldest" }
         }))]
         strategy: DeploymentStrategy,
-        /// The role of an identity that comes and goes with the scale set.
+        /// The role of the scale set's system-assigned identity.
         system_assigned_identity_role: SystemAssignedRole,
-        /// What the machines are.
+        /// The template of the machines.
         #[schemars(required)]
         template: AzureMachinePoolMachineTemplate,
-        /// Identities that exist by themselves.
+        /// User-assigned identities.
         user_assigned_identities: Vec<UserAssignedIdentity>,
-        /// Whether there are as many machines in each zone, even if that means fewer.
+        /// Whether all zones must have the same number of machines, even if that means fewer.
         zone_balance: bool,
     }
 }
@@ -60,34 +60,34 @@ object! {
 object! {
     /// What the machines of a scale set are.
     AzureMachinePoolMachineTemplate {
-        /// Whether packets go past the host's switch. Deprecated: set it in networkInterfaces.
+        /// Whether packets bypass the host's switch. Deprecated: set it in networkInterfaces.
         accelerated_networking: bool,
-        /// Disks for data.
+        /// Data disks.
         data_disks: Vec<DataDisk>,
-        /// What is kept for finding out why a machine does not start.
+        /// The boot diagnostics of the machines.
         diagnostics: Diagnostics,
-        /// Whether the extension that watches a machine join its cluster is left away. It is, unless this is false.
+        /// Whether the extension that waits for a machine to join its cluster is disabled. It is, unless this is false.
         #[serde(rename = "disableVMBootstrapExtension")]
         disable_vm_bootstrap_extension: bool,
-        /// The image. Without one there is an image for the version of Kubernetes.
+        /// The image. The default is an image for the version of Kubernetes.
         image: Image,
         /// Network interfaces. The first one carries the machine's traffic with the cluster.
         network_interfaces: Vec<NetworkInterface>,
-        /// The disk with the system.
+        /// The OS disk.
         #[schemars(required)]
         os_disk: OsDisk,
-        /// How the machines are kept safe from their hosts.
+        /// The protection of the machines from their hosts.
         security_profile: SecurityProfile,
         /// Makes the machines spot machines.
         #[serde(rename = "spotVMOptions")]
         spot_vm_options: SpotVmOptions,
-        /// The key with which people sign in: a line of authorized_keys, in base64. One is made if there is none, and its
-        /// private half is thrown away.
+        /// The SSH key for people: a line of authorized_keys, in base64. By default a key is generated, and its private
+        /// half is discarded.
         #[serde(rename = "sshPublicKey")]
         ssh_public_key: String,
         /// The subnet of the machines. Deprecated: name it in networkInterfaces.
         subnet_name: String,
-        /// How many minutes before its end a machine is told of it, from 5 to 15.
+        /// How many minutes before its end a machine is notified, from 5 to 15.
         terminate_notification_timeout: i64,
         /// Further capabilities of the machines.
         additional_capabilities: AdditionalCapabilities,
@@ -100,9 +100,9 @@ object! {
 }
 
 object! {
-    /// How machines are replaced by newer ones.
+    /// How outdated machines are replaced.
     DeploymentStrategy {
-        /// How many at a time.
+        /// The limits of a rolling update.
         rolling_update: RollingUpdate,
         /// RollingUpdate.
         #[serde(rename = "type")]
@@ -114,42 +114,42 @@ object! {
 object! {
     /// How many machines are replaced at a time.
     RollingUpdate {
-        /// Which machine goes first: Random, Newest or Oldest.
+        /// The machine to delete first: Random, Newest or Oldest.
         #[schemars(extend("default" = "Oldest", "enum" = ["Random", "Newest", "Oldest"]))]
         delete_policy: String,
-        /// How many machines more than wanted there may be, as a number or a share of them, rounded up.
+        /// How many machines more than desired are permitted, as a number or a percentage, rounded up.
         #[schemars(extend("default" = 1))]
         max_surge: IntOrPercent,
-        /// How many machines fewer than wanted may be ready, as a number or a share of them, rounded down.
+        /// How many machines fewer than desired may be ready, as a number or a percentage, rounded down.
         #[schemars(extend("default" = 0))]
         max_unavailable: IntOrPercent,
     }
 }
 
 object! {
-    /// What a scale set is.
+    /// The observed state of a scale set.
     AzureMachinePoolStatus {
-        /// What is known of the parts of the scale set.
+        /// Conditions of the scale set and its parts.
         conditions: Vec<Condition>,
-        /// What is wrong with the scale set for good, in words.
+        /// The message of a terminal failure of the scale set.
         failure_message: String,
-        /// What is wrong with the scale set for good, in one word.
+        /// The reason of a terminal failure of the scale set, in one word.
         failure_reason: String,
         /// The image of the machines.
         image: Image,
-        /// The kind of the objects that stand for the machines.
+        /// The kind of the objects that represent the machines.
         infrastructure_machine_kind: String,
-        /// Machines of the scale set. Not filled any more: see AzureMachinePoolMachines.
+        /// Instances of the scale set. No longer set: see AzureMachinePoolMachines.
         instances: Vec<AzureMachinePoolInstance>,
-        /// How many machines there were when there were as many as wanted.
+        /// The number of machines when it last matched the desired number.
         last_reconciled_replicas: i32,
-        /// Operations of Azure that had not ended when the scale set was last looked at.
+        /// Operations of Azure that had not ended at the last reconcile.
         long_running_operation_states: Vec<Future>,
         /// The state of the scale set in Azure.
         provisioning_state: String,
-        /// Whether the scale set is there and runs.
+        /// Whether the scale set exists and runs.
         ready: bool,
-        /// How many machines are ready.
+        /// The number of ready machines.
         replicas: i32,
         /// The version of Kubernetes.
         version: String,
@@ -157,14 +157,14 @@ object! {
 }
 
 object! {
-    /// A machine of a scale set.
+    /// An instance of a scale set.
     AzureMachinePoolInstance {
         /// Its id in the scale set.
         #[serde(rename = "instanceID")]
         instance_id: String,
         /// Its name.
         instance_name: String,
-        /// Whether it is as the scale set says now.
+        /// Whether it has the latest model of the scale set.
         #[schemars(required)]
         latest_model_applied: bool,
         /// Its id, with azure:// before it.

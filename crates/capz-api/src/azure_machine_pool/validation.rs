@@ -1,4 +1,4 @@
-//! What an AzureMachinePool must hold to, at every write.
+//! Validation of an AzureMachinePool, at every write.
 
 use serde_json::json;
 
@@ -12,11 +12,11 @@ use crate::machine::{
     check_user_assigned,
 };
 
-/// The first version of Kubernetes whose cloud provider knows flexible scale sets.
+/// The first version of Kubernetes whose cloud provider supports flexible scale sets.
 const FLEXIBLE_SINCE: (u64, u64) = (1, 26);
 
-/// What makes a pool the scale set that it is: with another value there would be a second one, and the first would belong to no
-/// object.
+/// Members that identify the scale set: with another value there would be a second one, and the first would be
+/// abandoned.
 const RULES: [Rule; 3] = [
     ("spec.location", Fixed::OnceSet),
     ("spec.providerID", Fixed::OnceSet),
@@ -26,7 +26,7 @@ const RULES: [Rule; 3] = [
 /// The mode of a pool that names none.
 const UNIFORM: &str = "Uniform";
 
-/// What is wrong with a pool, where `old` is what it was.
+/// Validates a pool; `old` is its previous version.
 pub fn validate(
     new: &AzureMachinePoolSpec,
     old: Option<&AzureMachinePoolSpec>,
@@ -44,7 +44,7 @@ pub fn validate(
         errors.invalid(
             &path.child("terminateNotificationTimeout"),
             minutes,
-            "Azure tells a machine of its end from 5 to 15 minutes before it",
+            "Azure notifies a machine from 5 to 15 minutes before its end",
         );
     }
     check_ssh_key(template.ssh_public_key.as_deref(), &path.child("sshPublicKey"), &mut errors);
@@ -74,7 +74,7 @@ pub fn validate(
         check_member(&spec.child("orchestrationMode"), Fixed::Always, Some(&before), Some(&now), &mut errors);
     }
     check_role_stays(new, old, &spec, &mut errors);
-    // An interface without a number of addresses has one; pools are judged at every write, and some were stored so.
+    // An interface without a number of addresses has one; pools are validated at every write, and some were stored so.
     check_subnet_name(
         template.network_interfaces.as_deref(),
         template.subnet_name.as_deref(),
@@ -93,7 +93,7 @@ pub fn validate(
     errors
 }
 
-/// Machines of a flexible scale set are nodes of clusters that are new enough.
+/// Machines of a flexible scale set need a recent version of Kubernetes to become nodes.
 fn check_version(new: &AzureMachinePoolSpec, context: &Context, path: &Path, errors: &mut FieldErrors) {
     if new.orchestration_mode.as_deref() != Some("Flexible") {
         return;
@@ -106,7 +106,7 @@ fn check_version(new: &AzureMachinePoolSpec, context: &Context, path: &Path, err
             errors.invalid(
                 &path,
                 "Flexible",
-                format_args!("the version of the pool's MachinePool could not be found out: {reason}"),
+                format_args!("the version of the pool's MachinePool is unknown: {reason}"),
             );
             return;
         }
@@ -122,7 +122,7 @@ fn check_version(new: &AzureMachinePoolSpec, context: &Context, path: &Path, err
     }
 }
 
-/// A pool that may have neither more nor fewer machines than wanted could never replace one.
+/// A pool that permits neither more nor fewer machines than desired could never replace one.
 fn check_strategy(new: &AzureMachinePoolSpec, path: &Path, errors: &mut FieldErrors) {
     let Some(update) = new.strategy.as_ref().and_then(|strategy| strategy.rolling_update.as_ref()) else {
         return;
@@ -145,7 +145,7 @@ fn check_strategy(new: &AzureMachinePoolSpec, path: &Path, errors: &mut FieldErr
     }
 }
 
-/// The role assignment of a pool that has one keeps its name.
+/// An existing role assignment of a pool keeps its name.
 fn check_role_stays(
     new: &AzureMachinePoolSpec,
     old: Option<&AzureMachinePoolSpec>,

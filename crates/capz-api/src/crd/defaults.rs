@@ -1,5 +1,5 @@
-//! What a schema says of members that are missing: its defaults, filled in as the API server does before it asks a webhook, and
-//! the empty values of members that must be there, which webhooks write.
+//! Values for missing members, by schema: its defaults, set as the API server does before it calls a webhook, and empty
+//! values for required members, which webhooks write.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{KINDS, definition};
 
-/// The schemas of all kinds, by name: printed once.
+/// The schemas of all kinds, by name: generated once.
 static SCHEMAS: LazyLock<Vec<(&str, Value)>> = LazyLock::new(|| {
     let schema = |definition: Value| definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
     KINDS.iter().map(|kind| (kind.name, schema(definition(kind)))).collect()
@@ -17,8 +17,7 @@ fn schema(kind: &str) -> Option<&'static Value> {
     SCHEMAS.iter().find(|(name, _)| *name == kind).map(|(_, schema)| schema)
 }
 
-/// Fills in what the schema of a kind says of members that are missing. Members are filled in only where the object around
-/// them is there.
+/// Sets the defaults in the schema of a kind. A member gets its default only if the object that contains it exists.
 pub fn fill_defaults(kind: &str, object: &mut Value) {
     if let Some(schema) = schema(kind) {
         each(schema, object, &|schema, members| {
@@ -33,10 +32,11 @@ pub fn fill_defaults(kind: &str, object: &mut Value) {
     }
 }
 
-/// Gives members of `spec` that the schema of a kind asks for, and that are missing, what Go writes for them: an empty text, zero, an
-/// object with such members. So does the established provider, whose webhooks write whole objects before the API server looks
-/// whether all is there: a security rule without a description is taken. Where the schema does not take the empty value, the
-/// member stays away, so that the API server asks for it. Lists stay away, too: those that are none in Go are refused.
+/// Sets missing members of `spec` that the schema of a kind requires to the value that Go writes for them: an empty
+/// text, zero, an object with such members. So does the established provider, whose webhooks write whole objects before
+/// the API server validates them: a security rule without a description is accepted. If the schema does not permit the
+/// empty value, the member stays missing, so that the API server asks for it. Lists stay missing, too: nil slices of Go
+/// are refused.
 pub fn fill_required(kind: &str, object: &mut Value) {
     let schema = schema(kind).and_then(|schema| schema["properties"].get("spec"));
     if let (Some(schema), Some(spec)) = (schema, object.get_mut("spec")) {
@@ -51,7 +51,7 @@ pub fn fill_required(kind: &str, object: &mut Value) {
     }
 }
 
-/// The empty value of this schema, if it is one that the schema takes.
+/// The empty value for this schema, if the schema permits it.
 fn empty(schema: &Value) -> Option<Value> {
     let words = schema["enum"].as_array();
     match schema["type"].as_str()? {

@@ -1,4 +1,4 @@
-//! The kinds: names, columns, and the types that their schemas are printed from.
+//! The kinds: names, columns, and the types from which their schemas are generated.
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
@@ -22,20 +22,20 @@ pub const VERSION: &str = "v1beta1";
 pub struct Kind {
     /// Its name.
     pub name: &'static str,
-    /// What one object is, in a sentence.
+    /// A sentence that describes one object.
     pub description: &'static str,
     /// Its short name, if it has one.
     pub short: Option<&'static str>,
-    /// What `kubectl get` shows.
+    /// The columns of `kubectl get`.
     pub columns: &'static [Column],
-    /// Whether a webhook refuses an object with a text alone (403), as clients of this kind know it, and not with causes.
+    /// Whether a webhook refuses an object with a text only (403), as clients of this kind expect, and not with causes.
     pub refused_by_text: bool,
     pub(super) spec: fn(&mut SchemaGenerator) -> Value,
     pub(super) status: Option<fn(&mut SchemaGenerator) -> Value>,
 }
 
 impl Kind {
-    /// The kind of this name.
+    /// The kind with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         KINDS.iter().find(|kind| kind.name == name)
     }
@@ -56,7 +56,7 @@ pub struct Column {
     name: &'static str,
     path: &'static str,
     kind: &'static str,
-    /// Whether it is shown with `-o wide` alone.
+    /// Whether it is shown only with `-o wide`.
     wide: bool,
 }
 
@@ -94,8 +94,8 @@ fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     generator.subschema_for::<T>().to_value()
 }
 
-/// Kinds of the group for clusters that Azure manages (AKS). They have their place here, and are not served yet: there are no
-/// definitions of them, no webhooks and no controllers, so that nothing takes an object that nobody looks after.
+/// Kinds of the group for clusters that Azure manages (AKS). They are reserved here, and not served yet: they have no
+/// definitions, no webhooks and no controllers, so that no object is accepted without a controller for it.
 pub const MANAGED_KINDS: [&str; 12] = [
     "AzureManagedCluster",
     "AzureManagedClusterTemplate",
@@ -115,7 +115,7 @@ pub const MANAGED_KINDS: [&str; 12] = [
 pub static KINDS: [Kind; 7] = [
     Kind {
         name: "AzureCluster",
-        description: "AzureCluster is the network of a cluster on Azure, and where its API server answers.",
+        description: "AzureCluster is the network of a cluster on Azure, and the endpoint of its API server.",
         short: None,
         columns: &[
             Column::new("Cluster", CLUSTER),
@@ -134,7 +134,7 @@ pub static KINDS: [Kind; 7] = [
     },
     Kind {
         name: "AzureClusterTemplate",
-        description: "AzureClusterTemplate is what the AzureClusters of a ClusterClass are made from.",
+        description: "AzureClusterTemplate is a template of AzureClusters for a ClusterClass.",
         short: None,
         columns: &[],
         refused_by_text: false,
@@ -143,7 +143,7 @@ pub static KINDS: [Kind; 7] = [
     },
     Kind {
         name: "AzureClusterIdentity",
-        description: "AzureClusterIdentity is with whose rights clusters' resources are made, and who may use them.",
+        description: "AzureClusterIdentity is the identity with which clusters' resources are made, and the namespaces that may use it.",
         short: None,
         columns: &[Column::new("Type", ".spec.type"), Column::age()],
         refused_by_text: false,
@@ -172,7 +172,7 @@ pub static KINDS: [Kind; 7] = [
     },
     Kind {
         name: "AzureMachineTemplate",
-        description: "AzureMachineTemplate is what AzureMachines are made from.",
+        description: "AzureMachineTemplate is a template of AzureMachines.",
         short: None,
         columns: &[],
         refused_by_text: false,

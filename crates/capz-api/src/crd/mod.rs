@@ -1,4 +1,4 @@
-//! Custom resource definitions: a table of kinds, and schemas printed from the types.
+//! Custom resource definitions: a table of kinds, and schemas generated from the types.
 
 mod defaults;
 mod kinds;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub use defaults::{fill_defaults, fill_required};
 pub use kinds::{Column, GROUP, KINDS, Kind, MANAGED_KINDS, VERSION};
 
-/// The definition of a kind, as it is applied.
+/// The definition of a kind, in the form that is applied.
 pub fn definition(kind: &Kind) -> Value {
     let plural = kind.plural();
     let singular = kind.name.to_lowercase();
@@ -41,7 +41,7 @@ pub fn definition(kind: &Kind) -> Value {
         "kind": "CustomResourceDefinition",
         "metadata": {
             "name": format!("{plural}.{GROUP}"),
-            // Cluster API finds by the first label which versions speak which of its contracts.
+            // Cluster API uses the first label to find the versions that implement each of its contracts.
             "labels": { "cluster.x-k8s.io/v1beta1": VERSION, "cluster.x-k8s.io/provider": "infrastructure-azure" },
         },
         "spec": { "group": GROUP, "names": names, "scope": "Namespaced", "versions": [version] },

@@ -1,4 +1,4 @@
-//! A structural schema from a type: what `schemars` prints, in the form that Kubernetes takes.
+//! A structural schema from a type: the output of `schemars`, in the form that Kubernetes accepts.
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -26,8 +26,8 @@ pub(super) fn of(kind: &Kind) -> Value {
     json!({ "type": "object", "description": kind.description, "properties": properties })
 }
 
-/// Kubernetes has no lists of types. Every member of ours is optional in Rust, so that `schemars` lets it be `null`, but for
-/// those that are marked `required`: these are what the object must have.
+/// Kubernetes has no lists of types. Every member is optional in Rust, so that `schemars` permits `null`, except for
+/// those marked `required`, which the object must have.
 fn make_structural(schema: &mut Value) {
     let Some(members) = schema.as_object_mut() else { return };
     members.remove("title");
@@ -54,7 +54,7 @@ fn make_structural(schema: &mut Value) {
     }
 }
 
-/// Takes away that a value may be `null`, and says whether it might.
+/// Removes `null` from the permitted types. Returns whether it was one.
 fn take_null(schema: &mut Value) -> bool {
     let Some(members) = schema.as_object_mut() else { return false };
     if let Some(Value::Array(types)) = members.get_mut("type") {
@@ -72,7 +72,7 @@ fn take_null(schema: &mut Value) -> bool {
     match members.get_mut("anyOf") {
         Some(Value::Array(choices)) if choices.contains(&null) => {
             choices.retain(|choice| *choice != null);
-            // What is left is one schema, which takes its place beside the description.
+            // The remaining schema takes the place of the choices, next to the description.
             if let [Value::Object(only)] = choices.as_slice() {
                 let only = only.clone();
                 members.remove("anyOf");

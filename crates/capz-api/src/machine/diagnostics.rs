@@ -8,9 +8,9 @@ use crate::object::object;
 const USER_MANAGED: &str = "UserManaged";
 
 object! {
-    /// What is kept for finding out why a machine does not start.
+    /// The boot diagnostics of the machines.
     Diagnostics {
-        /// What the machine prints when it boots.
+        /// The output of the machine's boot.
         boot: BootDiagnostics,
     }
 }
@@ -18,10 +18,10 @@ object! {
 object! {
     /// Where the machine's screen and console go.
     BootDiagnostics {
-        /// Whose storage account it is: Managed (Azure's), UserManaged or Disabled.
+        /// The storage account: Managed (Azure's), UserManaged or Disabled.
         #[schemars(required, extend("enum" = ["Managed", "UserManaged", "Disabled"]))]
         storage_account_type: String,
-        /// A storage account of one's own, for UserManaged.
+        /// The user's own storage account, for UserManaged.
         user_managed: UserManagedDiagnostics,
     }
 }
@@ -36,7 +36,7 @@ object! {
     }
 }
 
-/// Azure keeps it, where nothing else was said.
+/// The default: a storage account of Azure's.
 pub(crate) fn set_default(diagnostics: &mut Option<Diagnostics>) {
     let boot = &mut diagnostics.get_or_insert_default().boot;
     boot.get_or_insert_with(|| BootDiagnostics {
@@ -45,7 +45,7 @@ pub(crate) fn set_default(diagnostics: &mut Option<Diagnostics>) {
     });
 }
 
-/// A storage account is named where, and only where, it is one's own.
+/// A storage account is named if, and only if, it is the user's own.
 pub(crate) fn check(diagnostics: Option<&Diagnostics>, path: &Path, errors: &mut FieldErrors) {
     let Some(boot) = diagnostics.and_then(|diagnostics| diagnostics.boot.as_ref()) else { return };
     let path = path.child("boot").child("userManaged");

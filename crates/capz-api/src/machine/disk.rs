@@ -10,7 +10,7 @@ use crate::object::object;
 /// The kind of disk that only some sizes in some zones can have, without a cache.
 pub const ULTRA_SSD: &str = "UltraSSD_LRS";
 
-/// Kinds of managed disks (Azure, "Azure managed disk types"). A machine's system cannot be on the last one.
+/// Kinds of managed disks (Azure, "Azure managed disk types"). An OS disk cannot be of the last one.
 const KINDS: [&str; 7] = [
     "Premium_LRS",
     "Premium_ZRS",
@@ -21,7 +21,7 @@ const KINDS: [&str; 7] = [
     ULTRA_SSD,
 ];
 const CACHES: [&str; 3] = ["None", "ReadOnly", "ReadWrite"];
-/// How many data disks the largest machines have: LUNs are below.
+/// The largest number of data disks of a machine: LUNs are below.
 const MAX_LUNS: i32 = 64;
 
 object! {
@@ -35,7 +35,7 @@ object! {
         /// The size in GiB, from 1 to 2048; the image's if it is not set.
         #[serde(rename = "diskSizeGB")]
         disk_size_gb: i32,
-        /// What kind of managed disk it is.
+        /// The kind of managed disk.
         managed_disk: ManagedDisk,
         /// Linux or Windows.
         #[schemars(required, extend("default" = "Linux"))]
@@ -44,7 +44,7 @@ object! {
 }
 
 object! {
-    /// A disk for data.
+    /// A data disk.
     DataDisk {
         /// The cache: None, ReadOnly or ReadWrite.
         #[schemars(extend("enum" = ["None", "ReadOnly", "ReadWrite"]))]
@@ -55,9 +55,9 @@ object! {
         disk_size_gb: i32,
         /// The logical unit number, from 0 to 63; the lowest free one if it is not set.
         lun: i32,
-        /// What kind of managed disk it is.
+        /// The kind of managed disk.
         managed_disk: ManagedDisk,
-        /// What follows the machine's name in the name of the disk.
+        /// The suffix of the disk's name after the machine's name.
         #[schemars(required)]
         name_suffix: String,
     }
@@ -69,7 +69,7 @@ object! {
         /// Local.
         #[schemars(required, extend("enum" = ["Local"]))]
         option: String,
-        /// Which of the host's disks: CacheDisk, NvmeDisk or ResourceDisk.
+        /// The host's disk: CacheDisk, NvmeDisk or ResourceDisk.
         #[schemars(extend("enum" = ["CacheDisk", "NvmeDisk", "ResourceDisk"]))]
         placement: String,
     }
@@ -78,9 +78,9 @@ object! {
 object! {
     /// A managed disk.
     ManagedDisk {
-        /// The keys of a customer that the disk is encrypted with.
+        /// The customer-managed keys that encrypt the disk.
         disk_encryption_set: DiskEncryptionSet,
-        /// How the disk of a confidential machine is encrypted.
+        /// The encryption of a confidential machine's disk.
         security_profile: DiskSecurityProfile,
         /// The kind, such as Premium_LRS.
         storage_account_type: String,
@@ -96,9 +96,9 @@ object! {
 }
 
 object! {
-    /// How the disk of a confidential machine is encrypted.
+    /// The encryption of a confidential machine's disk.
     DiskSecurityProfile {
-        /// The keys of a customer, for DiskWithVMGuestState alone.
+        /// The customer-managed keys, only for DiskWithVMGuestState.
         disk_encryption_set: DiskEncryptionSet,
         /// VMGuestStateOnly or DiskWithVMGuestState.
         #[schemars(extend("enum" = ["VMGuestStateOnly", "DiskWithVMGuestState"]))]
@@ -112,14 +112,14 @@ impl OsDisk {
         self.diff_disk_settings.as_ref().is_some_and(|settings| settings.option.as_deref() == Some("Local"))
     }
 
-    /// How a confidential machine's disk is encrypted.
+    /// The encryption of a confidential machine's disk.
     pub fn security_encryption_type(&self) -> Option<&str> {
         let profile = self.managed_disk.as_ref()?.security_profile.as_ref()?;
         profile.security_encryption_type.as_deref().filter(|kind| !kind.is_empty())
     }
 }
 
-/// Gives data disks that have none a LUN (the lowest free one) and a cache.
+/// Sets the defaults of data disks: the lowest free LUN, and a cache.
 pub(crate) fn default_data_disks(disks: Option<&mut Vec<DataDisk>>) {
     let Some(disks) = disks else { return };
     let mut taken: BTreeSet<i32> = disks.iter().filter_map(|disk| disk.lun).collect();
@@ -134,7 +134,7 @@ pub(crate) fn default_data_disks(disks: Option<&mut Vec<DataDisk>>) {
     }
 }
 
-/// What the disk with the system must hold to.
+/// Validates the OS disk.
 pub(crate) fn check_os_disk(disk: Option<&OsDisk>, path: &Path, errors: &mut FieldErrors) {
     let Some(disk) = disk else { return };
     if let Some(size) = disk.disk_size_gb
@@ -171,7 +171,7 @@ pub(crate) fn check_os_disk(disk: Option<&OsDisk>, path: &Path, errors: &mut Fie
     }
 }
 
-/// What disks for data must hold to.
+/// Validates data disks.
 pub(crate) fn check_data_disks(disks: Option<&[DataDisk]>, path: &Path, errors: &mut FieldErrors) {
     let (mut names, mut luns) = (BTreeSet::new(), BTreeSet::new());
     for (index, disk) in disks.into_iter().flatten().enumerate() {
@@ -240,7 +240,7 @@ fn check_managed_disk(disk: &ManagedDisk, kinds: &[&str], path: &Path, errors: &
     }
 }
 
-/// The state of a machine alone is encrypted with keys of Azure's.
+/// Encryption of the guest state only uses keys of Azure's.
 fn check_disk_security(profile: Option<&DiskSecurityProfile>, path: &Path, errors: &mut FieldErrors) {
     let Some(profile) = profile else { return };
     let whole_disk = profile.security_encryption_type.as_deref() == Some("DiskWithVMGuestState");

@@ -1,4 +1,4 @@
-//! The identity that a machine has in Azure.
+//! The identity of a machine in Azure.
 
 use azure_types::ResourceId;
 use serde_json::json;
@@ -12,9 +12,9 @@ use crate::object::object;
 pub mod kinds {
     /// No identity.
     pub const NONE: &str = "None";
-    /// One that comes and goes with the machine.
+    /// One that is created and deleted with the machine.
     pub const SYSTEM_ASSIGNED: &str = "SystemAssigned";
-    /// Some that exist by themselves.
+    /// Independent ones.
     pub const USER_ASSIGNED: &str = "UserAssigned";
 }
 
@@ -22,7 +22,7 @@ pub mod kinds {
 const CONTRIBUTOR: &str = "b24988ac-6180-42a0-ab88-20f7382dd24c";
 
 object! {
-    /// An identity that exists by itself.
+    /// A user-assigned identity.
     UserAssignedIdentity {
         /// The id of the identity, with or without azure:// before it.
         #[serde(rename = "providerID")]
@@ -32,23 +32,23 @@ object! {
 }
 
 object! {
-    /// The role of an identity that comes and goes with the machine.
+    /// The role of the system-assigned identity.
     SystemAssignedRole {
         /// The id of the role's definition.
         #[serde(rename = "definitionID")]
         definition_id: String,
         /// The name of the role assignment, a GUID.
         name: String,
-        /// Where the role holds: the id of a subscription, a resource group or a resource.
+        /// The scope of the role: the id of a subscription, a resource group or a resource.
         scope: String,
     }
 }
 
-/// Gives an identity that comes and goes with the machine its role: Contributor of the cluster's subscription, where nothing
-/// else was said. `former_name` is the member that the role's name was in formerly.
+/// Sets the default role of an identity that is created with the machine: Contributor of the cluster's subscription.
+/// `former_name` is the deprecated member with the role's name.
 ///
 /// # Errors
-/// The subscription is needed and could not be found out.
+/// The subscription is needed and unknown.
 pub(crate) fn default_role(
     kind: Option<&str>,
     role: &mut Option<SystemAssignedRole>,
@@ -61,7 +61,7 @@ pub(crate) fn default_role(
     }
     let is_set = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
     let role = role.get_or_insert_default();
-    // Both names at once are wrong, and are shown as they are.
+    // Setting both names is invalid, and is reported as it is.
     if is_set(&role.name) && is_set(former_name) {
         return Ok(());
     }
@@ -88,15 +88,15 @@ pub(crate) fn default_role(
             let mut errors = FieldErrors::default();
             errors.required(
                 &Path::new("spec.systemAssignedIdentityRole.scope"),
-                format_args!("the subscription of the machine's cluster could not be found out: {reason}"),
+                format_args!("the subscription of the machine's cluster is unknown: {reason}"),
             );
             Err(errors)
         }
     }
 }
 
-/// What the role is where an object is applied again that had `known`: what was drawn or found out stays. A file that still
-/// names the role's name in the member that it was in formerly says again what it is called.
+/// The role after an object that had `known` is applied again: random and looked-up values stay. A file that still sets
+/// the deprecated member for the role's name sets the name again.
 pub(crate) fn keep_role(
     kind: Option<&str>,
     role: &mut Option<SystemAssignedRole>,
@@ -121,7 +121,7 @@ pub(crate) fn keep_role(
     }
 }
 
-/// Identities that exist by themselves are named where, and only where, the machine has such.
+/// User-assigned identities are named if, and only if, the machine has such identities.
 pub(crate) fn check_user_assigned(
     kind: Option<&str>,
     identities: Option<&[UserAssignedIdentity]>,
@@ -155,8 +155,8 @@ pub(crate) fn check_user_assigned(
     }
 }
 
-/// The role of an identity that comes and goes with the machine: whole, and only where there is such an identity.
-/// `old_name` is the member that the role's name was in formerly.
+/// Validates the role of an identity that is created with the machine: complete, and only if there is such an identity.
+/// `old_name` is the deprecated member with the role's name.
 pub(crate) fn check_role(
     kind: Option<&str>,
     role: Option<&SystemAssignedRole>,

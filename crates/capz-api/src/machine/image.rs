@@ -1,4 +1,4 @@
-//! Where a machine's system comes from.
+//! Images of machines.
 
 use crate::field_error::{FieldErrors, Path};
 use crate::object::object;
@@ -48,14 +48,14 @@ object! {
         /// The name of the image.
         #[schemars(required, length(min = 1))]
         name: String,
-        /// The offer of the plan that the image was made from.
+        /// The offer of the image's purchase plan.
         offer: String,
-        /// The publisher of the plan that the image was made from.
+        /// The publisher of the image's purchase plan.
         publisher: String,
         /// The resource group of the gallery.
         #[schemars(required, length(min = 1))]
         resource_group: String,
-        /// The SKU of the plan that the image was made from.
+        /// The SKU of the image's purchase plan.
         sku: String,
         /// The subscription of the gallery.
         #[serde(rename = "subscriptionID")]
@@ -76,7 +76,7 @@ object! {
         /// The name of the image.
         #[schemars(required, length(min = 1))]
         name: String,
-        /// The plan that the image was made from.
+        /// The purchase plan of the image.
         plan: ImagePlan,
         /// The resource group of the gallery.
         resource_group: String,
@@ -104,7 +104,7 @@ object! {
     }
 }
 
-/// What an image must hold to: one source, and all of it.
+/// Validates an image: exactly one source, and complete.
 pub(crate) fn check(image: Option<&Image>, path: &Path, errors: &mut FieldErrors) {
     let Some(image) = image else { return };
     let mut members: Vec<(Path, Option<&String>)> = Vec::new();
@@ -136,7 +136,7 @@ pub(crate) fn check(image: Option<&Image>, path: &Path, errors: &mut FieldErrors
         members.push((path.child("gallery"), gallery.gallery.as_ref()));
         members.push((path.child("name"), gallery.name.as_ref()));
         members.push((path.child("version"), gallery.version.as_ref()));
-        // Both make it a gallery of one's own, neither a community gallery.
+        // Both make it a user's own gallery, neither one a community gallery.
         let (subscription, group) = (gallery.subscription_id.as_ref(), gallery.resource_group.as_ref());
         if subscription.is_some() || group.is_some() {
             members.push((path.child("subscriptionID"), subscription));

@@ -1,4 +1,4 @@
-//! The parts of a machine, alone or in a pool.
+//! The parts of a machine, by itself or in a pool.
 
 mod diagnostics;
 mod disk;
@@ -33,10 +33,10 @@ use crate::object::object;
 object! {
     /// What makes a machine a spot machine.
     SpotVmOptions {
-        /// What happens when Azure takes the machine back: Deallocate or Delete.
+        /// The action when Azure evicts the machine: Deallocate or Delete.
         #[schemars(extend("enum" = ["Deallocate", "Delete"]))]
         eviction_policy: String,
-        /// The highest price an hour in US dollars; -1 means up to the price of a machine on demand.
+        /// The highest price per hour in US dollars; -1 means up to the price of a machine on demand.
         max_price: Quantity,
     }
 }
@@ -44,7 +44,7 @@ object! {
 object! {
     /// Further capabilities of a machine.
     AdditionalCapabilities {
-        /// Whether disks of the kind UltraSSD_LRS can be attached. Where it is not set it follows from the data disks.
+        /// Whether disks of the kind UltraSSD_LRS can be attached. The default depends on the data disks.
         #[serde(rename = "ultraSSDEnabled")]
         ultra_ssd_enabled: bool,
     }

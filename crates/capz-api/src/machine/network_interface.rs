@@ -8,9 +8,9 @@ use crate::object::object;
 object! {
     /// A network interface.
     NetworkInterface {
-        /// Whether packets go past the host's switch. Where it is not set it follows from the machine's size.
+        /// Whether packets bypass the host's switch. The default depends on the machine's size.
         accelerated_networking: bool,
-        /// How many private addresses the interface has.
+        /// The number of private addresses of the interface.
         #[serde(rename = "privateIPConfigs")]
         private_ip_configs: i32,
         /// The subnet of the interface.
@@ -18,7 +18,7 @@ object! {
     }
 }
 
-/// One interface, where none was named, from the members that came before `networkInterfaces`; one address each.
+/// Sets the default interfaces: one with one address, from the deprecated members that preceded `networkInterfaces`.
 pub fn set_default(
     interfaces: &mut Option<Vec<NetworkInterface>>,
     subnet_name: &mut Option<String>,
@@ -27,7 +27,7 @@ pub fn set_default(
     let named = interfaces.as_ref().is_some_and(|interfaces| !interfaces.is_empty());
     let formerly =
         subnet_name.as_ref().is_some_and(|name| !name.is_empty()) || accelerated_networking.is_some();
-    // Both at once is wrong, and is shown as it is.
+    // Setting both is invalid, and is reported as it is.
     if named && formerly {
         return;
     }
@@ -45,11 +45,11 @@ pub fn set_default(
     }
 }
 
-/// What interfaces are where an object is applied again that had `known`.
+/// The interfaces after an object that had `known` is applied again.
 ///
-/// Members that came before `networkInterfaces` were moved there when the object was made. A file that still names them says
-/// again what the interface is, which is no second interface. The subnet of an interface that the file leaves open was found
-/// out, and stays.
+/// Deprecated members were moved to `networkInterfaces` when the object was created. A file that still sets them
+/// describes the same interface again, not a second one. The subnet of an interface that the file leaves open was set
+/// by the controller, and stays.
 pub(crate) fn keep(
     interfaces: &mut Option<Vec<NetworkInterface>>,
     subnet_name: &mut Option<String>,
@@ -76,7 +76,7 @@ pub(crate) fn keep(
     }
 }
 
-/// Interfaces are not named in both ways. `path` is that of the machine.
+/// Interfaces must not be declared in both ways. `path` is that of the machine.
 pub(crate) fn check_subnet_name(
     interfaces: Option<&[NetworkInterface]>,
     subnet_name: Option<&str>,
@@ -93,7 +93,7 @@ pub(crate) fn check_subnet_name(
     }
 }
 
-/// Interfaces are not named in both ways, and each has an address. `path` is that of the machine.
+/// Interfaces must not be declared in both ways, and each has an address. `path` is that of the machine.
 pub(crate) fn check(
     interfaces: Option<&[NetworkInterface]>,
     subnet_name: Option<&str>,

@@ -1,4 +1,4 @@
-//! How a machine is kept safe from its host.
+//! The protection of a machine from its host.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ object! {
         /// ConfidentialVM or TrustedLaunch.
         #[schemars(extend("enum" = ["ConfidentialVM", "TrustedLaunch"]))]
         security_type: String,
-        /// What the machine's firmware does.
+        /// The settings of the machine's firmware.
         uefi_settings: UefiSettings,
     }
 }
@@ -30,7 +30,7 @@ object! {
     }
 }
 
-/// What a confidential machine must have. `path` is that of the machine.
+/// Validates a confidential machine. `path` is that of the machine.
 pub(crate) fn check_confidential(
     os_disk: Option<&OsDisk>,
     profile: Option<&SecurityProfile>,

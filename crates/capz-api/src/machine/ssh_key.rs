@@ -1,11 +1,11 @@
-//! The key with which people sign in to a machine.
+//! SSH keys of machines.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::field_error::{FieldErrors, Path};
 
-/// Names that a key's blob begins with (RFC 4253 section 6.6, RFC 5656, RFC 8709, and OpenSSH's for security keys).
+/// Names that begin a key's blob (RFC 4253 section 6.6, RFC 5656, RFC 8709, and OpenSSH's for security keys).
 const ALGORITHMS: [&str; 8] = [
     "ssh-rsa",
     "ssh-dss",
@@ -17,7 +17,7 @@ const ALGORITHMS: [&str; 8] = [
     "sk-ecdsa-sha2-nistp256@openssh.com",
 ];
 
-/// The member holds a line of `authorized_keys` in base64.
+/// Validates that the member is a line of `authorized_keys` in base64.
 pub(crate) fn check(key: Option<&str>, path: &Path, errors: &mut FieldErrors) {
     let key = key.unwrap_or_default();
     let Ok(line) = STANDARD.decode(key) else {
@@ -33,7 +33,8 @@ pub(crate) fn check(key: Option<&str>, path: &Path, errors: &mut FieldErrors) {
     }
 }
 
-/// Whether one of the lines names an algorithm and a key of just that algorithm; options may stand before, a comment behind.
+/// Whether one of the lines names an algorithm and a key of exactly that algorithm; options may precede, a comment may
+/// follow.
 fn is_authorized_key(text: &str) -> bool {
     text.lines().any(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();

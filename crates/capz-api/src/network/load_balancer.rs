@@ -1,4 +1,4 @@
-//! Load balancers of a cluster: for the API server, and for what machines send out.
+//! Load balancers of a cluster: for the API server, and for outbound traffic.
 
 use serde_json::json;
 
@@ -30,12 +30,12 @@ object! {
         /// The frontends.
         #[serde(rename = "frontendIPs")]
         frontend_ips: Vec<FrontendIp>,
-        /// How many frontends with public addresses there are. The names are made from the load balancer's.
+        /// The number of frontends with public addresses. Their names are derived from the load balancer's.
         #[serde(rename = "frontendIPsCount")]
         frontend_ips_count: i32,
         /// The id of the load balancer in Azure. Set by the controller.
         id: String,
-        /// After how many minutes an idle TCP connection ends, from 4 to 30.
+        /// The idle timeout of TCP connections in minutes, from 4 to 30.
         idle_timeout_in_minutes: i32,
         /// The name of the load balancer.
         name: String,
@@ -50,7 +50,7 @@ object! {
 object! {
     /// A load balancer in a template.
     LoadBalancerClass {
-        /// After how many minutes an idle TCP connection ends, from 4 to 30.
+        /// The idle timeout of TCP connections in minutes, from 4 to 30.
         idle_timeout_in_minutes: i32,
         /// The SKU. Only Standard is supported.
         sku: String,
@@ -95,7 +95,7 @@ impl LoadBalancer {
     }
 }
 
-/// The idle timeout must be one that Azure takes.
+/// Validates the idle timeout against Azure's limits.
 pub(crate) fn check_idle_timeout(minutes: Option<i32>, path: &Path, errors: &mut FieldErrors) {
     if let Some(minutes) = minutes
         && !(4..=30).contains(&minutes)

@@ -10,7 +10,7 @@ use crate::field_error::{FieldErrors, Path};
 use crate::names;
 use crate::object::object;
 
-/// Azure's limit for the text to whoever approves a connection.
+/// Azure's limit for the message to the approver of a connection.
 const MAX_REQUEST_MESSAGE: usize = 140;
 
 object! {
@@ -22,7 +22,7 @@ object! {
         custom_network_interface_name: String,
         /// The region of the endpoint.
         location: String,
-        /// Whether somebody on the other side approves the connection by hand.
+        /// Whether the connection needs manual approval by the owner of the resource.
         manual_approval: bool,
         /// The name of the endpoint.
         #[schemars(required)]
@@ -30,7 +30,7 @@ object! {
         /// Addresses of the endpoint's interface. They must lie in the subnet.
         #[serde(rename = "privateIPAddresses")]
         private_ip_addresses: Vec<String>,
-        /// What the endpoint leads to.
+        /// The targets of the endpoint.
         private_link_service_connections: Vec<PrivateLinkServiceConnection>,
     }
 }
@@ -38,7 +38,7 @@ object! {
 object! {
     /// A connection of a private endpoint to a resource.
     PrivateLinkServiceConnection {
-        /// Which parts of the resource the endpoint leads to.
+        /// The sub-resources of the endpoint's target.
         #[serde(rename = "groupIDs")]
         group_ids: Vec<String>,
         /// The name of the connection.
@@ -46,13 +46,13 @@ object! {
         /// The id of the resource.
         #[serde(rename = "privateLinkServiceID")]
         private_link_service_id: String,
-        /// A text for whoever approves the connection.
+        /// A text for the approver of the connection.
         #[schemars(length(max = 140))]
         request_message: String,
     }
 }
 
-/// What the private endpoints of a subnet with these ranges must hold to.
+/// Validates the private endpoints of a subnet with these ranges.
 pub(crate) fn check(
     endpoints: Option<&[PrivateEndpoint]>,
     ranges: &[IpNet],

@@ -4,7 +4,7 @@ use crate::common::Tags;
 use crate::field_error::{FieldErrors, Path};
 use crate::object::object;
 
-/// The names of the rules that a control plane's security group has, unless another one is for the same port: SSH and the API
+/// The default rules of a control plane's security group, unless another rule is for the same port: SSH and the API
 /// server. The controller adds them.
 pub const COMPLETED_RULES: [&str; 2] = ["allow_ssh", "allow_apiserver"];
 
@@ -44,31 +44,32 @@ object! {
         /// A description, of at most 140 characters.
         #[schemars(required)]
         description: String,
-        /// Where traffic goes to: a range in CIDR notation, an address, `*`, or a service tag such as VirtualNetwork.
+        /// The destination: a range in CIDR notation, an address, `*`, or a service tag such as VirtualNetwork.
         destination: String,
-        /// The ports that traffic goes to: a port, a range, or `*`.
+        /// The destination ports: a port, a range, or `*`.
         destination_ports: String,
-        /// Whether the rule is for traffic that comes in or goes out: Inbound or Outbound.
+        /// The direction of the traffic: Inbound or Outbound.
         #[schemars(required, extend("enum" = ["Inbound", "Outbound"]))]
         direction: String,
         /// The name of the rule, unique within the group.
         #[schemars(required)]
         name: String,
-        /// A number from 100 to 4096, unique within the group and direction. Rules with lower numbers are looked at first.
+        /// A number from 100 to 4096, unique within the group and direction. Rules with lower numbers are evaluated
+        /// first.
         priority: i32,
         /// The protocol: Tcp, Udp, Icmp or `*`.
         #[schemars(required, extend("enum" = ["Tcp", "Udp", "Icmp", "*"]))]
         protocol: String,
-        /// Where traffic comes from: a range in CIDR notation, an address, `*`, or a service tag such as Internet.
+        /// The source: a range in CIDR notation, an address, `*`, or a service tag such as Internet.
         source: String,
-        /// The ports that traffic comes from: a port, a range, or `*`.
+        /// The source ports: a port, a range, or `*`.
         source_ports: String,
-        /// Several places where traffic comes from. Not together with source.
+        /// Several sources. Not together with source.
         sources: Vec<String>,
     }
 }
 
-/// What rules must hold to: priorities, and one of `source` and `sources`.
+/// Validates rules: priorities, and one of `source` and `sources`.
 pub(crate) fn check_rules(rules: Option<&[SecurityRule]>, path: &Path, errors: &mut FieldErrors) {
     for (index, rule) in rules.into_iter().flatten().enumerate() {
         let path = path.index(index);

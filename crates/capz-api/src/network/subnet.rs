@@ -1,4 +1,4 @@
-//! Subnets, and what belongs to one.
+//! Subnets and their parts.
 
 use std::collections::BTreeSet;
 
@@ -22,12 +22,12 @@ object! {
         /// The name of the subnet.
         #[schemars(required)]
         name: String,
-        /// The NAT gateway for what the subnet's machines send out.
+        /// The NAT gateway for the outbound traffic of the subnet's machines.
         nat_gateway: NatGateway,
         /// Private endpoints in the subnet.
         #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
         private_endpoints: Vec<PrivateEndpoint>,
-        /// What the subnet is for: node, control-plane, bastion, or cluster for both nodes and the control plane.
+        /// The role of the subnet: node, control-plane, bastion, or cluster for both nodes and the control plane.
         #[schemars(required, extend("enum" = ["node", "control-plane", "bastion", "cluster"]))]
         role: String,
         /// The route table of the subnet.
@@ -48,12 +48,12 @@ object! {
         /// The name of the subnet.
         #[schemars(required)]
         name: String,
-        /// The NAT gateway for what the subnet's machines send out.
+        /// The NAT gateway for the outbound traffic of the subnet's machines.
         nat_gateway: NatGatewayClass,
         /// Private endpoints in the subnet.
         #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
         private_endpoints: Vec<PrivateEndpoint>,
-        /// What the subnet is for: node, control-plane, bastion, or cluster for both nodes and the control plane.
+        /// The role of the subnet: node, control-plane, bastion, or cluster for both nodes and the control plane.
         #[schemars(required, extend("enum" = ["node", "control-plane", "bastion", "cluster"]))]
         role: String,
         /// The network security group of the subnet.
@@ -69,7 +69,7 @@ object! {
     NatGateway {
         /// The id of the NAT gateway in Azure. Set by the controller.
         id: String,
-        /// The public address of what goes out.
+        /// The public address of outbound traffic.
         ip: PublicIp,
         /// The name of the NAT gateway.
         #[schemars(required)]
@@ -111,7 +111,7 @@ object! {
     }
 }
 
-/// What validation looks at in a subnet, of a cluster or of a template.
+/// The parts of a subnet that validation reads, of a cluster or of a template.
 pub(crate) struct SubnetView<'a> {
     pub name: &'a str,
     pub role: &'a str,
@@ -147,8 +147,8 @@ impl<'a> From<&'a SubnetClass> for SubnetView<'a> {
     }
 }
 
-/// What the subnets of a network with these ranges must hold to. `needed` are the roles that must be there unless one subnet
-/// is for the whole cluster.
+/// Validates the subnets of a network with these ranges. `needed` are the required roles unless one subnet is for the
+/// whole cluster.
 pub(crate) fn check_subnets(
     subnets: &[SubnetView<'_>],
     network: &[IpNet],

@@ -15,10 +15,10 @@ object! {
         cidr_blocks: Vec<String>,
         /// The id of the network in Azure. Set by the controller.
         id: String,
-        /// The name of the network. One that exists and was not made for this cluster is used as it is.
+        /// The name of the network. An existing network that was not created for this cluster is used as it is.
         #[schemars(required)]
         name: String,
-        /// Networks that this one is joined with.
+        /// Networks that are peered with this one.
         peerings: Vec<Peering>,
         /// The resource group of the network, its security groups and route tables; that of the cluster if it is not set.
         resource_group: String,
@@ -32,7 +32,7 @@ object! {
     VirtualNetworkClass {
         /// The address space, as ranges in CIDR notation.
         cidr_blocks: Vec<String>,
-        /// Networks that this one is joined with.
+        /// Networks that are peered with this one.
         peerings: Vec<Peering>,
         /// Tags of the network.
         tags: Tags,
@@ -40,16 +40,16 @@ object! {
 }
 
 object! {
-    /// A network that a cluster's network is joined with, in both directions.
+    /// A network that is peered with a cluster's network, in both directions.
     Peering {
-        /// What holds from the cluster's network to the other one.
+        /// The properties of the peering from the cluster's network to the other one.
         forward_peering_properties: PeeringProperties,
         /// The name of the other network.
         #[schemars(required)]
         remote_vnet_name: String,
         /// The resource group of the other network; that of the cluster if it is not set.
         resource_group: String,
-        /// What holds from the other network to the cluster's one.
+        /// The properties of the peering from the other network to the cluster's one.
         reverse_peering_properties: PeeringProperties,
     }
 }
@@ -57,7 +57,7 @@ object! {
 object! {
     /// What a peering lets through.
     PeeringProperties {
-        /// Whether traffic that did not begin in the network is let through.
+        /// Whether traffic that did not originate in the network is permitted.
         allow_forwarded_traffic: bool,
         /// Whether the other network may use this network's gateway.
         allow_gateway_transit: bool,
@@ -68,7 +68,7 @@ object! {
     }
 }
 
-/// The ranges that these texts are; what is none is wrong.
+/// Parses ranges; an invalid one is an error.
 pub(crate) fn check_cidrs(texts: Option<&[String]>, path: &Path, errors: &mut FieldErrors) -> Vec<IpNet> {
     let mut ranges = Vec::new();
     for (index, text) in texts.into_iter().flatten().enumerate() {
@@ -84,7 +84,7 @@ pub(crate) fn check_cidrs(texts: Option<&[String]>, path: &Path, errors: &mut Fi
     ranges
 }
 
-/// No network may be joined twice.
+/// A network must not be peered twice.
 pub(crate) fn check_peerings(peerings: Option<&[Peering]>, path: &Path, errors: &mut FieldErrors) {
     let mut seen = BTreeSet::new();
     for (index, peering) in peerings.into_iter().flatten().enumerate() {

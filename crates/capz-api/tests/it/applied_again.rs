@@ -1,5 +1,6 @@
-//! Applying a file twice is nothing: whatever admission and the controller have filled in, a file that is applied again as it
-//! stands in git changes no member. `kubectl apply` sends what the file names and the object lacks, and lists as a whole.
+//! Applying a file twice changes nothing: whatever admission and the controller have set, a file that is applied again
+//! as it is in git changes no member. `kubectl apply` sends what the file contains and the object lacks, and lists as a
+//! whole.
 
 use capz_api::Context;
 use capz_api::admission::{complete, review, validate};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Fixed, SSH_KEY, admitted, context};
 
-/// Another key and another name each time: what is drawn anew shows.
+/// Another key and another name each time, so that a new random value shows.
 struct Drawn(u32);
 
 impl capz_api::Random for Drawn {
@@ -24,7 +25,7 @@ impl capz_api::Random for Drawn {
     }
 }
 
-/// Objects member by member, everything else as a whole: what a merge patch makes of an object.
+/// Merges objects member by member, everything else as a whole, as a merge patch does.
 pub fn merged(live: &Value, file: &Value) -> Value {
     let (Value::Object(live), Value::Object(file)) = (live, file) else { return file.clone() };
     let mut all = live.clone();
@@ -35,7 +36,7 @@ pub fn merged(live: &Value, file: &Value) -> Value {
     Value::Object(all)
 }
 
-/// What becomes of an object to which the file is applied again.
+/// The object after the file is applied again.
 fn applied(kind: &str, sent: Value, live: &Value) -> Value {
     let mut sent = sent;
     fill_defaults(kind, &mut sent);
@@ -55,7 +56,7 @@ fn machine(more: Value) -> Value {
     merged(&json!({ "vmSize": "Standard_D2s_v3", "osDisk": { "osType": "Linux", "diskSizeGB": 64 } }), &more)
 }
 
-/// What people write, with members that came before others, and with nothing that has a default.
+/// Files as users write them, with deprecated members, and without members that have a default.
 fn files() -> Vec<Value> {
     let forms = [
         json!({}),
@@ -117,7 +118,7 @@ fn networks() -> Vec<Value> {
     ]
 }
 
-/// What the controllers write into the specification of an object that is at work.
+/// The values that the controllers write into the spec of a reconciled object.
 fn at_work(kind: &str, live: &Value) -> Value {
     let mut live = live.clone();
     let spec = &mut live["spec"];
@@ -161,7 +162,8 @@ fn at_work(kind: &str, live: &Value) -> Value {
     live
 }
 
-/// D8 and D9: by `kubectl apply`, whose patch is merged, and by `kubectl replace`, which leaves out what the file does not say.
+/// D8 and D9: with `kubectl apply`, whose patch is merged, and with `kubectl replace`, which omits what the file does
+/// not contain.
 #[test]
 fn a_file_that_is_applied_again_changes_nothing() {
     let mut count = 0;
@@ -180,8 +182,9 @@ fn a_file_that_is_applied_again_changes_nothing() {
     assert!(count > 100, "{count}");
 }
 
-/// D8: a cluster that goes out by a load balancer, because its subnet was there before it, gets no NAT gateway by a file without
-/// ids. One that the file asks for, it gets; a subnet that the file adds goes out as a new one does.
+/// D8: a cluster that uses a load balancer for outbound traffic, because its subnet existed before it, gets no NAT
+/// gateway from a file without IDs. One that the file asks for is added; a subnet that the file adds gets the default
+/// of a new one.
 #[test]
 fn a_subnet_that_exists_keeps_its_way_out_without_its_id_in_the_file() {
     let subnets = |nodes: Value| {
@@ -210,7 +213,7 @@ fn a_subnet_that_exists_keeps_its_way_out_without_its_id_in_the_file() {
     assert_eq!(subnets[2]["natGateway"]["name"], "c-1-node-natgw-2");
 }
 
-/// A change in a member that was moved is one of the member where it is now.
+/// A change of a deprecated member is a change of its successor.
 #[test]
 fn a_change_of_a_member_that_came_before_another_is_seen() {
     let webhook = |kind: &str, task: Task| {
@@ -231,7 +234,7 @@ fn a_change_of_a_member_that_came_before_another_is_seen() {
     }
 }
 
-/// What was stored before there was a default is compared as if it had been there.
+/// An object that was stored before a default existed is compared as if it had the default.
 #[test]
 fn what_was_stored_before_there_was_a_default_stays() {
     let stored = machine(json!({ "sshPublicKey": SSH_KEY, "subnetName": "nodes", "spotVMOptions": {},

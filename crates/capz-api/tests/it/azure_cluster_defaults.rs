@@ -1,4 +1,4 @@
-//! Section A of the acceptance list: what an AzureCluster is that says little.
+//! Section A of the acceptance list: defaults of a minimal AzureCluster.
 
 use capz_api::{Context, Gates};
 use serde_json::{Value, json};

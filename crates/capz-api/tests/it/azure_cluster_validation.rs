@@ -1,4 +1,4 @@
-//! Section B of the acceptance list: what an AzureCluster must hold to.
+//! Section B of the acceptance list: validation of an AzureCluster.
 
 use capz_api::admission::validate;
 use capz_api::{Context, Gates};
@@ -15,7 +15,7 @@ fn base() -> Value {
     })
 }
 
-/// Both subnets that are needed, the one for nodes with further members.
+/// Both required subnets, the one for nodes with further members.
 fn subnets(node: Value) -> Value {
     let mut subnet = json!({ "role": "node", "name": "n", "cidrBlocks": ["10.1.0.0/16"] });
     for (member, value) in node.as_object().unwrap() {
@@ -55,7 +55,8 @@ fn names_are_short_and_plain() {
     }
 }
 
-/// CAPZ-021, CAPZ-022, CAPZ-023, CAPZ-024. Missing roles are judged where defaults did not add them: in a stored object.
+/// CAPZ-021, CAPZ-022, CAPZ-023, CAPZ-024. Missing roles are validated where defaults did not add them: in a stored
+/// object.
 #[test]
 fn subnets_fit_the_network_and_each_other() {
     let only = |role: &str| {
@@ -334,8 +335,8 @@ fn no_network_is_joined_twice() {
     );
 }
 
-/// CAPZ-040, CAPZ-041, CAPZ-042, CAPZ-043, CAPZ-044, CAPZ-045, CAPZ-046, CAPZ-047. Each case: what the object was, what it shall
-/// be, and what the refusal says (nothing where it is taken).
+/// CAPZ-040, CAPZ-041, CAPZ-042, CAPZ-043, CAPZ-044, CAPZ-045, CAPZ-046, CAPZ-047. Each case: the old object, the new
+/// one, and the refusal (empty if it is admitted).
 #[test]
 fn what_azure_cannot_change_stays() {
     let spec = |member: &str, value: Value| vec![(format!("spec.{member}"), value)];
@@ -409,8 +410,8 @@ fn what_azure_cannot_change_stays() {
     assert!(refused(KIND, changed(&overrides), &Context::default()).is_empty(), "it may be set at creation");
 }
 
-/// S6, CAPZ-073: what would delete the network, or leave resources that belong to no cluster, is refused; a subnet of workers may go.
-/// Each case: what the object was, what it shall be, and what the refusal says (nothing where it is taken).
+/// S6, CAPZ-073: changes that would delete the network, or abandon resources, are refused; a subnet of workers may be
+/// removed. Each case: the old object, the new one, and the refusal (empty if it is admitted).
 #[test]
 fn what_would_delete_or_orphan_is_refused() {
     let network = |member: &str, value: Value| vec![(format!("spec.networkSpec.{member}"), value)];
@@ -487,8 +488,8 @@ fn what_would_delete_or_orphan_is_refused() {
     }
 }
 
-/// CAPZ-040, CAPZ-043: what an older release has stored without a default may get it, and nothing else may change with that.
-/// Each case: a member, what was stored, what it shall be, and what the refusal says.
+/// CAPZ-040, CAPZ-043: an object that an older release has stored without a default may get it, and nothing else may
+/// change with that. Each case: a member, its stored value, the new one, and the refusal.
 #[test]
 fn what_was_stored_without_a_default_may_get_it() {
     let environment = "spec.azureEnvironment";

@@ -1,4 +1,4 @@
-//! Section D of the acceptance list, as far as it is about admission: machines and their templates.
+//! Section D of the acceptance list, as far as it concerns admission: machines and their templates.
 
 use capz_api::{Context, Lookup};
 use serde_json::{Value, json};
@@ -346,7 +346,7 @@ fn what_would_need_another_machine_stays() {
             ),
             true,
         ),
-        // S6: a machine is the one of its provider id, in its zone.
+        // S6: a machine is identified by its provider ID, and stays in its zone.
         (base(), with(&base(), &[("spec.providerID", json!("azure:///a"))]), true),
         (
             with(&base(), &[("spec.providerID", json!("azure:///a"))]),
@@ -413,7 +413,7 @@ fn a_template_that_is_used_stays() {
     assert!(errors[0].starts_with("spec.template.spec: Invalid value"), "{errors:?}");
     let tried = Context { topology_dry_run: true, ..context() };
     assert!(change_refused(kind, template("a"), template("b"), &tried).is_empty());
-    // What was stored before there were defaults is the same once it has them; the schema's come with every read.
+    // An object that was stored before defaults existed equals one with them; the schema's are set at every read.
     let mut old = template("a");
     capz_api::crd::fill_defaults(kind, &mut old);
     let new = admitted(kind, template("a"), &context());

@@ -1,4 +1,4 @@
-//! Section F of the acceptance list, as far as it is about admission: scale sets and their instances.
+//! Section F of the acceptance list, as far as it concerns admission: scale sets and their instances.
 
 use capz_api::admission::{Denied, validate};
 use capz_api::{Context, Gates, Lookup};
@@ -82,12 +82,12 @@ fn what_a_pool_decided_once_stays() {
     assert!(change_refused(KIND, base(), bootstrap(false), &context()).is_empty());
     assert!(!change_refused(KIND, bootstrap(false), bootstrap(true), &context()).is_empty());
     assert!(!change_refused(KIND, bootstrap(false), base(), &context()).is_empty());
-    // A role that is added later is none that changed.
+    // A role that is added later is not a changed role.
     let system = super::with(&base(), &[("spec.identity", json!("SystemAssigned"))]);
     assert!(change_refused(KIND, base(), system, &context()).is_empty());
 }
 
-/// S6: with another value there would be a second scale set, and the first would belong to no pool.
+/// S6: with another value there would be a second scale set, and the first would be abandoned.
 #[test]
 fn a_pool_stays_the_scale_set_that_it_is() {
     let with = |member: &str, value: &str| super::with(&base(), &[(member, json!(value))]);
@@ -105,7 +105,7 @@ fn a_pool_stays_the_scale_set_that_it_is() {
     assert!(change_refused(KIND, base(), with("spec.providerID", "azure:///a"), &context()).is_empty());
 }
 
-/// CAPZ-133, as far as it is about admission: no gate keeps a pool out.
+/// CAPZ-133, as far as it concerns admission: pools are admitted with any gates.
 #[test]
 fn pools_are_taken_whatever_the_gates() {
     let object = admitted(KIND, base(), &context());

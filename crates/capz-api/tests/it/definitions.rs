@@ -1,9 +1,9 @@
-//! The definitions that are printed from the types.
+//! The definitions that are generated from the types.
 
 use capz_api::crd::{KINDS, definition};
 use serde_json::Value;
 
-/// Kubernetes takes structural schemas alone: each place has one type, and says what it is for.
+/// Kubernetes accepts structural schemas only: each member has one type and a description.
 #[test]
 fn schemas_are_structural_and_described() {
     for kind in &KINDS {

@@ -1,4 +1,4 @@
-//! Defaults and validation over whole objects, as a webhook gets them.
+//! Defaults and validation of whole objects, in the form that a webhook receives.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod applied_again;
@@ -33,20 +33,20 @@ fn context() -> Context {
     Context { subscription: Lookup::Found("123".to_owned()), ..Context::default() }
 }
 
-/// As the API server gives it to the validating webhook: schema defaults, then the mutating webhook.
+/// In the form that the API server sends to the validating webhook: schema defaults, then the mutating webhook.
 fn admitted(kind: &str, object: Value, context: &Context) -> Value {
     let mut object = object;
     fill_defaults(kind, &mut object);
     set_defaults(kind, object, context, &mut Fixed).unwrap()
 }
 
-/// What is wrong with an object that is made, after its defaults.
+/// The refusal of a new object, after its defaults.
 fn refused(kind: &str, object: Value, context: &Context) -> Vec<String> {
     let object = admitted(kind, object, context);
     said(validate(kind, &object, None, context))
 }
 
-/// What is wrong with a change, after the defaults of both.
+/// The refusal of a change, after the defaults of both.
 fn change_refused(kind: &str, old: Value, new: Value, context: &Context) -> Vec<String> {
     let (old, new) = (admitted(kind, old, context), admitted(kind, new, context));
     said(validate(kind, &new, Some(&old), context))
@@ -59,7 +59,7 @@ fn said(verdict: Result<(), Denied>) -> Vec<String> {
     }
 }
 
-/// `base` with members changed; `null` takes a member away. Names are paths with dots, numbers are entries of lists.
+/// `base` with changes; `null` removes a member. Names are paths with dots, numbers are indexes of lists.
 fn with(base: &Value, changes: &[(&str, Value)]) -> Value {
     let mut object = base.clone();
     for (path, value) in changes {
@@ -85,7 +85,7 @@ fn with(base: &Value, changes: &[(&str, Value)]) -> Value {
     object
 }
 
-/// Each case: what is changed in `base`, and what the refusal says (nothing where it is taken).
+/// Each case: changes to `base`, and the refusal (empty if it is admitted).
 fn judge(kind: &str, base: &Value, cases: &[(&[(&str, Value)], &str)], context: &Context) {
     for (changes, expected) in cases {
         let errors = refused(kind, with(base, changes), context);

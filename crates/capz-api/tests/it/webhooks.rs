@@ -1,4 +1,4 @@
-//! Webhooks: where they are, how they are registered, and what they say.
+//! Webhooks: their paths, their registration, and their responses.
 
 use capz_api::admission::{Needs, is_topology_dry_run, needs, review};
 use capz_api::crd::{KINDS, MANAGED_KINDS};
@@ -31,7 +31,7 @@ fn paths_and_names_are_those_that_registrations_know() {
     ] {
         assert!(found.contains(&(name.clone(), path)), "{name}: {found:#?}");
     }
-    // Every kind is validated; those that need nothing else are not completed.
+    // Every kind is validated; some have no defaults.
     for kind in &KINDS {
         let has = |task| WEBHOOKS.iter().any(|webhook| webhook.kind == kind.name && webhook.task == task);
         assert!(has(Task::Validate), "{}", kind.name);
@@ -54,7 +54,7 @@ fn registrations_fail_closed_and_take_both_reviews() {
             let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap();
             let served = Webhook::at(path).unwrap();
             assert_eq!((served.task, json!(served.name())), (task, webhook["name"].clone()));
-            // Pools and their instances leave the policy to Kubernetes.
+            // Pools and their instances leave the match policy to its default.
             let said = !served.kind.starts_with("AzureMachinePool");
             assert_eq!(webhook.get("matchPolicy").is_some(), said, "{webhook}");
         }
@@ -95,7 +95,7 @@ fn pools_are_refused_by_a_text_and_unreadable_objects_as_bad_requests() {
     assert_eq!((&status["code"], &status["reason"]), (&json!(400), &json!("BadRequest")));
 }
 
-/// A webhook that completes objects sees them before the API server holds them against the schema: it names the place itself.
+/// A mutating webhook sees objects before the API server validates them against the schema: it names the path itself.
 #[test]
 fn a_member_of_another_type_is_named() {
     for (kind, spec, words) in [
@@ -129,7 +129,7 @@ fn a_member_of_another_type_is_named() {
     }
 }
 
-/// Templates as they are generated have an empty key, and are applied more than once.
+/// Generated templates have an empty key, and are applied more than once.
 #[test]
 fn a_key_that_was_drawn_stays_where_none_is_given() {
     for (kind, wrap) in [
@@ -169,7 +169,7 @@ fn deprecated_members_are_told_once() {
     assert!(changed.warnings.is_empty());
 }
 
-/// Kinds of managed clusters have their place: they are known, and refused in words.
+/// Kinds of managed clusters are reserved: they are known, and refused with a message.
 #[test]
 fn kinds_of_managed_clusters_are_known_and_not_served() {
     for kind in MANAGED_KINDS {
@@ -214,9 +214,9 @@ fn a_topology_is_tried_in_a_dry_run_of_a_marked_object() {
     assert!(!is_topology_dry_run(true, &json!({ "metadata": {} })));
 }
 
-/// Members that must be there in the end, and that nobody gave: Go's types write them empty, so that whoever leaves out the
-/// description of a rule was never refused by the established provider (`tests/corpus/cluster-api/answers.txt`). What an
-/// enumeration or a least length rules out stays away, so that the API server asks for it.
+/// Required members without a value: Go's types write them empty, so that the established provider never refused a rule
+/// without a description (`tests/corpus/cluster-api/answers.txt`). A member whose enumeration or minimum length
+/// excludes the empty value stays missing, so that the API server asks for it.
 #[test]
 fn members_that_must_be_there_are_written_empty_where_that_is_a_value() {
     let cluster = |subnet: Value| json!({ "metadata": { "name": "c1" }, "spec": { "location": "l", "networkSpec": { "subnets": [subnet] } } });
@@ -226,7 +226,7 @@ fn members_that_must_be_there_are_written_empty_where_that_is_a_value() {
     let in_rule = "/spec/networkSpec/subnets/0/securityGroup/securityRules/0";
     for (kind, object, place, expected) in [
         ("azurecluster", rule.clone(), format!("{in_rule}/description"), Some(json!(""))),
-        // The webhook's own default comes first.
+        // The webhook's own default takes precedence.
         ("azurecluster", rule, format!("{in_rule}/direction"), Some(json!("Inbound"))),
         ("azurecluster", cluster(json!({})), "/spec/networkSpec/subnets/0/role".to_owned(), None),
         (
@@ -248,7 +248,7 @@ fn members_that_must_be_there_are_written_empty_where_that_is_a_value() {
             "/spec/image/marketplace/offer".to_owned(),
             None,
         ),
-        // A member that need not be there stays away with all that it holds.
+        // An optional member stays missing with everything in it.
         ("azuremachine", machine(json!({})), "/spec/diagnostics/boot/userManaged".to_owned(), None),
     ] {
         let admitted = ask(&format!("{MUTATE}{kind}"), object, None).unwrap();

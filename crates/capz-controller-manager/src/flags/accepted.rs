@@ -1,5 +1,5 @@
-//! Flags that are accepted and change nothing, because manifests pass them: each under the reason for it, which the log and
-//! `--help` give.
+//! Flags that are accepted for the sake of manifests and have no effect, grouped by the reason, which the log and
+//! `--help` show.
 
 use command_line::Accepted;
 use command_line::Takes::{Boolean, Value};

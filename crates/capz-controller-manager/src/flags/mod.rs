@@ -1,6 +1,6 @@
-//! The command line: every flag of the program that this one replaces, spelled and parsed as there.
+//! The command line: every flag of the program that this one replaces, with the same spelling and syntax.
 //!
-//! Flags without an effect here stay accepted; they stand in the table of `accepted`, each with the reason.
+//! Flags without an effect here stay accepted; they are in the table of `accepted`, each with the reason.
 
 mod accepted;
 mod problems;
@@ -23,10 +23,10 @@ use telemetry::tls::{Certificate, Suites, TlsOptions};
 
 use accepted::ACCEPTED;
 
-/// The Lease that replicas hold in turn, those of the program that this one replaces among them.
+/// The Lease for leader election, which replicas of the replaced program use as well.
 const LEASE: &str = "controller-leader-election-capz";
 
-/// What the subcommand `migrate-aso-crds` says.
+/// The output of the subcommand `migrate-aso-crds`.
 pub const NOTHING_TO_MIGRATE: &str = "nothing to migrate: this program makes Azure's resources by itself, and no Azure \
                                       Service Operator stands beside it whose definitions could be outdated";
 
@@ -34,50 +34,49 @@ pub const NOTHING_TO_MIGRATE: &str = "nothing to migrate: this program makes Azu
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 #[command(next_help_heading = "Clusters")]
 pub struct Flags {
-    /// The only namespace whose objects are looked at; all without it.
+    /// The only namespace whose objects are watched; all by default.
     #[arg(long, default_value = "", hide_default_value = true)]
     pub namespace: String,
-    /// The value that the label cluster.x-k8s.io/watch-filter of objects must have; any without it.
+    /// The value that the label cluster.x-k8s.io/watch-filter of objects must have; any by default.
     #[arg(long, default_value = "", hide_default_value = true)]
     pub watch_filter: String,
-    /// Features to turn on and off, such as EdgeZone=true,MachinePool=false.
+    /// Feature gates to turn on and off, such as EdgeZone=true,MachinePool=false.
     #[arg(long, value_delimiter = ',', action = ArgAction::Append)]
     pub feature_gates: Vec<String>,
-    /// Controllers to leave out: DisableASOSecretController, DisableAzureJSONMachineController.
+    /// Controllers to disable: DisableASOSecretController, DisableAzureJSONMachineController.
     #[arg(long, value_delimiter = ',', action = ArgAction::Append)]
     pub disable_controllers_or_webhooks: Vec<String>,
-    /// How to reach the Kubernetes API; without it KUBECONFIG, the pod's service account, or ~/.kube/config.
+    /// The kubeconfig of the Kubernetes API; by default KUBECONFIG, the pod's service account, or ~/.kube/config.
     #[arg(long, default_value = "", hide_default_value = true)]
     pub kubeconfig: String,
-    /// How many AzureClusters are worked on at once.
+    /// How many AzureClusters are reconciled at once.
     #[arg(help_heading = "Pace", long, default_value_t = 10)]
     pub azurecluster_concurrency: usize,
-    /// How many AzureMachines are worked on at once.
+    /// How many AzureMachines are reconciled at once.
     #[arg(help_heading = "Pace", long, default_value_t = 10)]
     pub azuremachine_concurrency: usize,
-    /// How many AzureMachinePools are worked on at once.
+    /// How many AzureMachinePools are reconciled at once.
     #[arg(help_heading = "Pace", long, default_value_t = 10)]
     pub azuremachinepool_concurrency: usize,
-    /// How many AzureMachinePoolMachines are worked on at once.
+    /// How many AzureMachinePoolMachines are reconciled at once.
     #[arg(help_heading = "Pace", long, default_value_t = 10)]
     pub azuremachinepoolmachine_concurrency: usize,
-    /// How long an object rests after it was found as it should be.
+    /// How long an object rests after it was found as desired.
     #[arg(help_heading = "Pace", long, default_value = "10s", value_parser = duration)]
     pub debouncing_timer: Duration,
-    /// How often all objects are looked at where nothing happens.
+    /// The interval at which all objects are reconciled if nothing happens.
     #[arg(help_heading = "Pace", long, default_value = "10m", value_parser = duration)]
     pub sync_period: Duration,
-    /// How long one look at one object may take, with all that follows; the next one goes on with what Azure is at work on.
-    /// 0 for the default.
+    /// The time limit of one reconcile; the next one resumes operations that run in Azure. 0 for the default.
     #[arg(help_heading = "Pace", long, default_value = "90m", value_parser = duration)]
     pub reconcile_timeout: Duration,
-    /// How long to wait after a failure that names no time by itself.
+    /// The wait after a failure that names none.
     #[arg(help_heading = "Pace", long, default_value = "15s", value_parser = duration)]
     pub reconciler_requeue: Duration,
-    /// Whether replicas elect the one that works. Webhooks are answered by all.
+    /// Whether replicas use leader election. All replicas answer webhooks.
     #[arg(help_heading = "Leader election", long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
     pub leader_elect: bool,
-    /// The namespace of the Lease that they elect with; their own without it.
+    /// The namespace of the Lease for leader election; by default their own.
     #[arg(help_heading = "Leader election", long, default_value = "", hide_default_value = true)]
     pub leader_election_namespace: String,
     /// How long others wait before they take over from a silent leader.
@@ -86,7 +85,7 @@ pub struct Flags {
     /// How long a leader tries to renew before it gives up.
     #[arg(help_heading = "Leader election", long, default_value = "10s", value_parser = duration)]
     pub leader_elect_renew_deadline: Duration,
-    /// How long to wait between two tries.
+    /// The interval between two attempts.
     #[arg(help_heading = "Leader election", long, default_value = "2s", value_parser = duration)]
     pub leader_elect_retry_period: Duration,
     /// The HTTPS port of webhooks; 0 for 9443.
@@ -95,56 +94,56 @@ pub struct Flags {
     /// The folder of tls.crt and tls.key, which are read again when they change.
     #[arg(help_heading = "Webhooks", long, default_value = "/tmp/k8s-webhook-server/serving-certs/")]
     pub webhook_cert_dir: PathBuf,
-    /// Where /healthz and /readyz are served, over HTTP; 0 for nowhere.
+    /// The address of /healthz and /readyz, over HTTP; 0 for none.
     #[arg(help_heading = "Health checks and metrics", long, default_value = ":9440")]
     pub health_addr: String,
-    /// Where metrics are served, over HTTPS and for callers that the cluster authorizes; 0 for nowhere.
+    /// The address of metrics, over HTTPS and for callers that the cluster authorizes; 0 for none.
     #[arg(help_heading = "Health checks and metrics", long, default_value = ":8443")]
     pub diagnostics_address: String,
-    /// Whether metrics are served over HTTP, and for everybody.
+    /// Whether metrics are served over HTTP, without authorization.
     #[arg(help_heading = "Health checks and metrics", long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
     pub insecure_diagnostics: bool,
     /// The lowest version of TLS of webhooks and metrics: VersionTLS12 or VersionTLS13.
     #[arg(help_heading = "Health checks and metrics", long, default_value = "VersionTLS12")]
     pub tls_min_version: String,
-    /// The cipher suites of TLS 1.2 of webhooks and metrics, by Go's names; all good ones without it.
+    /// The cipher suites of TLS 1.2 of webhooks and metrics, by Go's names; all secure ones by default.
     #[arg(help_heading = "Health checks and metrics", long, value_delimiter = ',', action = ArgAction::Append)]
     pub tls_cipher_suites: Vec<String>,
-    /// Whether traces are sent to a collector of OpenTelemetry, over gRPC: to opentelemetry-collector:4317, or where
-    /// OTEL_EXPORTER_OTLP_ENDPOINT says.
+    /// Whether traces are sent to a collector of OpenTelemetry, over gRPC: to opentelemetry-collector:4317, or to
+    /// OTEL_EXPORTER_OTLP_ENDPOINT.
     #[arg(help_heading = "Traces", long, value_parser = truth, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false")]
     pub enable_tracing: bool,
-    /// How much to log: 2 changes, 4 debugging.
+    /// The log level: 2 changes, 4 debugging.
     #[arg(help_heading = "Logging", short = 'v', long = "v", default_value_t = 0)]
     pub verbosity: u8,
 }
 
-/// A command line that was read.
+/// A parsed command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandLine {
     /// The flags that have an effect.
     pub flags: Flags,
-    /// Accepted flags that somebody gave, under the reason why they change nothing.
+    /// The given flags that have no effect, by the reason.
     pub without_effect: Vec<(Vec<&'static str>, &'static str)>,
-    /// Arguments that say nothing. The flags are as without them.
+    /// Arguments that cannot be parsed. They are ignored.
     pub misread: Vec<Problem>,
 }
 
-/// What is to be done.
+/// The requested action.
 #[derive(Debug)]
 pub enum Start {
     /// Run the manager.
     Manager(Box<CommandLine>),
     /// `--version`: print it and end.
     PrintVersion,
-    /// `migrate-aso-crds`, which an init container of the program that this one replaces asks for.
+    /// `migrate-aso-crds`, which an init container of the replaced program runs.
     MigrateAsoCrds,
 }
 
-/// Reads a command line, the program's name first.
+/// Parses a command line, which begins with the program's name.
 ///
 /// # Errors
-/// [`Instead`], where help was asked for. What is wrong is among [`CommandLine::problems`].
+/// [`Instead`], if help was requested. Invalid values are in [`CommandLine::problems`].
 pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I) -> Result<Start, Instead> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if arguments.get(1).is_some_and(|first| first == "migrate-aso-crds") {
@@ -168,7 +167,7 @@ fn command() -> Command {
 }
 
 impl CommandLine {
-    /// What the controllers are told.
+    /// The settings of the controllers.
     pub fn settings(&self, surroundings: &Surroundings) -> Settings {
         let flags = &self.flags;
         let named = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
@@ -193,11 +192,11 @@ impl CommandLine {
                     .unwrap_or(defaults.timeouts.reconcile),
                 requeue: flags.reconciler_requeue,
             },
-            // They were judged before.
+            // Validated before.
             gates: self.gates().unwrap_or_default(),
             machine_secrets: !is_disabled(problems::DISABLE_MACHINE_SECRETS),
             aso_secrets: !is_disabled(problems::DISABLE_ASO_SECRETS),
-            // Secrets that people write with echo end with a line break.
+            // Secrets that were written with echo end with a line break.
             subscription: surroundings.variable("AZURE_SUBSCRIPTION_ID").and_then(|text| named(text.trim())),
             federated_token_file: token.map_or(defaults.federated_token_file, PathBuf::from),
             endpoints: Endpoints {
@@ -217,7 +216,7 @@ impl CommandLine {
         Gates::parse(&self.flags.feature_gates.join(","), |value| truth(value).ok())
     }
 
-    /// The lease that replicas hold in turn, for a process of this name in this namespace.
+    /// The configuration of leader election, for a process of this name in this namespace.
     pub fn election(&self, namespace: String, identity: String) -> leader_election::Config {
         let flags = &self.flags;
         leader_election::Config {
@@ -234,12 +233,12 @@ impl CommandLine {
         }
     }
 
-    /// How a port of ours speaks TLS.
+    /// The TLS options of a listener.
     pub fn tls(&self, certificate: Certificate) -> TlsOptions {
         TlsOptions {
             certificate,
             only_tls13: self.flags.tls_min_version == "VersionTLS13",
-            // They were judged before.
+            // Validated before.
             suites: self.suites().unwrap_or_default(),
             ..TlsOptions::default()
         }
@@ -250,30 +249,30 @@ impl CommandLine {
         Suites::named(names.filter(|name| !name.is_empty()))
     }
 
-    /// Where health checks are served; none for nowhere.
+    /// The address of health checks; `None` if they are not served.
     ///
     /// # Errors
-    /// It is no address.
+    /// The address is invalid.
     pub fn health_address(&self) -> Result<Option<SocketAddr>, String> {
         listen_address(&self.flags.health_addr)
     }
 
-    /// Where metrics are served; none for nowhere.
+    /// The address of metrics; `None` if they are not served.
     ///
     /// # Errors
-    /// It is no address.
+    /// The address is invalid.
     pub fn diagnostics_address(&self) -> Result<Option<SocketAddr>, String> {
         listen_address(&self.flags.diagnostics_address)
     }
 
-    /// Where webhooks are served.
+    /// The address of the webhooks.
     pub fn webhook_address(&self) -> SocketAddr {
         let port = if self.flags.webhook_port == 0 { 9443 } else { self.flags.webhook_port };
         SocketAddr::from((std::net::Ipv4Addr::UNSPECIFIED, port))
     }
 
-    /// The kubeconfig, in the order of controller-runtime: the flag, the environment, the pod's service account (an empty
-    /// path), the user's own.
+    /// The kubeconfig, in the order of controller-runtime: the flag, the environment, the pod's service account (an
+    /// empty path), the user's own.
     pub fn kubeconfig(&self, surroundings: &Surroundings) -> String {
         let given = Some(self.flags.kubeconfig.clone()).filter(|path| !path.is_empty());
         let own = || {

@@ -1,4 +1,4 @@
-//! What is wrong with the values of a command line: each with flag, value and remedy.
+//! Validation of the command line: each problem with flag, value and remedy.
 
 use capz::{GateError, Gates};
 use command_line::{Problem, nearest};
@@ -9,11 +9,11 @@ use super::CommandLine;
 
 /// Leaves out the Secrets for Azure Service Operator.
 pub(super) const DISABLE_ASO_SECRETS: &str = "DisableASOSecretController";
-/// Leaves out the Secrets with azure.json of machines that come from no template.
+/// Leaves out the Secrets with azure.json of machines without a template.
 pub(super) const DISABLE_MACHINE_SECRETS: &str = "DisableAzureJSONMachineController";
 
 impl CommandLine {
-    /// Everything that is wrong with the values, each with its remedy; empty where all is well.
+    /// All invalid values, each with its remedy; empty if there are none.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = self.misread.clone();
         problems.extend(self.judge_gates());
@@ -57,7 +57,7 @@ impl CommandLine {
         let wrong = given.iter().find(|entry| !known.contains(entry))?;
         let mended: Vec<&str> = given.iter().filter_map(|entry| nearest(entry, known)).collect();
         let remedy = format!("--disable-controllers-or-webhooks={}", mended.join(","));
-        let reason = format!("{wrong:?} is none of {}", known.join(", "));
+        let reason = format!("{wrong:?} is not one of {}", known.join(", "));
         Some(Problem::new("disable-controllers-or-webhooks", given.join(","), reason, &[&remedy]))
     }
 

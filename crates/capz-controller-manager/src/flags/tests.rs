@@ -42,7 +42,7 @@ fn without_a_word_all_is_as_it_was() {
     assert_eq!(other.namespace, "other");
 }
 
-/// The arguments of the established manifest, and then some.
+/// The arguments of the established manifest, and more.
 #[test]
 fn flags_and_environment_become_settings() {
     let arguments = [
@@ -108,7 +108,7 @@ fn what_cannot_be_is_refused_with_a_remedy_that_holds() {
         (&["--feature-gates=EdgeZone"], "(pass --feature-gates=EdgeZone=true)"),
         (
             &["--disable-controllers-or-webhooks=DisableASOSecretControllers"],
-            "is none of DisableASOSecretController",
+            "is not one of DisableASOSecretController",
         ),
         (&["--leader-elect", "--leader-elect-lease-duration=5s"], "must be longer than"),
         (&["--tls-min-version=1.3"], "is not one of VersionTLS10"),
@@ -133,7 +133,7 @@ fn what_cannot_be_is_refused_with_a_remedy_that_holds() {
         all.extend(problem.arguments.iter().map(String::as_str));
         assert_eq!(read(&all).problems(), [], "after {:?}", problem.arguments);
     }
-    // Nobody elects: nobody minds.
+    // Not validated without leader election.
     assert_eq!(read(&["--leader-elect-lease-duration=5s"]).problems(), []);
 }
 

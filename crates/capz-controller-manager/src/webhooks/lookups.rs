@@ -1,5 +1,5 @@
-//! What some rules need to know of other objects, read when it is needed and no earlier: from the API server, whose cache
-//! this process does not have on every replica.
+//! Look-ups of other objects for some rules, made only when they are needed: from the API server, because not every
+//! replica has a cache of it.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use kube::{Api, Client};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-/// Objects of one manifest come one after the other: what is not there yet is looked for again until then. The API server
-/// waits 10 s for the answer.
+/// Objects of one manifest arrive one after the other: a missing object is read again until this timeout. The API
+/// server waits 10 s for the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What stands in a dry run for the subscription of a cluster that does not exist yet.
+/// A placeholder in dry runs for the subscription of a cluster that does not exist yet.
 const UNKNOWN_SUBSCRIPTION: &str = "SUBSCRIPTION-OF-THE-CLUSTER";
 
-/// The rest between two looks.
+/// The interval between two reads.
 const REST: Duration = Duration::from_millis(500);
 
-/// Cluster API's versions that we can read; what is read is the same in both.
+/// The supported versions of Cluster API; the members read here are the same in both.
 const CORE_VERSIONS: [&str; 2] = ["v1beta2", "v1beta1"];
 
-/// Whoever looks things up.
+/// Looks up other objects.
 #[derive(Clone)]
 pub struct Lookups {
     client: Client,
@@ -31,7 +31,7 @@ pub struct Lookups {
     subscription: Option<String>,
 }
 
-/// What was looked up for one object.
+/// The results for one object.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) subscription: Lookup<String>,
@@ -39,13 +39,13 @@ pub(super) struct Found {
 }
 
 impl Lookups {
-    /// Looks things up through `client`; clusters that name no subscription are in this one.
+    /// Uses `client`; clusters that name no subscription are in this one.
     pub fn new(client: Client, subscription: Option<String>) -> Self {
         Self { client, subscription }
     }
 
-    /// What is needed to judge an object of a kind. The objects of a bundle name each other, and a dry run stores none of them:
-    /// what is missing then is not waited for, and no reason to refuse.
+    /// The look-ups that validation of an object needs. The objects of a bundle refer to each other, and a dry run
+    /// stores none of them: a missing object is then neither waited for nor a reason to refuse.
     pub(super) async fn find(&self, kind: &str, object: &Value, needs: Needs, dry_run: bool) -> Found {
         if needs == Needs::default() {
             return Found::default();
@@ -71,7 +71,7 @@ impl Lookups {
         };
         if needs.pool_version {
             found.pool_version = lookup(
-                pool.clone().unwrap_or_else(|| Err("the object is no pool".to_owned())).and_then(|pool| {
+                pool.clone().unwrap_or_else(|| Err("the object is not a pool".to_owned())).and_then(|pool| {
                     text(
                         &pool,
                         "/spec/template/spec/version",
@@ -95,7 +95,7 @@ impl Lookups {
         found
     }
 
-    /// The MachinePool that an AzureMachinePool is made for: the one that refers to it.
+    /// The MachinePool that refers to an AzureMachinePool.
     async fn machine_pool(&self, object: &Value) -> Result<Value, String> {
         let (namespace, name) = place(object);
         let pools = self.core("MachinePool", "machinepools", &namespace, None).await?;
@@ -109,7 +109,7 @@ impl Lookups {
             .ok_or_else(|| format!("no MachinePool in {namespace} refers to {name}"))
     }
 
-    /// The subscription that a cluster is in.
+    /// The subscription of a cluster.
     async fn subscription(&self, object: &Value, cluster: &str) -> Result<String, String> {
         let (namespace, _) = place(object);
         let found = self.core("Cluster", "clusters", &namespace, Some(cluster)).await?;
@@ -128,7 +128,7 @@ impl Lookups {
         }
     }
 
-    /// Objects of Cluster API, in whichever version it serves them.
+    /// Objects of Cluster API, in whichever version is served.
     async fn core(
         &self,
         kind: &str,
@@ -146,7 +146,7 @@ impl Lookups {
             let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &kind);
             match api.list(&parameters).await {
                 Ok(list) => return Ok(list.items.into_iter().map(|object| object.data).collect()),
-                // It does not serve this version.
+                // This version is not served.
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 Err(error) => return Err(error.to_string()),
             }
@@ -162,7 +162,7 @@ fn lookup(found: Result<String, String>) -> Lookup<String> {
     }
 }
 
-/// Asks until there is an answer, or the deadline has come.
+/// Retries until there is an answer, or until the deadline.
 async fn until<T, F: Future<Output = Result<T, String>>>(
     deadline: Instant,
     ask: impl Fn() -> F,
@@ -184,7 +184,7 @@ fn place(object: &Value) -> (String, String) {
     (member("namespace"), member("name"))
 }
 
-/// The cluster that a machine says it belongs to.
+/// The cluster of a machine, by its label.
 fn cluster_of(object: &Value) -> Result<String, String> {
     let label = object["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"].as_str();
     label

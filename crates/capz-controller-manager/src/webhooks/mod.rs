@@ -1,4 +1,4 @@
-//! The webhooks: questions of the API server on their way to [`capz_api::admission`], and the answers on their way back.
+//! The webhooks: requests of the API server for [`capz_api::admission`], and the responses.
 
 mod lookups;
 mod review;
@@ -20,17 +20,17 @@ use tokio::time::Instant;
 pub use lookups::Lookups;
 use review::{Operation, Review};
 
-/// No object is as large as this.
+/// Larger than any object.
 const MAX_BODY: usize = 7 << 20;
 
-/// What the webhooks work with.
+/// The inputs of the webhooks.
 #[derive(Clone)]
 pub struct Webhooks {
-    /// Which members of objects may be used.
+    /// The feature gates.
     pub gates: Gates,
-    /// Who finds out about other objects.
+    /// The look-ups of other objects.
     pub lookups: Lookups,
-    /// Who counts.
+    /// The metrics.
     pub metrics: WebhookMetrics,
 }
 
@@ -41,7 +41,8 @@ impl Webhooks {
             let state = (self.clone(), webhook);
             router.route(&webhook.path(), post(serve).with_state(state))
         });
-        // Registrations of the established manifest name these, too: whoever changes the image alone is told why.
+        // Registrations of the established manifest name these, too: users who change only the image get an
+        // explanation.
         let router = MANAGED_KINDS.into_iter().fold(router, |router, kind| {
             ["mutate", "validate"].into_iter().fold(router, |router, verb| {
                 let group = GROUP.replace('.', "-");
@@ -63,7 +64,7 @@ impl Webhooks {
                 let said = self.judge(webhook, &review).await;
                 review.answer(webhook.task, said)
             }
-            // No webhook is registered for it, and whoever goes need not be right.
+            // No webhook is registered for deletions, and an object that is being deleted need not be valid.
             Ok(review) => review.allow(),
         }
     }
@@ -71,7 +72,7 @@ impl Webhooks {
     async fn judge(&self, webhook: &'static Webhook, review: &Review) -> Result<Admitted, Value> {
         let request = &review.request;
         let mut needs = admission::needs(webhook.kind, &request.object);
-        // A role that was found out before stays: nothing has to be looked up for it again.
+        // A role from an earlier look-up stays: no further look-up is needed for it.
         if webhook.task == Task::Default && request.old_object.is_object() {
             needs.subscription &= admission::needs(webhook.kind, &request.old_object).subscription;
         }
@@ -89,7 +90,7 @@ impl Webhooks {
             admission::review(webhook, new, old, &context, &mut Drawn)
         };
         let judged = match webhook.task {
-            // It may take a moment: a new key has to be found.
+            // It may take a moment: a new key has to be generated.
             Task::Default => tokio::task::spawn_blocking(judged).await.unwrap_or_else(|error| {
                 Err(admission::Denied::Unreadable(format!("the webhook failed: {error}")))
             }),
@@ -125,7 +126,7 @@ async fn refuse(State(kind): State<&'static str>, body: Bytes) -> Response {
     Json(answer).into_response()
 }
 
-/// What is drawn at random.
+/// The random values.
 struct Drawn;
 
 impl Random for Drawn {
@@ -134,7 +135,7 @@ impl Random for Drawn {
     }
 
     fn ssh_public_key(&mut self) -> String {
-        // A system without random numbers speaks no TLS either; an empty key is refused by the rules.
+        // A system without random numbers has no TLS either; validation refuses the empty key.
         ssh_key::generate().unwrap_or_default()
     }
 }

@@ -1,5 +1,5 @@
-//! AdmissionReview, as the API server asks and as it is answered, in `admission.k8s.io/v1` and `v1beta1`, which differ in
-//! nothing that is used here.
+//! AdmissionReview requests and responses, in `admission.k8s.io/v1` and `v1beta1`, which do not differ in the members
+//! used here.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -8,7 +8,7 @@ use capz_api::webhooks::Task;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A question.
+/// A request with its version.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Review {
@@ -16,7 +16,7 @@ pub(super) struct Review {
     pub(super) request: Request,
 }
 
-/// What is to be done to an object.
+/// The request.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Request {
@@ -32,7 +32,7 @@ pub(super) struct Request {
     pub(super) dry_run: Option<bool>,
 }
 
-/// What is done to an object.
+/// The operation on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(super) enum Operation {
@@ -42,14 +42,14 @@ pub(super) enum Operation {
     Connect,
 }
 
-/// Versions of the question that we know; the answer is in the same.
+/// The supported versions; the response has the version of the request.
 const VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
 
 impl Review {
-    /// Reads a question.
+    /// Parses a request.
     ///
     /// # Errors
-    /// It is none that we know.
+    /// It is not a supported AdmissionReview.
     pub(super) fn read(body: &[u8]) -> Result<Self, String> {
         let review: Self =
             serde_json::from_slice(body).map_err(|error| format!("no AdmissionReview: {error}"))?;
@@ -60,7 +60,7 @@ impl Review {
         }
     }
 
-    /// What stands in the question: the name is missing where the API server is to make one.
+    /// The name in the request; it is missing if the API server generates it.
     pub(super) fn name(&self) -> String {
         match self.request.object["metadata"]["name"].as_str() {
             Some(name) if self.request.name.is_empty() => name.to_owned(),
@@ -68,7 +68,7 @@ impl Review {
         }
     }
 
-    /// The answer: what a webhook with this task says to the object.
+    /// The response of a webhook with this task.
     pub(super) fn answer(&self, task: Task, said: Result<Admitted, Value>) -> Value {
         match said {
             Ok(admitted) => {
@@ -89,7 +89,8 @@ impl Review {
         }
     }
 
-    /// The answer where there is nothing to say: the object goes, or something is done to it that is no matter of ours.
+    /// The response that allows a request without a check: the object is deleted, or the operation does not matter
+    /// here.
     pub(super) fn allow(&self) -> Value {
         self.wrap(json!({ "allowed": true, "status": { "metadata": {}, "code": 200 } }))
     }
@@ -100,7 +101,7 @@ impl Review {
     }
 }
 
-/// The answer to what is no question.
+/// The response to an invalid request.
 pub(super) fn unreadable(why: &str) -> Value {
     let status =
         json!({ "metadata": {}, "status": "Failure", "message": why, "reason": "BadRequest", "code": 400 });

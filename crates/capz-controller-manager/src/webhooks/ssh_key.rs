@@ -1,26 +1,27 @@
-//! A key that nobody signs in with: Azure makes no Linux machine without one. Its private half is never put together.
+//! A key that is not used to sign in: Azure creates no Linux machine without one. Its private half is never computed.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use num_bigint::BigUint;
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// How long the primes are; the key has twice as many bits.
+/// The length of the primes; the key has twice as many bits.
 const PRIME_BYTES: usize = 128;
 
-/// The public exponent, which everybody uses.
+/// The usual public exponent.
 const EXPONENT: u32 = 65_537;
 
-/// Rounds of the test of Miller and Rabin. What passes by chance after five rounds is, at this length, rarer than 2^-100.
+/// Rounds of the Miller-Rabin test. At this length, the probability that a composite passes even five rounds is below
+/// 2^-100.
 const ROUNDS: usize = 8;
 
-/// Below this, primes are tried as divisors: it spares the long test for most numbers.
+/// Primes below this are tried as divisors, which saves the long test for most numbers.
 const SMALL: u32 = 5_000;
 
 /// The public half of a new RSA key of 2048 bits, as a line of `authorized_keys` in base64.
 ///
 /// # Errors
-/// The system gives no random numbers.
+/// The system has no random numbers.
 pub(super) fn generate() -> Result<String, ring::error::Unspecified> {
     let random = SystemRandom::new();
     let small = small_primes();
@@ -41,7 +42,7 @@ fn line(modulus: &BigUint) -> String {
     format!("ssh-rsa {}\n", BASE64_STANDARD.encode(blob))
 }
 
-/// A number with a sign: one that begins with a set bit has a zero before it (RFC 4251, section 5).
+/// A signed number: one that begins with a set bit has a zero before it (RFC 4251, section 5).
 fn number(number: &BigUint) -> Vec<u8> {
     let mut bytes = number.to_bytes_be();
     if bytes.first().is_some_and(|first| first & 0x80 != 0) {
@@ -50,8 +51,8 @@ fn number(number: &BigUint) -> Vec<u8> {
     bytes
 }
 
-/// A prime of full length that the exponent can be used with. Its two highest bits are set, so that two of them make a number
-/// of full length.
+/// A prime of full length that fits the exponent. Its two highest bits are set, so that the product of two has full
+/// length.
 fn prime(random: &impl SecureRandom, small: &[u32]) -> Result<BigUint, ring::error::Unspecified> {
     let mut bytes = [0; PRIME_BYTES];
     loop {
@@ -60,7 +61,7 @@ fn prime(random: &impl SecureRandom, small: &[u32]) -> Result<BigUint, ring::err
         bytes[PRIME_BYTES - 1] |= 1;
         let candidate = BigUint::from_bytes_be(&bytes);
         let has_divisor = small.iter().any(|small| remainder(&bytes, *small) == 0);
-        // Then the exponent divides one less than it.
+        // The exponent would divide the prime minus one.
         let is_bad = remainder(&bytes, EXPONENT) == 1;
         if !has_divisor && !is_bad && is_probably_prime(&candidate, random)? {
             return Ok(candidate);
@@ -86,7 +87,7 @@ fn small_primes() -> Vec<u32> {
     primes
 }
 
-/// The test of Miller and Rabin with random bases, for odd numbers.
+/// The Miller-Rabin test with random bases, for odd numbers.
 fn is_probably_prime(
     candidate: &BigUint,
     random: &impl SecureRandom,

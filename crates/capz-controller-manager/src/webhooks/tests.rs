@@ -1,4 +1,4 @@
-//! Questions and answers, without a listener.
+//! Requests and responses, without a listener.
 
 use axum::body::Body;
 use base64::Engine as _;
@@ -13,7 +13,7 @@ use super::*;
 
 const PATH: &str = "infrastructure-cluster-x-k8s-io-v1beta1-azuremachinetemplate";
 
-/// A client of nobody.
+/// A client without a server.
 fn client() -> kube::Client {
     arm::install_crypto_provider();
     kube::Client::try_from(kube::Config::new("http://127.0.0.1:9".parse().unwrap())).unwrap()
@@ -69,7 +69,7 @@ async fn an_object_is_completed_by_a_patch_in_the_version_of_the_question() {
         let spec = &completed["spec"]["template"]["spec"];
         assert!(spec["sshPublicKey"].as_str().unwrap().len() > 400, "{spec}");
         assert_eq!(spec["unknownMember"], json!([1]));
-        // What is whole stays as it is, without a patch.
+        // A complete object stays unchanged, without a patch.
         let body = question(version, "CREATE", completed, Value::Null);
         let (answer, _) = ask(&format!("/mutate-{PATH}"), "application/json", body).await;
         assert!(
@@ -94,7 +94,7 @@ async fn a_change_that_must_not_be_is_refused_with_its_places() {
     assert!(status["details"]["causes"][0]["field"].as_str().unwrap().contains("template"), "{status}");
 }
 
-/// Cluster API tries topologies by server-side apply as a dry run, and its templates may change in that.
+/// Cluster API tries topologies by server-side apply as a dry run, which may change its templates.
 #[tokio::test]
 async fn a_topology_that_is_tried_may_change_templates() {
     let mut new = template("Standard_D4s_v3");

@@ -1,5 +1,5 @@
-//! D9: applying twice is nothing, for every kind and every flavor, as `kubectl apply` does it, at the server, and as a dry run; also
-//! of a bundle that holds objects that name each other and do not exist yet.
+//! D9: applying twice changes nothing, for every kind and every flavor, with client-side apply, with server-side apply,
+//! and as a dry run; also for a bundle of objects that refer to each other and do not exist yet.
 
 use serde_json::{Map, Value, json};
 
@@ -9,8 +9,8 @@ use super::templates::{files, manifests, objects};
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The patch that `kubectl apply` sends where the file is as it was last time: what the file says and the object does not,
-/// lists as a whole. Nothing where there is no such thing.
+/// The patch that `kubectl apply` sends for an unchanged file: what the file contains and the object lacks, lists as a
+/// whole. `None` if there is no difference.
 fn patch(file: &Value, live: &Value) -> Option<Value> {
     match (file, live) {
         (Value::Object(file), Value::Object(live)) => {
@@ -25,7 +25,7 @@ fn patch(file: &Value, live: &Value) -> Option<Value> {
     }
 }
 
-/// The file as `kubectl apply` makes the object of it.
+/// The object that `kubectl apply` creates from the file.
 fn annotated(file: &Value) -> Value {
     let mut object = file.clone();
     object["metadata"]["annotations"][LAST_APPLIED] = json!(file.to_string());
@@ -70,10 +70,10 @@ async fn twice_at_the_server(place: &Place, file: &Value) -> Result<(), String> 
     Ok(())
 }
 
-/// A line of `authorized_keys` in base64. To draw a key takes a program that is not optimised a second or more.
+/// A line of `authorized_keys` in base64. Generating a key takes a second or more without optimisation.
 const KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
 
-/// The objects, with a key where they leave it open.
+/// The objects, with a key where they have none.
 fn with_keys(mut objects: Vec<Value>) -> Vec<Value> {
     for object in &mut objects {
         for parent in ["/spec", "/spec/template", "/spec/template/spec"] {
@@ -87,7 +87,7 @@ fn with_keys(mut objects: Vec<Value>) -> Vec<Value> {
     objects
 }
 
-/// Members that came before others, and identities that depend on objects of the same bundle.
+/// Deprecated members, and identities that depend on objects of the same bundle.
 fn forms() -> Vec<Value> {
     let disk = json!({ "osType": "Linux", "diskSizeGB": 64 });
     let machine = |more: Value| {
@@ -128,7 +128,7 @@ fn forms() -> Vec<Value> {
     ]
 }
 
-/// Objects of Cluster API that those of ours are looked up by.
+/// Objects of Cluster API for the look-ups.
 fn others() -> Vec<Value> {
     let mut others = vec![core(
         "Cluster",
@@ -157,7 +157,7 @@ async fn applying_twice_is_nothing() {
     }
     let (mut wrong, mut count) = (String::new(), 0);
     let ours = |object: &&Value| object["apiVersion"] == "infrastructure.cluster.x-k8s.io/v1beta1";
-    // Nothing of a bundle exists while it is tried.
+    // During a dry run no object of a bundle exists.
     for (bundle, objects) in &bundles {
         for object in objects.iter().filter(ours) {
             for tried in [place.try_create(object.clone()).await, place.try_apply(object.clone()).await] {

@@ -1,4 +1,4 @@
-//! What takes traces, as a collector of OpenTelemetry does: gRPC, over TLS or in the clear.
+//! A collector of OpenTelemetry traces: gRPC, over TLS or in the clear.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::{Request, Response, Status};
 
-/// What has been received so far, by whichever connection.
+/// The requests so far, over any connection.
 #[derive(Clone, Default)]
 struct Received(Arc<Mutex<Vec<Sent>>>);
 
-/// The headers of a request, and what was sent.
+/// The headers of a request, and its content.
 type Sent = (HashMap<String, String>, ExportTraceServiceRequest);
 
 #[tonic::async_trait]
@@ -65,7 +65,7 @@ impl Collector {
                 let tls = tls.clone().map(TlsAcceptor::from);
                 tokio::spawn(async move {
                     let server = auto::Builder::new(TokioExecutor::new());
-                    // Whoever goes, goes without a word.
+                    // Clients disconnect without notice.
                     match tls {
                         None => drop(server.serve_connection(TokioIo::new(stream), service).await),
                         Some(tls) => {
@@ -80,7 +80,7 @@ impl Collector {
         Self { received, url, _stop: stop.drop_guard() }
     }
 
-    /// Headers and body of each request so far.
+    /// Headers and content of each request so far.
     pub fn requests(&self) -> Vec<Sent> {
         self.received.0.lock().clone()
     }

@@ -1,5 +1,5 @@
-//! The built program, asked over TLS by API servers as its webhooks are registered: by the simulated one through the Service,
-//! by a real one (`KUBEBUILDER_ASSETS`) with kubectl.
+//! The built program, called over TLS by API servers through its registered webhooks: by the simulated one through the
+//! Service, by a real one (`KUBEBUILDER_ASSETS`) with kubectl.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

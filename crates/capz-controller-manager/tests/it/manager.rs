@@ -11,10 +11,10 @@ use tokio::time::{sleep, timeout};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_capz-controller-manager");
 
-/// The names that the API server may ask by.
+/// The names that the API server may use.
 const NAMES: [&str; 2] = ["capz-webhook-service.capz-system.svc", "127.0.0.1"];
 
-/// A running manager; it is killed when this value goes.
+/// A running manager; it is killed when this value is dropped.
 pub struct Manager {
     child: Child,
     pub webhooks: u16,
@@ -28,7 +28,7 @@ pub async fn free_port() -> u16 {
     port
 }
 
-/// Ports that nobody listens at, none of them twice.
+/// Ports without a listener, all different.
 async fn free_ports<const N: usize>() -> [u16; N] {
     let mut held = Vec::new();
     for _ in 0..N {
@@ -37,7 +37,7 @@ async fn free_ports<const N: usize>() -> [u16; N] {
     std::array::from_fn(|index| held[index].local_addr().unwrap().port())
 }
 
-/// Writes a certificate of the authority into a folder, as a mounted Secret has it.
+/// Writes a certificate of the authority into a folder, in the form of a mounted Secret.
 pub fn write_certificate(authority: &CertificateAuthority, folder: &Path) {
     let issued = authority.issue(&NAMES).unwrap();
     std::fs::write(folder.join("tls.crt"), issued.certificate_pem).unwrap();
@@ -98,22 +98,22 @@ impl Manager {
         Some(answer)
     }
 
-    /// What it has written so far.
+    /// The log so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// What `/healthz` says.
+    /// The answer of `/healthz`.
     pub async fn health(&self) -> String {
         self.get(self.health, "/healthz?verbose").await.unwrap()
     }
 
-    /// What Prometheus reads.
+    /// The metrics for Prometheus.
     pub async fn metrics(&self) -> String {
         self.get(self.diagnostics, "/metrics").await.unwrap()
     }
 
-    /// Ends it as kubelets do, and gives its exit code.
+    /// Stops it like a kubelet, and returns its exit code.
     pub async fn stop(mut self) -> Option<i32> {
         let id = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
@@ -121,7 +121,7 @@ impl Manager {
     }
 }
 
-/// Runs the program to its end, with exit code and all that it writes.
+/// Runs the program to its end, and returns exit code and output.
 pub async fn run(arguments: &[&str]) -> (Option<i32>, String) {
     run_with(arguments, &[]).await
 }
@@ -141,7 +141,7 @@ async fn what_cannot_be_ends_the_program_with_a_line_for_each() {
         run(&["--disable-controllers-or-webhooks=Nonsense", "--feature-gates=AKS=false"]).await;
     assert_eq!(code, Some(1), "{text}");
     assert_eq!(text.lines().count(), 3, "{text}");
-    assert!(text.contains("\"Nonsense\" is none of DisableASOSecretController"), "{text}");
+    assert!(text.contains("\"Nonsense\" is not one of DisableASOSecretController"), "{text}");
     assert!(text.contains("AKS cannot be turned off"), "{text}");
 }
 

@@ -1,6 +1,6 @@
-//! S4: Azure Service Operator is gone, and with it what converts its objects; at a real API server, where the manager has the rights of
-//! its manifest. Where `KUBEBUILDER_ASSETS` holds a kube-controller-manager, too, its garbage collector and its controller of namespaces
-//! are seen to come to an end.
+//! S4: Azure Service Operator is gone, and with it the conversion webhook of its objects; at a real API server, where
+//! the manager has the rights of its manifest. If `KUBEBUILDER_ASSETS` contains a kube-controller-manager, too, the
+//! test checks that its garbage collector and its namespace controller complete.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -66,7 +66,7 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// The garbage collector, and the controller that empties namespaces; `None` where there are none to be started.
+/// The garbage collector, and the namespace controller; `None` if there is no kube-controller-manager.
 async fn collector(assets: &Path, kubeconfig: &Path, folder: &Path) -> Option<Child> {
     let program = assets.join("kube-controller-manager");
     if !program.exists() {
@@ -88,8 +88,9 @@ async fn collector(assets: &Path, kubeconfig: &Path, folder: &Path) -> Option<Ch
     Some(started.unwrap())
 }
 
-/// S3, S4: objects that are stored in an older version, and that nothing converts any more, become harmless and go, with the rights
-/// of the manifest alone; afterwards they are listed in all versions, and a namespace that holds some is deleted.
+/// S3, S4: objects that are stored in an older version, and that no webhook converts any more, become harmless and are
+/// deleted, with only the rights of the manifest; afterwards they are listed in all versions, and a namespace with some
+/// of them is deleted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn objects_go_that_nothing_converts_any_more() {
     let Some(assets) = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from) else {

@@ -1,4 +1,4 @@
-//! An API server with the kinds that the webhooks need, whichever it is.
+//! An API server with the kinds that the webhooks need, simulated or real.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// A client's view of objects as JSON.
+/// A client for objects as JSON.
 #[derive(Clone)]
 pub struct Place(pub Client);
 
@@ -44,21 +44,21 @@ impl Place {
         Ok(serde_json::to_value(made).unwrap())
     }
 
-    /// Applies an object at the server, which must know each member.
+    /// Server-side applies an object; unknown members are errors.
     pub async fn apply(&self, object: Value) -> Result<Value, kube::Error> {
         let parameters = PatchParams::apply("test").force().validation_strict();
         let made = api(&self.0, &object).patch(name(&object), &parameters, &Patch::Apply(&object)).await?;
         Ok(serde_json::to_value(made).unwrap())
     }
 
-    /// What applying an object at the server would make of it.
+    /// Server-side applies an object as a dry run.
     pub async fn try_apply(&self, object: Value) -> Result<Value, kube::Error> {
         let parameters = PatchParams { dry_run: true, ..PatchParams::apply("test").force() };
         let made = api(&self.0, &object).patch(name(&object), &parameters, &Patch::Apply(&object)).await?;
         Ok(serde_json::to_value(made).unwrap())
     }
 
-    /// What creating an object would make of it.
+    /// Creates an object as a dry run.
     pub async fn try_create(&self, object: Value) -> Result<Value, kube::Error> {
         let parameters = PostParams { dry_run: true, ..PostParams::default() };
         let made =
@@ -66,14 +66,14 @@ impl Place {
         Ok(serde_json::to_value(made).unwrap())
     }
 
-    /// What a change of members would make of an object.
+    /// Patches an object as a dry run.
     pub async fn try_merge(&self, object: Value) -> Result<Value, kube::Error> {
         let parameters = PatchParams { dry_run: true, ..PatchParams::default() };
         let changed = api(&self.0, &object).patch(name(&object), &parameters, &Patch::Merge(&object)).await?;
         Ok(serde_json::to_value(changed).unwrap())
     }
 
-    /// Changes members of an object; it is named by kind, namespace and name.
+    /// Patches an object, which is named by kind, namespace and name.
     pub async fn merge(&self, object: Value) -> Result<Value, kube::Error> {
         let changed = api(&self.0, &object)
             .patch(name(&object), &PatchParams::default(), &Patch::Merge(&object))
@@ -86,13 +86,13 @@ impl Place {
         found.map(|found| serde_json::to_value(found).unwrap())
     }
 
-    /// The same where the server may not be able to answer.
+    /// Like `get`, where the server may be unable to answer.
     pub async fn try_get(&self, object: &Value) -> Result<Option<Value>, kube::Error> {
         let found = api(&self.0, object).get_opt(name(object)).await?;
         Ok(found.map(|found| serde_json::to_value(found).unwrap()))
     }
 
-    /// The namespace, the definitions, and those of Cluster API that are looked at.
+    /// Creates the namespace and the definitions, including those of Cluster API that are read.
     pub async fn install(&self) {
         self.create(
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "capz-system" } }),
@@ -105,7 +105,7 @@ impl Place {
         for kind in ["Cluster", "Machine", "MachinePool"] {
             self.create(of_core(kind)).await.unwrap();
         }
-        // The kinds are served a moment after their definitions are there.
+        // The kinds are served a moment after their definitions are created.
         let served = async {
             for kind in KINDS.iter().map(|kind| (capz_api::crd::GROUP, "v1beta1", kind.name)).chain([
                 ("cluster.x-k8s.io", "v1beta1", "Cluster"),
@@ -117,7 +117,7 @@ impl Place {
                     "apiVersion": format!("{group}/{version}"), "kind": kind, "metadata": { "namespace": "default", "name": "none" },
                 });
                 while let Err(error) = api(&self.0, &any).list(&kube::api::ListParams::default()).await {
-                    // Not known yet, or its storage is not ready yet.
+                    // Not served yet, or its storage is not ready yet.
                     let is_early =
                         matches!(&error, kube::Error::Api(status) if matches!(status.code, 404 | 429));
                     assert!(is_early, "{error}");
@@ -128,7 +128,7 @@ impl Place {
         timeout(Duration::from_secs(90), served).await.unwrap();
     }
 
-    /// Registers the webhooks with this authority; `reach` changes where one is reached.
+    /// Registers the webhooks with this authority; `reach` changes their address.
     pub async fn register(&self, authority: &CertificateAuthority, reach: impl Fn(&mut Value)) {
         for task in [Task::Default, Task::Validate] {
             self.create(trusting(registration(task), authority, &reach)).await.unwrap();
@@ -151,7 +151,7 @@ fn trusting(mut registration: Value, authority: &CertificateAuthority, reach: &i
     registration
 }
 
-/// A kind of Cluster API, with any members.
+/// A kind of Cluster API without a schema.
 fn of_core(kind: &str) -> Value {
     let singular = kind.to_lowercase();
     let schema =
@@ -183,7 +183,7 @@ fn of(api_version: &str, kind: &str, name: &str, spec: Value) -> Value {
     json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name, "namespace": "default" }, "spec": spec })
 }
 
-/// A cluster with what must be said of one.
+/// A cluster with only the required members.
 pub fn cluster(name: &str) -> Value {
     let identity = json!({ "kind": "AzureClusterIdentity", "name": "identity" });
     infrastructure(
@@ -193,7 +193,7 @@ pub fn cluster(name: &str) -> Value {
     )
 }
 
-/// What somebody is refused with: status, message and the places that are wrong.
+/// A refusal: status, message and the invalid paths.
 pub fn refusal(outcome: Result<Value, kube::Error>) -> (u16, String, Vec<String>) {
     match outcome.unwrap_err() {
         kube::Error::Api(status) => {

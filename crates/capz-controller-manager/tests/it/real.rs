@@ -1,4 +1,4 @@
-//! Asked by a real API server. It runs beside no cluster network, so that the webhooks are registered by address.
+//! With a real API server. It has no cluster network, so the webhooks are registered by address.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -12,7 +12,7 @@ use tokio::process::Command;
 use super::manager::{Manager, write_certificate};
 use super::place::{Place, cluster, infrastructure};
 
-/// Runs kubectl with an object on its standard input, and gives all that it writes.
+/// Runs kubectl with an object on its standard input, and returns its output.
 async fn kubectl(program: &Path, kubeconfig: &Path, arguments: &[&str], object: &Value) -> (bool, String) {
     let mut child = Command::new(program)
         .arg(format!("--kubeconfig={}", kubeconfig.display()))
@@ -28,7 +28,7 @@ async fn kubectl(program: &Path, kubeconfig: &Path, arguments: &[&str], object: 
     (output.status.success(), text)
 }
 
-/// A kubeconfig of the manager's service account, with the rights of the manifest and no others.
+/// A kubeconfig of the manager's service account, with only the rights of the manifest.
 pub async fn of_the_manager(
     kubernetes: &RealKubernetes,
     place: &Place,
@@ -39,7 +39,7 @@ pub async fn of_the_manager(
     let arguments = ["apply", "-f", rights.to_str().unwrap()];
     let (done, text) = kubectl(kubectl_program, &kubernetes.kubeconfig, &arguments, &Value::Null).await;
     assert!(done, "{text}");
-    // Nobody here puts aggregated roles together.
+    // No controller aggregates roles here.
     let account = json!({ "kind": "ServiceAccount", "name": "capz-manager", "namespace": "capz-system" });
     let binding = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": "base" },
@@ -57,7 +57,7 @@ pub async fn of_the_manager(
     let text = std::fs::read_to_string(&kubernetes.kubeconfig).unwrap();
     let path = folder.join("manager.kubeconfig");
     std::fs::write(&path, text.replace("administrator-of-a-test", token)).unwrap();
-    // Rights count a moment after they are there.
+    // Rights take effect with a delay.
     let question =
         ["auth", "can-i", "watch", "azureclusters.infrastructure.cluster.x-k8s.io", "--all-namespaces"];
     let mut tries = 0;
@@ -68,10 +68,10 @@ pub async fn of_the_manager(
     path
 }
 
-/// Whoever asks what the members of a cluster's network mean is told, of each of them.
+/// `kubectl explain` describes every member of a cluster's network.
 async fn explains_well(program: &Path, kubeconfig: &Path) {
     let explain = async |what: &str| kubectl(program, kubeconfig, &["explain", what], &Value::Null).await;
-    // The server puts together what it says of kinds some seconds after it has learned of them.
+    // The server publishes the schemas of new kinds with a delay of some seconds.
     let mut tries = 0;
     let text = loop {
         let (done, text) = explain("azurecluster.spec.networkSpec").await;
@@ -124,7 +124,7 @@ async fn kubectl_sees_what_is_completed_and_what_is_refused() {
         let all = [&["apply", "-f", "-"], arguments].concat();
         kubectl(&program, &kubernetes.kubeconfig, &all, object).await
     };
-    // Registrations count a moment after they are there.
+    // Registrations take effect with a delay.
     let mut tries = 0;
     let made = loop {
         let (_, text) = apply(&cluster("c-1"), &["-o", "json", "--dry-run=server"]).await;
@@ -140,7 +140,7 @@ async fn kubectl_sees_what_is_completed_and_what_is_refused() {
         apply(&cluster("c-1"), &[]).await,
         (true, "azurecluster.infrastructure.cluster.x-k8s.io/c-1 created\n".to_owned())
     );
-    // What the webhook has added is not taken away by applying the same again.
+    // Applying the same file again does not remove the webhook's defaults.
     let again = "azurecluster.infrastructure.cluster.x-k8s.io/c-1 unchanged\n".to_owned();
     assert_eq!(apply(&cluster("c-1"), &[]).await, (true, again));
 

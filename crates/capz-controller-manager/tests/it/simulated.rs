@@ -1,4 +1,4 @@
-//! Asked by the simulated API server.
+//! With the simulated API server.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct World {
     pub _stop: tokio_util::sync::DropGuard,
 }
 
-/// A simulated Kubernetes whose Service leads to a running manager.
+/// A simulated Kubernetes whose Service routes to a running manager.
 pub async fn world(more: &[&str]) -> World {
     world_with(more, &[]).await
 }
@@ -107,7 +107,7 @@ async fn objects_are_completed_and_judged_and_the_leader_goes_in_good_order() {
         assert!(Instant::now() < deadline);
         sleep(Duration::from_millis(50)).await;
     }
-    // What dashboards for controllers show.
+    // Metrics that dashboards for controllers show.
     for figure in [
         "controller_runtime_max_concurrent_reconciles{controller=\"azurecluster\"} 512",
         "controller_runtime_reconcile_total{controller=\"azurecluster\",result=\"",
@@ -127,7 +127,7 @@ async fn objects_are_completed_and_judged_and_the_leader_goes_in_good_order() {
     assert_eq!(place.get(&lease()).await.unwrap()["spec"]["holderIdentity"], "");
 }
 
-/// CAPZ-088 and the like: rules that read other objects.
+/// CAPZ-088 and similar ones: rules that read other objects.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn other_objects_are_looked_up_where_a_rule_needs_them() {
     let World { place, manager: _manager, folder: _folder, _stop } = world(&[]).await;
@@ -153,7 +153,7 @@ async fn other_objects_are_looked_up_where_a_rule_needs_them() {
         "{code}: {message}"
     );
 
-    // The cluster comes a moment after the pool that needs it, as manifests have it.
+    // The cluster is created a moment after the pool that needs it, as from a manifest.
     let later = place.clone();
     tokio::spawn(async move {
         sleep(Duration::from_millis(700)).await;
@@ -165,7 +165,7 @@ async fn other_objects_are_looked_up_where_a_rule_needs_them() {
     let made = place.create(scale_set("mine", "Uniform", "SystemAssigned")).await.unwrap();
     assert_eq!(made["spec"]["systemAssignedIdentityRole"]["scope"], "/subscriptions/s-1/");
 
-    // A cluster that names no subscription is in that of the manager.
+    // A cluster that names no subscription is in the manager's.
     let mut unnamed = cluster("c-2");
     unnamed["spec"].as_object_mut().unwrap().remove("subscriptionID");
     place.create(unnamed).await.unwrap();
@@ -179,7 +179,7 @@ async fn other_objects_are_looked_up_where_a_rule_needs_them() {
     assert_eq!(made["spec"]["systemAssignedIdentityRole"]["scope"], "/subscriptions/of-the-environment/");
 }
 
-/// CAPZ-133 for pools: admission takes what the gate MachinePool lets nobody look after.
+/// CAPZ-133 for pools: admission accepts pools even if the gate MachinePool disables their controllers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn gates_decide_what_may_be_used() {
     let gates = "--feature-gates=EdgeZone=true,MachinePool=false";
@@ -193,7 +193,7 @@ async fn gates_decide_what_may_be_used() {
     place.create(pool).await.unwrap();
 }
 
-/// Ten seconds of real time: the files are looked at that often.
+/// Ten seconds of real time, the interval at which the files are read.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_certificate_of_another_authority_is_served_without_a_restart() {
     let World { place, manager: _manager, folder, _stop } = world(&[]).await;
@@ -229,8 +229,8 @@ async fn without_a_certificate_the_program_says_which_file_is_missing() {
     stop.cancel();
 }
 
-/// S3: while there are clusters that Azure manages the program does not begin, and names them: the pod with the old image stays. Those
-/// of another manager, and templates, are no matter.
+/// S3: while there are clusters that Azure manages the program does not start, and names them: the pod with the old
+/// image stays. Objects of another manager, and templates, do not matter.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_does_not_begin_beside_clusters_that_it_does_not_serve() {
     let World { place, manager, folder, _stop } = world(&[]).await;

@@ -1,5 +1,5 @@
-//! Every template of `deploy/capz/templates`, with its variables filled in, and every manifest of `examples/clusters` is taken: by
-//! the schemas, which know each member, and by the webhooks.
+//! Every template of `deploy/capz/templates`, with its variables filled in, and every manifest of `examples/clusters`
+//! is accepted: by the schemas, which know each member, and by the webhooks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::place::Place;
 use super::simulated::{World, world};
 
-/// What people say of their cluster; all else has defaults.
+/// The values that users set; all others have defaults.
 const VARIABLES: [(&str, &str); 16] = [
     ("APISERVER_LB_DNS_SUFFIX", "suffix"),
     ("AZURE_CLIENT_ID", "00000000-0000-0000-0000-000000000001"),
@@ -26,11 +26,12 @@ const VARIABLES: [(&str, &str); 16] = [
     ("CLUSTER_CLASS_NAME", "class"),
     ("FLATCAR_VERSION", "4152.2.0"),
     ("KUBERNETES_VERSION", "v1.33.1"),
-    // What the flavor flatcar-sysext has no default for.
+    // Variables of the flavor flatcar-sysext without a default.
     ("WORKER_MACHINE_COUNT", "3"),
 ];
 
-/// Fills variables in as clusterctl does: `${A}`, `${A:=default}`, `${A:-default}` and `${A%.*}`, with variables in defaults.
+/// Substitutes variables like clusterctl: `${A}`, `${A:=default}`, `${A:-default}` and `${A%.*}`, with variables in
+/// defaults.
 fn substituted(text: &str, variables: &BTreeMap<&str, String>) -> String {
     let Some((before, rest)) = text.split_once("${") else { return text.to_owned() };
     let mut depth = 1;
@@ -43,7 +44,7 @@ fn substituted(text: &str, variables: &BTreeMap<&str, String>) -> String {
     let name = expression.split([':', '%']).next().unwrap();
     let value = variables.get(name).cloned();
     let value = match expression.strip_prefix(name).unwrap() {
-        "" => value.unwrap_or_else(|| panic!("{name} has no default and is none of the variables")),
+        "" => value.unwrap_or_else(|| panic!("{name} has no default and is not among the variables")),
         "%.*" => value.unwrap().rsplit_once('.').unwrap().0.to_owned(),
         default => {
             let default = default.strip_prefix(":=").or_else(|| default.strip_prefix(":-")).unwrap();
@@ -67,7 +68,7 @@ pub fn manifests(folder: &str) -> Vec<(String, String)> {
     files.iter().map(|path| (name(path), std::fs::read_to_string(path).unwrap())).collect()
 }
 
-/// A cluster whose Kubernetes is as it is, and that is called like its template.
+/// A cluster with a fixed Kubernetes version, named after its template.
 pub fn objects(template: &str, cluster: &str) -> Vec<Value> {
     let mut variables: BTreeMap<&str, String> =
         VARIABLES.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
@@ -91,8 +92,8 @@ fn variables_are_filled_in_as_clusterctl_fills_them_in() {
     }
 }
 
-/// `docs/clusters/getting-started.md` shows a command and what it writes: the template without a flavor, with the variables and
-/// arguments of the page.
+/// `docs/clusters/getting-started.md` shows a command and its output: the template without a flavor, with the variables
+/// and arguments of the page.
 #[test]
 fn the_page_shows_what_the_command_writes() {
     let page = include_str!("../../../../docs/clusters/getting-started.md");
@@ -140,7 +141,7 @@ async fn every_template_is_taken_whole() {
     assert!(flavors > 20 && taken > 80, "{flavors}, {taken}");
 }
 
-/// Applies those objects that are ours; says how many are taken, and what is wrong with the others.
+/// Applies the objects of our kinds; returns how many are accepted, and the errors of the others.
 async fn apply(place: &Place, file: &str, objects: &[Value], wrong: &mut String) -> usize {
     let mut taken = 0;
     for object in objects {
@@ -160,7 +161,7 @@ async fn apply(place: &Place, file: &str, objects: &[Value], wrong: &mut String)
     taken
 }
 
-/// What `cerulean demo clusters` applies, and users after it.
+/// The manifests that `cerulean demo clusters` applies, and that users copy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_example_is_taken_whole_and_refers_to_what_is_there() {
     let World { place, manager: _manager, folder: _folder, _stop } = world(&[]).await;
@@ -175,7 +176,7 @@ async fn every_example_is_taken_whole_and_refers_to_what_is_there() {
     assert_eq!(dangling(&all), []);
 }
 
-/// The webhooks complete templates and change nothing that they say.
+/// The webhooks add defaults to templates and change no value in them.
 fn said_twice(said: &Value, made: &Value) -> String {
     fn changed(said: &Value, made: &Value, path: &str) -> Option<String> {
         match (said, made) {
@@ -185,14 +186,14 @@ fn said_twice(said: &Value, made: &Value) -> String {
             (Value::Array(said), Value::Array(made)) if said.len() == made.len() => {
                 said.iter().zip(made).find_map(|(said, made)| changed(said, made, path))
             }
-            // An empty key is one that was not said.
+            // An empty key counts as unset.
             (said, made) => (said != made && said != "").then(|| format!("{path}: {said} became {made}\n")),
         }
     }
     changed(&said["spec"], &made["spec"], "spec").unwrap_or_default()
 }
 
-/// References in specifications whose objects are not among these.
+/// References in specs to objects that are not among these.
 fn dangling(objects: &[Value]) -> Vec<(String, String)> {
     let mut found = references_of(objects);
     found.retain(|(kind, name)| {
@@ -201,7 +202,7 @@ fn dangling(objects: &[Value]) -> Vec<(String, String)> {
     found
 }
 
-/// Kinds and names that specifications refer to.
+/// Kinds and names that specs refer to.
 fn references_of(objects: &[Value]) -> Vec<(String, String)> {
     fn references(value: &Value, found: &mut Vec<(String, String)>) {
         if let (Some(kind), Some(name), None) =
@@ -220,7 +221,7 @@ fn references_of(objects: &[Value]) -> Vec<(String, String)> {
     found
 }
 
-/// The objects of a template refer to each other, and to nothing else.
+/// The objects of a template refer only to each other.
 #[test]
 fn what_templates_refer_to_is_in_them() {
     for (name, template) in files() {

@@ -1,4 +1,4 @@
-//! `--enable-tracing`: what a collector gets, and what happens without one.
+//! `--enable-tracing`: the traces that a collector gets, and the behaviour without one.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn azure(folder: &std::path::Path, stop: &CancellationToken) -> HostedAzur
     HostedAzure::start(options, stop).await.unwrap()
 }
 
-/// A cluster whose identity is known to Azure.
+/// Creates a cluster whose identity exists in Azure.
 async fn declare_cluster(place: &Place) -> Value {
     let shape = Shape::default();
     let secret = json!({
@@ -72,7 +72,7 @@ fn parent<'a>(spans: &'a [Span], span: &Span) -> Option<&'a Span> {
     spans.iter().find(|other| other.span_id == span.parent_span_id && other.trace_id == span.trace_id)
 }
 
-/// Lines as Kubernetes' components write them, with nothing of spans.
+/// Checks that lines have the format of Kubernetes' components, without spans.
 fn assert_plain(log: &str) {
     for line in log.lines() {
         let (head, rest) = line.split_once("] \"").unwrap_or_else(|| panic!("{line}"));
@@ -81,7 +81,7 @@ fn assert_plain(log: &str) {
     }
 }
 
-/// The loop that makes a cluster, its steps, and the calls of each; what is kept is sent at SIGTERM.
+/// The reconcile that creates a cluster, its steps, and the calls of each; buffered spans are sent at SIGTERM.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_loop_is_traced_with_its_steps_and_calls() {
     arm::install_crypto_provider();
@@ -154,14 +154,14 @@ async fn a_loop_is_traced_with_its_steps_and_calls() {
     let correlation = "x-ms-correlation-request-id";
     assert_eq!(about[correlation], call[correlation]);
 
-    // No query, and nothing that proves who asks.
+    // No query, and no credential.
     let all = format!("{:?}", collector.requests());
     for secret in [SECRET, "Bearer", "api-version", "eyJ"] {
         assert!(!all.contains(secret), "{secret}");
     }
 }
 
-/// The manager works without its collector, and says so once; it is told, too, when the collector is there.
+/// The manager works without its collector, and reports that once; it also reports that the collector is back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_collector_the_manager_works_and_says_so_once() {
     let port = free_port().await;
@@ -171,7 +171,7 @@ async fn without_a_collector_the_manager_works_and_says_so_once() {
     ];
     let World { place, manager, folder: _folder, _stop } =
         world_with(&["--enable-tracing"], &variables).await;
-    // Its identity does not exist, so that it is tried again and again.
+    // Its identity does not exist, so that it is retried again and again.
     let reference = json!({ "kind": "AzureCluster", "name": "c-1" });
     let owner =
         place.create(core("Cluster", "c-1", json!({ "infrastructureRef": reference }))).await.unwrap();
@@ -181,7 +181,7 @@ async fn without_a_collector_the_manager_works_and_says_so_once() {
     }]);
     place.create(object).await.unwrap();
     let lost = "Traces cannot be sent";
-    until("nobody is told", async || manager.log().contains(lost)).await;
+    until("it is not reported", async || manager.log().contains(lost)).await;
     let failed = async || {
         let metrics = manager.metrics().await;
         let line = "controller_runtime_reconcile_total{controller=\"azurecluster\",result=\"error\"} ";
@@ -192,21 +192,21 @@ async fn without_a_collector_the_manager_works_and_says_so_once() {
     until("it is not tried again", async || failed().await > before).await;
     let collector = Collector::start(port, None).await;
     until("no spans arrive", async || !collector.spans().is_empty()).await;
-    until("nobody is told", async || manager.log().contains("Traces are sent again")).await;
+    until("it is not reported", async || manager.log().contains("Traces are sent again")).await;
     let log = manager.log();
     assert_eq!(log.matches(lost).count(), 1, "{log}");
     assert_plain(&log);
     assert!(collector.spans().iter().all(|span| span.name.starts_with("controllers.")));
-    // What is logged meanwhile is told with it.
+    // Log lines of that time are attached to it.
     let words = "there is no AzureClusterIdentity default/identity";
-    until("no span tells of what was logged", async || {
+    until("no span has the log lines", async || {
         collector.spans().iter().flat_map(|span| &span.events).any(|event| event.name.contains(words))
     })
     .await;
     assert_eq!(manager.stop().await, Some(0));
 }
 
-/// Whoever names a collector that cannot be is told at once.
+/// An invalid collector is reported at once.
 #[tokio::test]
 async fn a_collector_that_cannot_be_is_refused() {
     let (code, text) = super::manager::run_with(

@@ -7,7 +7,7 @@ use crate::goal::Goal;
 use crate::scope::{Scope, reference};
 use crate::service;
 
-/// The bastion host that was declared.
+/// The declared bastion host.
 pub(super) fn declared(scope: Scope<'_>) -> Option<&AzureBastion> {
     scope.spec.bastion_spec.as_ref()?.azure_bastion.as_ref()
 }

@@ -1,4 +1,5 @@
-//! What a controller fills into an AzureCluster before its resources are made: it is not known at admission.
+//! Defaults of an AzureCluster that a controller sets before the cluster's resources are created, because admission
+//! does not know them.
 
 use capz_api::azure_cluster::AzureClusterSpec;
 use capz_api::network::{COMPLETED_RULES, SecurityRule, roles};
@@ -6,11 +7,11 @@ use capz_api::network::{COMPLETED_RULES, SecurityRule, roles};
 use super::dns_name::api_server_name;
 use super::load_balancer::pool_name;
 
-/// The rules that a control plane's security group has unless somebody has one for the same port.
+/// The rules of a control plane's security group unless the user declares rules for the same ports.
 const DEFAULT_RULES: [(&str, &str, i32); 2] =
     [(COMPLETED_RULES[0], "Allow SSH", 2200), (COMPLETED_RULES[1], "Allow K8s API Server", 2201)];
 
-/// Fills in the name of the backend pool, the public name of the API server, and the default rules of the control plane's
+/// Sets the name of the backend pool, the public name of the API server, and the default rules of the control plane's
 /// security group.
 pub fn complete(spec: &mut AzureClusterSpec, cluster: &str, subscription: &str, port: i32, suffix: &str) {
     if spec.control_plane_enabled == Some(false) {

@@ -1,5 +1,5 @@
-//! The first contact with a resource: what is there before the cluster has recorded that it would make it. A tag with the name of
-//! the cluster may be another cluster's then, and what bears no tags may belong to anyone.
+//! The first contact with a resource: one that exists before the cluster has recorded that it will create it. A tag
+//! with the cluster's name may then be another cluster's, and a resource without tags may belong to any owner.
 
 use std::collections::BTreeSet;
 
@@ -18,13 +18,13 @@ use crate::service;
 use crate::tags;
 use crate::untagged;
 
-/// Goals of which the cluster has not recorded the resource.
+/// Goals whose resource the cluster has not recorded.
 pub fn unrecorded(goals: Vec<Goal>, memory: &Memory) -> Vec<Goal> {
     goals.into_iter().filter(|goal| !memory.has(&goal.id)).collect()
 }
 
-/// The lists that tell whether a network is linked already, under another name, to a zone that exists: a zone has one link to a
-/// network.
+/// The lists that show whether a network is already linked, under another name, to an existing zone: a zone has at most
+/// one link to a network.
 pub fn links_of_zones(goals: &[Goal], observed: &Observed) -> BTreeSet<Reading> {
     let links = goals.iter().filter(|goal| *goal.service == service::DNS_LINKS);
     links
@@ -40,7 +40,7 @@ pub fn links_of_zones(goals: &[Goal], observed: &Observed) -> BTreeSet<Reading> 
         .collect()
 }
 
-/// The links of which others, among these, do the same.
+/// The links that are not needed because another link of these serves the same network.
 pub fn linked_already(goals: &[Goal], links: &[Value]) -> BTreeSet<ResourceId> {
     let network =
         |document: &Value| document.pointer("/properties/virtualNetwork/id")?.as_str().map(str::to_lowercase);
@@ -56,11 +56,11 @@ pub fn linked_already(goals: &[Goal], links: &[Value]) -> BTreeSet<ResourceId> {
         .collect()
 }
 
-/// What of these goals exists already, and shows nothing of whose it is: it is used as it is, and never written nor deleted. The
-/// goals are those that the cluster has not recorded.
+/// The existing resources of these goals that show no owner: they are used as they are, and never written or deleted.
+/// The goals are those that the cluster has not recorded.
 ///
 /// # Errors
-/// One of them belongs to another cluster, may belong to one, or is in the way.
+/// A resource belongs to another cluster, may belong to one, or is in the way.
 pub fn contact(
     scope: Scope<'_>,
     goals: &[Goal],
@@ -92,7 +92,7 @@ pub fn contact(
                 }
             },
             OwnershipRule::Recorded => match untagged::by_metadata(claimant, held) {
-                // The annotation is lost, or older than the record.
+                // The annotation was lost, or is older than the record.
                 Some(Ownership::Proven(_)) => {}
                 Some(Ownership::Disputed(rival)) => return Err(goal.disputed(claimant, &rival)),
                 _ if is_served(goal, held) => {
@@ -116,7 +116,7 @@ fn has_id(held: &Value) -> bool {
         .is_some_and(|tags| tags.iter().any(|(key, id)| key.eq_ignore_ascii_case(tags::ID) && *id != ""))
 }
 
-/// Whether what is there says all that is wanted.
+/// Whether an existing resource contains everything desired.
 fn is_served(goal: &Goal, held: &Value) -> bool {
     compare::merge(goal.kind(), &goal.document, held, &[]).1.is_empty()
 }

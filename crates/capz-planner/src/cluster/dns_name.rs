@@ -1,6 +1,6 @@
-//! Names under which a public API server is found.
+//! Public DNS names of API servers.
 
-/// Where public names of a cloud end. `None` for a name of no cloud.
+/// The suffix of public names in a cloud. `None` for an unknown cloud.
 pub fn dns_suffix(environment: &str) -> Option<&'static str> {
     Some(match environment {
         "" | "AzurePublicCloud" => "cloudapp.azure.com",

@@ -1,19 +1,19 @@
-//! Where the API server of a cluster answers.
+//! The endpoint of a cluster's API server.
 
 use capz_api::ApiEndpoint;
 
 use crate::scope::Scope;
 
-/// What is known of the endpoint.
+/// The state of the endpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Endpoint {
-    /// It is this.
+    /// The endpoint is known.
     Known(ApiEndpoint),
-    /// The control plane is somebody else's, who has not said this yet: `host` or `port`.
+    /// The control plane is externally managed, and its `host` or `port` is not set yet.
     Awaited(&'static str),
 }
 
-/// The endpoint: what is declared stays; what is not is the public name of the load balancer, or the name in the private zone.
+/// The endpoint: as declared, otherwise the public name of the load balancer, or the name in the private zone.
 pub fn endpoint(scope: Scope<'_>) -> Endpoint {
     let declared = scope.spec.control_plane_endpoint.clone().unwrap_or_default();
     let host = declared.host.clone().filter(|host| !host.is_empty());

@@ -1,6 +1,7 @@
-//! The resource that is made first in a cluster's group. Azure takes no condition on the creation of a group: two clusters of one name
-//! may both make it at the same moment, and the tags of the later one stand. What lies in it is created only where nothing is, so one of
-//! the two makes this resource. The group is that one's, and the other one makes nothing.
+//! The resource that is created first in a cluster's group. Azure accepts no condition on the creation of a group: two
+//! clusters of one name may both create it at the same moment, and the tags of the later write stay. A resource in the
+//! group is created only if it does not exist, so one of the two clusters creates this resource. That cluster owns the
+//! group, and the other one creates nothing.
 
 use azure_types::ResourceId;
 
@@ -8,9 +9,9 @@ use crate::goal::{Goal, OwnershipRule};
 use crate::references::ids_in;
 use crate::service::{self, Service};
 
-/// The resource that all others of the cluster wait for: one that needs no other. Best is the public IP of a NAT gateway, which takes
-/// longest to be ready, so that nothing comes later for it. In a user's network no gateway is made: there it is the public IP of the API
-/// server, or the load balancer of an API server that is reached from inside.
+/// The resource that all others of the cluster wait for: one that depends on no other. Best is the public IP of a NAT
+/// gateway, which takes longest, so that the wait delays nothing. In a user's network no gateway is created: there it
+/// is the public IP of the API server, or the load balancer of a private API server.
 pub(crate) fn of(group: &ResourceId, goals: &[Goal]) -> Option<ResourceId> {
     let find = |service: &Service, is_for_gateway: bool| {
         let mut all = goals.iter().filter(|goal| goal.wanted && goal.id.is_within(group));
@@ -26,7 +27,8 @@ pub(crate) fn of(group: &ResourceId, goals: &[Goal]) -> Option<ResourceId> {
     Some(first.id.clone())
 }
 
-/// Lets all others wait for it. What refers to one that waits, or lies in it, comes later anyway, unless that one is a user's.
+/// Makes all other goals wait for it. Resources that refer to a waiting one, or lie in it, come later anyway, unless
+/// that one is a user's.
 pub(super) fn wait(group: &ResourceId, goals: &mut [Goal]) {
     let Some(first) = of(group, goals) else { return };
     let is_made = |goal: &Goal| goal.wanted && *goal.service != service::GROUP;
@@ -34,7 +36,7 @@ pub(super) fn wait(group: &ResourceId, goals: &mut [Goal]) {
         goals.iter().any(|goal| *goal.service == service::VIRTUAL_NETWORK && goal.id.is_within(group));
     let needs_another = |goal: &Goal| {
         let ids = ids_in(&goal.document);
-        // What lies in a group of a user's, such as a zone, may be there already.
+        // Resources in a user's group, such as a zone, may exist already.
         let is_later = |other: &Goal| is_made(other) && other.id.is_within(group);
         let others = goals.iter().filter(|other| is_later(other) && other.id != goal.id);
         has_network && { others }

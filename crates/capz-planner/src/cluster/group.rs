@@ -7,7 +7,7 @@ use crate::goal::Goal;
 use crate::scope::Scope;
 use crate::service;
 
-/// The cluster's group, and that of its network where it is another one.
+/// The cluster's group, and its network's group if that is another one.
 pub(super) fn ids(scope: Scope<'_>) -> Vec<ResourceId> {
     let (group, network) = (scope.group(), scope.network_group());
     if group == network { vec![group] } else { vec![group, network] }

@@ -1,4 +1,5 @@
-//! What is in a resource group: whether all of it is the cluster's, so that the group can go as a whole.
+//! The resources in a resource group, and whether all of them are the cluster's, so that the group can be deleted as a
+//! whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +15,12 @@ use crate::scope::Scope;
 use crate::service::{self, Service};
 use crate::tags;
 
-/// Tags with which a cloud controller manager says for which cluster it has made a resource.
+/// Tags with which a cloud controller manager names the cluster of a resource.
 const CLOUD_PROVIDER_TAGS: [&str; 2] = ["k8s-azure-cluster-name", "kubernetes-cluster-name"];
-/// The version of the list of all resources of a group.
+/// The API version of the list of all resources of a group.
 const RESOURCES_VERSION: &str = "2021-04-01";
 const BALANCERS: &str = "Microsoft.Network/loadBalancers";
-/// Types whose documents refer to what they belong to, and where. The list of a group does not show that.
+/// Types whose documents refer to their owner, and the members that do. The list of a group does not show these.
 const REFERRING: [(&str, &[&str]); 3] = [
     ("Microsoft.Compute/virtualMachines", &["/properties/virtualMachineScaleSet/id"]),
     (
@@ -34,7 +35,7 @@ pub fn resources_of(group: &ResourceId) -> Reading {
     Reading::List { group: group.clone(), resource_type: "resources", api_version: RESOURCES_VERSION }
 }
 
-/// What is in resource groups, and whose it is.
+/// The resources in resource groups, and their owners.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Inventory {
     ours: BTreeMap<ResourceId, Evidence>,
@@ -42,7 +43,7 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    /// Takes in what the lists of the groups show: tags, and what each resource is managed by.
+    /// Reads the lists of the groups: tags, and `managedBy` of each resource.
     pub fn of(scope: Scope<'_>, listed: &[Value]) -> Self {
         let mut inventory = Self::default();
         let mut managed = BTreeMap::new();
@@ -52,7 +53,7 @@ impl Inventory {
                 inventory.ours.insert(id, evidence);
                 continue;
             }
-            // Another cluster's id on it settles it.
+            // With another cluster's ID on it the owner is certain.
             if tag(document, tags::ID).is_none()
                 && let Some(by) = parsed(&document["managedBy"])
             {
@@ -64,7 +65,7 @@ impl Inventory {
         inventory
     }
 
-    /// The lists that say more of resources of which it is not shown yet whose they are.
+    /// The lists with details of the resources whose owner is not known yet.
     pub fn unsettled(&self) -> BTreeMap<Reading, BTreeSet<ResourceId>> {
         let mut readings: BTreeMap<Reading, BTreeSet<ResourceId>> = BTreeMap::new();
         for id in &self.others {
@@ -83,7 +84,7 @@ impl Inventory {
         readings
     }
 
-    /// Takes in what these lists show.
+    /// Reads these lists.
     pub fn settle(&mut self, scope: Scope<'_>, documents: &[Value]) {
         let known: BTreeMap<ResourceId, &Value> =
             documents.iter().filter_map(|document| Some((parsed(&document["id"])?, document))).collect();
@@ -112,8 +113,8 @@ impl Inventory {
         }
     }
 
-    /// Whether a load balancer is that of the cluster's Services: its name is made of the cluster's, and all that it refers to is
-    /// this cluster's.
+    /// Whether a load balancer is that of the cluster's Services: its name is derived from the cluster's, and
+    /// everything that it refers to is this cluster's.
     fn is_balancer_of_services(&self, scope: Scope<'_>, id: &ResourceId, document: &Value) -> bool {
         let name = id.name().to_lowercase();
         let cluster = scope.cluster.to_lowercase();
@@ -148,7 +149,7 @@ impl Inventory {
                 .all(|id| id.as_ref().is_some_and(|id| id.is_within(&network) || self.holds(id)))
     }
 
-    /// Whether a resource, or what it lies in, is the cluster's.
+    /// Whether a resource, or the one it lies in, is the cluster's.
     fn holds(&self, id: &ResourceId) -> bool {
         let mut above = Some(id.clone());
         while let Some(id) = above {
@@ -160,7 +161,7 @@ impl Inventory {
         false
     }
 
-    /// Takes what lies in, or is tied to, what is the cluster's, until there is no more.
+    /// Adds resources that lie in, or are tied to, those of the cluster, until there are no more.
     fn follow(&mut self, tied: impl Fn(&ResourceId) -> Vec<ResourceId>) {
         loop {
             let found: Vec<(ResourceId, Evidence)> = self
@@ -191,10 +192,10 @@ impl Inventory {
         self.others.iter()
     }
 
-    /// What people call the resources that are not proven to be the cluster's, the first of them; empty where there is none.
+    /// The names for messages of the first resources that are not proven to be the cluster's; empty if there are none.
     pub fn others_for_people(&self) -> String {
         const SHOWN: usize = 5;
-        // What lies in another one of them goes without saying.
+        // A resource inside another one of them is not named.
         let outer =
             self.others.iter().filter(|id| id.parent().is_none_or(|parent| !self.others.contains(&parent)));
         let names: Vec<String> = outer.map(|id| format!("{} {}", id.resource_type(), id.name())).collect();
@@ -203,7 +204,7 @@ impl Inventory {
         if more > 0 { format!("{shown} and {more} more") } else { shown }
     }
 
-    /// Goals of what is the cluster's and is deleted by itself where its group stays.
+    /// Goals for deleting the cluster's resources one by one where the group stays.
     pub fn ends(&self) -> Vec<Goal> {
         let outermost =
             self.ours.iter().filter(|(id, _)| id.parent().is_none_or(|parent| !self.holds(&parent)));
@@ -229,7 +230,7 @@ fn by_tags(scope: Scope<'_>, document: &Value) -> Option<Evidence> {
     })
 }
 
-/// The part of the status that tells of a resource of this type; none for types that are not deleted here.
+/// The service for a resource of this type; `None` for types that are not deleted here.
 fn service_of(id: &ResourceId) -> Option<&'static Service> {
     let kind = Kind::of(id);
     (!kind.resource_type.is_empty()).then_some(match kind.noun {

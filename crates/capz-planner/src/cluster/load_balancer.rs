@@ -1,4 +1,4 @@
-//! Load balancers: before the API servers, and for what machines send out.
+//! Load balancers: for the API servers, and for outbound traffic.
 
 use azure_types::ResourceId;
 use capz_api::network::{FrontendIp, LoadBalancer, roles};
@@ -12,7 +12,7 @@ use crate::service;
 const API_SERVER_RULE: &str = "LBRuleHTTPS";
 const PROBE: &str = "HTTPSProbe";
 const OUTBOUND_RULE: &str = "OutboundNATAllProtocols";
-/// The address of the internal twin where nobody names one.
+/// The default address of the internal load balancer beside the public one.
 const TWIN_ADDRESS: &str = "10.0.0.100";
 const PROBE_SECONDS: i32 = 15;
 
@@ -25,13 +25,13 @@ pub fn pool_name(balancer: &LoadBalancer) -> String {
     }
 }
 
-/// The name of the backend pool of the internal twin of the API server's load balancer.
+/// The name of the backend pool of the internal load balancer beside the public one of the API server.
 pub fn internal_pool_name(balancer: &LoadBalancer) -> String {
     format!("{}-internal", pool_name(balancer))
 }
 
-/// The name of the backend pool of what the control plane sends out: after the default name of the load balancer, whatever
-/// that is called.
+/// The name of the backend pool for the control plane's outbound traffic: derived from the load balancer's default
+/// name, whatever its name is.
 pub fn control_plane_outbound_pool_name(scope: Scope<'_>) -> String {
     format!("{}-outbound-lb-outboundBackendPool", scope.name)
 }
@@ -62,7 +62,7 @@ fn api_server(scope: Scope<'_>, balancer: &LoadBalancer) -> Goal {
         .frontend_ips
         .iter()
         .flatten()
-        // A private address of a public balancer is the twin's.
+        // A private address of a public load balancer belongs to the internal one beside it.
         .filter(|frontend| internal || frontend.public_ip.is_some())
         .take(1)
         .map(|frontend| frontend_of(scope, frontend, internal.then_some(balancer)))
@@ -151,7 +151,7 @@ fn balancer_goal(scope: Scope<'_>, id: &ResourceId, role: &str, parts: Parts) ->
     Goal::new(id.clone(), &service::LOAD_BALANCERS, document)
 }
 
-/// A frontend; zones stand on those with private addresses alone, and on the public IP else.
+/// A frontend. Zones are set on frontends with private addresses; otherwise they are set on the public IP.
 fn frontend_of(scope: Scope<'_>, frontend: &FrontendIp, private_of: Option<&LoadBalancer>) -> Value {
     let name = frontend.name.as_deref().unwrap_or_default();
     let Some(balancer) = private_of else {
@@ -233,7 +233,7 @@ fn probe(scope: Scope<'_>) -> Value {
             "port": scope.port(),
             "requestPath": "/readyz",
             "intervalInSeconds": PROBE_SECONDS,
-            // Azure reads this one, and shows the other.
+            // Azure reads this member, and shows the other one.
             "probeThreshold": 1,
         },
     })

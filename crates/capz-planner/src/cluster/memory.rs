@@ -1,5 +1,5 @@
-//! What was applied before, as annotations of the AzureCluster remember it: without it nobody could tell what is wanted no
-//! longer from what somebody else added.
+//! The configuration that was applied before, as annotations of the AzureCluster record it: without it, withdrawn items
+//! could not be distinguished from those that other writers added.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,13 +15,14 @@ use crate::service::{self, Service};
 
 /// Rules of security groups: `{"<group>": {"<rule>": "<description>"}}`.
 pub const SECURITY_RULES: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-security-rules";
-/// Additional tags of all resources, under the name that the established provider has for those of resource groups:
+/// Additional tags of all resources, in the annotation that the established provider uses for those of resource groups:
 /// `{"<key>": "<value>"}`.
 pub const TAGS: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags-rg";
 pub use crate::claimant::RESOURCES;
 
-/// What goes as soon as it is declared no longer: nothing else that stays speaks of it, and while it is there it lets traffic
-/// through, or holds up a subnet. All else may be of use to machines and to others, and goes with the cluster.
+/// Services whose resources are deleted as soon as they are no longer declared: no remaining resource refers to them,
+/// and as long as they exist they let traffic through, or block a subnet. All others may be in use by machines and by
+/// others, and are deleted with the cluster.
 const AT_ONCE: [&Service; 5] = [
     &service::SUBNETS,
     &service::NAT_GATEWAYS,
@@ -30,21 +31,21 @@ const AT_ONCE: [&Service; 5] = [
     &service::DNS_LINKS,
 ];
 
-/// What was applied before.
+/// The configuration that was applied before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Rules by security group, with their descriptions.
     pub rules: BTreeMap<String, BTreeMap<String, String>>,
     /// Additional tags of all resources.
     pub tags: Tags,
-    /// Resources by the name of their service. Whether one of them is ours shows when it is looked at.
+    /// Resources by the name of their service. Ownership is checked when they are read.
     pub resources: BTreeMap<String, BTreeSet<ResourceId>>,
-    /// The tags that proved resources to be the cluster's when they were last as wanted.
+    /// The tags that proved ownership when the resources were last as desired.
     pub borne: BTreeMap<ResourceId, Borne>,
 }
 
 impl Memory {
-    /// What annotations remember. One that cannot be read remembers nothing: what it was about stays in Azure.
+    /// Reads annotations. An annotation that cannot be read counts as empty: its resources stay in Azure.
     pub fn of(annotations: &BTreeMap<String, String>) -> Self {
         let read = |key: &str| -> Value {
             annotations.get(key).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
@@ -72,26 +73,26 @@ impl Memory {
         }
     }
 
-    /// What resources bear that are as wanted. `declared` are the goals of what the cluster declares.
+    /// Adds the owner tags of resources that are as desired. `declared` are the goals of the declaration.
     #[must_use]
     pub(super) fn bearing(self, scope: Scope<'_>, declared: &[Goal], observed: &Observed) -> Self {
         let bears = |goal: &Goal| {
             let Seen::Present(held) = observed.see(&goal.id) else { return None };
             Some((goal.id.clone(), Borne::of(scope.claimant(), held))).filter(|(_, it)| *it != Borne::Nothing)
         };
-        // What has no tags is proven otherwise.
+        // Resources without tags are proven otherwise.
         let tagged = declared.iter().filter(|goal| goal.document["tags"].is_object());
         Self { borne: tagged.filter_map(bears).collect(), ..self }
     }
 
-    /// Tells goals what their resources bore.
+    /// Sets the recorded owner tags on goals.
     pub(super) fn remind(&self, goals: &mut [Goal]) {
         for goal in goals {
             goal.borne = self.borne.get(&goal.id).copied().unwrap_or_default();
         }
     }
 
-    /// What is to be remembered once everything that the cluster declares is applied; `declared` are the goals of that.
+    /// The memory once everything declared is applied; `declared` are the goals of the declaration.
     pub(super) fn after(scope: Scope<'_>, declared: &[Goal]) -> Self {
         let rules = scope
             .subnets()
@@ -107,7 +108,7 @@ impl Memory {
                     .collect();
                 (group.name.clone().unwrap_or_default(), rules)
             })
-            // Groups without rules are left out, as the established provider does: nothing of theirs is to be taken away.
+            // Groups without rules are left out, as by the established provider: nothing in them is to be withdrawn.
             .filter(|(_, rules): &(String, BTreeMap<String, String>)| !rules.is_empty())
             .collect();
         let mut resources: BTreeMap<String, BTreeSet<ResourceId>> = BTreeMap::new();
@@ -118,7 +119,7 @@ impl Memory {
         Self { rules, tags, resources, borne: BTreeMap::new() }
     }
 
-    /// What is in this memory, or in that one.
+    /// The union of two memories.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         let mut all = self.clone();
@@ -135,19 +136,19 @@ impl Memory {
         all
     }
 
-    /// Whether it holds this resource.
+    /// Whether it contains this resource.
     pub fn has(&self, id: &ResourceId) -> bool {
         self.resources.values().any(|ids| ids.contains(id))
     }
 
-    /// The same without these resources.
+    /// The memory without these resources.
     #[must_use]
     pub fn without(mut self, strangers: &BTreeSet<ResourceId>) -> Self {
         self.resources.values_mut().for_each(|ids| ids.retain(|id| !strangers.contains(id)));
         self
     }
 
-    /// What of it goes with the cluster alone, although it may be declared no longer.
+    /// The part that is deleted only with the cluster, although it may no longer be declared.
     #[must_use]
     pub fn until_the_end(&self) -> Self {
         let goes_at_once = |name: &str| AT_ONCE.iter().any(|service| service.name == name);
@@ -159,7 +160,8 @@ impl Memory {
         }
     }
 
-    /// Goals of resources that were applied before and are declared no longer, those that go at once or all of them.
+    /// Goals for deleting resources that were applied before and are no longer declared: either those that are deleted
+    /// at once, or all.
     pub(super) fn gone(&self, scope: Scope<'_>, declared: &[Goal], all: bool) -> Vec<Goal> {
         let services = service::CLUSTER.iter().filter(|service| all || AT_ONCE.contains(service));
         let remembered = services.flat_map(|service| {
@@ -168,7 +170,7 @@ impl Memory {
         remembered.filter(|goal| declared.iter().all(|known| known.id != goal.id)).collect()
     }
 
-    /// As annotations.
+    /// The memory as annotations.
     pub fn annotations(&self) -> BTreeMap<String, String> {
         let ids = |ids: &BTreeSet<ResourceId>| ids.iter().map(|id| json!(id.as_str())).collect::<Value>();
         let resources: Value =
@@ -187,7 +189,7 @@ impl Memory {
     }
 }
 
-/// The goal of a resource of which the id is remembered. Subnets, peerings and records have no tags.
+/// The goal for deleting a recorded resource. Subnets, peerings and records have no tags.
 fn gone(scope: Scope<'_>, id: &ResourceId, service: &'static Service) -> Goal {
     let goal = Goal::gone(id.clone(), service);
     match id.parent() {

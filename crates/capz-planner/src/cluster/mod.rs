@@ -1,4 +1,5 @@
-//! From an AzureCluster to goals: a function for each kind of resource, none of which knows the others' order.
+//! From an AzureCluster to goals: one function for each kind of resource, none of which depends on the order of the
+//! others.
 
 mod bastion;
 mod completion;
@@ -38,11 +39,12 @@ use crate::goal::{Goal, OwnershipRule};
 use crate::observed::{Observed, Seen};
 use crate::scope::Scope;
 
-/// The annotation of AzureClusters with the id of the cluster: the UID that the object had when it was first worked on. UIDs change
-/// with `clusterctl move`, annotations stay.
+/// The annotation of AzureClusters with the ID of the cluster: the UID that the object had at its first reconcile. UIDs
+/// change with `clusterctl move`, annotations stay.
 pub const CLUSTER_ID: &str = "sigs.k8s.io/cluster-api-provider-azure-cluster-id";
 
-/// What the cluster wants, and what of it goes at once that it wants no longer. `memory` is what was applied before.
+/// The goals of the cluster, including withdrawn resources that are deleted at once. `memory` is the configuration that
+/// was applied before.
 pub fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
     let mut goals = declared(scope, memory);
     goals.iter_mut().for_each(|goal| goal.without_tags(&memory.tags));
@@ -50,7 +52,7 @@ pub fn goals(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
     goals.extend(gone);
     memory.remind(&mut goals);
     first::wait(&scope.group(), &mut goals);
-    // Once the cluster was as wanted, a name that Azure refuses holds up no repair.
+    // Once the cluster was as desired, a name that Azure refuses does not delay repairs.
     if memory.borne.is_empty() {
         private_dns::wait(&mut goals);
     }
@@ -71,34 +73,36 @@ fn declared(scope: Scope<'_>, memory: &Memory) -> Vec<Goal> {
     goals
 }
 
-/// What is to be remembered once everything that the cluster declares is applied.
+/// The memory once everything declared is applied.
 pub fn remembered(scope: Scope<'_>) -> Memory {
     Memory::after(scope, &declared(scope, &Memory::default()))
 }
 
-/// The same, now that everything is applied and Azure holds that.
+/// The memory once everything is applied, with the owner tags observed in Azure.
 pub fn remembered_of(scope: Scope<'_>, observed: &Observed) -> Memory {
     let declared = declared(scope, &Memory::default());
     Memory::after(scope, &declared).bearing(scope, &declared, observed)
 }
 
-/// The resource groups of a cluster: its own, and that of its network where it is another one.
+/// The resource groups of a cluster: its own, and that of its network if that is another one.
 pub fn groups(scope: Scope<'_>) -> Vec<ResourceId> {
     group::ids(scope)
 }
 
-/// How a cluster ends.
+/// How a cluster is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Its resource groups are ours and go with all that is in them. What lies elsewhere goes before.
+    /// Its resource groups are ours and are deleted with everything in them. Resources elsewhere are deleted before.
     WholeGroups,
-    /// Its resources go one by one; a group stays that is another's, or holds what is not proven to be the cluster's.
+    /// Its resources are deleted one by one; a group that is foreign, or contains resources not proven to be the
+    /// cluster's, stays.
     OneByOne,
-    /// It is not known whose the groups are.
+    /// The owner of the groups is unknown.
     Unknown,
 }
 
-/// How the cluster ends: with its groups only if the Cluster itself is deleted and all of them are ours.
+/// Decides how the cluster is deleted: by resource groups only if the Cluster itself is deleted and all groups are
+/// ours.
 pub fn end(scope: Scope<'_>, cluster_is_deleted: bool, observed: &Observed) -> End {
     if !cluster_is_deleted {
         return End::OneByOne;
@@ -115,8 +119,8 @@ pub fn end(scope: Scope<'_>, cluster_is_deleted: bool, observed: &Observed) -> E
     end
 }
 
-/// What is to go when the cluster ends like this, and its groups hold that. A group that holds what is not proven to be the
-/// cluster's stays; then everything in it that is proven goes by itself.
+/// The goals of a deletion, given the inventory of its groups. A group with resources that are not proven to be the
+/// cluster's stays; then the proven ones in it are deleted one by one.
 pub fn ends_beside(scope: Scope<'_>, memory: &Memory, end: End, inventory: &Inventory) -> Vec<Goal> {
     let mut goals = ends(scope, memory, end);
     goals.retain(|goal| {
@@ -130,7 +134,7 @@ pub fn ends_beside(scope: Scope<'_>, memory: &Memory, end: End, inventory: &Inve
     goals
 }
 
-/// What is to go when the cluster ends like this: what it has ever wanted, as it has recorded.
+/// The goals of a deletion: all resources that the cluster has ever recorded.
 pub fn ends(scope: Scope<'_>, memory: &Memory, end: End) -> Vec<Goal> {
     let groups = match end {
         End::Unknown => return Vec::new(),
@@ -146,7 +150,7 @@ pub fn ends(scope: Scope<'_>, memory: &Memory, end: End) -> Vec<Goal> {
     goals
         .into_iter()
         .filter(|goal| !goes_along(&goal.id))
-        // A record goes with its zone. In a user's zone it goes only if it bears the cluster's id.
+        // A record is deleted with its zone. In a user's zone it is deleted only if it bears the cluster's ID.
         .map(|goal| match *goal.service == crate::service::DNS_RECORD {
             true => goal.owned(OwnershipRule::Marked),
             false => goal,

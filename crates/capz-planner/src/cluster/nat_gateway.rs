@@ -7,15 +7,15 @@ use crate::goal::{Goal, OwnershipRule};
 use crate::scope::{Scope, reference};
 use crate::service;
 
-/// The NAT gateway of a subnet: only where nodes are.
+/// The NAT gateway of a subnet: only for subnets of nodes.
 pub(super) fn of(subnet: &Subnet) -> Option<&NatGateway> {
     let has_nodes = matches!(subnet.role.as_deref(), Some(roles::NODE | roles::CLUSTER));
     let named = |gateway: &&NatGateway| gateway.name.as_deref().is_some_and(|name| !name.is_empty());
     subnet.nat_gateway.as_ref().filter(named).filter(|_| has_nodes)
 }
 
-/// The subnets that use this NAT gateway. It is made only if one of them is the cluster's or still to be made: the owner of a
-/// foreign subnet decides how its machines reach the internet.
+/// The subnets that use this NAT gateway. It is created only if one of them is the cluster's or not created yet: the
+/// owner of a foreign subnet decides how its machines reach the internet.
 pub(super) fn users(scope: Scope<'_>, is_it: impl Fn(&NatGateway) -> bool) -> OwnershipRule {
     let users = declared(scope).filter(|(_, gateway)| is_it(gateway));
     OwnershipRule::TaggedFor(
@@ -33,7 +33,7 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
     for (_, gateway) in declared(scope) {
         let name = gateway.name.as_deref().unwrap_or_default();
         let id = scope.in_group("natGateways", name);
-        // Several subnets may name one gateway.
+        // Several subnets may share one gateway.
         if goals.iter().any(|goal| goal.id == id) {
             continue;
         }

@@ -33,7 +33,7 @@ fn network(scope: Scope<'_>) -> Goal {
 fn subnet(scope: Scope<'_>, subnet: &Subnet) -> Goal {
     let ranges = subnet.cidr_blocks.as_deref().unwrap_or_default();
     let mut properties = Map::new();
-    // Azure holds one range in a member of its own, and answers with that.
+    // Azure stores a single range in another member, and answers with that.
     match ranges {
         [range] => properties.insert("addressPrefix".into(), json!(range)),
         ranges => properties.insert("addressPrefixes".into(), json!(ranges)),

@@ -1,4 +1,4 @@
-//! The private DNS zone in which a private API server has its name.
+//! The private DNS zone with the name of a private API server.
 
 use azure_types::ResourceId;
 use serde_json::json;
@@ -13,8 +13,8 @@ use crate::tags;
 pub(super) const RECORD: &str = "apiserver";
 const TIME_TO_LIVE: i32 = 300;
 
-/// Lets all others wait for the name where its zone lies in a group of a user's. Clusters of all names share such a zone: of two
-/// that are made at the same moment one makes the record, and the other one makes nothing.
+/// Makes all other goals wait for the record if its zone is in a user's group. Clusters of all names share such a zone:
+/// if two clusters are created at the same moment, one creates the record, and the other one creates nothing.
 pub(super) fn wait(goals: &mut [Goal]) {
     let groups: Vec<ResourceId> =
         goals.iter().filter(|goal| *goal.service == service::GROUP).map(|goal| goal.id.clone()).collect();

@@ -1,4 +1,4 @@
-//! Public IPs: of the API server, of what goes out, of NAT gateways and the bastion host.
+//! Public IPs: of the API server, of outbound traffic, of NAT gateways and the bastion host.
 
 use capz_api::network::{LoadBalancer, NatGateway, PublicIp};
 use serde_json::{Map, Value, json};
@@ -37,7 +37,7 @@ pub(super) fn goals(scope: Scope<'_>) -> Vec<Goal> {
     goals
 }
 
-/// A balancer's own zones, else all of the region.
+/// The zones of a load balancer, by default all zones of the region.
 fn zones<'a>(scope: Scope<'a>, balancer: &'a LoadBalancer) -> &'a [String] {
     match balancer.availability_zones.as_deref() {
         Some(zones) if !zones.is_empty() => zones,

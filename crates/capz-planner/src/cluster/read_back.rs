@@ -1,4 +1,4 @@
-//! What an AzureCluster tells of what Azure made: ids, tags and ranges of its network.
+//! Reports the network in Azure in the AzureCluster: IDs, tags and ranges.
 
 use capz_api::azure_cluster::AzureClusterSpec;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::observed::{Observed, Seen};
 use crate::scope::Scope;
 
-/// Writes into `spec` what Azure holds of the network that `scope` declares.
+/// Writes the observed state of the network that `scope` declares into `spec`.
 pub fn read_back(spec: &mut AzureClusterSpec, scope: Scope<'_>, observed: &Observed) {
     let Some(network) = spec.network_spec.as_mut() else { return };
     let mut any_subnet = false;

@@ -1,11 +1,11 @@
-//! Clusters of one name that would have the same resources: names of resources are made of the cluster's name, and the tag that
-//! proves a resource to be a cluster's holds the name. Of two such clusters in one management cluster one comes first, and the
-//! other one is refused before it writes anything.
+//! Clusters of one name that would have the same resources: names of resources are derived from the cluster's name, and
+//! the owner tag contains the name. Of two such clusters in one management cluster one takes precedence, and the other
+//! one is refused before it writes anything.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// What an AzureCluster claims.
+/// The claim of an AzureCluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim<'a> {
     /// The namespace of the AzureCluster.
@@ -16,11 +16,11 @@ pub struct Claim<'a> {
     pub uid: &'a str,
     /// The name of the Cluster that it belongs to.
     pub cluster: &'a str,
-    /// The id that it bears, if it has begun.
+    /// Its ID, if it has been reconciled.
     pub id: Option<&'a str>,
-    /// Whether it has recorded resources in Azure, or the established provider has worked on it.
+    /// Whether it has recorded resources in Azure, or the established provider has reconciled it.
     pub made: bool,
-    /// When it was created: seconds since 1970.
+    /// Its creation time: seconds since 1970.
     pub created: i64,
     /// The subscription in effect.
     pub subscription: &'a str,
@@ -36,21 +36,22 @@ impl Claim<'_> {
     fn is_against(&self, other: &Self) -> bool {
         let is_copy = self.id.is_some() && self.id == other.id;
         let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
-        // Azure's tags have no case.
+        // Keys of Azure's tags are not case-sensitive.
         same(self.cluster, other.cluster)
             && (is_copy
                 || (same(self.subscription, other.subscription)
                     && self.groups.iter().any(|one| other.groups.iter().any(|it| same(one, it)))))
     }
 
-    /// The least comes first: what has made something, what got its id from its own UID, what is older.
+    /// The lowest rank takes precedence: a cluster that has created resources, then one that got its ID from its own
+    /// UID, then the oldest.
     fn rank(&self) -> impl Ord + use<'_> {
         let is_original = self.id == Some(self.uid);
         (Reverse(self.made), Reverse(self.made && is_original), self.created, self.uid)
     }
 }
 
-/// The cluster that comes before this one, among others of the management cluster; `None` if none does.
+/// The other cluster of the management cluster that takes precedence over this one; `None` if this one does.
 pub fn rival<'c, 'a>(own: &Claim<'a>, others: &'c [Claim<'a>]) -> Option<&'c Claim<'a>> {
     others
         .iter()
@@ -58,7 +59,7 @@ pub fn rival<'c, 'a>(own: &Claim<'a>, others: &'c [Claim<'a>]) -> Option<&'c Cla
         .min_by(|one, other| one.rank().cmp(&other.rank()))
 }
 
-/// Why a cluster is refused that another one comes before, and what to do.
+/// Why a cluster is refused in favor of another one, and what to do.
 impl std::fmt::Display for Claim<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { namespace, name, cluster, .. } = self;
@@ -89,7 +90,8 @@ mod tests {
         }
     }
 
-    /// S1: whichever came first, also after a restart and after a move, where all objects are new and bear what they bore.
+    /// S1: the earlier cluster takes precedence, also after a restart and after a move, where all objects are new and
+    /// keep their annotations.
     #[test]
     fn of_two_clusters_that_claim_the_same_one_comes_first() {
         let own = claim("b", None, false, 2);
@@ -108,13 +110,13 @@ mod tests {
         ] {
             assert_eq!(rival(&own, std::slice::from_ref(&other)).is_some(), expected, "{other:?}");
         }
-        // Both are made: an earlier version has let both begin.
+        // Both have created resources: an earlier version has let both begin.
         let own = claim("b", Some("b"), true, 2);
         assert!(rival(&own, &[claim("a", Some("a"), true, 1)]).is_some());
         assert!(rival(&own, &[claim("a", None, false, 1)]).is_none());
     }
 
-    /// A copy bears the id of the original, and claims what that has, wherever it is.
+    /// A copy bears the ID of the original, and claims the original's resources wherever they are.
     #[test]
     fn a_copy_comes_after_the_original() {
         let original = claim("a", Some("a"), true, 9);

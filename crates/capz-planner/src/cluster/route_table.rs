@@ -1,4 +1,4 @@
-//! Route tables of subnets. What routes are in them is the cloud controller manager's business.
+//! Route tables of subnets. The cloud controller manager manages the routes in them.
 
 use serde_json::json;
 

@@ -8,8 +8,8 @@ use crate::goal::Goal;
 use crate::service;
 use crate::sku::{ALIGNED, AVAILABILITY_SETS, capability};
 
-/// The set, if the machine is in one: not where zones, spot prices, the edge or a scale set decide where it is, and not for a
-/// worker that is alone.
+/// The set, if the machine is in one: not where zones, spot prices, the edge zone or a scale set decide its place, and
+/// not for a worker without a group.
 pub(super) fn id(scope: &MachineScope<'_>) -> Option<ResourceId> {
     let placed = !scope.cluster.zones.is_empty()
         || scope.spec.spot_vm_options.is_some()
@@ -43,7 +43,7 @@ pub(super) fn goal(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Opti
     let document = json!({
         "location": scope.cluster.location(),
         "sku": { "name": ALIGNED },
-        // Machines with tags of their own share it.
+        // Machines with different tags share it.
         "tags": scope.cluster.tags(Some("common"), Some(id.name())),
         "properties": { "platformFaultDomainCount": domains },
     });

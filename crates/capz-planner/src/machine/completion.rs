@@ -1,4 +1,4 @@
-//! What a machine's specification is completed with from its cluster.
+//! Defaults of a machine's spec that come from its cluster.
 
 use capz_api::azure_machine::AzureMachineSpec;
 use capz_api::machine::{NetworkInterface, default_interfaces};
@@ -9,7 +9,7 @@ use crate::scope::Scope;
 /// Completes the network interfaces of a machine, and the subnet of the first one.
 ///
 /// # Errors
-/// The subnet is not named, and there is not just one that it could be.
+/// The subnet is not named, and there is not exactly one candidate.
 pub fn complete(spec: &mut AzureMachineSpec, cluster: Scope<'_>, role: &str) -> Result<(), String> {
     default_interfaces(&mut spec.network_interfaces, &mut spec.subnet_name, &mut spec.accelerated_networking);
     complete_first(spec.network_interfaces.as_deref_mut(), cluster, role)
@@ -18,7 +18,7 @@ pub fn complete(spec: &mut AzureMachineSpec, cluster: Scope<'_>, role: &str) -> 
 /// Names the subnet of the first of these interfaces.
 ///
 /// # Errors
-/// It is not named, and there is not just one that it could be.
+/// It is not named, and there is not exactly one candidate.
 pub(crate) fn complete_first(
     interfaces: Option<&mut [NetworkInterface]>,
     cluster: Scope<'_>,
@@ -31,7 +31,7 @@ pub(crate) fn complete_first(
     Ok(())
 }
 
-/// The only subnet with this role, else the one for all roles.
+/// The only subnet with this role, otherwise the one for all roles.
 fn subnet_for(cluster: Scope<'_>, role: &str) -> Result<String, String> {
     let named = |role: &str| -> Vec<&str> {
         let subnets = cluster.subnets().iter().filter(|subnet| subnet.role.as_deref() == Some(role));

@@ -11,7 +11,7 @@ const STARTING: &str =
 const NOT_STARTED: &str =
     "the machine has probably not joined its cluster, or not in time: look at its boot diagnostics";
 
-/// What a plan says of a machine.
+/// The conditions of a machine's plan.
 pub fn conditions(plan: &Plan) -> Vec<Condition> {
     let mut conditions = condition::project(&MACHINE, plan);
     for condition in &mut conditions {
@@ -19,7 +19,7 @@ pub fn conditions(plan: &Plan) -> Vec<Condition> {
             hint(condition);
         }
     }
-    // Disks are made with the machine, and only deleted by themselves.
+    // Disks are created with the machine, and only deleted by themselves.
     let is = |condition: &Condition, service: &service::Service| {
         condition.condition.as_deref() == service.condition
     };
@@ -32,7 +32,7 @@ pub fn conditions(plan: &Plan) -> Vec<Condition> {
     conditions
 }
 
-/// What is said of a machine that is as declared, and does not run.
+/// The condition of a machine that is as declared, and does not run.
 pub fn stopped(state: &str, id: &str) -> Condition {
     let words = format!(
         "the virtual machine is {}, and not by Cluster API: start it (az vm start --ids {id}), or delete its Machine to have it \
@@ -42,7 +42,7 @@ pub fn stopped(state: &str, id: &str) -> Condition {
     condition::fails("VMRunning", &format!("VM{state}"), condition::Severity::Warning, words)
 }
 
-/// Says what an extension that takes its time, or fails, most likely means.
+/// Adds the most likely cause for an extension that takes long, or fails.
 fn hint(condition: &mut Condition) {
     let hint = match condition.reason.as_deref() {
         Some("Creating") => STARTING,

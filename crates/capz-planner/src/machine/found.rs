@@ -1,4 +1,4 @@
-//! What Azure says about a machine that is there, for the AzureMachine's specification and status.
+//! The observed state of an existing machine, for the AzureMachine's spec and status.
 
 use azure_types::ResourceId;
 use capz_api::azure_machine::NodeAddress;
@@ -9,10 +9,10 @@ use crate::instance_view;
 use crate::observed::{Observed, Seen};
 use crate::profile::{identity_id, provider_id};
 
-/// What Azure says about a machine that is there.
+/// The observed state of an existing machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// Its id, as nodes have it.
+    /// Its provider ID.
     pub provider_id: String,
     /// Its provisioning state.
     pub vm_state: String,
@@ -24,7 +24,7 @@ pub struct Found {
     pub missing_identity: Option<String>,
 }
 
-/// What Azure says about the machine; `None` where it is not there, or not known, or only being made.
+/// The observed state of the machine; `None` if it is absent, unknown, or still being created.
 pub fn found(scope: &MachineScope<'_>, observed: &Observed) -> Option<Found> {
     let vm = scope.vm();
     let Seen::Present(held) = observed.see(&vm) else { return None };
@@ -52,7 +52,7 @@ fn addresses(held: &Value, observed: &Observed) -> Option<Vec<NodeAddress>> {
             if let Some(private) = properties["privateIPAddress"].as_str() {
                 addresses.push(address("InternalIP", private));
             }
-            // One that somebody else attached may not be known.
+            // A public IP that another writer attached may be unknown.
             if let Some(id) = id_of(&properties["publicIPAddress"])
                 && let Seen::Present(public) = observed.see(&id)
                 && let Some(public) = public["properties"]["ipAddress"].as_str()
@@ -68,7 +68,7 @@ fn address(kind: &str, address: &str) -> NodeAddress {
     NodeAddress { address: Some(address.to_owned()), kind: Some(kind.to_owned()), ..NodeAddress::default() }
 }
 
-/// Ids of identities come back in other letters than they were sent in.
+/// Azure returns IDs of identities in another case than they were sent in.
 fn missing_identity(scope: &MachineScope<'_>, held: &Value) -> Option<String> {
     let has = |id: &str| {
         let known = held["identity"]["userAssignedIdentities"].as_object();

@@ -33,7 +33,7 @@ pub(super) fn id(scope: &MachineScope<'_>) -> Option<ResourceId> {
 pub(super) fn goal(scope: &MachineScope<'_>, observed: &Observed) -> Result<Option<Goal>, GoalError> {
     let (Some((declared, balancer)), Some(id)) = (balancer(scope), id(scope)) else { return Ok(None) };
     let frontends = || declared.frontend_ips.iter().flatten();
-    // A private address of a public balancer is its twin's.
+    // A private address of a public load balancer belongs to the internal one beside it.
     let frontend = frontends()
         .find(|frontend| declared.is_internal() || frontend.public_ip.is_some())
         .or_else(|| frontends().next())
@@ -61,7 +61,7 @@ pub(super) fn goal(scope: &MachineScope<'_>, observed: &Observed) -> Result<Opti
     Ok(Some(Goal::new(id, &service::INBOUND_NAT_RULES, document).owned(OWNERSHIP)))
 }
 
-/// The port at the load balancer that the rule has.
+/// The port of the existing rule at the load balancer.
 pub(super) fn known_port(scope: &MachineScope<'_>, observed: &Observed) -> Option<i64> {
     let Seen::Present(held) = observed.see(&id(scope)?) else { return None };
     port_of(held)
@@ -71,9 +71,9 @@ fn port_of(rule: &Value) -> Option<i64> {
     rule["properties"]["frontendPort"].as_i64()
 }
 
-/// The port at the load balancer: the one that the machine was given before, else the one that the rule has, else one that no other
-/// rule has. Machines that come at the same time see the same free ports: each leaves as many of them as there are machines before
-/// it that have no rule yet.
+/// The port at the load balancer: the recorded one, otherwise that of the existing rule, otherwise one that no other
+/// rule has. Machines that are created at the same time see the same free ports: each skips as many of them as there
+/// are earlier machines without a rule.
 fn port(
     scope: &MachineScope<'_>,
     balancer: &ResourceId,

@@ -1,5 +1,6 @@
-//! What was applied before, as annotations of the AzureMachine remember it: without them, what is wanted no longer could not be
-//! told from what another hand has added, nor the port that a machine was given from one that another hand has put there.
+//! The configuration that was applied before, as annotations of the AzureMachine record it: without them, withdrawn
+//! tags could not be distinguished from tags of other writers, nor the machine's own port from one that another writer
+//! set.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ pub const TAGS: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags
 /// The port of the machine's inbound NAT rule at the load balancer: `"<port>"`.
 pub(super) const SSH_PORT: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-ssh-port";
 
-/// The annotations once the machine is as wanted.
+/// The annotations once the machine is as desired.
 pub fn remembered(scope: &MachineScope<'_>, observed: &Observed) -> BTreeMap<String, String> {
     let tags = json!(scope.additional_tags()).to_string();
     let port = inbound_nat_rule::known_port(scope, observed);
@@ -29,12 +30,12 @@ pub fn remembered(scope: &MachineScope<'_>, observed: &Observed) -> BTreeMap<Str
     std::iter::once((TAGS.to_owned(), tags)).chain(port).chain(borne).collect()
 }
 
-/// The port that an annotation remembers.
+/// The port in an annotation.
 pub(super) fn applied_port(memory: Option<&String>) -> Option<i64> {
     memory?.parse().ok()
 }
 
-/// The tags that an annotation remembers. One that cannot be read remembers nothing: what it was about stays in Azure.
+/// The tags in an annotation. An annotation that cannot be read counts as empty: its tags stay in Azure.
 pub(crate) fn applied_tags(memory: Option<&String>) -> Tags {
     memory.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! From an AzureMachine to goals: a function for each kind of resource.
+//! From an AzureMachine to goals: one function for each kind of resource.
 
 mod availability_set;
 mod completion;
@@ -48,12 +48,12 @@ use crate::terminal::{Reason, Terminal};
 
 /// The label of Machines of a control plane.
 pub const CONTROL_PLANE_LABEL: &str = "cluster.x-k8s.io/control-plane";
-/// Labels that say which group a worker belongs to, the first that is there.
+/// Labels that name the group of a worker; the first one that exists counts.
 const GROUP_LABELS: [&str; 2] = ["cluster.x-k8s.io/deployment-name", "cluster.x-k8s.io/set-name"];
-/// The annotation of AzureMachines whose machine was made.
+/// The annotation of AzureMachines whose machine was created.
 pub const MADE_ANNOTATION: (&str, &str) = ("cluster-api-provider-azure", "true");
 
-/// What the Machine says that owns the AzureMachine.
+/// The inputs from the Machine that owns the AzureMachine.
 #[derive(Debug, Clone, Copy)]
 pub struct Owner<'a> {
     /// The version of Kubernetes.
@@ -64,7 +64,7 @@ pub struct Owner<'a> {
     pub labels: &'a BTreeMap<String, String>,
 }
 
-/// A machine: its AzureMachine after defaulting and [`complete`], and where it belongs.
+/// A machine: its AzureMachine after defaulting and [`complete`], and its surroundings.
 #[derive(Debug, Clone, Copy)]
 pub struct MachineScope<'a> {
     /// The cluster.
@@ -77,7 +77,7 @@ pub struct MachineScope<'a> {
     pub annotations: &'a BTreeMap<String, String>,
     /// The Machine that owns it.
     pub owner: Owner<'a>,
-    /// Names of the virtual machines of the control plane that come before it, if it is one of them.
+    /// Names of the control plane's virtual machines that come before it, if it is one of them.
     pub earlier: &'a [String],
 }
 
@@ -87,7 +87,7 @@ impl<'a> MachineScope<'a> {
         names::virtual_machine(self.name, self.spec)
     }
 
-    /// The tags that all that belongs to it bore when it was last as wanted.
+    /// The owner tags of its resources when they were last as desired.
     fn borne(&self) -> Borne {
         self.annotations.get(OWNER_TAGS).map_or(Borne::Nothing, |word| Borne::read(word))
     }
@@ -97,7 +97,7 @@ impl<'a> MachineScope<'a> {
         self.compute("virtualMachines", &self.vm_name())
     }
 
-    /// Whether the object knows a machine by its provider id.
+    /// Whether the object records a machine by its provider ID.
     fn has_provider_id(&self) -> bool {
         self.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty())
     }
@@ -107,7 +107,7 @@ impl<'a> MachineScope<'a> {
         self.owner.labels.contains_key(CONTROL_PLANE_LABEL)
     }
 
-    /// Its role: that of its subnets, and in its tags.
+    /// Its role, which is also that of its subnets, and is in its tags.
     pub fn role(&self) -> &'static str {
         if self.is_control_plane() { roles::CONTROL_PLANE } else { roles::NODE }
     }
@@ -115,23 +115,23 @@ impl<'a> MachineScope<'a> {
     /// Its image.
     ///
     /// # Errors
-    /// None is declared and there is none for its version of Kubernetes.
+    /// No image is declared and there is no default for its version of Kubernetes.
     pub fn image(&self) -> Result<Image, ImageError> {
         image::choose(self.spec.image.as_ref(), self.os_type(), self.owner.version, self.annotations)
     }
 
-    /// Its zone: the one that was chosen, else one in which it is tried for lack of room elsewhere.
+    /// Its zone: the chosen one, otherwise one that is tried because others lack capacity.
     pub fn zone(&self) -> Option<&'a str> {
         self.chosen_zone().or_else(|| placement::tried_last(self))
     }
 
-    /// The zone that its owner has chosen: the Machine's failure domain comes first.
+    /// The zone that its owner has chosen: the Machine's failure domain takes precedence.
     fn chosen_zone(&self) -> Option<&'a str> {
         let named = |zone: &&str| !zone.is_empty();
         self.owner.failure_domain.filter(named).or(self.spec.failure_domain.as_deref().filter(named))
     }
 
-    /// Tags that users want on it.
+    /// The user's tags for it.
     pub fn additional_tags(&self) -> Tags {
         let cluster = &self.cluster;
         let own = self.spec.additional_tags.as_ref();
@@ -175,10 +175,11 @@ impl<'a> MachineScope<'a> {
     }
 }
 
-/// What the machine wants. Goals that need what Azure tells only later, such as the machine's own identity, appear then.
+/// The goals of the machine. Goals that depend on values from Azure, such as the machine's own identity, are added once
+/// these are known.
 ///
 /// # Errors
-/// Azure would refuse the machine, it is gone, or something is in its way.
+/// Azure would refuse the machine, it is gone, or a resource is in its way.
 pub fn goals(
     scope: &MachineScope<'_>,
     making: &Making<'_>,
@@ -203,7 +204,7 @@ pub fn goals(
             return Err(GoalError::NotNow(words));
         }
         Seen::Present(held) if !scope.has_provider_id() => {
-            // It is not made again: its first cause is reported for as long as it exists.
+            // It is not created again: its first cause is reported for as long as it exists.
             if let Some(cause) = failure_cause(held) {
                 let message = format!("virtual machine {} failed to create. err: {cause}", vm.name());
                 return Err(Terminal::create(message).into());
@@ -228,7 +229,7 @@ pub fn goals(
     let borne = scope.borne();
     for goal in &mut goals {
         goal.without_tags(&applied);
-        // The availability set is other machines', too, and may be older.
+        // Other machines use the availability set, too, and it may be older.
         if *goal.service != service::AVAILABILITY_SET {
             goal.borne = borne;
         }
@@ -236,8 +237,8 @@ pub fn goals(
     Ok(goals)
 }
 
-/// Whether there is a machine of this name that is not known to be this cluster's: another cluster's id is on it, or neither does
-/// it say whose it is, nor does the object know it.
+/// Whether there is a machine of this name that is not known to be this cluster's: it bears another cluster's ID, or
+/// neither its tags name an owner nor does the object record it.
 fn is_unknown_here(scope: &MachineScope<'_>, held: &serde_json::Value) -> bool {
     match scope.cluster.claimant().by_tags(held) {
         Ownership::Proven(_) => false,
@@ -246,15 +247,16 @@ fn is_unknown_here(scope: &MachineScope<'_>, held: &serde_json::Value) -> bool {
     }
 }
 
-/// Why the machine that `spec.providerID` names cannot be deleted, and what to do. A provider id is no proof: any user can write it.
+/// Why the machine in `spec.providerID` cannot be deleted, and what to do. A provider ID is no proof: any user can
+/// write it.
 pub fn unproven_end(scope: &MachineScope<'_>, observed: &Observed) -> Option<String> {
     let vm = scope.vm();
     let (Seen::Present(held), true) = (observed.see(&vm), scope.has_provider_id()) else { return None };
     unproven(scope.cluster, "virtual machine", vm.name(), held)
 }
 
-/// Why a resource that `spec.providerID` names cannot be deleted, and what to do; `None` where it is proven to be the cluster's, or
-/// another cluster's.
+/// Why a resource in `spec.providerID` cannot be deleted, and what to do; `None` if it is proven to be the cluster's,
+/// or another cluster's.
 pub(crate) fn unproven(
     cluster: Scope<'_>,
     noun: &str,
@@ -271,12 +273,13 @@ pub(crate) fn unproven(
     ))
 }
 
-/// What is to go when the machine ends. The machine does not wait for what runs on it; what was made with it follows it. Disks
-/// bear no tag of ours: they are ours where we made the machine, as the object records, or an interface for it.
+/// The goals of the machine's deletion. The deletion does not wait for the machine's workload; the resources created
+/// for it follow. Disks bear no tag of ours: they are ours if we created the machine, as the object records, or an
+/// interface for it.
 pub fn ends(scope: &MachineScope<'_>, observed: &Observed) -> Vec<Goal> {
     let (interfaces, mut disks, public_ip) = (scope.interfaces(), scope.disks(), scope.public_ip());
     let (mut rule, set) = (inbound_nat_rule::id(scope), availability_set::id(scope));
-    // What bears no tags follows the machine: that of another cluster keeps its own.
+    // Resources without tags follow the machine: another cluster's machine keeps its own.
     if matches!(observed.see(&scope.vm()), Seen::Present(held) if !scope.cluster.claimant().owns(held)) {
         disks.clear();
         rule = None;
@@ -285,14 +288,14 @@ pub fn ends(scope: &MachineScope<'_>, observed: &Observed) -> Vec<Goal> {
     if marked_only {
         rule = None;
     }
-    // Where another cluster has the same name, what the object records is no mark in Azure; the interface bears one.
+    // Where another cluster has the same name, the object's record is no mark in Azure; the interface bears one.
     let made = !marked_only
         && scope.has_provider_id()
         && scope.annotations.get(MADE_ANNOTATION.0).is_some_and(|made| made == MADE_ANNOTATION.1);
     let disk = |id: ResourceId| {
         let goal = Goal::gone(id, &service::DISKS);
         match interfaces.first() {
-            // The interface stays until the disks are gone: it says whose they are.
+            // The interface stays until the disks are deleted, because it proves their owner.
             Some(first) if !made => goal.owned(OwnershipRule::Inside(first.clone())).after([first.clone()]),
             _ => goal.owned(OwnershipRule::ByName("the virtual machine that the AzureMachine has made")),
         }
@@ -315,7 +318,7 @@ pub fn ends(scope: &MachineScope<'_>, observed: &Observed) -> Vec<Goal> {
     goals
 }
 
-/// Extensions, each after the one before: Azure installs one at a time.
+/// Extensions, each after the previous one: Azure installs one at a time.
 fn extension_goals(scope: &MachineScope<'_>, making: &Making<'_>) -> Vec<Goal> {
     let spec = scope.spec;
     if spec.disable_extension_operations == Some(true) {

@@ -1,4 +1,4 @@
-//! What the resources of a machine are called.
+//! Names of a machine's resources.
 
 use azure_types::ResourceId;
 use capz_api::azure_machine::AzureMachineSpec;
@@ -6,10 +6,10 @@ use capz_api::azure_machine::AzureMachineSpec;
 use crate::image::WINDOWS;
 use crate::profile::PROVIDER_ID;
 
-/// How long the name of a computer with Windows can be.
+/// The longest computer name of Windows.
 const WINDOWS_NAME: usize = 15;
 
-/// The name of the virtual machine: the one that it has, else the AzureMachine's, shortened for Windows.
+/// The name of the virtual machine: its existing one, otherwise the AzureMachine's, shortened for Windows.
 pub(super) fn virtual_machine(name: &str, spec: &AzureMachineSpec) -> String {
     let known = spec.provider_id.as_deref().and_then(|id| id.strip_prefix(PROVIDER_ID));
     if let Some(id) = known.and_then(|id| ResourceId::parse(id).ok()) {
@@ -29,7 +29,7 @@ pub(super) fn interface(machine: &str, index: usize, count: usize) -> String {
     if count > 1 { format!("{machine}-nic-{index}") } else { format!("{machine}-nic") }
 }
 
-/// The name of the disk with the system.
+/// The name of the OS disk.
 pub(super) fn os_disk(machine: &str) -> String {
     format!("{machine}_OSDisk")
 }

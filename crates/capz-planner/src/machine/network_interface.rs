@@ -28,7 +28,8 @@ pub(super) fn goals(
         .zip(declared)
         .enumerate()
         .map(|(index, (id, interface))| {
-            // What the size can do decides when the interface is made: Azure does not change it while the machine runs.
+            // The size's capabilities count when the interface is created: Azure does not change it while the machine
+            // runs.
             let is_there = matches!(observed.see(&id), Seen::Present(_));
             let default = || (!is_there).then(|| making.size.can(capability::ACCELERATED_NETWORKING));
             goal(scope, id, interface, index == 0, interface.accelerated_networking.or_else(default))

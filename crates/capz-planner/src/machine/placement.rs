@@ -1,4 +1,4 @@
-//! Another zone for a machine that no zone was chosen for, where Azure has no room for it: each zone that its size has is tried once.
+//! Another zone for a machine without a chosen zone if Azure lacks capacity: each zone of its size is tried once.
 
 use azure_types::ResourceId;
 use ownership::Evidence;
@@ -12,7 +12,7 @@ use crate::sku::Sku;
 
 /// The annotation of AzureMachines with the zones that were tried, the latest one last: `"1,3"`.
 pub const TRIED_ZONES: &str = "sigs.k8s.io/cluster-api-provider-azure-tried-zones";
-/// Azure's codes for a lack of room.
+/// Azure's codes for a lack of capacity.
 const NO_ROOM: [&str; 5] = [
     "AllocationFailed",
     "ZonalAllocationFailed",
@@ -21,7 +21,7 @@ const NO_ROOM: [&str; 5] = [
     "SkuNotAvailable",
 ];
 
-/// The zone that a machine is tried in for lack of room elsewhere.
+/// The zone in which a machine is tried because others lack capacity.
 pub(super) fn tried_last<'a>(scope: &MachineScope<'a>) -> Option<&'a str> {
     tried(scope).last()
 }
@@ -31,8 +31,8 @@ fn tried<'a>(scope: &MachineScope<'a>) -> impl Iterator<Item = &'a str> + use<'a
     all.split(',').filter(|zone| !zone.is_empty())
 }
 
-/// The annotation that sends a machine to the next zone, where these words say that there is no room in the last one; `None` where its
-/// owner has chosen the place, or no zone is left.
+/// The annotation with the next zone, if the message reports a lack of capacity in the last one; `None` if the owner
+/// has chosen the zone, or none is left.
 pub fn next_zone(scope: &MachineScope<'_>, size: &Sku, words: &str) -> Option<String> {
     let spec = scope.spec;
     let is_chosen = scope.chosen_zone().is_some()
@@ -49,8 +49,9 @@ pub fn next_zone(scope: &MachineScope<'_>, size: &Sku, words: &str) -> Option<St
     Some(tried.into_iter().chain([next]).collect::<Vec<_>>().join(","))
 }
 
-/// What of an attempt in another zone has to go before the machine is made in this one: the machine that failed, and the disks that
-/// are seen to be its own. `None` where nothing is left, or the machine is that of this zone.
+/// The remains of an attempt in another zone that have to be deleted before the machine is created in this one: the
+/// failed machine, and the disks that are known to be its own. `None` if nothing is left, or the machine is that of
+/// this zone.
 pub(super) fn remains(scope: &MachineScope<'_>, observed: &Observed) -> Option<Vec<Goal>> {
     let zone = tried_last(scope).filter(|_| !scope.has_provider_id())?;
     let vm = scope.vm();
@@ -59,7 +60,8 @@ pub(super) fn remains(scope: &MachineScope<'_>, observed: &Observed) -> Option<V
         Seen::Absent => false,
         Seen::Unknown => return None,
     };
-    // A disk with the name of one of the machine's may be another's: it is its own if it was attached to it. It is not read again.
+    // A disk with the name of one of the machine's may be foreign: it is the machine's own if it was attached to it. It
+    // is not read again.
     let disks: Vec<ResourceId> = scope
         .disks()
         .into_iter()

@@ -1,4 +1,4 @@
-//! The virtual machine. It is made once; afterwards its tags are kept up.
+//! The virtual machine. It is created once; afterwards only its tags are enforced.
 
 use capz_api::machine::OsDisk;
 use capz_api::machine::SecurityProfile;
@@ -12,7 +12,7 @@ use crate::scope::reference;
 use crate::terminal::Terminal;
 use crate::{image, service, size_check};
 
-/// What others can change of a machine that exists.
+/// Members of an existing machine that others can change.
 const CHANGEABLE: [&str; 5] = [
     "/properties/hardwareProfile",
     "/properties/networkProfile",
@@ -21,7 +21,7 @@ const CHANGEABLE: [&str; 5] = [
     "/properties/additionalCapabilities",
 ];
 
-/// Checks what Azure would refuse for good.
+/// Checks for declarations that Azure would always refuse.
 pub(super) fn check(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<(), Terminal> {
     size_check::check_machine(scope.spec, making.size, scope.cluster.location(), scope.zone())
 }
@@ -84,7 +84,7 @@ fn document(scope: &MachineScope<'_>, making: &Making<'_>) -> Result<Value, Term
     })))
 }
 
-/// How the machine is kept safe from its host. What it must be for that was checked before.
+/// How the machine is protected from its host. Its requirements were checked before.
 fn security(profile: &SecurityProfile, disk: Option<&OsDisk>) -> Value {
     let mut members = Map::new();
     members.insert("encryptionAtHost".into(), json!(profile.encryption_at_host));
@@ -92,7 +92,7 @@ fn security(profile: &SecurityProfile, disk: Option<&OsDisk>) -> Value {
     let secure_boot = uefi.and_then(|uefi| uefi.secure_boot_enabled);
     let tpm = uefi.and_then(|uefi| uefi.v_tpm_enabled);
     let confidential = disk.and_then(OsDisk::security_encryption_type).is_some();
-    // For other machines than confidential ones, what is off is as it is without being said.
+    // Except for confidential machines, a setting that is off is left out.
     let said = |setting: Option<bool>| setting.filter(|on| confidential || *on);
     let (secure_boot, tpm) = (said(secure_boot), said(tpm));
     if confidential || secure_boot.is_some() || tpm.is_some() {

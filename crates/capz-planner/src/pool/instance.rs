@@ -13,7 +13,7 @@ use crate::goal::{Goal, OwnershipRule};
 use crate::profile::{PROVIDER_ID, provider_id};
 use crate::{cluster, image, service};
 
-/// Names of the extension that watches machines join their cluster begin and end like this.
+/// The prefix and suffix of the name of the extension that waits for a machine to join its cluster.
 const BOOTSTRAPPING: (&str, &str) = ("CAPZ.", ".Bootstrapping");
 /// The longest value of a label.
 const LABEL: usize = 63;
@@ -25,20 +25,20 @@ pub struct Instance {
     pub id: String,
     /// Its id in the scale set.
     pub instance_id: String,
-    /// The name of its computer.
+    /// Its computer name.
     pub computer_name: String,
     /// Its provisioning state.
     pub state: String,
-    /// The provisioning state of the extension that watches it join its cluster.
+    /// The provisioning state of the extension that waits for it to join its cluster.
     pub bootstrapping: Option<String>,
-    /// Its image, as documents refer to it.
+    /// Its image, as a reference in documents.
     image: Value,
-    /// Its id, as nodes have it.
+    /// Its provider ID.
     pub provider_id: String,
 }
 
 impl Instance {
-    /// Reads one: an instance of a uniform scale set, or a machine of a flexible one.
+    /// Parses an instance of a uniform scale set, or a machine of a flexible one.
     pub fn read(document: &Value, flexible: bool) -> Option<Self> {
         let id = document["id"].as_str()?;
         let properties = &document["properties"];
@@ -59,30 +59,30 @@ impl Instance {
         })
     }
 
-    /// Whether it is on its way out.
+    /// Whether it is being deleted.
     pub fn is_leaving(&self) -> bool {
         matches!(self.state.as_str(), "Deleting" | "Deleted")
     }
 
-    /// Whether Azure has done with it: it is made and started, or has failed.
+    /// Whether its creation has ended: it is created and started, or has failed.
     pub fn is_settled(&self) -> bool {
         matches!(self.state.as_str(), "Succeeded" | "Failed")
             && self.bootstrapping.as_deref() != Some("Creating")
     }
 
-    /// Whether it is as this scale set says now: it has its image. Tags and what else anybody adds to the set do not count.
+    /// Whether it has the image of this scale set. Tags and other additions to the set do not count.
     pub fn has_latest_model(&self, scale_set: &Value) -> bool {
         let profile = &scale_set["properties"]["virtualMachineProfile"];
         image::is_same(&self.image, &profile["storageProfile"]["imageReference"])
     }
 
-    /// The name of the AzureMachinePoolMachine that stands for it.
+    /// The name of the AzureMachinePoolMachine that represents it.
     pub fn object_name(&self, pool: &str) -> String {
         let last = self.id.rsplit('/').next().unwrap_or_default();
         format!("{pool}-{}", last.replace('_', "-"))
     }
 
-    /// What is known of its start.
+    /// The condition of its bootstrapping.
     pub fn bootstrap_condition(&self) -> Option<Condition> {
         const BOOTSTRAPPED: &str = "BootstrapSucceeded";
         Some(match self.bootstrapping.as_deref()? {
@@ -94,13 +94,13 @@ impl Instance {
     }
 }
 
-/// Whether a machine is one of this scale set, as its document says.
+/// Whether a machine belongs to this scale set, according to its document.
 pub fn is_of(document: &Value, scale_set: &ResourceId) -> bool {
     let set = document["properties"]["virtualMachineScaleSet"]["id"].as_str();
     set.and_then(|id| ResourceId::parse(id).ok()).is_some_and(|set| set == *scale_set)
 }
 
-/// The id of an instance as that of the machine that it is, in a flexible scale set.
+/// The ID of an instance in the form of a virtual machine's, in a flexible scale set.
 fn as_machine(id: &str) -> String {
     let segments: Vec<&str> = id.split('/').collect();
     match segments.as_slice() {
@@ -111,13 +111,13 @@ fn as_machine(id: &str) -> String {
     }
 }
 
-/// The goal of an instance's end, by the id that nodes have: it is the cluster's if its scale set is.
+/// The goal of an instance's deletion, by its provider ID: it is the cluster's if its scale set is.
 pub fn end(provider_id: &str, scale_set: &ResourceId) -> Option<Goal> {
     let id = ResourceId::parse(provider_id.strip_prefix(PROVIDER_ID)?).ok()?;
     Some(Goal::gone(id, &service::SCALE_SET_INSTANCE).owned(OwnershipRule::Inside(scale_set.clone())))
 }
 
-/// Labels of the objects that stand for instances.
+/// Labels of the objects that represent instances.
 pub fn labels(cluster: &str, pool: &str, machine_pool: &str) -> BTreeMap<String, String> {
     [
         ("cluster.x-k8s.io/cluster-name", cluster.to_owned()),

@@ -1,5 +1,5 @@
-//! What was put into the model of a scale set before: when the model is written next, what is declared no longer goes. What
-//! others have put there stays.
+//! The configuration that was applied to the model of a scale set before: items that are no longer declared are removed
+//! by the next write of the model. Items of other writers stay.
 
 use std::collections::BTreeSet;
 
@@ -22,8 +22,9 @@ fn applied(memory: Option<&str>) -> BTreeSet<String> {
     memory.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
-/// The annotation for a scale set that is like this, where these extensions are declared; `None` if there is nothing to say.
-/// What has been declared and not applied yet, because that alone is no reason to write the model, is not in it.
+/// The annotation for this observed scale set, where these extensions are declared; `None` if there is nothing to
+/// record. Declared extensions that are not applied yet, because they alone are no reason to write the model, are not
+/// in it.
 pub(super) fn remembered(memory: Option<&str>, declared: &BTreeSet<String>, held: &Value) -> Option<String> {
     let mut ours = applied(memory);
     ours.extend(declared.iter().cloned());
@@ -32,7 +33,8 @@ pub(super) fn remembered(memory: Option<&str>, declared: &BTreeSet<String>, held
     (memory.is_some() || !ours.is_empty()).then(|| serde_json::json!(ours).to_string())
 }
 
-/// What goes when the model is written. Disks for data bear the name of their scale set: nobody else adds any.
+/// The items that the next write of the model removes. Data disks bear the name of their scale set: no other writer
+/// adds any.
 pub(super) fn withdrawn(memory: Option<&str>, set: &str, wanted: &Value, held: &Value) -> Vec<Withdrawn> {
     let gone = |list: &'static str, is_ours: &dyn Fn(&str) -> bool| -> Vec<Withdrawn> {
         let wanted = names(wanted, list);

@@ -53,19 +53,19 @@ use crate::scope::Scope;
 use crate::service;
 use crate::tags;
 
-/// The annotation of MachinePools whose replicas somebody else counts.
+/// The annotation of MachinePools whose replicas are managed externally.
 pub const EXTERNAL_REPLICAS: &str = "cluster.x-k8s.io/replicas-managed-by";
 /// The annotation with the additional tags that were applied to the scale set.
 pub const TAGS: &str = "sigs.k8s.io/cluster-api-provider-azure-last-applied-tags-vmss";
-/// How long the name of a scale set with Windows can be: its computers' names begin with it.
+/// The longest name of a scale set with Windows: it is the prefix of the computer names.
 const WINDOWS_NAME: usize = 9;
 
-/// What the MachinePool says that owns the pool.
+/// The inputs from the MachinePool that owns the pool.
 #[derive(Debug, Clone, Copy)]
 pub struct Owner<'a> {
     /// The version of Kubernetes.
     pub version: Option<&'a str>,
-    /// How many machines there shall be.
+    /// The desired number of machines.
     pub replicas: u32,
     /// Zones of the machines.
     pub failure_domains: &'a [String],
@@ -73,7 +73,7 @@ pub struct Owner<'a> {
     pub annotations: &'a BTreeMap<String, String>,
 }
 
-/// A pool: its AzureMachinePool after defaulting and [`complete`], and where it belongs.
+/// A pool: its AzureMachinePool after defaulting and [`complete`], and its surroundings.
 #[derive(Debug, Clone, Copy)]
 pub struct PoolScope<'a> {
     /// The cluster.
@@ -94,8 +94,8 @@ impl<'a> PoolScope<'a> {
         scale_set_name(self.name, self.os_type())
     }
 
-    /// Whether a scale set with the name of the pool's is not known to be this cluster's: its tags name another cluster, or neither
-    /// do they say whose it is, nor does the object know it.
+    /// Whether a scale set with the pool's name is not known to be this cluster's: its tags name another cluster, or
+    /// neither its tags name an owner nor does the object record it.
     pub fn is_foreign(&self, held: &Value) -> bool {
         let made = self.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
         match self.cluster.claimant().by_tags(held) {
@@ -112,7 +112,7 @@ impl<'a> PoolScope<'a> {
         self.cluster.group().resource("Microsoft.Compute", "virtualMachineScaleSets", &self.scale_set_name())
     }
 
-    /// Whether the machines are machines of their own.
+    /// Whether the instances are virtual machines of their own.
     pub fn is_flexible(&self) -> bool {
         self.spec.orchestration_mode.as_deref() == Some("Flexible")
     }
@@ -138,7 +138,7 @@ impl<'a> PoolScope<'a> {
             .collect()
     }
 
-    /// Whether somebody else counts the replicas: an autoscaler of Azure's.
+    /// Whether the replicas are managed externally, by an autoscaler of Azure's.
     pub fn has_external_replicas(&self) -> bool {
         self.owner.annotations.get(EXTERNAL_REPLICAS).is_some_and(|value| value != "false")
     }
@@ -146,13 +146,13 @@ impl<'a> PoolScope<'a> {
     /// The image of the machines.
     ///
     /// # Errors
-    /// None is declared and there is none for their version of Kubernetes.
+    /// No image is declared and there is no default for their version of Kubernetes.
     pub fn image(&self) -> Result<Image, ImageError> {
         let declared = self.template().and_then(|template| template.image.as_ref());
         image::choose(declared, self.os_type(), self.owner.version, self.annotations)
     }
 
-    /// Tags that users want on the scale set.
+    /// The user's tags for the scale set.
     pub fn additional_tags(&self) -> Tags {
         let cluster = &self.cluster;
         let own = self.spec.additional_tags.as_ref();
@@ -164,17 +164,17 @@ impl<'a> PoolScope<'a> {
         serde_json::json!(self.additional_tags()).to_string()
     }
 
-    /// The annotation [`OWNER_TAGS`], once the pool's scale set is like this.
+    /// The annotation [`OWNER_TAGS`] for this observed scale set.
     pub fn remembered_owner(&self, scale_set: &Value) -> Option<&'static str> {
         Borne::of(self.cluster.claimant(), scale_set).word()
     }
 
-    /// The tags that its scale set bore when it was last as wanted.
+    /// The owner tags of its scale set when it was last as desired.
     fn borne(&self) -> Borne {
         self.annotations.get(OWNER_TAGS).map_or(Borne::Nothing, |word| Borne::read(word))
     }
 
-    /// The annotation [`EXTENSIONS`], once the pool's scale set is like this.
+    /// The annotation [`EXTENSIONS`] for this observed scale set.
     pub fn remembered_extensions(&self, scale_set: &Value) -> Option<String> {
         let declared = self.template().and_then(|template| template.vm_extensions.as_deref());
         let declared =
@@ -202,7 +202,7 @@ fn scale_set_name(pool: &str, os_type: Option<&str>) -> String {
 /// Completes the network interfaces of a pool's machines, and the subnet of the first one.
 ///
 /// # Errors
-/// The subnet is not named, and there is not just one that it could be.
+/// The subnet is not named, and there is not exactly one candidate.
 pub fn complete(spec: &mut AzureMachinePoolSpec, cluster: Scope<'_>) -> Result<(), String> {
     let template = spec.template.get_or_insert_default();
     default_interfaces(
@@ -213,7 +213,8 @@ pub fn complete(spec: &mut AzureMachinePoolSpec, cluster: Scope<'_>) -> Result<(
     crate::machine::complete_first(template.network_interfaces.as_deref_mut(), cluster, roles::NODE)
 }
 
-/// What the pool wants. `instances` are all instances of the scale set; without them nothing is decided that depends on them.
+/// The goals of the pool. `instances` are all instances of the scale set; without them no decision that depends on them
+/// is made.
 ///
 /// # Errors
 /// Azure would refuse the scale set.
@@ -230,8 +231,8 @@ pub fn goals(
     Ok(goals)
 }
 
-/// Why the scale set that `spec.providerID` names cannot be deleted, and what to do. A provider id is no proof: any user can write
-/// it.
+/// Why the scale set in `spec.providerID` cannot be deleted, and what to do. A provider ID is no proof: any user can
+/// write it.
 pub fn unproven_end(scope: &PoolScope<'_>, observed: &Observed) -> Option<String> {
     let made = scope.spec.provider_id.as_deref().is_some_and(|id| !id.is_empty());
     let id = scope.scale_set();
@@ -239,7 +240,7 @@ pub fn unproven_end(scope: &PoolScope<'_>, observed: &Observed) -> Option<String
     crate::machine::unproven(scope.cluster, "scale set", id.name(), held)
 }
 
-/// What is to go when the pool ends. Its instances go with it.
+/// The goals of the pool's deletion. Its instances are deleted with it.
 pub fn ends(scope: &PoolScope<'_>) -> Vec<Goal> {
     vec![Goal::gone(scope.scale_set(), &service::SCALE_SET)]
 }

@@ -1,4 +1,4 @@
-//! What the Machine that owns an instance's object says of its node.
+//! The node of an instance, according to the Machine that owns the instance's object.
 
 use capz_api::Condition;
 
@@ -6,30 +6,30 @@ use crate::condition::{Severity, fails, holds};
 
 const HEALTHY: &str = "NodeHealthy";
 
-/// What a Machine says of its node.
+/// The state of a node, according to its Machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Node<'a> {
     /// Its name, once the Machine has found it.
     pub name: Option<&'a str>,
-    /// Whether it is ready; `None` while nobody says.
+    /// Whether it is ready; `None` if that is unknown.
     pub ready: Option<bool>,
-    /// Whether it was there and is gone.
+    /// Whether it existed and is gone.
     pub lost: bool,
 }
 
 impl Node<'_> {
-    /// Whether the node is there and ready.
+    /// Whether the node exists and is ready.
     pub fn is_ready(&self) -> bool {
         self.name.is_some() && self.ready == Some(true)
     }
 
-    /// `status.ready` of the object that stands for the instance. A Machine looks for its node only after its infrastructure
-    /// has said that it is there: until then it is the instance that counts.
+    /// `status.ready` of the object that represents the instance. A Machine looks for its node only after its
+    /// infrastructure is ready: until then the state of the instance counts.
     pub fn object_is_ready(&self, state: &str) -> bool {
         if self.name.is_some() { self.is_ready() } else { state == "Succeeded" }
     }
 
-    /// The condition that tells of the node of an instance in this state.
+    /// The condition for the node of an instance in this state.
     pub fn condition(&self, state: &str) -> Condition {
         match (self.name, self.ready) {
             (Some(_), _) if self.lost => fails(HEALTHY, "NodeNotFound", Severity::Error, ""),

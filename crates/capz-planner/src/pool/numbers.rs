@@ -1,4 +1,4 @@
-//! How many machines more or fewer than wanted there may be.
+//! How many machines more or fewer than desired are permitted.
 
 use capz_api::azure_machine_pool::{AzureMachinePoolSpec, RollingUpdate};
 
@@ -6,10 +6,10 @@ fn rolling(spec: &AzureMachinePoolSpec) -> Option<&RollingUpdate> {
     spec.strategy.as_ref()?.rolling_update.as_ref()
 }
 
-/// How many machines more than `desired` there may be while machines are replaced.
+/// How many machines more than `desired` are permitted while machines are replaced.
 pub fn max_surge(spec: &AzureMachinePoolSpec, desired: u32) -> u32 {
     let declared = rolling(spec).and_then(|it| it.max_surge.as_ref());
-    // Admission lets numbers and shares in, and nothing else.
+    // Admission permits numbers and percentages only.
     declared.map_or(1, |surge| surge.of(desired, true).unwrap_or(1))
 }
 
@@ -19,12 +19,12 @@ pub fn max_unavailable(spec: &AzureMachinePoolSpec, desired: u32) -> u32 {
     declared.and_then(|unavailable| unavailable.of(desired, false)).unwrap_or_default()
 }
 
-/// Which machine goes first.
+/// Which machine is deleted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeletePolicy {
-    /// The one that was there first.
+    /// The oldest one.
     Oldest,
-    /// The one that came last.
+    /// The newest one.
     Newest,
     /// Any.
     Random,

@@ -1,28 +1,29 @@
-//! What a pool waits for, and so what shows that it goes on.
+//! What a pool waits for, and so what shows its progress.
 
 use super::sync::Known;
 
 /// What a pool waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pending {
-    /// Nothing: it is as wanted.
+    /// Nothing: it is as desired.
     Nothing,
-    /// Machines that come or go. What happens to them next is seen in Kubernetes, or ends a call of ours.
+    /// Machines that are created or deleted. Their next change is seen in Kubernetes, or ends a call of ours.
     Machines,
-    /// Azure, which is at work: nothing tells that it has finished but another look.
+    /// An operation in Azure: only another observation shows that it has ended.
     Azure,
 }
 
-/// What a pool of `desired` machines waits for. `keep_old_models` is whether machines stay as they are until the pool shrinks.
+/// What a pool of `desired` machines waits for. `keep_old_models` is whether machines stay as they are until the pool
+/// shrinks.
 pub fn pending(known: Known<'_>, desired: u32, keep_old_models: bool) -> Pending {
     let Known { scale_set, instances, machines, .. } = known;
-    // Whose machine goes is deleted by a call of ours, whose end is known.
+    // An instance whose machine is leaving is deleted by a call of ours, whose end is known.
     let is_ours = |id: &str| machines.iter().any(|it| it.leaving && it.provider_id.eq_ignore_ascii_case(id));
     let at_work = instances
         .iter()
         .any(|instance| !(instance.is_settled() || instance.is_leaving() && is_ours(&instance.provider_id)));
     let stay = instances.iter().filter(|instance| !instance.is_leaving()).count();
-    // The set counts who comes before the list shows them, and no longer counts who goes.
+    // The set counts new instances before the list shows them, and no longer counts those that are being deleted.
     let capacity = scale_set["sku"]["capacity"].as_u64().and_then(|it| usize::try_from(it).ok());
     let unlisted = capacity.is_some_and(|capacity| capacity != stay);
     let at_work = at_work

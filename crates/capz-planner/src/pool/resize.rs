@@ -1,45 +1,45 @@
-//! When the scale set itself is written: with how many machines, and with what of its model.
+//! When the scale set itself is written: with how many machines, and with which part of its model.
 
-/// A scale set and what is declared of it, in numbers.
+/// A scale set and its declaration, in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Numbers {
-    /// How many machines the set has or makes.
+    /// The capacity of the set.
     pub capacity: u32,
-    /// How many of them Azure shows that are not on their way out.
+    /// The number of its instances that are not being deleted.
     pub instances: u32,
-    /// How many of these are as the set says now.
+    /// The number of these with the latest model.
     pub latest: u32,
-    /// Whether the image, the zones or the size differ from what is declared. Nothing else is a change of the model: what a
-    /// policy adds is not.
+    /// Whether the image, the zones or the size differ from the declaration. Other differences are no change of the
+    /// model, such as additions by a policy.
     pub model_changed: bool,
-    /// Whether what machines do when they start differs.
+    /// Whether the bootstrap data differs.
     pub bootstrap_changed: bool,
-    /// How many machines there shall be.
+    /// The desired number of machines.
     pub desired: u32,
-    /// How many more there may be while machines are replaced.
+    /// How many more are permitted while machines are replaced.
     pub surge: u32,
-    /// Whether somebody else says how many machines there are.
+    /// Whether the number of machines is managed externally.
     pub external: bool,
 }
 
-/// What is written.
+/// The part of the set that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resize {
     /// Nothing.
     Nothing,
-    /// The number of machines alone.
+    /// Only the number of machines.
     Capacity(u32),
-    /// The model, and the number of machines where it is ours to say.
+    /// The model, and the number of machines unless it is managed externally.
     Model(Option<u32>),
 }
 
-/// What is written now. The set never shrinks by it: machines go one by one, drained.
+/// Decides the next write. It never shrinks the set: machines are deleted one by one, after a drain.
 pub fn resize(numbers: Numbers) -> Resize {
     let Numbers { capacity, instances, latest, desired, .. } = numbers;
     let old = if numbers.model_changed { instances } else { instances.saturating_sub(latest) };
-    // An instance that is on its way out may still be shown: then the others are all that count.
+    // An instance that is being deleted may still be listed: then only the others count.
     let enough = !numbers.model_changed && (old == 0 || latest == capacity);
-    // No more than there are to be replaced: machines too many would only go again.
+    // No more than there are to replace: surplus machines would only be deleted again.
     let more = if enough { 0 } else { numbers.surge.min(old) };
     let target = desired.saturating_add(more);
     let grows = !numbers.external && target > capacity;
@@ -76,16 +76,16 @@ mod tests {
             (Numbers { surge: 5, ..changed }, Resize::Model(Some(6))),
             (Numbers { surge: 0, ..changed }, Resize::Model(Some(3))),
             (Numbers { instances: 0, latest: 0, capacity: 0, desired: 0, ..changed }, Resize::Model(Some(0))),
-            // A set that is to be smaller keeps its size: its machines go one by one.
+            // A set that should become smaller keeps its capacity: its machines are deleted one by one.
             (Numbers { desired: 1, ..changed }, Resize::Model(Some(3))),
             (Numbers { desired: 1, ..REST }, Resize::Nothing),
             // One more as long as there is one to replace, and no more than there are.
             (Numbers { latest: 2, ..REST }, Resize::Capacity(4)),
             (Numbers { latest: 2, surge: 3, ..REST }, Resize::Capacity(4)),
             (Numbers { latest: 3, instances: 4, capacity: 4, ..REST }, Resize::Nothing),
-            // The set was told already that the last old one goes, and still shows it.
+            // The deletion of the last old instance has begun, and the set still shows it.
             (Numbers { latest: 3, instances: 4, ..REST }, Resize::Nothing),
-            // One that somebody deleted is made again, with what machines do now when they start.
+            // A machine that another actor deleted is created again, with the current bootstrap data.
             (Numbers { capacity: 2, instances: 2, latest: 2, ..REST }, Resize::Capacity(3)),
             (bootstrap, Resize::Nothing),
             (Numbers { desired: 5, ..bootstrap }, Resize::Model(Some(5))),

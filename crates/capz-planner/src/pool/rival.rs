@@ -1,23 +1,23 @@
-//! Pools of one cluster whose scale sets would be one: names of sets with Windows are short, and those of two pools may be the
-//! same. The tag that proves a set to be the cluster's does not tell whose of its pools it is.
+//! Pools of one cluster with the same scale set: names of sets with Windows are short, and those of two pools may be
+//! equal. The tag that proves a set to be the cluster's does not name the pool.
 
 use super::scale_set_name;
 
-/// What a pool claims. Of two that claim the same set it belongs to the lesser one: to the one that has made it, else to the
-/// older one.
+/// The claim of a pool. Of two pools that claim the same set, it belongs to the one that has created it, otherwise to
+/// the older one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim<'a> {
     /// The name of the AzureMachinePool.
     pub name: &'a str,
     /// The operating system of its machines.
     pub os_type: Option<&'a str>,
-    /// Whether it knows its set by a provider id.
+    /// Whether it records its set by a provider ID.
     pub made: bool,
-    /// When it was created: seconds since 1970.
+    /// Its creation time: seconds since 1970.
     pub created: i64,
 }
 
-/// The pool to which the scale set of this one belongs, among others of the cluster; `None` if it is its own.
+/// The other pool of the cluster that owns this one's scale set; `None` if the pool owns it itself.
 pub fn rival<'a>(own: Claim<'_>, others: impl IntoIterator<Item = Claim<'a>>) -> Option<&'a str> {
     let name = scale_set_name(own.name, own.os_type);
     let rank = |claim: &Claim<'_>| (!claim.made, claim.created, claim.name.to_owned());
@@ -59,7 +59,7 @@ mod tests {
         }
     }
 
-    /// Of any two pools with one set just one has it.
+    /// Of any two pools with one set exactly one owns it.
     #[test]
     fn just_one_pool_has_a_set() {
         let pools: Vec<Claim<'_>> = ["windows-pool", "gpu-win-pool", "win--pool"]

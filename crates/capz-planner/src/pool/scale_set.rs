@@ -1,5 +1,5 @@
-//! The scale set of a pool. It is written as a whole once; afterwards when its model or its size changes, and only what of it
-//! changes; its tags are kept up.
+//! The scale set of a pool. It is written as a whole once; afterwards only changes of its model or its size are
+//! written; its tags are enforced.
 
 use capz_api::Tags;
 use capz_api::machine::NetworkInterface;
@@ -21,10 +21,10 @@ use crate::sku::capability;
 use crate::terminal::Terminal;
 use crate::{image, profile, service, size_check, tags};
 
-/// The tag with a hash of what machines do when they start: Azure does not show that itself.
+/// The tag with a hash of the bootstrap data, which Azure does not show.
 pub const HASH_TAG: &str = "capz-custom-data-hash";
 const ROLE: &str = "node";
-/// What others can change of a scale set, and the set is not written for.
+/// Members that others can change, and that do not cause a write.
 const CHANGEABLE: [&str; 5] = [
     "/properties/overprovision",
     "/properties/upgradePolicy",
@@ -33,7 +33,7 @@ const CHANGEABLE: [&str; 5] = [
     "/properties/virtualMachineProfile/diagnosticsProfile",
 ];
 
-/// The hash of what machines do when they start.
+/// The hash of the bootstrap data.
 pub fn bootstrap_hash(bootstrap: &cloud_config::Secret) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, bootstrap.reveal().as_bytes());
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
@@ -77,7 +77,7 @@ pub(super) fn goal(
         ..numbers(scope, held, &document, instances)
     };
     let capacity = match resize(numbers) {
-        // The hash is that of what the set has: it is not written by itself.
+        // The hash is that of the set's data: it is not written by itself.
         Resize::Nothing => {
             return Ok(goal(tags_only(scope, held_hash), Upkeep::Members(&["tags"]), withdrawn));
         }
@@ -107,7 +107,7 @@ fn check(scope: &PoolScope<'_>, making: &Making<'_>) -> Result<(), Terminal> {
     size_check::check_pool(template, making.size, zones, scope.cluster.location(), making.skus)
 }
 
-/// What is there and what is declared, in numbers. `document` is what is declared.
+/// The observed and the declared set, in numbers. `document` is the declared one.
 fn numbers(scope: &PoolScope<'_>, held: &Value, document: &Value, instances: &[Instance]) -> Numbers {
     let count = |which: &dyn Fn(&Instance) -> bool| {
         let found = instances.iter().filter(|instance| !instance.is_leaving() && which(instance)).count();
@@ -155,7 +155,7 @@ fn tags_of(scope: &PoolScope<'_>, hash: &str) -> Tags {
     tags
 }
 
-/// The tags alone, with the hash as it is.
+/// Only the tags, with the hash as it is.
 fn tags_only(scope: &PoolScope<'_>, hash: Option<&str>) -> Value {
     let mut tags = tags_of(scope, hash.unwrap_or_default());
     if hash.is_none() {
@@ -173,7 +173,7 @@ fn document(scope: &PoolScope<'_>, making: &Making<'_>, tags: &Tags) -> Result<V
     let mut system =
         profile::os_profile(os_type, template.ssh_public_key.as_deref(), making.bootstrap, making.password)?;
     system["computerNamePrefix"] = json!(name);
-    // Disks of scale sets have no profile of their own for confidential machines.
+    // Data disks of scale sets have no security profile for confidential machines.
     let without_profile = |mut disk: Value| {
         if let Some(managed) = disk["managedDisk"].as_object_mut() {
             managed.remove("securityProfile");
@@ -234,7 +234,7 @@ fn document(scope: &PoolScope<'_>, making: &Making<'_>, tags: &Tags) -> Result<V
             "overprovision": (!flexible).then_some(false),
             "upgradePolicy": (!flexible).then(|| json!({ "mode": "Manual" })),
             "platformFaultDomainCount": domains,
-            // Machines in one zone are in balance.
+            // Machines in one zone are always balanced.
             "zoneBalance": spec.zone_balance.filter(|_| zones.len() > 1),
             "additionalCapabilities": profile::capabilities(
                 template.additional_capabilities.as_ref(),

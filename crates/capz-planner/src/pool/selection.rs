@@ -1,45 +1,44 @@
-//! Which machines of a pool go now: those that are broken, those that somebody marked, those that are too many, and those
-//! that are to be replaced.
+//! Which machines of a pool are deleted now: broken ones, marked ones, surplus ones, and those that are to be replaced.
 
 use super::numbers::DeletePolicy;
 
-/// A machine of a pool, as its AzureMachinePoolMachine tells.
+/// A machine of a pool, according to its AzureMachinePoolMachine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolMachine {
-    /// The id of its instance, as nodes have it.
+    /// The provider ID of its instance.
     pub provider_id: String,
-    /// When the object was made, in any unit.
+    /// The creation time of the object, in any unit.
     pub created: i64,
-    /// The provisioning state of the instance; `None` while nobody has looked.
+    /// The provisioning state of the instance; `None` if it is unknown.
     pub state: Option<String>,
     /// Whether its node is ready.
     pub ready: bool,
-    /// Whether it is as the scale set says now.
+    /// Whether it has the latest model.
     pub latest: bool,
-    /// Whether somebody marked it, or its Machine, to go first.
+    /// Whether it, or its Machine, is marked to be deleted first.
     pub marked: bool,
     /// Whether it, or its Machine, is being deleted: it is drained, and no longer counts.
     pub leaving: bool,
 }
 
-/// What is wanted of a pool.
+/// The desired state of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
-    /// How many machines there shall be.
+    /// The desired number of machines.
     pub desired: u32,
     /// How many fewer may be ready while machines are replaced.
     pub max_unavailable: u32,
-    /// Which one goes first.
+    /// Which one is deleted first.
     pub policy: DeletePolicy,
-    /// Whether machines are being replaced: what is not ready yet may stand for one that will go.
+    /// Whether machines are being replaced: one that is not ready yet may be the replacement of another one.
     pub rollout: bool,
     /// Whether machines stay as they are until the pool shrinks (gate SkipMachinePoolModelReconciliation).
     pub keep_old_models: bool,
-    /// What a random order is drawn from.
+    /// The seed of the random order.
     pub seed: u64,
 }
 
-/// The machines that go now, by their place in the list.
+/// The machines that are deleted now, as indexes into the list.
 pub fn select(machines: &[PoolMachine], wanted: Wanted) -> Vec<usize> {
     let order = ordered(machines, wanted);
     let of = |which: &dyn Fn(&PoolMachine) -> bool| -> Vec<usize> {
@@ -69,7 +68,7 @@ pub fn select(machines: &[PoolMachine], wanted: Wanted) -> Vec<usize> {
     let (unready_old, unready_latest) =
         (of(&|it| unready(it) && !it.latest), of(&|it| unready(it) && it.latest));
     let ready_count = ready_old.len() + ready_latest.len();
-    // A machine that is not ready yet stands for one that goes when it is: both are wanted until then.
+    // A machine that is not ready yet replaces one that is deleted when it is: both are desired until then.
     let protected = if wanted.rollout { ready_old.len().min(unready_latest.len()) } else { 0 };
     let desired = wanted.desired as usize;
     let all = ready_count + unready_old.len() + unready_latest.len();
@@ -101,8 +100,8 @@ pub fn select(machines: &[PoolMachine], wanted: Wanted) -> Vec<usize> {
     ready_old.into_iter().take(budget).collect()
 }
 
-/// How many instances that Azure calls failed, and whose nodes serve all the same, may go: as many as may be unavailable, and one in
-/// any case while no other leaves.
+/// How many instances that Azure reports as failed, and whose nodes are ready all the same, may be deleted: as many as
+/// may be unavailable, and at least one while no other leaves.
 fn serving_that_may_go(machines: &[PoolMachine], wanted: Wanted) -> usize {
     let serving =
         machines.iter().filter(|it| it.ready && !it.leaving && it.state.as_deref() != Some("Deleting"));
@@ -111,7 +110,7 @@ fn serving_that_may_go(machines: &[PoolMachine], wanted: Wanted) -> usize {
     (wanted.max_unavailable as usize).saturating_sub(unavailable).max(one)
 }
 
-/// Machines in the order in which they go.
+/// Machines in the order in which they are deleted.
 fn ordered(machines: &[PoolMachine], wanted: Wanted) -> Vec<usize> {
     let mut order: Vec<(i128, &str, usize)> = machines
         .iter()
@@ -129,7 +128,7 @@ fn ordered(machines: &[PoolMachine], wanted: Wanted) -> Vec<usize> {
     order.into_iter().map(|(_, _, index)| index).collect()
 }
 
-/// A number that is drawn for a machine: the same for the same seed, so that a second look chooses the same machines
+/// A random number for a machine: the same for the same seed, so that a second decision selects the same machines
 /// (SplitMix64 over the seed and the name).
 fn drawn(seed: u64, name: &str) -> u64 {
     let mix = |state: u64| {

@@ -1,4 +1,4 @@
-//! What the state of a scale set says about its pool.
+//! The status of a pool, derived from the state of its scale set.
 
 use capz_api::Condition;
 
@@ -8,18 +8,18 @@ const RUNNING: &str = "ScaleSetRunning";
 const MODEL: &str = "ScaleSetModelUpdated";
 const REPLICAS: &str = "ScaleSetDesiredReplicas";
 
-/// What the state of a scale set says about its pool.
+/// The status of a pool, derived from the state of its scale set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
     /// `status.provisioningState`.
     pub provisioning_state: String,
     /// Conditions that change.
     pub conditions: Vec<Condition>,
-    /// `status.ready`; `None` where it stays.
+    /// `status.ready`; `None` if it is unchanged.
     pub ready: Option<bool>,
 }
 
-/// What a scale set in this state says, where `desired` machines are wanted and `ready` are ready.
+/// The status for a scale set in this state, of which `desired` machines are desired and `ready` are ready.
 pub fn standing(state: &str, desired: u32, ready: u32) -> Standing {
     let info = |condition: &str, reason: &str| vec![fails(condition, reason, Severity::Info, "")];
     let (provisioning_state, conditions, ready) = match state {

@@ -1,4 +1,4 @@
-//! What objects stand for instances, and what happens to them.
+//! The objects that represent instances, and their creation and deletion.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,35 +7,35 @@ use serde_json::Value;
 use super::instance::Instance;
 use super::selection::{PoolMachine, Wanted, select};
 
-/// What is known of a pool.
+/// The observed state of a pool.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
     /// The scale set's document.
     pub scale_set: &'a Value,
     /// All instances of it.
     pub instances: &'a [Instance],
-    /// The objects that stand for them.
+    /// The objects that represent them.
     pub machines: &'a [PoolMachine],
     /// `status.lastReconciledReplicas`.
     pub last_reconciled: Option<u32>,
-    /// Whether Azure is at work on the scale set for us.
+    /// Whether an operation of ours runs on the scale set.
     pub operation: bool,
-    /// Whether somebody else says how many replicas there are.
+    /// Whether the number of replicas is managed externally.
     pub external: bool,
 }
 
-/// What is to be done with the objects of a pool.
+/// The changes to the objects of a pool.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Sync {
-    /// Instances for which an object is made, by their place.
+    /// Instances for which an object is created, by index.
     pub create: Vec<usize>,
-    /// Machines whose owner Machine is deleted, by their place. Draining is Cluster API's.
+    /// Machines whose owner Machine is deleted, by index. Cluster API drains them.
     pub delete: Vec<usize>,
     /// What `status.lastReconciledReplicas` becomes, if it changes.
     pub last_reconciled: Option<u32>,
 }
 
-/// Whether machines are being replaced, as opposed to a pool that somebody made smaller.
+/// Whether machines are being replaced, in contrast to a pool that was scaled down.
 pub fn rollout_in_progress(known: Known<'_>, desired: u32) -> bool {
     if known.last_reconciled.is_some_and(|last| desired < last) {
         return false;
@@ -43,7 +43,7 @@ pub fn rollout_in_progress(known: Known<'_>, desired: u32) -> bool {
     known.instances.iter().any(|instance| !instance.has_latest_model(known.scale_set))
 }
 
-/// What is to be done now. `wanted.rollout` is found out here.
+/// The changes that are due now. `wanted.rollout` is determined here.
 pub fn sync(known: Known<'_>, wanted: Wanted) -> Sync {
     let instances: BTreeMap<String, &Instance> =
         known.instances.iter().map(|it| (it.provider_id.to_ascii_lowercase(), it)).collect();
@@ -58,14 +58,15 @@ pub fn sync(known: Known<'_>, wanted: Wanted) -> Sync {
             .collect(),
         ..Sync::default()
     };
-    // Whoever deleted an instance gets its object drained away; nothing else goes in the same round.
+    // The objects of instances that were deleted in Azure are deleted with a drain; no other deletion happens in the
+    // same round.
     sync.delete = (0..known.machines.len())
         .filter(|index| known.machines.get(*index).is_some_and(|it| !it.leaving && instance_of(it).is_none()))
         .collect();
     if !sync.delete.is_empty() || known.operation || known.external {
         return sync;
     }
-    // What the objects say may be from before the model changed: what Azure shows counts.
+    // The objects may have been written before the model changed: the state in Azure counts.
     let machines: Vec<PoolMachine> = known
         .machines
         .iter()

@@ -1,5 +1,5 @@
-//! A small Azure for pure tests: it completes what it is sent, as the real one does, and refuses what refers to nothing. The
-//! whole behaviour is proven in worlds, on the simulated Azure.
+//! A small Azure for pure tests: it completes documents like the real one, and refuses references to missing resources.
+//! Worlds prove the whole behaviour, on the simulated Azure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 #[derive(Default)]
 pub struct Azure {
     pub documents: BTreeMap<ResourceId, Value>,
-    /// What was written, in order: by round.
+    /// The writes, in order: by round.
     pub rounds: Vec<Vec<String>>,
     versions: u32,
-    /// What proved the target of each step on what existed to be the cluster's.
+    /// The proof of each step on an existing target.
     pub proofs: Vec<(ResourceId, Option<String>)>,
 }
 
 impl Azure {
-    /// What its lists show. Nothing is unknown.
+    /// The state that its lists show. Nothing is unknown.
     pub fn observed(&self, goals: &[Goal]) -> Observed {
         let mut observed = Observed::default();
         for (reading, asked) in observed.missing(goals) {
@@ -34,7 +34,7 @@ impl Azure {
         observed
     }
 
-    /// What it lists.
+    /// Lists resources.
     pub fn list(&self, group: &ResourceId, resource_type: &str) -> Vec<Value> {
         let found = self
             .documents
@@ -43,12 +43,12 @@ impl Azure {
         found.map(|id| self.shown(id)).collect()
     }
 
-    /// What it answers for one resource.
+    /// Reads one resource.
     pub fn get(&self, id: &ResourceId) -> Option<Value> {
         self.documents.contains_key(id).then(|| self.shown(id))
     }
 
-    /// A document with the children that stand in it.
+    /// A document with its embedded children.
     fn shown(&self, id: &ResourceId) -> Value {
         let mut document = self.documents[id].clone();
         for (child, held) in &self.documents {
@@ -73,7 +73,7 @@ impl Azure {
         )
     }
 
-    /// Carries plans out until there is nothing to do, and says how many rounds that took.
+    /// Executes plans until there is nothing to do, and returns the last plan.
     pub fn settle<'c>(&mut self, claimant: impl Into<Claimant<'c>>, goals: &[Goal]) -> Plan {
         let claimant = claimant.into();
         for _ in 0..50 {
@@ -121,7 +121,7 @@ impl Azure {
         document["name"] = json!(id.name());
         document["etag"] = json!(format!("W/\"{}\"", self.versions));
         document["properties"]["provisioningState"] = json!("Succeeded");
-        // What stands inside is its own resource.
+        // An embedded resource is a resource of its own.
         if let Some(properties) = document["properties"].as_object_mut() {
             properties.retain(|member, _| !matches!(member.as_str(), "subnets" | "virtualNetworkPeerings"));
         }
@@ -131,7 +131,7 @@ impl Azure {
         self.documents.insert(id.clone(), document);
     }
 
-    /// Puts a resource there that somebody else made.
+    /// Creates a foreign resource.
     pub fn put(&mut self, id: &ResourceId, mut document: Value) {
         document["id"] = json!(id.as_str());
         document["name"] = json!(id.name());

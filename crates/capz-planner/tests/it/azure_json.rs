@@ -18,7 +18,7 @@ fn members(cluster: &Cluster, identity: Option<&str>, client: Option<&str>) -> V
     serde_json::from_str(&text(cluster, identity, client, false)).unwrap()
 }
 
-/// CAPZ-132: every member, in order, and to the letter.
+/// CAPZ-132: every member, in order, exactly.
 #[test]
 fn it_is_written_as_it_always_was() {
     let cluster = Cluster::new(json!({}));
@@ -88,7 +88,7 @@ fn limits_and_back_offs_follow() {
     );
 }
 
-/// CAPZ-128, CAPZ-129: secrets are there only where the machines have no identity of their own.
+/// CAPZ-128, CAPZ-129: secrets are included only if the machines have no identity of their own.
 #[test]
 fn machines_with_an_identity_carry_no_secret() {
     let cluster = Cluster::new(json!({}));
@@ -140,7 +140,7 @@ fn the_network_may_be_in_another_group() {
     assert_eq!(json!(said), json!(["AzureChinaCloud", "my-rg", "net", "net", "v", "lb"]));
 }
 
-/// CAPZ-125, CAPZ-126, CAPZ-127: whose a Secret is, and for whom there is one.
+/// CAPZ-125, CAPZ-126, CAPZ-127: the owner of a Secret, and the objects that have one.
 #[test]
 fn secrets_are_ours_by_their_label() {
     assert_eq!(azure_json::secret_name("my-cluster-md-0"), "my-cluster-md-0-azure-json");

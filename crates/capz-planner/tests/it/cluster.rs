@@ -23,7 +23,7 @@ impl capz_api::Random for NoRandom {
     }
 }
 
-/// A cluster as a controller sees it: after admission, and completed.
+/// A cluster in the form that a controller reconciles: after admission, and completed.
 pub struct Cluster {
     pub spec: AzureClusterSpec,
     pub zones: Vec<String>,
@@ -89,7 +89,7 @@ impl Cluster {
     }
 }
 
-/// CAPZ-048: order comes from what documents speak of; what does not depend on each other goes side by side.
+/// CAPZ-048: order is derived from references; resources that do not depend on each other are created in parallel.
 #[test]
 fn a_public_cluster_is_made_in_as_few_rounds_as_its_references_allow() {
     let cluster = Cluster::new(json!({}));
@@ -102,8 +102,8 @@ fn a_public_cluster_is_made_in_as_few_rounds_as_its_references_allow() {
         rounds,
         [
             vec!["my-rg"],
-            // Of two clusters that make one group at the same moment one makes this, and the other one nothing. It leads to what takes
-            // longest.
+            // Of two clusters that create one group at the same moment, one creates this, and the other one nothing.
+            // The longest chain depends on it.
             vec!["pip-my-cluster-node-natgw"],
             vec![
                 "my-cluster-vnet",
@@ -234,7 +234,7 @@ fn default_rules_give_way_to_rules_for_the_same_port() {
     assert_eq!(document["properties"]["securityRules"][0]["properties"]["access"], "Deny");
 }
 
-/// CAPZ-056: a rule that we applied and nobody declares any more goes; one from the portal stays.
+/// CAPZ-056: a rule that we applied and that is no longer declared is deleted; one from the portal stays.
 #[test]
 fn rules_of_others_stay_and_ours_go_when_they_are_declared_no_more() {
     let subnets = |rules: Value| {
@@ -269,7 +269,7 @@ fn rules_of_others_stay_and_ours_go_when_they_are_declared_no_more() {
     assert_eq!(steps[0].if_match, azure.documents[&id]["etag"].as_str().map(str::to_owned));
 }
 
-/// CAPZ-057: in somebody else's network nothing is changed but what is missing there. CAPZ-060: so with a public IP.
+/// CAPZ-057: a foreign network is not changed except for missing subnets. CAPZ-060: neither is a foreign public IP.
 #[test]
 fn what_others_made_is_used_as_it_is() {
     let cluster = Cluster::new(json!({ "networkSpec": {
@@ -298,7 +298,7 @@ fn what_others_made_is_used_as_it_is() {
     assert!(made.contains(&"my-cluster-public-lb"), "{made:?}");
 }
 
-/// CAPZ-061, CAPZ-062: what others put into the API server's load balancer stays; our rule comes back.
+/// CAPZ-061, CAPZ-062: foreign items in the API server's load balancer stay; our rule comes back.
 #[test]
 fn drift_of_the_load_balancer_is_mended_and_foreign_rules_stay() {
     let cluster = Cluster::new(json!({}));
@@ -332,8 +332,8 @@ fn networks_are_peered_in_both_directions() {
     assert_eq!(back.id.group_name(), Some("rg2"));
 }
 
-/// CAPZ-064: a zone of somebody else's stays as it is; links and the record are made. With our tag it is ours: it is made anew
-/// where Azure failed to make it, and goes with the cluster.
+/// CAPZ-064: a foreign zone stays as it is; links and the record are created. With our tag it is ours: it is created
+/// again if its creation failed, and deleted with the cluster.
 #[test]
 fn a_foreign_zone_is_used_until_it_is_tagged() {
     let cluster = Cluster::new(json!({ "networkSpec": { "apiServerLB": { "type": "Internal" } } }));
@@ -342,7 +342,7 @@ fn a_foreign_zone_is_used_until_it_is_tagged() {
         let mut azure = Azure::default();
         let goals = cluster.goals();
         let zone = goals.iter().find(|goal| goal.id.name() == "my-cluster.capz.io").unwrap().id.clone();
-        // The group is somebody else's, so that things go one by one.
+        // The group is foreign, so that resources are deleted one by one.
         azure.put(&cluster.scope().group(), json!({}));
         azure.put(&zone, json!({ "location": "global", "properties": { "provisioningState": "Failed" } }));
         assert!(azure.settle("my-cluster", &goals).is_reached());
@@ -362,7 +362,8 @@ fn a_foreign_zone_is_used_until_it_is_tagged() {
     }
 }
 
-/// CAPZ-067: additional tags of groups change, go when they are declared no more, and leave others' alone.
+/// CAPZ-067: additional tags of groups are changed, removed when they are no longer declared, and do not affect others'
+/// tags.
 #[test]
 fn additional_tags_of_groups_are_kept_up() {
     let (before, after) = (
@@ -378,7 +379,7 @@ fn additional_tags_of_groups_are_kept_up() {
     assert_eq!((&tags["a"], &tags["theirs"], &tags["gone"]), (&json!("c"), &json!("kept"), &Value::Null));
 }
 
-/// CAPZ-072: subnets share a NAT gateway. CAPZ-073: a subnet that is declared no more goes, and its gateway with it.
+/// CAPZ-072: subnets share a NAT gateway. CAPZ-073: a subnet that is no longer declared is deleted with its gateway.
 #[test]
 fn subnets_and_their_gateways_come_and_go() {
     let subnets = |names: &[(&str, &str)]| {
@@ -411,7 +412,7 @@ fn subnets_and_their_gateways_come_and_go() {
     assert!(subnets.iter().all(|subnet| subnet["natGateway"]["id"] == gateway), "{subnets:?}");
 }
 
-/// What is declared no longer is remembered: some of it goes at once, all of it with the cluster, none of it is taken from others.
+/// Withdrawn resources are recorded: some are deleted at once, all of them with the cluster, and never foreign ones.
 #[test]
 fn what_was_applied_before_is_gone_in_the_end() {
     let further = json!({ "name": "more", "role": "node", "cidrBlocks": ["10.7.0.0/16"],
@@ -446,7 +447,7 @@ fn what_was_applied_before_is_gone_in_the_end() {
         gone,
         ["files", "more", "more-out", "my-cluster-vnet-To-vnet2", "vnet2-To-my-cluster-vnet", "vnet2-link"]
     );
-    // The rest is remembered, and looked at no more before the end.
+    // The rest is recorded, and not read again before the deletion.
     let memory = remembered(after.scope()).with(&memory.until_the_end());
     assert_eq!(goals(after.scope(), &memory).len(), after.goals().len());
     let end = end(after.scope(), true, &azure.observed(&after.goals()));
@@ -455,7 +456,7 @@ fn what_was_applied_before_is_gone_in_the_end() {
     assert_eq!(azure.documents, at_first);
 }
 
-/// A bastion host is asked for with a name; that Azure answers with another one is no difference.
+/// The name of a bastion host counts at creation; another name in Azure's answer is no difference.
 #[test]
 fn the_name_of_a_bastion_is_asked_for_once() {
     let bastion =
@@ -472,7 +473,7 @@ fn the_name_of_a_bastion_is_asked_for_once() {
     assert_eq!(azure.plan("my-cluster", cluster.goals()).steps().count(), 0);
 }
 
-/// What Azure made is told in the specification.
+/// Values that Azure assigned are written to the spec.
 #[test]
 fn ids_and_ranges_are_read_back() {
     let mut cluster = Cluster::new(json!({}));
@@ -489,7 +490,7 @@ fn ids_and_ranges_are_read_back() {
     let node = subnets.iter().find(|it| it.name.as_deref() == Some("my-cluster-node-subnet")).unwrap();
     assert_eq!(node.id.as_deref(), Some(cluster.scope().subnet("my-cluster-node-subnet").as_str()));
     assert!(node.nat_gateway.clone().unwrap().id.is_some());
-    // What was read back changes nothing.
+    // Values that were read back change nothing.
     cluster.spec = spec;
     cluster.complete();
     assert_eq!(azure.plan("my-cluster", cluster.goals()).steps().count(), 0);

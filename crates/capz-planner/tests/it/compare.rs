@@ -12,7 +12,7 @@ fn kind(resource_type: &str) -> &'static Kind {
 
 fn changes(kind: &Kind, wanted: Value, held: Value) -> Vec<String> {
     let (merged, changes) = merge(kind, &wanted, &held, &[]);
-    // What was written holds what is wanted.
+    // The written document contains the desired one.
     assert_eq!(merge(kind, &wanted, &merged, &[]).1.len(), 0, "{merged}");
     changes.iter().map(ToString::to_string).collect()
 }
@@ -82,7 +82,7 @@ fn what_is_wanted_must_be_contained_in_what_is_held() {
             json!({ "properties": { "natGateway": { "id": "/subscriptions/s/resourcegroups/g" } } }),
             vec![],
         ),
-        // An empty text and none are the same, and take away one that is there. A tag without a value is a tag.
+        // An empty text equals an absent one, and removes an existing one. A tag without a value is a tag.
         (group, described(Some("")), described(None), vec![]),
         (group, described(Some("")), described(Some("")), vec![]),
         (group, described(Some("")), described(Some("x")), vec!["securityRules[r].description: x becomes "]),
@@ -113,7 +113,7 @@ fn what_others_put_there_stays() {
     );
 }
 
-/// Bootstrap data and passwords are in no plan that is printed.
+/// A printed plan shows no bootstrap data and no passwords.
 #[test]
 fn secrets_are_not_shown() {
     let machine = kind("Microsoft.Compute/virtualMachines");
@@ -124,7 +124,7 @@ fn secrets_are_not_shown() {
     assert!(!said.contains("secret") && !said.contains("other"), "{said}");
 }
 
-/// What holds a secret is not shown either: of what has one member, a plan prints this.
+/// A member that contains a secret is not shown either: a plan prints this for the part that contains one.
 #[test]
 fn what_holds_secrets_is_not_shown() {
     let (machine, set) =

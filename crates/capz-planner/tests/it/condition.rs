@@ -1,4 +1,4 @@
-//! Conditions as a projection of where goals stand.
+//! Conditions as a projection of the states of goals.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ fn triple(status: &str, reason: &str, message: &str) -> Option<(String, String, 
     Some((status.into(), reason.into(), message.into()))
 }
 
-/// CAPZ-074: what runs is Creating, what has not begun says nothing, what nobody wants is True.
+/// CAPZ-074: a running operation is Creating, a service that has not begun has no condition, one without goals is True.
 #[test]
 fn conditions_tell_where_goals_stand() {
     let cluster = Cluster::new(json!({}));
@@ -59,7 +59,7 @@ fn none_running() -> BTreeMap<azure_types::ResourceId, Action> {
     BTreeMap::new()
 }
 
-/// Unknown is not absent: nothing is written where nobody looked.
+/// Unknown is not absent: no write is planned without an observation.
 #[test]
 fn nothing_is_planned_for_what_nobody_has_seen() {
     let cluster = Cluster::new(json!({}));
@@ -69,7 +69,7 @@ fn nothing_is_planned_for_what_nobody_has_seen() {
     assert_eq!(plan(cluster.goals(), facts).steps().count(), 0);
 }
 
-/// The definitions let a message have 10,240 characters: one that is longer would make every write of the status fail.
+/// The definitions permit messages of 10,240 characters: a longer one would make every write of the status fail.
 #[test]
 fn messages_are_cut() {
     use capz_planner::condition::{Severity, fails, set_all, untold};
@@ -87,7 +87,7 @@ fn messages_are_cut() {
             assert_eq!(message.chars().count(), expected.min(length + 5));
             assert!(message.starts_with("err: ü") && message.ends_with('…'));
         }
-        assert_eq!(untold(Some(&conditions), "VMRunning", "Failed", &words), None, "it is told already");
+        assert_eq!(untold(Some(&conditions), "VMRunning", "Failed", &words), None, "it is reported already");
         let before = conditions.clone();
         set_all(
             &mut conditions,

@@ -1,4 +1,4 @@
-//! How clusters end.
+//! Deletion of clusters.
 
 use capz_planner::cluster::{End, Inventory, Memory, end, ends, remembered};
 use serde_json::json;
@@ -6,7 +6,8 @@ use serde_json::json;
 use super::azure::Azure;
 use super::cluster::Cluster;
 
-/// CAPZ-058: groups that are ours go as a whole, after what was made in groups of others: nothing in them goes by itself.
+/// CAPZ-058: groups that are ours are deleted as a whole, after the resources in foreign groups: nothing in them is
+/// deleted by itself.
 #[test]
 fn owned_groups_go_with_all_that_is_in_them() {
     let peerings = json!([{ "remoteVnetName": "vnet2", "resourceGroup": "rg2" }]);
@@ -41,7 +42,7 @@ fn owned_groups_go_with_all_that_is_in_them() {
     );
 }
 
-/// CAPZ-059: in somebody else's group resources go one by one, those first that speak of others.
+/// CAPZ-059: in a foreign group resources are deleted one by one, those first that refer to others.
 #[test]
 fn resources_in_a_foreign_group_go_one_by_one() {
     let cluster = Cluster::new(json!({ "bastionSpec": { "azureBastion": {} } }));
@@ -60,7 +61,7 @@ fn resources_in_a_foreign_group_go_one_by_one() {
     assert_eq!(azure.documents, before);
 }
 
-/// Unknown is not absent: nothing goes while nobody knows whose the groups are.
+/// Unknown is not absent: nothing is deleted while the owner of the groups is unknown.
 #[test]
 fn nothing_goes_while_groups_are_unknown() {
     let cluster = Cluster::new(json!({}));
@@ -69,7 +70,7 @@ fn nothing_goes_while_groups_are_unknown() {
     assert!(ends(cluster.scope(), &Memory::default(), End::Unknown).is_empty());
 }
 
-/// Each step that writes over or deletes what exists carries its proof, and says it.
+/// Each step that writes to or deletes an existing resource carries its proof, and prints it.
 #[test]
 fn steps_on_what_exists_carry_their_proof() {
     let cluster = Cluster::new(json!({}));
@@ -98,7 +99,7 @@ fn listed(id: &azure_types::ResourceId, tags: serde_json::Value) -> serde_json::
     json!({ "id": id.as_str(), "tags": tags })
 }
 
-/// S2: what a list of a group shows, and whose it is.
+/// S2: the resources in the list of a group, and their owners.
 #[test]
 fn a_group_is_looked_at_as_a_whole() {
     let cluster = Cluster::new(json!({}));
@@ -159,7 +160,7 @@ fn a_group_is_looked_at_as_a_whole() {
     assert!(inventory.others_for_people().contains("Microsoft.Compute/disks pvc"));
 }
 
-/// The plan where Azure has refused these deletions.
+/// The plan after Azure refused these deletions.
 fn planned(
     azure: &Azure,
     goals: &[capz_planner::Goal],
@@ -172,7 +173,8 @@ fn planned(
     capz_planner::plan::plan(goals.to_vec(), facts)
 }
 
-/// What Azure does not delete because of what is left to others stays with that, and is named. Other refusals stay refusals.
+/// A resource that Azure does not delete because a foreign one uses it stays with that, and is named. Other refusals
+/// stay refusals.
 #[test]
 fn what_is_left_to_others_keeps_what_it_uses() {
     let cluster = Cluster::new(json!({}));
@@ -203,7 +205,8 @@ fn what_is_left_to_others_keeps_what_it_uses() {
     }
 }
 
-/// A load balancer that was given away holds the network, which holds the security groups and the route table of its subnets.
+/// A load balancer that was given up keeps the network, which keeps the security groups and the route table of its
+/// subnets.
 #[test]
 fn what_stays_keeps_what_it_uses_in_turn() {
     let cluster = Cluster::new(json!({}));
@@ -232,7 +235,8 @@ fn what_stays_keeps_what_it_uses_in_turn() {
     }
 }
 
-/// A zone with the link of another cluster's network stays when its cluster goes. What the cluster itself has in it goes before.
+/// A zone with the link of another cluster's network stays when its cluster is deleted. The cluster's own resources in
+/// it are deleted before.
 #[test]
 fn a_zone_that_others_have_linked_stays() {
     let cluster = Cluster::new(json!({ "networkSpec": {
@@ -259,7 +263,8 @@ fn a_zone_that_others_have_linked_stays() {
     }
 }
 
-/// Clusters of two names that made one group at the same moment: it is that one's whose tags it bears, and the other one uses it.
+/// Clusters of two names that created one group at the same moment: it belongs to the one whose tags it bears, and the
+/// other one uses it.
 #[test]
 fn a_group_of_a_cluster_of_another_name_is_used_and_not_written() {
     let cluster = Cluster::new(json!({}));

@@ -27,7 +27,7 @@ impl capz_api::Random for Fixed {
     }
 }
 
-/// A machine as a controller sees it: after admission, and completed.
+/// A machine in the form that a controller reconciles: after admission, and completed.
 pub struct Machine {
     pub cluster: Cluster,
     pub name: String,
@@ -73,7 +73,7 @@ impl Machine {
         machine
     }
 
-    /// The size can do this, beside what Kubernetes needs.
+    /// Adds these capabilities of the size to those that Kubernetes needs.
     pub fn set_capabilities(&mut self, more: &[(&str, &str)]) {
         let enough = [("vCPUs", "2"), ("MemoryGB", "8"), ("CpuArchitectureType", "x64")];
         let list = |all: &[(&str, &str)]| -> Vec<Value> {
@@ -156,7 +156,7 @@ impl Machine {
     }
 
     pub fn settle(&self, azure: &mut Azure) -> Plan {
-        // Goals are made anew from what is seen, as a controller does.
+        // Goals are derived again from the observed state, as a controller does.
         for _ in 0..3 {
             let observed = azure.observed(&self.goals());
             let goals = self.try_goals(&observed).unwrap();
@@ -238,7 +238,8 @@ fn control_plane_machines_are_reached_over_ports_of_their_own() {
             "{frontend}"
         );
     }
-    // Who comes at the same time as others leaves the first ports to those before it, unless they have theirs.
+    // Of machines that are created at the same time, each leaves the first ports to those before it, unless they have
+    // theirs.
     let mut last = Machine::control_plane(Cluster::new(json!({})), json!({}));
     last.earlier = vec!["a".into(), "b".into()];
     for (rules, port) in [
@@ -259,7 +260,7 @@ fn control_plane_machines_are_reached_over_ports_of_their_own() {
         let rule = goals.iter().find(|goal| goal.kind().noun == "inbound NAT rule").unwrap();
         assert_eq!(rule.document["properties"]["frontendPort"], port, "{rules}");
     }
-    // A machine that has a port keeps it, even where all are taken.
+    // A machine keeps its port, even if all ports are taken.
     let mut rules: Vec<Value> = all
         .iter()
         .map(|port| json!({ "name": format!("m{port}"), "properties": { "frontendPort": port } }))

@@ -1,4 +1,4 @@
-//! What becomes of machines: refused, seen, kept up, ended.
+//! The life of machines: refused, observed, kept up, deleted.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use super::azure::Azure;
 use super::cluster::Cluster;
 use super::machine::{Machine, SIZE};
 
-/// CAPZ-109, CAPZ-115: what will not work is told before anything is written, but does not concern a machine that is there.
+/// CAPZ-109, CAPZ-115: an invalid declaration is reported before anything is written, but does not affect an existing
+/// machine.
 #[test]
 fn what_will_not_work_is_terminal() {
     let mut machine = Machine::worker(json!({}));
@@ -44,7 +45,7 @@ fn what_will_not_work_is_terminal() {
     assert_eq!(terminal.message, format!("VM with provider id \"{id}\" has been deleted"));
 }
 
-/// A machine of the same name that is somebody else's is neither taken over nor deleted.
+/// A foreign machine of the same name is neither taken over nor deleted.
 #[test]
 fn a_foreign_machine_stays_foreign() {
     let machine = Machine::worker(json!({}));
@@ -61,7 +62,7 @@ fn a_foreign_machine_stays_foreign() {
         "{error}"
     );
     assert_eq!(machine::found(&machine.scope(), &observed), None);
-    // Its disks are named as ours would be, and an interface of ours may have come before it.
+    // Its disks have the names that ours would have, and an interface of ours may have been created before it.
     let group = machine.cluster.scope().group();
     let disk = group.resource("Microsoft.Compute", "disks", "my-machine_OSDisk");
     azure.put(&disk, json!({ "properties": { "diskState": "Attached" } }));
@@ -79,7 +80,7 @@ fn a_foreign_machine_stays_foreign() {
     }
 }
 
-/// Disks bear no tags. Where there is no machine any more, the interface that was made for it says whose they are.
+/// Disks bear no tags. If the machine is gone, the interface that was created for it proves their owner.
 #[test]
 fn disks_of_a_machine_that_was_never_made_are_told_by_its_interface() {
     let machine = Machine::worker(json!({}));
@@ -97,7 +98,8 @@ fn disks_of_a_machine_that_was_never_made_are_told_by_its_interface() {
     assert!(azure.documents.contains_key(&disk), "nothing says that it is ours");
 }
 
-/// The object's record of its machine counts for less than marks in Azure while another cluster has the same name and group.
+/// The object's record of its machine counts for less than marks in Azure while another cluster has the same name and
+/// group.
 #[test]
 fn disks_beside_a_cluster_of_the_same_name_are_told_by_the_marked_interface() {
     let provider_id = "azure:///subscriptions/123/resourceGroups/my-rg/providers/Microsoft.Compute/virtualMachines/my-machine";
@@ -122,7 +124,7 @@ fn disks_beside_a_cluster_of_the_same_name_are_told_by_the_marked_interface() {
     }
 }
 
-/// CAPZ-114: what is seen of a machine that is there.
+/// CAPZ-114: the observed state of an existing machine.
 #[test]
 fn a_machine_that_is_there_has_addresses() {
     let subnet = json!([{ "name": "n", "role": "cluster" }]);
@@ -149,11 +151,11 @@ fn a_machine_that_is_there_has_addresses() {
             { "type": "ExternalIP", "address": "20.1.2.3" },
         ])
     );
-    // While an interface is unknown, nobody says that there are fewer addresses.
+    // While an interface is unknown, the addresses are not reported as fewer.
     let mut observed = azure.observed(&machine.goals());
     observed.forget(&nic);
     assert_eq!(machine::found(&machine.scope(), &observed).unwrap().addresses, None);
-    // A machine that is only being made is not there.
+    // A machine that is still being created does not count as existing.
     azure.documents.get_mut(&machine.scope().vm()).unwrap()["properties"]["provisioningState"] =
         json!("Creating");
     assert_eq!(machine::found(&machine.scope(), &azure.observed(&machine.goals())), None);
@@ -181,7 +183,7 @@ fn identities_that_are_missing_are_named() {
     }
 }
 
-/// CAPZ-117: conditions say what an extension that takes its time, or fails, means.
+/// CAPZ-117: conditions explain an extension that takes long, or fails.
 #[test]
 fn conditions_tell_of_a_machine_that_does_not_start() {
     let machine = Machine::worker(json!({ "disableVMBootstrapExtension": false }));
@@ -230,7 +232,7 @@ fn conditions_tell_of_a_machine_that_does_not_start() {
         assert!(message.starts_with(words), "{message}");
     }
     azure.documents.get_mut(&extension).unwrap()["properties"]["provisioningState"] = json!("Succeeded");
-    // The disks are made with the machine.
+    // The disks are created with the machine.
     let plan = azure.plan("my-cluster", machine.goals());
     let mut items = plan.items;
     for (goal, state) in &mut items {
@@ -270,7 +272,7 @@ fn tags_of_a_machine_are_kept_up() {
         assert!(steps.len() < 2, "{plan}");
         steps.into_iter().next()
     };
-    // Its interface first, whose id is in its document.
+    // Its interface comes first, because its ID is in the machine's document.
     let written = step(&machine, &azure).unwrap();
     assert!(!written.partial && written.target.name() == "my-machine-nic", "{written:?}");
     azure.documents.get_mut(&written.target).unwrap()["tags"] = written.document["tags"].clone();
@@ -278,17 +280,17 @@ fn tags_of_a_machine_are_kept_up() {
     assert!(written.partial);
     assert_eq!(written.target, id);
     let words: Vec<String> = written.changes.iter().map(ToString::to_string).collect();
-    assert_eq!(words, ["tags.a: 1 becomes 3", "tags.b is wanted no longer: 2"]);
+    assert_eq!(words, ["tags.a: 1 becomes 3", "tags.b is no longer declared: 2"]);
     let tags_now = written.document["tags"].as_object().unwrap();
     assert_eq!(
         (&tags_now["a"], tags_now.get("b"), &tags_now["policy"]),
         (&json!("3"), None, &json!("theirs"))
     );
     assert_eq!(written.document.as_object().unwrap().len(), 1, "nothing else is sent");
-    // What somebody has given another value is somebody's own.
+    // A tag with another value belongs to the writer that changed it.
     azure.documents.get_mut(&id).unwrap()["tags"]["b"] = json!("changed");
     assert_eq!(step(&machine, &azure).unwrap().changes.len(), 1);
-    // Tags that were taken away come back where it is recorded that they were there; else the machine is left alone.
+    // Removed tags are written again if they were recorded; otherwise the machine is left alone.
     azure.documents.get_mut(&id).unwrap()["tags"] = json!({ "a": "1" });
     let written = step(&machine, &azure).unwrap();
     assert_eq!(
@@ -299,7 +301,7 @@ fn tags_of_a_machine_are_kept_up() {
     assert_eq!(step(&machine, &azure), None);
 }
 
-/// CAPZ-120: a machine goes first and by force, what was made for it follows, and what others use stays.
+/// CAPZ-120: a machine is deleted first and by force, the resources created for it follow, and shared ones stay.
 #[test]
 fn machines_end_and_leave_nothing() {
     let machine = Machine::control_plane(
@@ -327,7 +329,7 @@ fn machines_end_and_leave_nothing() {
     assert_eq!(steps.len(), 1, "{first}");
     assert!(steps[0].forced && steps[0].target == vm);
 
-    // Another machine keeps the set that both were in.
+    // Another machine keeps the availability set of both.
     let other = group.resource("Microsoft.Compute", "virtualMachines", "other");
     let mut shared = Azure::default();
     shared.documents = azure.documents.clone();
@@ -337,7 +339,7 @@ fn machines_end_and_leave_nothing() {
     assert!(shared.settle("my-cluster", &ends).is_reached());
     assert!(shared.documents.contains_key(&set));
 
-    // The set's document may have been read while the machine was there.
+    // The set's document may have been read while the machine existed.
     let mut observed = azure.observed(&ends);
     let mut held = azure.documents[&set].clone();
     held["properties"]["virtualMachines"] = json!([{ "id": vm.as_str() }]);
@@ -361,7 +363,7 @@ fn machines_end_and_leave_nothing() {
     );
 }
 
-/// A role assignment needs to know who the machine is: it appears once Azure has told it.
+/// A role assignment needs the machine's identity: its goal exists once Azure has returned it.
 #[test]
 fn a_role_is_given_to_the_identity_of_the_machine() {
     let machine = Machine::worker(json!({ "identity": "SystemAssigned" }));
@@ -394,12 +396,12 @@ fn a_role_is_given_to_the_identity_of_the_machine() {
     );
     machine.settle(&mut azure);
     assert!(azure.documents.contains_key(&id));
-    // It stays when the machine goes.
+    // It stays when the machine is deleted.
     assert!(!machine::ends(&machine.scope(), &Observed::default()).iter().any(|goal| goal.id == id));
 }
 
-/// Order comes from documents: what machines need is there before them, and what does not depend on each other goes side
-/// by side. A second look finds nothing to do.
+/// Order is derived from documents: dependencies of machines exist before them, and independent resources are created
+/// in parallel. A second reconcile finds nothing to do.
 #[test]
 fn machines_are_made_in_as_few_rounds_as_can_be() {
     let machine = Machine::control_plane(
@@ -425,7 +427,7 @@ fn machines_are_made_in_as_few_rounds_as_can_be() {
     );
 }
 
-/// What is secret stays out of plans and logs.
+/// Secrets are not in plans and logs.
 #[test]
 fn secrets_are_not_printed() {
     let machine = Machine::worker(json!({ "osDisk": { "osType": "Windows" } }));

@@ -16,7 +16,7 @@ use super::azure::Azure;
 use super::cluster::Cluster;
 use super::machine::{Fixed, SIZE};
 
-/// A pool as a controller sees it: after admission, and completed.
+/// A pool in the form that a controller reconciles: after admission, and completed.
 pub struct Pool {
     pub cluster: Cluster,
     pub name: String,
@@ -105,7 +105,7 @@ impl Pool {
         self.try_goals(&Observed::default(), None).unwrap().remove(0).document
     }
 
-    /// A small Azure in which the cluster and the set are, and the instances that it would have.
+    /// A small Azure with the cluster and the set, and the instances that it would have.
     pub fn made(&self) -> (Azure, Vec<Instance>) {
         let mut azure = Azure::default();
         let image = ResourceId::parse(&image_id(1)).unwrap().parent().unwrap();
@@ -137,7 +137,7 @@ impl Pool {
         .unwrap()
     }
 
-    /// What is written to the set now.
+    /// The next write to the set.
     pub fn step(&self, azure: &Azure, instances: &[Instance]) -> Option<Step> {
         let observed = azure.observed(&self.goals_unseen());
         let plan = azure.plan("my-cluster", self.try_goals(&observed, Some(instances)).unwrap());
@@ -259,7 +259,7 @@ fn a_scale_set_is_what_is_declared() {
     assert_eq!(pool.document()["properties"]["platformFaultDomainCount"], 3);
 }
 
-/// CAPZ-156: machines of one's own that join a cluster that Azure manages.
+/// CAPZ-156: self-managed machines join a cluster that Azure manages.
 #[test]
 fn a_pool_joins_a_managed_cluster() {
     let managed = ManagedCluster {
@@ -305,7 +305,7 @@ fn scale_sets_with_windows_have_short_names() {
     }
 }
 
-/// CAPZ-139, CAPZ-154: the set is written when its model or its size changes, and then only what changes.
+/// CAPZ-139, CAPZ-154: the set is written when its model or its size changes, and then only the changes.
 #[test]
 fn a_scale_set_is_written_when_its_model_or_size_changes() {
     let mut pool = Pool::new(json!({}));
@@ -331,11 +331,11 @@ fn a_scale_set_is_written_when_its_model_or_size_changes() {
     let words: Vec<String> = step.changes.iter().map(ToString::to_string).collect();
     assert_eq!(words, ["sku.capacity: 3 becomes 5"]);
 
-    // Fewer: machines go one by one, and the set with them.
+    // Fewer: machines are deleted one by one, and the set follows.
     pool.replicas = 2;
     assert_eq!(pool.step(&azure, &instances), None);
 
-    // A new image: one machine more at first, as long as there is something to replace.
+    // A new image: one machine more at first, as long as there is one to replace.
     pool.replicas = 3;
     pool.image = json!({ "id": image_id(2) });
     let step = pool.step(&azure, &instances).unwrap();
@@ -356,12 +356,12 @@ fn a_scale_set_is_written_when_its_model_or_size_changes() {
     instances.remove(0);
     azure.documents.get_mut(&id).unwrap()["sku"]["capacity"] = json!(3);
     assert_eq!(pool.step(&azure, &instances).unwrap().document["sku"]["capacity"], 4);
-    // Those on their way out do not count.
+    // Those that are being deleted do not count.
     let mut instances: Vec<Instance> = (3..6).map(|index| pool.instance(index, 2, "Succeeded")).collect();
     instances.push(pool.instance(2, 1, "Deleting"));
     assert_eq!(pool.step(&azure, &instances), None);
 
-    // An image of another kind takes the place of the one before as a whole.
+    // A reference to an image of another kind replaces the previous one as a whole.
     pool.image = json!({ "computeGallery": { "gallery": "g", "name": "n", "version": "3.0.0" } });
     let step = pool.step(&azure, &instances).unwrap();
     assert_eq!(
@@ -370,7 +370,8 @@ fn a_scale_set_is_written_when_its_model_or_size_changes() {
     );
 }
 
-/// What is taken out of the template goes when the model is written next, and not before; what a policy added stays.
+/// An item that is removed from the template is removed by the next write of the model, and not before; a policy's
+/// additions stay.
 #[test]
 fn what_is_declared_no_longer_goes_with_the_next_model() {
     let extension = |name: &str| json!({ "name": name, "publisher": "p", "version": "1.0" });
@@ -394,7 +395,7 @@ fn what_is_declared_no_longer_goes_with_the_next_model() {
     template.vm_extensions.as_mut().unwrap().remove(0);
     template.data_disks.as_mut().unwrap().remove(0);
     assert_eq!(pool.step(&azure, &instances), None);
-    // It is not forgotten until then.
+    // It stays recorded until then.
     remember(&mut pool, &azure);
     pool.image = json!({ "id": image_id(2) });
     let step = pool.step(&azure, &instances).unwrap();
@@ -410,8 +411,8 @@ fn what_is_declared_no_longer_goes_with_the_next_model() {
     assert_eq!(pool.annotations[pool::EXTENSIONS], "[\"b\"]");
 }
 
-/// A tag that a policy adds never starts a rollout; a failed set is neither made again nor deleted; and while nobody knows the
-/// instances, nothing is decided about them.
+/// A tag that a policy adds never starts a rollout; a failed set is neither created again nor deleted; and while the
+/// instances are unknown, nothing is decided about them.
 #[test]
 fn what_others_do_to_a_scale_set_starts_nothing() {
     let mut pool = Pool::new(json!({}));
@@ -434,7 +435,7 @@ fn what_others_do_to_a_scale_set_starts_nothing() {
     let plan = azure.plan("my-cluster", pool.try_goals(&observed, None).unwrap());
     assert_eq!(plan.state_of(&id), Some(&State::Reached));
 
-    // Its tags are kept up, by themselves.
+    // Its tags are enforced by themselves.
     pool.image = json!({ "id": image_id(1) });
     pool.annotations.insert(pool::TAGS.into(), r#"{"old":"x"}"#.into());
     pool.spec.additional_tags = Some([("team".to_owned(), "b".to_owned())].into());
@@ -442,11 +443,11 @@ fn what_others_do_to_a_scale_set_starts_nothing() {
     let step = pool.step(&azure, &instances).unwrap();
     assert!(step.partial);
     let words: Vec<String> = step.changes.iter().map(ToString::to_string).collect();
-    assert_eq!(words, ["tags.team is missing: b", "tags.old is wanted no longer: x"]);
+    assert_eq!(words, ["tags.team is missing: b", "tags.old is no longer declared: x"]);
     assert_eq!(step.document["tags"]["policy"], "costs");
 }
 
-/// CAPZ-149: who counts replicas elsewhere is not corrected.
+/// CAPZ-149: externally managed replicas are not corrected.
 #[test]
 fn externally_counted_replicas_are_left_alone() {
     let mut pool = Pool::new(json!({}));
@@ -476,7 +477,7 @@ fn what_a_size_cannot_be_is_terminal() {
     );
 }
 
-/// A scale set of the same name that is somebody else's is neither taken over nor deleted.
+/// A foreign scale set of the same name is neither taken over nor deleted.
 #[test]
 fn a_foreign_scale_set_stays_foreign() {
     let mut pool = Pool::new(json!({}));
@@ -491,7 +492,8 @@ fn a_foreign_scale_set_stays_foreign() {
     let before = azure.documents.clone();
     assert!(azure.settle("my-cluster", &pool::ends(&pool.scope())).is_reached());
     assert_eq!(azure.documents, before);
-    // A provider id is no proof, for any user can write it: the set is neither written nor deleted, and the object says why.
+    // A provider ID is no proof, for any user can write it: the set is neither written nor deleted, and the object
+    // reports why.
     pool.spec.provider_id = Some(format!("azure://{}", pool.scope().scale_set()));
     assert_eq!(pool.step(&azure, &[]), None);
     assert!(azure.settle("my-cluster", &pool::ends(&pool.scope())).is_reached());
@@ -574,7 +576,7 @@ fn instances_are_objects_with_the_ids_of_nodes() {
     assert!(!azure.documents.contains_key(&pool.scope().scale_set()));
 }
 
-/// The extension that watches a machine join its cluster says how far it is; the others say nothing of it.
+/// The extension that waits for a machine to join its cluster shows the progress; the others do not.
 #[test]
 fn an_instance_tells_of_its_bootstrapping() {
     let ours = "CAPZ.Linux.Bootstrapping";

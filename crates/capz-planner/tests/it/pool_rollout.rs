@@ -1,12 +1,13 @@
-//! Rollouts of pools, explored: a scale set that takes its time, instances that fail, nodes that come and go, drains, controllers
-//! that end in the middle, a policy that tags, an autoscaler. Thousands of seeds; a failure prints its own.
+//! Rollouts of pools, explored: a scale set that takes long, failing instances, nodes that come and go, drains,
+//! controllers that crash in the middle, a policy that tags, an autoscaler. Thousands of seeds; a failure prints its
+//! own.
 
 use capz_planner::pool::{DeletePolicy, Instance, Known, Numbers, PoolMachine, Resize, Wanted, resize, sync};
 use serde_json::{Value, json};
 
 use super::pool::image_id;
 
-/// Numbers that are drawn (xorshift64*).
+/// Random numbers (xorshift64*).
 struct Draw(u64);
 
 impl Draw {
@@ -21,7 +22,7 @@ impl Draw {
         u32::try_from(self.next() >> 33).unwrap() % bound
     }
 
-    /// Whether something happens that happens so many times in a hundred.
+    /// Whether an event with this probability in percent happens.
     fn in_hundred(&mut self, times: u32) -> bool {
         self.below(100) < times
     }
@@ -33,13 +34,13 @@ struct Slot {
     /// As Azure shows it.
     instance: Instance,
     ready: bool,
-    /// The object that stands for it, if there is one, and how many looks its drain still takes.
+    /// Whether an object represents it, and how many reconciles its drain still takes.
     object: bool,
     marked: bool,
     draining: Option<u32>,
 }
 
-/// An instance as Azure shows it while it is made.
+/// An instance that is being created.
 fn instance(number: u32, version: u32) -> Instance {
     let set = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/mp";
     Instance::read(
@@ -70,7 +71,7 @@ struct World {
     version: u32,
     capacity: u32,
     tags: u32,
-    /// How many looks the operation on the set still takes.
+    /// How many reconciles the operation on the set still takes.
     operation: u32,
     slots: Vec<Slot>,
     numbered: u32,
@@ -81,7 +82,7 @@ struct World {
     declared: u32,
     last_reconciled: Option<u32>,
     trouble: bool,
-    /// How many machines of the declared model were made, and how many of these failed.
+    /// How many machines of the declared model were created, and how many of these failed.
     made: u32,
     failed: u32,
     writes: u32,
@@ -125,7 +126,7 @@ impl World {
         world
     }
 
-    /// Azure makes instances until there are as many as it was told.
+    /// Azure creates instances up to the capacity.
     fn grow(&mut self, capacity: u32) {
         self.capacity = capacity;
         let there = self.slots.iter().filter(|it| it.instance.state != "Deleting").count();
@@ -152,7 +153,7 @@ impl World {
         u32::try_from(ready.count()).unwrap()
     }
 
-    /// What happens by itself.
+    /// Events without the controller.
     fn happen(&mut self) {
         self.operation = self.operation.saturating_sub(1);
         let draw = &mut self.draw;
@@ -164,11 +165,11 @@ impl World {
                     self.failed += u32::from(fails && one.version == self.declared);
                 }
                 "Succeeded" if !one.ready => one.ready = draw.in_hundred(40),
-                // A node that is away for a while.
+                // A node that is not ready for a while.
                 "Succeeded" if self.trouble && draw.in_hundred(2) => one.ready = false,
                 _ => {}
             }
-            // Cluster API drains, then the object lets go of the instance.
+            // Cluster API drains, then the object's finalizer is removed.
             match &mut one.draining {
                 Some(0) => one.instance.state = "Deleting".to_owned(),
                 Some(looks) => *looks -= 1,
@@ -180,7 +181,7 @@ impl World {
         for one in &mut self.slots {
             one.object &= one.instance.state != "Deleting";
         }
-        // Azure shows an instance for a while that is on its way out.
+        // Azure shows an instance that is being deleted for a while.
         let draw = &mut self.draw;
         self.slots.retain(|it| it.instance.state != "Deleting" || !draw.in_hundred(50));
         if self.trouble && self.draw.in_hundred(20) {
@@ -188,7 +189,7 @@ impl World {
         }
     }
 
-    /// One look of the controller, which may end in the middle of it.
+    /// One reconcile of the controller, which may crash in the middle of it.
     fn look(&mut self) {
         let set = scale_set(self.version, self.tags);
         let instances: Vec<Instance> = self.slots.iter().map(|it| it.instance.clone()).collect();
@@ -231,7 +232,7 @@ impl World {
                 created: i64::from(one.number),
                 state: Some(one.instance.state.clone()),
                 ready: one.ready,
-                // What the object remembers is from the last time that somebody looked.
+                // The object's status is from the last observation.
                 latest: self.draw.in_hundred(50),
                 marked: one.marked,
                 leaving: one.draining.is_some(),
@@ -260,7 +261,7 @@ impl World {
         let before = self.ready();
         let mut chosen = Vec::new();
         for index in decided.delete {
-            // The controller may end before it has deleted all of them.
+            // The controller may crash before it has deleted all of them.
             if self.trouble && self.draw.in_hundred(5) {
                 return;
             }
@@ -320,7 +321,7 @@ impl World {
 /// How many seeds each of these runs with; `CERULEAN_SEEDS` times as many, if it is set.
 const SEEDS: u64 = 400;
 
-/// Runs a world for each seed, and says which one fails.
+/// Runs a world for each seed, and reports the failing one.
 fn explore(run: impl Fn(u64) + std::panic::RefUnwindSafe) {
     let times = std::env::var("CERULEAN_SEEDS").ok().and_then(|it| it.parse::<u64>().ok()).unwrap_or(1);
     for seed in 1..=SEEDS * times {
@@ -331,8 +332,8 @@ fn explore(run: impl Fn(u64) + std::panic::RefUnwindSafe) {
     }
 }
 
-/// CAPZ-139, CAPZ-143, CAPZ-144: one change of the model replaces each machine once, however much goes wrong meanwhile: those
-/// that failed are made again, and nothing else. A policy's tags start no second rollout.
+/// CAPZ-139, CAPZ-143, CAPZ-144: one change of the model replaces each machine once, whatever fails meanwhile: failed
+/// machines are created again, and nothing else. A policy's tags start no second rollout.
 #[test]
 fn one_change_of_the_model_replaces_each_machine_once() {
     explore(|seed| {
@@ -365,7 +366,7 @@ fn one_change_of_the_model_replaces_each_machine_once() {
             world.made,
             world.failed
         );
-        // What others add to the set later changes nothing.
+        // Later additions of others to the set change nothing.
         let writes = world.writes;
         for _ in 0..20 {
             world.tags += 1;
@@ -377,7 +378,7 @@ fn one_change_of_the_model_replaces_each_machine_once() {
     });
 }
 
-/// CAPZ-145: an autoscaler changes the number of machines while they are replaced, and marks those that are to go.
+/// CAPZ-145: an autoscaler changes the number of machines while they are replaced, and marks those to delete.
 #[test]
 fn an_autoscaler_and_a_rollout_come_to_the_same_end() {
     explore(|seed| {

@@ -1,4 +1,4 @@
-//! Which machines of a pool go now.
+//! Which machines of a pool are deleted now.
 
 use capz_planner::pool::{
     DeletePolicy, Instance, Known, Pending, PoolMachine, Wanted, pending, rollout_in_progress, select, sync,
@@ -51,7 +51,7 @@ fn too_many_go_those_first_that_are_missed_least() {
     check(&["ready", "ready", "ready old"], wanted(2), &[2]);
     check(&["ready", "ready", "unready"], wanted(2), &[2]);
     check(&["ready", "ready", "unready"], wanted(3), &[]);
-    // What is not ready yet stands for one that goes when it is.
+    // A machine that is not ready yet is the replacement of one that is deleted when it is.
     check(&["ready old", "ready old", "unready"], rollout(2), &[]);
     check(&["ready old", "ready old", "unready"], wanted(2), &[2]);
     check(&["ready old", "unready old", "ready"], rollout(2), &[1]);
@@ -62,7 +62,7 @@ fn too_many_go_those_first_that_are_missed_least() {
         Wanted { desired: 1, ..PLAIN },
         &[1, 0, 4, 3],
     );
-    // What nobody has looked at is not judged.
+    // An instance that was not observed is not judged.
     check(&["Unseen", "ready"], wanted(1), &[]);
     check(&["ready", "ready leaving"], wanted(1), &[]);
 }
@@ -75,7 +75,7 @@ fn the_policy_says_which_one_goes() {
     check(&three, with(DeletePolicy::Oldest, 0), &[0]);
     check(&three, with(DeletePolicy::Newest, 0), &[2]);
     check(&["ready", "ready marked", "ready"], with(DeletePolicy::Oldest, 0), &[1]);
-    // At random, but a second look chooses the same.
+    // At random, but a second decision selects the same.
     let chosen = |seed| select(&machines(&three), with(DeletePolicy::Random, seed));
     let all: std::collections::BTreeSet<usize> = (0..50).flat_map(chosen).collect();
     assert_eq!(all.len(), 3);
@@ -91,7 +91,7 @@ fn old_ones_go_within_the_budget() {
     check(&["ready", "ready old", "ready old"], with(1), &[1]);
     check(&["ready", "ready old", "ready old"], with(0), &[]);
     check(&["ready old", "ready old", "ready old"], with(4), &[0, 1, 2]);
-    // One that is drained counts no more.
+    // A machine that is being drained no longer counts.
     check(&["ready", "ready old leaving", "ready old"], with(1), &[]);
     check(&["unready", "ready old", "ready old"], with(1), &[]);
 }
@@ -106,8 +106,8 @@ fn broken_ones_go_first() {
     check(&["Failed leaving", "ready", "ready", "ready"], wanted, &[]);
 }
 
-/// C8: instances that Azure calls failed and whose nodes serve go as the others do, within what may be unavailable; one goes in any
-/// case, for they would stay for ever.
+/// C8: instances that Azure reports as failed and whose nodes are ready are deleted like the others, within what may be
+/// unavailable; at least one is deleted, for they would stay for ever.
 #[test]
 fn failed_ones_that_serve_go_within_the_budget() {
     let with = |max_unavailable| Wanted { desired: 3, max_unavailable, ..PLAIN };
@@ -130,7 +130,7 @@ fn old_models_stay_where_the_gate_says_so() {
     check(&["ready old", "ready", "unready", "unready"], Wanted { rollout: true, ..wanted(2) }, &[2]);
 }
 
-/// CAPZ-152: objects follow instances, and instances that are gone take their Machines along before anything else goes.
+/// CAPZ-152: objects follow instances, and the Machines of deleted instances are deleted before any others.
 #[test]
 fn objects_follow_instances() {
     let pool = Pool::new(json!({}));
@@ -162,7 +162,7 @@ fn objects_follow_instances() {
     assert_eq!(sync(Known { external: true, ..known(&all) }, wanted).delete, Vec::<usize>::new());
 }
 
-/// What the objects remember of the model is from before it changed; what Azure shows counts.
+/// The objects' model may be from before it changed; the state in Azure counts.
 #[test]
 fn the_model_is_what_azure_shows() {
     let mut pool = Pool::new(json!({}));
@@ -185,11 +185,11 @@ fn the_model_is_what_azure_shows() {
     };
     assert_eq!(sync(known, Wanted { desired: 1, ..PLAIN }).delete, [0]);
     assert!(rollout_in_progress(known, 2));
-    assert!(!rollout_in_progress(known, 1), "a pool that somebody made smaller");
+    assert!(!rollout_in_progress(known, 1), "a pool that was scaled down");
     assert!(!rollout_in_progress(Known { instances: &instances[1..], ..known }, 2));
 }
 
-/// Azure's work is seen by looking alone; the rest is seen in Kubernetes, or ends a call of ours.
+/// Only observations show an operation in Azure; other changes are seen in Kubernetes, or end a call of ours.
 #[test]
 fn a_pool_waits_for_azure_or_for_machines() {
     let pool = Pool::new(json!({}));
@@ -205,12 +205,12 @@ fn a_pool_waits_for_azure_or_for_machines() {
         ("Creating", 0, &[], None, 0, Pending::Azure),
         ("Succeeded", 2, &two, None, 3, Pending::Machines),
         ("Succeeded", 2, &two, Some(1), 2, Pending::Machines),
-        // The list lags behind what was asked for; a set that has failed gets no more.
+        // The list lags behind the requests; a failed set gets no more machines.
         ("Succeeded", 3, &two, None, 3, Pending::Azure),
         ("Failed", 3, &two, None, 3, Pending::Machines),
         ("Succeeded", 2, &["Succeeded", "Creating"], None, 2, Pending::Azure),
         ("Succeeded", 2, &["Succeeded", "Failed"], None, 2, Pending::Nothing),
-        // Whom somebody else deletes is looked after; whom we delete is told of.
+        // An instance that another actor deletes has to be observed; the end of our own deletions is known.
         ("Succeeded", 1, &["Succeeded", "Deleting"], None, 1, Pending::Azure),
         ("Succeeded", 1, &["Succeeded", "Deleting"], Some(0), 1, Pending::Azure),
         ("Succeeded", 1, &["Succeeded", "Deleting"], Some(1), 1, Pending::Machines),
@@ -239,7 +239,7 @@ fn a_pool_waits_for_azure_or_for_machines() {
     }
 }
 
-/// Machines of another model are replaced, unless they are to stay; one that still starts is looked after.
+/// Machines of another model are replaced, unless they are to stay; one that is still starting is observed.
 #[test]
 fn a_pool_waits_for_machines_of_another_model() {
     let mut pool = Pool::new(json!({}));

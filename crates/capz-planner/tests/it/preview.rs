@@ -1,4 +1,4 @@
-//! Previews: what will be done, foreseen.
+//! Previews: the steps that will be taken.
 
 use capz_planner::preview::Next;
 use capz_planner::{Goal, Observed, Outlook, Preview, Reading};
@@ -8,7 +8,7 @@ use super::azure::Azure;
 use super::cluster::Cluster;
 use super::machine::Machine;
 
-/// Plans to the end, with what this Azure holds.
+/// Plans to the end, with the state of this Azure.
 fn foresee(preview: &mut Preview, azure: &Azure, goals: impl Fn(&Observed) -> Vec<Goal>) -> Outlook {
     loop {
         let goals = goals(&preview.observed);
@@ -34,7 +34,7 @@ fn rounds(outlook: &Outlook) -> Vec<Vec<String>> {
     outlook.rounds.iter().map(|round| round.iter().map(name).collect()).collect()
 }
 
-/// What is foreseen is what is done, round by round, for clusters and machines; and nothing is left to do then.
+/// The preview matches the execution, round by round, for clusters and machines; and nothing is left to do then.
 #[test]
 fn what_is_foreseen_is_what_is_done() {
     let cluster = || Cluster::new(json!({}));
@@ -85,7 +85,7 @@ fn it_reads_like_a_plan_of_terraform() {
     assert_eq!(outlook.to_string(), lines.trim_start_matches('\n'));
 }
 
-/// What differs is written with its reasons, and what is somebody else's is left alone.
+/// Differences are written with their reasons, and foreign resources are left alone.
 #[test]
 fn what_is_there_is_changed_where_it_differs() {
     let cluster = Cluster::new(json!({}));
@@ -106,7 +106,7 @@ fn what_is_there_is_changed_where_it_differs() {
     assert_eq!(outlook.to_string(), lines.trim_start_matches('\n'));
 }
 
-/// Machines of a control plane have ports of their own, though none of them is there yet.
+/// Machines of a control plane have ports of their own, though none of them exists yet.
 #[test]
 fn machines_are_foreseen_one_after_the_other() {
     let mut preview = Preview::default();

@@ -1,4 +1,4 @@
-//! What has no tags, and whose it is: records in zones that clusters share, and peerings.
+//! Resources without tags, and their owners: records in zones that clusters share, and peerings.
 
 use azure_types::ResourceId;
 use capz_planner::cluster::{End, contact, ends, goals, remembered, remembered_of};
@@ -24,7 +24,7 @@ fn wanted(scope: Scope<'_>) -> Vec<Goal> {
     goals(scope, &remembered(scope))
 }
 
-/// All that goes with a cluster that has recorded what it declares.
+/// The goals of the deletion of a cluster that has recorded its declaration.
 fn ended(scope: Scope<'_>) -> Vec<Goal> {
     ends(scope, &remembered(scope), End::WholeGroups)
 }
@@ -49,8 +49,8 @@ fn made_with(metadata: Value) -> Value {
     json!({ "properties": { "ttl": 300, "aRecords": [{ "ipv4Address": "10.0.0.100" }], "metadata": metadata } })
 }
 
-/// S7: two clusters see no record at the same moment, and both record that they make it. The one that makes it has it; the other one
-/// makes nothing, deletes nothing, and is served once the record has gone with its cluster.
+/// S7: two clusters see no record at the same moment, and both record that they will create it. The one that creates it
+/// owns it; the other one creates nothing, deletes nothing, and is served once the record was deleted with its cluster.
 #[test]
 fn of_two_clusters_that_recorded_one_record_one_has_it() {
     let (one, other) = (cluster("one"), cluster("other"));
@@ -81,8 +81,8 @@ fn of_two_clusters_that_recorded_one_record_one_has_it() {
     assert_eq!(azure.documents[&record()]["properties"]["metadata"], json!({ tags::ID: "b" }));
 }
 
-/// A record that was made without an id is the cluster's that recorded it, as before: it is not written for the id, and stays in the
-/// user's zone.
+/// A record that was created without an ID belongs to the cluster that recorded it, as before: it is not written for
+/// the ID, and stays in the user's zone.
 #[test]
 fn a_record_without_an_id_gets_none_and_stays() {
     let own = cluster("one");
@@ -93,7 +93,7 @@ fn a_record_without_an_id_gets_none_and_stays() {
         let before = azure.get(&record());
         assert!(azure.settle(own.claimant(), &wanted(own)).is_reached());
         assert_eq!(azure.get(&record()), before);
-        // What differs is repaired, and its metadata stays.
+        // Differences are repaired, and its metadata stays.
         azure.documents.get_mut(&record()).unwrap()["properties"]["ttl"] = json!(5);
         let plan = azure.plan(own.claimant(), wanted(own));
         let steps: Vec<_> =
@@ -105,7 +105,7 @@ fn a_record_without_an_id_gets_none_and_stays() {
     }
 }
 
-/// A name comes first until the cluster is as wanted for the first time. Afterwards it holds up nothing.
+/// The name comes first until the cluster is as desired for the first time. Afterwards it delays nothing.
 #[test]
 fn a_lost_name_holds_up_no_repair() {
     let own = cluster("one");
@@ -122,8 +122,8 @@ fn a_lost_name_holds_up_no_repair() {
     assert_eq!(steps, [(Action::Create, balancer), (Action::Create, record())]);
 }
 
-/// Another cluster of the same name made the group at the same moment. What this one made already, the name, goes again, unless
-/// something answers behind it.
+/// Another cluster of the same name created the group at the same moment. The name, which this one has created already,
+/// is deleted again, unless something answers behind it.
 #[test]
 fn a_refused_cluster_gives_its_name_back() {
     let own = cluster("one");
@@ -155,7 +155,8 @@ fn a_refused_cluster_gives_its_name_back() {
     }
 }
 
-/// Two clusters whose networks have one name, in two groups, are peered with one network: the half in that one has one id for both.
+/// Two clusters whose networks have one name, in two groups, are peered with one network: the peerings in that one have
+/// the same ID.
 #[test]
 fn half_a_peering_that_leads_elsewhere_is_another_ones() {
     let own = Cluster::new(json!({ "networkSpec": {
@@ -172,7 +173,7 @@ fn half_a_peering_that_leads_elsewhere_is_another_ones() {
         azure.put(&half, json!({ "properties": { "remoteVirtualNetwork": { "id": leads_to.as_str() } } }));
         let plan = azure.plan(own.claimant(), wanted(own));
         assert_eq!(matches!(plan.state_of(&half), Some(State::Disputed(_))), !is_own, "{plan}");
-        // Declared still, and remembered alone.
+        // Still declared, and only recorded.
         let plain = Cluster::new(json!({}));
         let plain = scope(&plain, "a");
         let memory = remembered(own);

@@ -1,4 +1,4 @@
-//! How long documents are held to.
+//! How long documents are enforced.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ fn held(state: &str, team: &str) -> Value {
     })
 }
 
-/// Some members are kept up alone: what else was made once stays, and is not sent.
+/// Some members are enforced by themselves: other members from the creation stay, and are not sent.
 #[test]
 fn members_are_kept_up_alone() {
     let goal = || {
@@ -43,13 +43,13 @@ fn members_are_kept_up_alone() {
     let owner = capz_planner::tags::owner_key("c");
     assert_eq!(step.document, json!({ "tags": { owner: "owned", "team": "a", "theirs": "x" } }));
     let words: Vec<String> = step.changes.iter().map(ToString::to_string).collect();
-    assert_eq!(words, ["tags.team: b becomes a", "tags.old is wanted no longer: y"]);
-    // A tag that another hand has given another value is left alone.
+    assert_eq!(words, ["tags.team: b becomes a", "tags.old is no longer declared: y"]);
+    // A tag that another writer has changed is left alone.
     let changed = || {
         machine(Upkeep::Members(&["tags"])).without([Withdrawn::Tag { key: "old".into(), value: "x".into() }])
     };
     assert_eq!(state_of(changed(), held("Succeeded", "a")), State::Reached);
-    // The values of tags have case.
+    // The values of tags are case-sensitive.
     assert!(matches!(state_of(goal(), held("Succeeded", "A")), State::Now(_)));
 }
 

@@ -1,4 +1,4 @@
-//! Goals that come and go while they are reached, on the simulated Azure.
+//! Goals that change while they are reconciled, on the simulated Azure.
 
 use azure_simulator::{Azure, Fault, FaultAction, LatencyProfile, Options};
 use capz_planner::{Seen, service, tags};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 
-/// What a cluster wants, as a function of what is known.
+/// The goals of a cluster, as a function of the observed state.
 struct Wants<F> {
     goals: F,
     told: Vec<Vec<Future>>,
@@ -72,12 +72,12 @@ fn writes(azure: &Azure, name: &str) -> usize {
     azure.journal().entries.iter().filter(|entry| entry.method == "PUT" && ours(&entry.path)).count()
 }
 
-/// Of a type that was listed before: what nobody asked about then is read, and not taken as absent.
+/// A goal that is added later, of a type that was listed before: its resource is read, and not assumed to be absent.
 #[tokio::test(start_paused = true)]
 async fn a_goal_that_comes_later_is_read_first() {
     let (azure, client, group) = azure();
     let (first, second) = (address(&group, "first"), address(&group, "second"));
-    // Somebody else's.
+    // Foreign.
     azure
         .put(
             &second.id,
@@ -99,7 +99,8 @@ async fn a_goal_that_comes_later_is_read_first() {
     assert_eq!(azure.document(&second.id), before);
 }
 
-/// What was sent when goals could no longer be had becomes an operation that the status keeps, and the next one goes on with it.
+/// A request that was sent before the goals failed becomes an operation in the status, and the next reconcile resumes
+/// it.
 #[tokio::test(start_paused = true)]
 async fn what_was_sent_is_kept_although_goals_fail() {
     let (azure, client, group) = azure();
@@ -114,7 +115,7 @@ async fn what_was_sent_is_kept_although_goals_fail() {
     assert!(matches!(&reached, Err(Failure::Refused(words)) if words == "no longer"), "{reached:?}");
     let kept = told.last().unwrap();
     assert_eq!(kept.iter().map(|it| it.name.as_deref().unwrap()).collect::<Vec<_>>(), ["slow"]);
-    // Whoever comes next does not send it again, although its goal comes late.
+    // The next reconcile does not send it again, although its goal is added late.
     let both = [quick.clone(), slow.clone()];
     let goals = move |observed: &Observed| {
         let known = matches!(observed.see(&both[0].id), Seen::Present(_));
@@ -125,7 +126,8 @@ async fn what_was_sent_is_kept_although_goals_fail() {
     assert_eq!((writes(&azure, "slow"), writes(&azure, "quick")), (1, 1));
 }
 
-/// A list did not show what is there. It is not replaced: what somebody wrote into it stays, and what is wanted is added.
+/// A list did not show an existing resource. It is not replaced: other writers' values stay, and the desired ones are
+/// added.
 #[tokio::test(start_paused = true)]
 async fn what_a_list_lacks_is_not_replaced() {
     let (azure, client, group) = azure();
@@ -147,7 +149,7 @@ async fn what_a_list_lacks_is_not_replaced() {
     );
 }
 
-/// The answer to a creation is lost: sent again it is refused, since the resource is there, which is as good.
+/// The answer to a creation is lost. The retry is refused because the resource exists, which counts as success.
 #[tokio::test(start_paused = true)]
 async fn a_creation_whose_answer_is_lost_comes_right() {
     let (azure, client, group) = azure();

@@ -10,7 +10,8 @@ fn is_ready(world: &World) -> bool {
     world.get("AzureCluster", "my-cluster").is_some_and(|it| it["status"]["ready"] == true)
 }
 
-/// CAPZ-048, CAPZ-065: a public cluster gets its network and an endpoint; at rest nothing is written and little read.
+/// CAPZ-048, CAPZ-065: a public cluster gets its network and an endpoint; at rest nothing is written and little is
+/// read.
 #[tokio::test(start_paused = true)]
 async fn a_public_cluster_is_made_and_rests() {
     let mut world = World::new();
@@ -49,14 +50,14 @@ async fn a_public_cluster_is_made_and_rests() {
     ] {
         assert!(world.azure.document(&group.resource("Microsoft.Network", kind, name)).is_some(), "{name}");
     }
-    // What is left of the beginning passes.
+    // Waits until the first reconciles have ended.
     tokio::time::sleep(Duration::from_secs(60)).await;
     let sequence = world.sequence();
     tokio::time::sleep(Duration::from_secs(650)).await;
     let (requests, writes) = world.requests_after(sequence);
     assert_eq!(writes, 0);
     assert!((1..=12).contains(&requests), "{requests} requests for one look");
-    // A new manager finds everything as it should be.
+    // A new manager finds everything as desired.
     world.kill().await;
     let sequence = world.sequence();
     world.start();
@@ -64,7 +65,7 @@ async fn a_public_cluster_is_made_and_rests() {
     assert_eq!(world.requests_after(sequence).1, 0);
 }
 
-/// CAPZ-058, CAPZ-164: deleting leaves nothing behind, neither in Azure nor at the identity.
+/// CAPZ-058, CAPZ-164: deletion leaves nothing behind, neither in Azure nor in the identity's finalizers.
 #[tokio::test(start_paused = true)]
 async fn a_deleted_cluster_leaves_nothing_behind() {
     let mut world = World::new();

@@ -1,4 +1,4 @@
-//! Clusters that change, that are private, and that use what somebody else has made.
+//! Clusters that change, private clusters, and clusters that use foreign resources.
 
 use std::time::Duration;
 
@@ -31,13 +31,13 @@ pub fn change(world: &World, spec: Value) {
     world.merge(CLUSTER, "my-cluster", json!({ "spec": spec }));
 }
 
-/// Deletes the Cluster, and its AzureCluster with it.
+/// Begins the deletion of the Cluster and its AzureCluster.
 pub fn begin_end(world: &World) {
     world.delete_cluster("my-cluster");
     world.delete(CLUSTER, "my-cluster");
 }
 
-/// The Cluster goes, and its AzureCluster with it.
+/// Deletes the Cluster and its AzureCluster, and waits until they are gone.
 pub async fn end(world: &World) {
     begin_end(world);
     world.until("gone", |world| world.get(CLUSTER, "my-cluster").is_none()).await;
@@ -47,7 +47,7 @@ pub fn ids(documents: &[Value]) -> Vec<String> {
     documents.iter().map(|it| it["id"].as_str().unwrap().to_lowercase()).collect()
 }
 
-/// CAPZ-052, CAPZ-063, CAPZ-064: a private cluster has its name in a zone of its own, which goes with it.
+/// CAPZ-052, CAPZ-063, CAPZ-064: a private cluster has its name in a zone of its own, which is deleted with it.
 #[tokio::test(start_paused = true)]
 async fn a_private_cluster_has_a_name_of_its_own() {
     let mut world = World::new();
@@ -82,7 +82,7 @@ async fn a_private_cluster_has_a_name_of_its_own() {
     assert!(world.azure.document(&hub.child("virtualNetworkPeerings", "hub-To-my-cluster-vnet")).is_none());
 }
 
-/// CAPZ-056, CAPZ-067, CAPZ-073: what is declared no longer goes, what somebody else has added stays.
+/// CAPZ-056, CAPZ-067, CAPZ-073: items that are no longer declared are deleted, foreign ones stay.
 #[tokio::test(start_paused = true)]
 async fn what_is_declared_no_longer_goes_and_what_others_added_stays() {
     let world = made(json!({ "additionalTags": { "a": "b", "c": "d" } })).await;
@@ -124,7 +124,7 @@ async fn what_is_declared_no_longer_goes_and_what_others_added_stays() {
     with_rules(&world, &|rules| rules.retain(|it| it["name"] != "mine"));
     world.until("the rule goes", |world| names(world) == ["allow_apiserver", "allow_ssh", "portal"]).await;
 
-    // A further subnet comes and goes.
+    // A further subnet is added and removed.
     let more = network(&world, "virtualNetworks", "my-cluster-vnet").child("subnets", "more");
     let mut declared = subnets(&world);
     declared.as_array_mut().unwrap().push(json!({ "role": "node", "name": "more", "cidrBlocks": ["10.7.0.0/16"],
@@ -139,7 +139,7 @@ async fn what_is_declared_no_longer_goes_and_what_others_added_stays() {
     assert_eq!(world.condition(CLUSTER, "my-cluster", "Ready"), Some(("True".into(), String::new())));
 }
 
-/// CAPZ-061, CAPZ-062, CAPZ-071: rules of others and of machines stay when ours is brought back, and one more is added.
+/// CAPZ-061, CAPZ-062, CAPZ-071: foreign rules and rules of machines stay when ours is restored, and one more is added.
 #[tokio::test(start_paused = true)]
 async fn our_rule_is_brought_back_and_others_stay() {
     let world = made(json!({})).await;
@@ -183,7 +183,8 @@ async fn our_rule_is_brought_back_and_others_stay() {
     assert_eq!(ports(&world, "inboundNatRules"), [("cp-0".to_owned(), 22)]);
 }
 
-/// CAPZ-057, CAPZ-060: a network and an address of somebody else's are used, and are as they were when the cluster has gone.
+/// CAPZ-057, CAPZ-060: a foreign network and a foreign address are used, and are unchanged after the cluster's
+/// deletion.
 #[tokio::test(start_paused = true)]
 async fn what_is_somebody_elses_is_used_and_left() {
     let mut world = World::new();
@@ -232,8 +233,8 @@ async fn what_is_somebody_elses_is_used_and_left() {
     assert_eq!(ids(&world.azure.documents()), ids(&before));
 }
 
-/// CAPZ-058: where the group goes with the cluster, machines leave without a call about them: what is read is the proof that the
-/// whole group is the cluster's.
+/// CAPZ-058: where the group is deleted with the cluster, machines need no calls of their own: the reads are the proof
+/// that the whole group is the cluster's.
 #[tokio::test(start_paused = true)]
 async fn machines_go_with_their_group() {
     let mut world = World::new();
@@ -261,7 +262,7 @@ async fn machines_go_with_their_group() {
     assert_eq!(ids(&world.azure.documents()), ids(&before));
 }
 
-/// A machine from which somebody has taken its identity is told of, and given up: nothing brings it back.
+/// A machine that has lost its identity is reported, and given up: nothing restores the identity.
 #[tokio::test(start_paused = true)]
 async fn a_machine_without_its_identity_is_given_up() {
     let world = made(json!({})).await;
@@ -279,7 +280,7 @@ async fn a_machine_without_its_identity_is_given_up() {
     let vm = world.group("my-cluster").resource("Microsoft.Compute", "virtualMachines", "worker");
     world.azure.edit(&vm, |document| document["identity"] = json!({ "type": "None" })).unwrap();
     world
-        .until("told", |world| {
+        .until("reported", |world| {
             world.get("AzureMachine", "worker").unwrap()["status"]["failureReason"] == "UnsupportedChange"
         })
         .await;
@@ -294,8 +295,8 @@ async fn a_machine_without_its_identity_is_given_up() {
         .await;
 }
 
-/// Lists that say for a moment that the group does not exist make nothing new: what the cloud controller manager of the cluster
-/// has written into what is shared with it stays.
+/// Lists that omit the group for a moment cause no new creation: what the cluster's cloud controller manager has
+/// written into shared resources stays.
 #[tokio::test(start_paused = true)]
 async fn what_lists_lack_for_a_moment_is_not_replaced() {
     let world = made(json!({})).await;
@@ -349,8 +350,8 @@ async fn what_lists_lack_for_a_moment_is_not_replaced() {
     assert!(are_there(&world));
 }
 
-/// A policy changes what is written in the very write. That is told, with the difference, and written again ever more rarely;
-/// it passes once the policy has gone.
+/// A policy changes documents in the very write. That is reported, with the difference, and written again ever more
+/// rarely; it ends once the policy is removed.
 #[tokio::test(start_paused = true)]
 async fn a_difference_that_comes_back_is_told_and_seldom_written() {
     let world = made(json!({})).await;
@@ -363,7 +364,7 @@ async fn a_difference_that_comes_back_is_told_and_seldom_written() {
     let sequence = world.sequence();
     change(&world, json!({ "additionalTags": { "env": "prod" } }));
     world
-        .until("told", |world| {
+        .until("reported", |world| {
             world.condition(CLUSTER, "my-cluster", "ResourceGroupReady")
                 == Some(("False".into(), "Failed".into()))
         })

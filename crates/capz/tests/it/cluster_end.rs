@@ -1,4 +1,4 @@
-//! What a cluster leaves when it goes: nothing of its own, and everything of others.
+//! What a deleted cluster leaves: nothing of its own, and all foreign resources.
 
 use azure_types::ResourceId;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::cluster_change::{CLUSTER, OWNER, begin_end, change, end, ids, is_ready, network};
 use crate::world::{SUBSCRIPTION, World};
 
-/// A network of somebody else's, and the group in which it is.
+/// A foreign network, and its group.
 fn hub(world: &World) -> ResourceId {
     let group = ResourceId::group(SUBSCRIPTION, "hub");
     world.azure.put(&group, json!({ "location": "eastus" })).unwrap();
@@ -16,7 +16,7 @@ fn hub(world: &World) -> ResourceId {
     hub
 }
 
-/// A private cluster whose zone is in somebody else's group.
+/// A private cluster whose zone is in a foreign group.
 fn with_zone_in_another_group(world: &World) -> ResourceId {
     let group = ResourceId::group(SUBSCRIPTION, "dns");
     world.azure.put(&group, json!({ "location": "eastus" })).unwrap();
@@ -32,8 +32,8 @@ fn private_spec() -> Value {
     } })
 }
 
-/// CAPZ-058: the cluster's group goes as a whole, and what the cluster has made in groups of others goes before: its zone
-/// with links and record, and the other half of a peering.
+/// CAPZ-058: the cluster's group is deleted as a whole, and the cluster's resources in foreign groups before it: its
+/// zone with links and record, and the remote peering.
 #[tokio::test(start_paused = true)]
 async fn what_was_made_in_groups_of_others_goes_with_the_groups_of_the_cluster() {
     let mut world = World::new();
@@ -54,8 +54,8 @@ async fn what_was_made_in_groups_of_others_goes_with_the_groups_of_the_cluster()
     assert_eq!(ids(&world.azure.documents()), ids(&before));
 }
 
-/// CAPZ-064, Manage DNS Via CAPZ Tool: a zone without our tag stays; links go, and our record if its metadata has the cluster's id. A
-/// zone that a user has tagged goes, too.
+/// CAPZ-064, Manage DNS Via CAPZ Tool: a zone without our tag stays; links are deleted, and our record if its metadata
+/// has the cluster's ID. A zone that a user has tagged is deleted, too.
 #[tokio::test(start_paused = true)]
 async fn a_zone_that_exists_goes_with_the_cluster_once_it_is_tagged() {
     for (is_tagged, has_id) in [(false, true), (false, false), (true, true), (true, false)] {
@@ -74,7 +74,7 @@ async fn a_zone_that_exists_goes_with_the_cluster_once_it_is_tagged() {
         let made = world.azure.document(&record).unwrap();
         assert!(made["properties"]["metadata"][capz_planner::tags::ID].is_string());
         if !has_id {
-            // Made by the established provider, or by an earlier version.
+            // Created by the established provider, or by an earlier version.
             let forget = |document: &mut Value| document["properties"]["metadata"] = json!({});
             world.azure.edit(&record, forget).unwrap();
         }
@@ -83,7 +83,7 @@ async fn a_zone_that_exists_goes_with_the_cluster_once_it_is_tagged() {
         }
         end(&world).await;
         let mut after = ids(&world.azure.documents());
-        // A record without an id stays in a zone of a user's, and it alone.
+        // Only a record without an ID stays in a user's zone.
         after.retain(|id| *id != record.as_str().to_lowercase());
         assert_eq!(after, if is_tagged { before } else { foreign });
         assert_eq!(world.azure.document(&record).is_some(), !is_tagged && !has_id);
@@ -92,7 +92,7 @@ async fn a_zone_that_exists_goes_with_the_cluster_once_it_is_tagged() {
 
 const CONTROL_PLANES: &str = "control-planes";
 
-/// A subnet for nodes with everything that a subnet can bring along, all in the group of the cluster.
+/// A subnet for nodes with all dependent resources that a subnet can have, all in the group of the cluster.
 fn further_subnet(target: &ResourceId) -> Value {
     json!({
         "role": "node", "name": "more", "cidrBlocks": ["10.7.0.0/16"],
@@ -119,7 +119,7 @@ fn to_hub() -> Value {
     json!([{ "remoteVnetName": "hub", "resourceGroup": "hub" }])
 }
 
-/// Takes a subnet and the peerings out of what is declared, in words that admission takes.
+/// Removes a subnet and the peerings from the declaration, in a form that admission accepts.
 fn shrink(world: &World) {
     let old = world.get(CLUSTER, "my-cluster").unwrap();
     let mut new = old.clone();
@@ -132,7 +132,8 @@ fn shrink(world: &World) {
     change(world, spec);
 }
 
-/// A world in which the cluster's group is somebody else's, with a route table that the further subnet uses and a storage account.
+/// A world in which the cluster's group is foreign, with a route table that the further subnet uses and a storage
+/// account.
 async fn grown(world: &mut World) -> Vec<String> {
     hub(world);
     world.azure.put(&world.group("my-cluster"), json!({ "location": "eastus" })).unwrap();
@@ -152,8 +153,8 @@ fn there(world: &World, ids: &[ResourceId]) -> Vec<bool> {
     ids.iter().map(|id| world.azure.document(id).is_some()).collect()
 }
 
-/// CAPZ-059, CAPZ-073: what the specification names no longer goes: at once where it is of no use to anybody else, with the
-/// cluster otherwise. What others made stays, whoever has used it.
+/// CAPZ-059, CAPZ-073: resources that the spec no longer names are deleted: at once if no others can use them, with the
+/// cluster otherwise. Foreign resources stay, whether the cluster has used them or not.
 #[tokio::test(start_paused = true)]
 async fn what_is_declared_no_longer_is_gone_with_the_cluster_at_the_latest() {
     let mut world = World::new();
@@ -189,7 +190,7 @@ async fn what_is_declared_no_longer_is_gone_with_the_cluster_at_the_latest() {
             "{condition}"
         );
     }
-    // Another process knows of the rest by what the object remembers.
+    // Another process knows the rest from the object's annotations.
     world.kill().await;
     world.start();
     tokio::time::sleep(std::time::Duration::from_secs(1200)).await;
@@ -198,7 +199,7 @@ async fn what_is_declared_no_longer_is_gone_with_the_cluster_at_the_latest() {
     assert_eq!(ids(&world.azure.documents()), before);
 }
 
-/// The cluster is deleted before a manager has looked at what was taken out of its specification.
+/// The cluster is deleted before a manager has reconciled the removals from its spec.
 async fn shrunk_at_the_end(mut world: World, before: &[String]) {
     world.kill().await;
     shrink(&world);
@@ -208,7 +209,7 @@ async fn shrunk_at_the_end(mut world: World, before: &[String]) {
     assert_eq!(ids(&world.azure.documents()), before);
 }
 
-/// The same where the cluster is deleted before anybody has looked at what was taken out of its specification.
+/// The same if the cluster is deleted before a manager has reconciled the removals from its spec.
 #[tokio::test(start_paused = true)]
 async fn what_was_taken_out_just_before_the_end_goes_too() {
     let mut world = World::new();
@@ -216,7 +217,8 @@ async fn what_was_taken_out_just_before_the_end_goes_too() {
     shrunk_at_the_end(world, &before).await;
 }
 
-/// A peering that is declared no longer has another half in a network of others, which stays when the cluster's group goes.
+/// A peering that is no longer declared has a remote one in a foreign network, which stays when the cluster's group is
+/// deleted.
 #[tokio::test(start_paused = true)]
 async fn the_other_half_of_a_peering_goes_though_the_group_is_ours() {
     let mut world = World::new();
@@ -228,7 +230,8 @@ async fn the_other_half_of_a_peering_goes_though_the_group_is_ours() {
     shrunk_at_the_end(world, &before).await;
 }
 
-/// Somebody else's interface in a subnet of the cluster: Azure's words are told, and it ends once that has gone.
+/// A foreign interface in a subnet of the cluster: Azure's message is reported, and the deletion completes once the
+/// interface is gone.
 #[tokio::test(start_paused = true)]
 async fn a_deletion_that_azure_refuses_is_told_of() {
     let mut world = World::new();
@@ -265,8 +268,8 @@ async fn a_deletion_that_azure_refuses_is_told_of() {
     assert_eq!(ids(&world.azure.documents()), before);
 }
 
-/// C9: an AzureMachine that only bears the cluster's label, without an owner and without anything that holds it, does not hold up the
-/// end of the cluster: nothing was made for it.
+/// C9: an AzureMachine that only bears the cluster's label, without an owner and without a finalizer, does not delay
+/// the deletion of the cluster: nothing was created for it.
 #[tokio::test(start_paused = true)]
 async fn what_only_bears_the_label_does_not_hold_up_the_end() {
     let mut world = World::new();

@@ -1,4 +1,4 @@
-//! What happens to AzureClusters that are paused, managed by somebody else, refused or interrupted.
+//! AzureClusters that are paused, externally managed, refused or interrupted.
 
 use std::time::Duration;
 
@@ -29,12 +29,12 @@ fn fails(status: u16, code: &str) -> FaultAction {
     FaultAction::Fail { status, code: code.into(), message: "not like this".into() }
 }
 
-/// Something happens to the cluster, that asks for nothing else of Azure.
+/// Causes an event for the cluster that requires no change in Azure.
 fn touch(world: &World, value: &str) {
     world.merge(CLUSTER, "my-cluster", json!({ "metadata": { "annotations": { "touched": value } } }));
 }
 
-/// CAPZ-066: where the region has no zones there are no failure domains, and the cluster is made all the same.
+/// CAPZ-066: in a region without zones there are no failure domains, and the cluster is created all the same.
 #[tokio::test(start_paused = true)]
 async fn a_region_without_zones_has_no_failure_domains() {
     let mut world = World::tuned(1, |azure| azure.zones.clear());
@@ -46,7 +46,7 @@ async fn a_region_without_zones_has_no_failure_domains() {
     assert!(object["spec"]["controlPlaneEndpoint"]["host"].is_string());
 }
 
-/// CAPZ-068: what somebody else manages is left alone.
+/// CAPZ-068: an externally managed cluster is left alone.
 #[tokio::test(start_paused = true)]
 async fn what_somebody_else_manages_is_left_alone() {
     let mut world = World::new();
@@ -61,7 +61,8 @@ async fn what_somebody_else_manages_is_left_alone() {
     assert_eq!(world.requests_after(sequence), (0, 0));
 }
 
-/// CAPZ-069: a paused cluster and its machines may be moved and ask nothing of Azure; afterwards they are worked on again.
+/// CAPZ-069: a paused cluster and its machines may be moved and cause no calls to Azure; afterwards they are reconciled
+/// again.
 #[tokio::test(start_paused = true)]
 async fn a_paused_cluster_may_be_moved() {
     let mut world = World::new();
@@ -77,11 +78,11 @@ async fn a_paused_cluster_may_be_moved() {
     let may_move = |world: &World| {
         !blocks_move(world, CLUSTER, "my-cluster") && !blocks_move(world, "AzureMachine", "worker")
     };
-    // R7: not only after the pause in which an object rests that was just worked on.
+    // R7: at once, and not only after the rest that follows a reconcile.
     let waited = world.until("may be moved", may_move).await;
     assert!(waited < Duration::from_secs(2), "{waited:?}");
     world
-        .until("told", |world| world.events(CLUSTER, "my-cluster").contains(&"ClusterPaused".to_owned()))
+        .until("reported", |world| world.events(CLUSTER, "my-cluster").contains(&"ClusterPaused".to_owned()))
         .await;
     let sequence = world.sequence();
     world.merge(CLUSTER, "my-cluster", json!({ "spec": { "additionalTags": { "a": "b" } } }));
@@ -97,7 +98,7 @@ async fn a_paused_cluster_may_be_moved() {
         .await;
 }
 
-/// R7: a cluster that is being deleted is not ready, although Azure does not answer.
+/// R7: a cluster that is being deleted is not ready, even if Azure does not answer.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_goes_is_not_ready_although_azure_does_not_answer() {
     let mut world = World::new();
@@ -118,7 +119,7 @@ async fn a_cluster_that_goes_is_not_ready_although_azure_does_not_answer() {
     world.until("gone", |world| world.get(CLUSTER, "my-cluster").is_none()).await;
 }
 
-/// CAPZ-069: a pause counts in the midst of the work; what runs is kept, and gone on with afterwards.
+/// CAPZ-069: a pause takes effect during a reconcile; running operations are recorded, and resumed afterwards.
 #[tokio::test(start_paused = true)]
 async fn a_pause_counts_in_the_midst_of_the_work() {
     let latency = LatencyProfile::instant().with("CREATE", VNET, Duration::from_secs(120));
@@ -138,8 +139,8 @@ async fn a_pause_counts_in_the_midst_of_the_work() {
     assert_eq!(world.gaps("PUT", VNET), Vec::<f64>::new(), "it was sent once");
 }
 
-/// CAPZ-075: throttled and failed reads are tried again when Azure says so, or after a minute, or after the requeue time. Before
-/// that the client has tried by itself, as often as its policy says.
+/// CAPZ-075: throttled and failed reads are retried when Azure says so, or after a minute, or after the requeue time.
+/// Before that the client has retried by itself, as often as its policy says.
 #[tokio::test(start_paused = true)]
 async fn refused_reads_are_tried_again_in_time() {
     for (action, pause) in [
@@ -157,12 +158,12 @@ async fn refused_reads_are_tried_again_in_time() {
         world.until("ready", is_ready).await;
         let gaps = world.gaps("GET", VNET);
         assert!(gaps.iter().any(|gap| (gap - pause).abs() < 0.05), "{action:?}: {gaps:?}");
-        assert!(world.events(CLUSTER, "my-cluster").is_empty(), "nobody has to do anything");
+        assert!(world.events(CLUSTER, "my-cluster").is_empty(), "no action is needed");
     }
 }
 
-/// CAPZ-076: an operation that takes its time is kept in the status; who comes next goes on with it and sends nothing twice.
-/// CAPZ-074: meanwhile the condition says that it is being created.
+/// CAPZ-076: a long operation is kept in the status; the next reconcile resumes it and sends nothing twice. CAPZ-074:
+/// meanwhile the condition says that it is being created.
 #[tokio::test(start_paused = true)]
 async fn an_operation_is_kept_and_gone_on_with() {
     let latency = LatencyProfile::instant().with("CREATE", VNET, Duration::from_secs(120));
@@ -183,7 +184,7 @@ async fn an_operation_is_kept_and_gone_on_with() {
         world.condition(CLUSTER, "my-cluster", "VNetReady"),
         Some(("False".into(), "Creating".into()))
     );
-    // Nobody has to do anything: it is no warning, and no event.
+    // No action is needed: there is no warning, and no event.
     tokio::time::sleep(Duration::from_secs(30)).await;
     let object = world.get(CLUSTER, "my-cluster").unwrap();
     let conditions = object["status"]["conditions"].as_array().unwrap();
@@ -201,8 +202,8 @@ async fn an_operation_is_kept_and_gone_on_with() {
     assert_eq!(world.events(CLUSTER, "my-cluster"), Vec::<String>::new());
 }
 
-/// CAPZ-077: what nobody can read of an operation is dropped, and the work goes on from what Azure holds. The established
-/// provider ends its loop with an error first, and does the same in the next one; here there is nothing to tell
+/// CAPZ-077: an unreadable operation is dropped, and the reconcile continues from the observed state. The established
+/// provider first ends its reconcile with an error, and does the same in the next one; here there is nothing to report
 /// (docs/clusters/running.md, "Changing from the established provider, and back").
 #[tokio::test(start_paused = true)]
 async fn an_operation_that_nobody_can_read_is_dropped() {
@@ -220,8 +221,8 @@ async fn an_operation_that_nobody_can_read_is_dropped() {
     }
 }
 
-/// CAPZ-079: one resource is refused for good while another is on its way: the refusal is told, with its event, and what was on
-/// its way is finished.
+/// CAPZ-079: one resource is refused permanently while another operation runs: the refusal is reported, with its event,
+/// and the running operation is completed.
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_told_once_the_rest_is_done() {
     let groups = "Microsoft.Network/networkSecurityGroups";
@@ -243,7 +244,7 @@ async fn a_refusal_is_told_once_the_rest_is_done() {
     world.until("refused", |world| of(world, "SecurityGroupsReady") == failed).await;
     assert_ne!(of(&world, NETWORK_READY), failed, "the other one is on its way");
     assert_ne!(state(&world), "Succeeded");
-    world.until("told", |world| of(world, NETWORK_READY) == failed).await;
+    world.until("reported", |world| of(world, NETWORK_READY) == failed).await;
     assert_eq!(state(&world), "Succeeded");
     world
         .until("an event", |world| {
@@ -254,8 +255,8 @@ async fn a_refusal_is_told_once_the_rest_is_done() {
     assert_eq!(world.condition(CLUSTER, "my-cluster", NETWORK_READY), Some(("True".into(), String::new())));
 }
 
-/// CAPZ-080: after a look that found everything as it should be, the next one is ten seconds later; after one that failed it is
-/// at once.
+/// CAPZ-080: after a reconcile that found everything as desired, the next one is ten seconds later; after a failed one
+/// it is immediate.
 #[tokio::test(start_paused = true)]
 async fn looks_are_apart_unless_they_failed() {
     let mut world = World::new();
@@ -272,7 +273,7 @@ async fn looks_are_apart_unless_they_failed() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert!(world.requests_after(sequence).0 > 0);
 
-    // Each look fails: the next cause to look counts at once.
+    // Each reconcile fails: the next event takes effect at once.
     tokio::time::sleep(Duration::from_secs(60)).await;
     world.azure.inject(Fault::new(fails(403, "AuthorizationFailed")).on_method("GET").on_type(VNET));
     touch(&world, "3");
@@ -283,7 +284,7 @@ async fn looks_are_apart_unless_they_failed() {
     assert!(world.requests_after(failed).0 > 0);
 }
 
-/// What Cluster and Machines say of themselves changes all the time, and asks nothing of Azure.
+/// The statuses of Cluster and Machines change all the time, and cause no calls to Azure.
 #[tokio::test(start_paused = true)]
 async fn what_nobody_reads_of_a_status_wakes_nobody() {
     let mut world = World::new();

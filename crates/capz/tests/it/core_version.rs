@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::world::{World, definition};
 
-/// C9: the version of the core's kinds is chosen at the start; when it is not served any more, the manager ends with words, and its next
-/// start chooses the one that is. A core that is taken away for a moment ends nothing.
+/// C9: the version of the core's kinds is chosen at the start; when it is no longer served, the manager ends with a
+/// message, and its next start chooses the version that is. A core that is absent for a moment does not end it.
 #[tokio::test(start_paused = true)]
 async fn a_core_of_another_version_ends_the_manager() {
     let world = World::bare(1, |_| {});

@@ -1,5 +1,5 @@
-//! What drifts is repaired or told: tags that change later, machines that fail or are stopped, peerings whose other half is gone,
-//! and whatever another hand deletes at rest.
+//! Drift is repaired or reported: tags that change later, machines that fail or are stopped, peerings whose remote
+//! peering is gone, and resources that others delete at rest.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::cluster_change::{CLUSTER, change, is_ready, made, network};
 use crate::world::{SUBSCRIPTION, World};
 
 const MACHINE: &str = "AzureMachine";
-/// How often all objects are looked at where nothing happens, and a minute for the work.
+/// The interval at which all objects are reconciled if nothing happens, and a minute for the reconcile.
 const LOOKED_AT: Duration = Duration::from_secs(660);
 
 fn vm(world: &World, name: &str) -> ResourceId {
@@ -39,8 +39,8 @@ async fn with_machines(spec: Value) -> World {
     world
 }
 
-/// D7: tags that are declared later reach all that is ours, those that are declared no longer go everywhere, and what another hand
-/// has added or changed stays.
+/// D7: tags that are declared later reach all resources of ours, those that are no longer declared are removed
+/// everywhere, and tags that others added or changed stay.
 #[tokio::test(start_paused = true)]
 async fn tags_that_change_later_reach_all_that_is_ours() {
     let spec = json!({ "additionalTags": { "gone": "1", "kept": "1" }, "networkSpec": { "apiServerLB": { "type": "Internal" } } });
@@ -70,7 +70,7 @@ async fn tags_that_change_later_reach_all_that_is_ours() {
     for (id, tags) in &before {
         assert_eq!((&tags["gone"], &tags["kept"]), (&json!("1"), &json!("1")), "{id}");
         let id = ResourceId::parse(id).unwrap();
-        // One resource has a value that another hand has given it.
+        // One resource has a value that another writer has set.
         let theirs = if id.name() == "worker-nic" { json!("theirs") } else { json!("1") };
         world
             .azure
@@ -91,14 +91,14 @@ async fn tags_that_change_later_reach_all_that_is_ours() {
     let took = world.until("the tags", reached).await;
     assert!(took < Duration::from_secs(60), "{took:?}");
     assert_eq!(tagged(&world).len(), before.len());
-    // Machines are not made anew for it, and nothing is written at rest.
+    // Machines are not created again for it, and nothing is written at rest.
     let sequence = world.sequence();
     tokio::time::sleep(LOOKED_AT).await;
     assert_eq!(world.requests_after(sequence).1, 0);
 }
 
-/// D5: Azure's reason for a machine that it could not make stays, in the condition and where Cluster API's health checks and
-/// autoscalers look, also after a restart.
+/// D5: Azure's reason for a failed machine stays, in the condition and where Cluster API's health checks and
+/// autoscalers read it, also after a restart.
 #[tokio::test(start_paused = true)]
 async fn the_first_cause_of_a_failed_machine_stays() {
     let mut world = World::new();
@@ -108,7 +108,7 @@ async fn the_first_cause_of_a_failed_machine_stays() {
     let fails = FaultAction::FailOperation { code: "AllocationFailed".into(), message: words.into() };
     world.azure.inject(Fault::new(fails).on_method("PUT").on_resource("worker").times(1));
     world.machine("my-cluster", "worker", json!({}), json!({ "failureDomain": "1" }));
-    world.until("told", |world| message(world, "worker", "VMRunning").contains(words)).await;
+    world.until("reported", |world| message(world, "worker", "VMRunning").contains(words)).await;
     for restart in [false, true] {
         if restart {
             world.kill().await;
@@ -131,7 +131,7 @@ async fn the_first_cause_of_a_failed_machine_stays() {
     assert!(world.azure.document(&vm(&world, "worker")).is_none());
 }
 
-/// D5: a manager that is killed while the machine is being made finds the cause as well.
+/// D5: a manager that is killed during the creation of the machine reports the cause as well.
 #[tokio::test(start_paused = true)]
 async fn the_cause_is_found_by_a_manager_that_did_not_see_it() {
     let mut world = World::with(
@@ -157,7 +157,7 @@ async fn the_cause_is_found_by_a_manager_that_did_not_see_it() {
     world.kubernetes.merge_status(MACHINE, "default", "worker", &status).unwrap();
     world.start();
     world
-        .until("told", |world| {
+        .until("reported", |world| {
             world.get(MACHINE, "worker").unwrap()["status"]["failureReason"] == "CreateError"
         })
         .await;
@@ -165,8 +165,8 @@ async fn the_cause_is_found_by_a_manager_that_did_not_see_it() {
     assert!(said.contains("OverconstrainedZonalAllocationRequest: no room"), "{said}");
 }
 
-/// D5: where Azure has no room for a machine, and its owner has chosen no zone, each zone of its size is tried once. A machine beside
-/// it whose failure domain is set stays where it was asked for.
+/// D5: if Azure lacks capacity for a machine without a chosen zone, each zone of its size is tried once. Another
+/// machine whose failure domain is set stays in its zone.
 #[tokio::test(start_paused = true)]
 async fn a_machine_without_a_zone_is_tried_in_others() {
     let fails = |code: &str| FaultAction::FailOperation { code: code.into(), message: "no room".into() };
@@ -218,7 +218,7 @@ async fn a_machine_without_a_zone_is_tried_in_others() {
                 let failed = |world: &World| {
                     world.get(MACHINE, "worker").unwrap()["status"]["failureReason"] == "CreateError"
                 };
-                world.until("told", failed).await;
+                world.until("reported", failed).await;
                 assert!(message(&world, "worker", "VMRunning").contains("AllocationFailed: no room"));
                 tokio::time::sleep(LOOKED_AT).await;
                 assert_eq!(writes(&world, "worker"), 4, "no zone and each of three, once");
@@ -239,7 +239,7 @@ async fn a_machine_without_a_zone_is_tried_in_others() {
     }
 }
 
-/// A disk of another hand's stays, whatever its name is, when a machine is tried in another zone.
+/// A foreign disk stays, whatever its name is, when a machine is tried in another zone.
 #[tokio::test(start_paused = true)]
 async fn a_disk_of_another_hand_outlives_attempts_in_other_zones() {
     let mut world = World::new();
@@ -258,14 +258,15 @@ async fn a_disk_of_another_hand_outlives_attempts_in_other_zones() {
     assert!(world.azure.document(&disk).is_some());
 }
 
-/// D6: a machine that is stopped or deallocated is not ready, and says why; started again it is. No call a machine is made for it.
+/// D6: a machine that is stopped or deallocated is not ready, and reports why; after its start it is ready again. This
+/// takes no call for each machine.
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_does_not_run_is_not_ready() {
     let world = with_machines(json!({})).await;
     for (power, state) in [(PowerState::Deallocated, "Deallocated"), (PowerState::Stopped, "Stopped")] {
         world.azure.set_power_state(&vm(&world, "worker"), power).unwrap();
         let told = world
-            .until("told", |world| {
+            .until("reported", |world| {
                 world.condition(MACHINE, "worker", "VMRunning")
                     == Some(("False".into(), format!("VM{state}")))
             })
@@ -291,7 +292,7 @@ async fn a_machine_that_does_not_run_is_not_ready() {
     }
 }
 
-/// D10: a half of a peering that lost the other one is made anew: Azure lets neither half be written before.
+/// D10: a peering whose remote peering is gone is created again: until then Azure accepts writes of neither.
 #[tokio::test(start_paused = true)]
 async fn a_peering_that_lost_its_other_half_is_made_anew() {
     let mut world = World::new();
@@ -318,12 +319,12 @@ async fn a_peering_that_lost_its_other_half_is_made_anew() {
         let took = world.until("connected", connected).await;
         assert!(took < LOOKED_AT, "{took:?}");
     }
-    // The cluster's whole network went, and comes again: the half in the hub is left alone meanwhile.
+    // The cluster's whole network was deleted, and is created again: the peering in the hub is left alone meanwhile.
     assert!(!world.events(CLUSTER, "my-cluster").contains(&"ClusterReconcilerNormalFailed".to_owned()));
 }
 
-/// D8: in somebody else's network no way out is made for subnets that are there; machines go out by the load balancer that is
-/// asked for.
+/// D8: in a foreign network no NAT gateway is created for existing subnets; outbound traffic uses the declared load
+/// balancer.
 #[tokio::test(start_paused = true)]
 async fn no_way_out_is_made_for_subnets_of_others() {
     let mut world = World::new();
@@ -352,7 +353,7 @@ async fn no_way_out_is_made_for_subnets_of_others() {
     assert!(pools[0]["id"].as_str().unwrap().ends_with("my-cluster-outboundBackendPool"), "{nic:#}");
 }
 
-/// A network of others, with which the cluster's is joined.
+/// A foreign network that is peered with the cluster's.
 fn hub(world: &World) -> ResourceId {
     let group = ResourceId::group(SUBSCRIPTION, "hub");
     world.azure.put(&group, json!({ "location": "eastus" })).unwrap();
@@ -362,7 +363,7 @@ fn hub(world: &World) -> ResourceId {
     hub
 }
 
-/// A cluster with a machine of the control plane and a worker with an address of its own, and its network joined with a hub.
+/// A cluster with a machine of the control plane and a worker with a public address, and its network peered with a hub.
 async fn with_all_kinds(api_server: &str) -> World {
     let mut world = World::new();
     hub(&world);
@@ -389,11 +390,12 @@ async fn with_all_kinds(api_server: &str) -> World {
     world
 }
 
-/// Members of a document that a third party changes: where, and to what; null takes them away.
+/// Changes by a third party to members of a document: the path, and the value; null removes the member.
 type Edits<'a> = &'a [(&'a str, Value)];
 
-/// D1, D10: what another hand changes of interfaces, public IPs, inbound NAT rules, peerings, zones, links, records, route tables and
-/// frontends comes back within the sync period, and what it adds stays. Where nothing differs nothing is written.
+/// D1, D10: changes of others to interfaces, public IPs, inbound NAT rules, peerings, zones, links, records, route
+/// tables and frontends are reverted within the sync period, and their additions stay. Nothing is written without a
+/// difference.
 #[tokio::test(start_paused = true)]
 async fn what_another_hand_changes_is_repaired_and_what_it_adds_stays() {
     const CONFIGURATION: &str = "/properties/ipConfigurations/0/properties";
@@ -530,14 +532,14 @@ async fn what_another_hand_changes_is_repaired_and_what_it_adds_stays() {
     }
 }
 
-/// D10: tags that say whose a resource is come back when another hand takes them away, one of them or both. What another hand adds
-/// stays. The id of another cluster is a claim of that one, and the value `shared` gives the resource away. The network of a user
+/// D10: owner tags that others remove, one of them or both, are written again. Additions of others stay. The ID of
+/// another cluster is a claim of that cluster, and the value `shared` gives the resource up. The network of a user
 /// bears no tags of ours, and gets none.
 #[tokio::test(start_paused = true)]
 async fn tags_that_say_whose_it_is_come_back() {
     const OWNER: &str = crate::cluster_change::OWNER;
     let world = with_all_kinds("Internal").await;
-    // A neighbour in a network of a user's.
+    // A neighbour in a user's network.
     let group = ResourceId::group(SUBSCRIPTION, "corp");
     world.azure.put(&group, json!({ "location": "eastus" })).unwrap();
     let corp = group.resource("Microsoft.Network", "virtualNetworks", "corp");
@@ -601,7 +603,7 @@ async fn tags_that_say_whose_it_is_come_back() {
     let tag = |tags: Value| world.azure.edit(&table, |document| document["tags"] = tags.clone()).unwrap();
     tag(json!({ id_tag: "another" }));
     let says = |world: &World| world.get(CLUSTER, "my-cluster").unwrap()["status"]["conditions"].to_string();
-    world.until("told", |world| says(world).contains("belongs to another cluster")).await;
+    world.until("reported", |world| says(world).contains("belongs to another cluster")).await;
     assert_eq!(world.azure.document(&table).unwrap()["tags"], json!({ id_tag: "another" }));
     tag(json!({ OWNER: "shared", id_tag: ours[0]["tags"][id_tag] }));
     world
@@ -615,7 +617,8 @@ async fn tags_that_say_whose_it_is_come_back() {
     assert_eq!(world.azure.document(&table).unwrap()["tags"][OWNER], "shared");
 }
 
-/// D7, D10, and design rule 6: whatever is deleted at rest comes back within minutes by itself, or its owner is given the reason.
+/// D7, D10, and design rule 6: resources that are deleted at rest are created again within minutes, or the reason is
+/// reported to their owner.
 #[tokio::test(start_paused = true)]
 async fn what_another_hand_deletes_at_rest_comes_back() {
     let world = made(json!({ "networkSpec": { "apiServerLB": { "type": "Internal" } } })).await;
@@ -634,7 +637,7 @@ async fn what_another_hand_deletes_at_rest_comes_back() {
         .collect();
     assert!(ids.len() > 8, "{ids:?}");
     for id in &ids {
-        // What others refer to cannot be deleted by any hand.
+        // A resource that others refer to cannot be deleted.
         if world.azure.delete(id).is_err() {
             continue;
         }
@@ -643,7 +646,8 @@ async fn what_another_hand_deletes_at_rest_comes_back() {
     }
 }
 
-/// Design rule 6: what another hand deletes whenever it is there is made ever more rarely, and its owner is given the reason.
+/// Design rule 6: a resource that is deleted again and again is created ever more rarely, and the reason is reported to
+/// its owner.
 #[tokio::test(start_paused = true)]
 async fn what_is_deleted_again_and_again_is_reported_and_seldom_made() {
     let world = made(json!({})).await;
@@ -673,7 +677,7 @@ async fn what_is_deleted_again_and_again_is_reported_and_seldom_made() {
     assert!(words.contains("is gone each time after it was made"), "{words}");
 }
 
-/// A machine is not written again: what another hand changes of it stays, and is reported for as long as it is so.
+/// A machine is not written again: changes of others to it stay, and are reported for as long as they last.
 #[tokio::test(start_paused = true)]
 async fn a_change_of_a_machine_is_reported_while_it_lasts() {
     let world = with_machines(json!({})).await;

@@ -1,4 +1,4 @@
-//! Whose rights are used, and who may use them.
+//! The identities that clusters use, and which clusters may use them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use crate::world::{NAMESPACE, World};
 const PEM: &str = include_str!("../../../arm/tests/data/client.pem");
 const PFX: &[u8] = include_bytes!("../../../arm/tests/data/client.pfx");
 
-/// When tests begin that have no world, in seconds since 1970.
+/// The start time of tests without a world, in seconds since 1970.
 const BEGIN: u64 = 1_800_000_000;
 
-/// An application by a secret, a certificate, and the manager's service account.
+/// An application with a secret, a certificate, and the manager's service account as its credentials.
 fn application() -> Application {
     let certificate = RegisteredCertificate::from_pem(PEM).unwrap();
     let account = FederatedCredential {
@@ -37,7 +37,7 @@ fn application() -> Application {
         .with_federated(account)
 }
 
-/// An Azure that knows one application, on a host with one user-assigned identity.
+/// An Azure with one application, on a host with one user-assigned identity.
 fn azure_with(settings: Settings) -> Azure {
     let clock = Clock::following_tokio(Duration::from_secs(BEGIN));
     let dated = clock.clone();
@@ -68,8 +68,9 @@ fn identity(kind: &str, more: Value) -> capz_api::azure_cluster_identity::AzureC
     serde_json::from_value(spec).unwrap()
 }
 
-/// CAPZ-160, CAPZ-161: the end of a line is no part of a secret; certificates come from a Secret's `certificate` and `password`,
-/// from its `clientSecret`, or from a file; workload identities have a token in a file, and managed ones ask the host.
+/// CAPZ-160, CAPZ-161: the trailing line break is not part of a secret; certificates come from a Secret's `certificate`
+/// and `password`, from its `clientSecret`, or from a file; workload identities have a token in a file, and managed
+/// ones ask the host.
 #[tokio::test(start_paused = true)]
 async fn each_proof_gets_a_token() {
     let directory = std::env::temp_dir().join(format!("capz-identity-{}", std::process::id()));
@@ -151,7 +152,8 @@ async fn each_proof_gets_a_token() {
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
-/// A credential that the data plane of managed identities has issued is read from its file, and read again when it changes.
+/// A credential that the data plane of managed identities has issued is read from its file, and read again when it
+/// changes.
 #[tokio::test(start_paused = true)]
 async fn an_issued_credential_is_read_from_its_file() {
     let azure = azure();
@@ -186,7 +188,7 @@ async fn an_issued_credential_is_read_from_its_file() {
     assert!(error.contains("cannot be read"), "{error}");
 }
 
-/// CAPZ-163: a cloud that nobody knows is told by its name, and nobody is asked anything.
+/// CAPZ-163: an unknown cloud is reported by its name, and no request is sent.
 #[tokio::test(start_paused = true)]
 async fn an_unknown_cloud_is_asked_nothing() {
     let error =
@@ -200,7 +202,7 @@ async fn an_unknown_cloud_is_asked_nothing() {
     let sequence = world.sequence();
     world.start();
     world
-        .until("told", |world| {
+        .until("reported", |world| {
             world.events("AzureCluster", "my-cluster").contains(&"CreateClusterScopeFailed".to_owned())
         })
         .await;
@@ -208,7 +210,8 @@ async fn an_unknown_cloud_is_asked_nothing() {
     assert_eq!(world.requests_after(sequence), (0, 0));
 }
 
-/// CAPZ-070, CAPZ-157: a cluster in a namespace that its identity does not allow is told so, and is made once it does.
+/// CAPZ-070, CAPZ-157: a cluster in a namespace that its identity does not allow reports that, and is created once it
+/// is allowed.
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_is_not_allowed_is_told() {
     let mut world = World::new();
@@ -245,7 +248,7 @@ async fn a_namespace_that_is_not_allowed_is_told() {
     assert!(waited < Duration::from_secs(60), "{waited:?}");
 }
 
-/// CAPZ-070: what has to be mended next is in the condition, whatever was wrong before, and an answer that may pass is not.
+/// CAPZ-070: the condition reports the failure to fix next, whatever failed before, and no failure that may pass.
 #[tokio::test(start_paused = true)]
 async fn the_condition_says_what_is_wrong_now() {
     let mut world = World::new();
@@ -274,7 +277,8 @@ async fn the_condition_says_what_is_wrong_now() {
     assert_eq!(condition(&world), holds);
 }
 
-/// A machine and its cluster that are deleted while their identity cannot prove itself say so, and go once it can.
+/// A machine and its cluster that are deleted while their identity cannot get a token report that, and are deleted once
+/// it can.
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_deleted_says_why() {
     let mut world = World::new();
@@ -318,7 +322,7 @@ async fn what_cannot_be_deleted_says_why() {
     world.until("gone, too", |world| world.get("AzureCluster", "my-cluster").is_none()).await;
 }
 
-/// CAPZ-162: a rotated secret counts within seconds.
+/// CAPZ-162: a rotated secret takes effect within seconds.
 #[tokio::test(start_paused = true)]
 async fn a_rotated_secret_counts_at_once() {
     let mut world = World::new();
@@ -336,7 +340,7 @@ async fn a_rotated_secret_counts_at_once() {
     let waited = world.until("rotated", |world| world.client_secrets.lock().len() == 2).await;
     assert!(waited < Duration::from_secs(3), "{waited:?}");
 
-    // So does one that takes its place, and one that is rotated then.
+    // So does another Secret that replaces it, and its rotation.
     world.put_secret("others", &[("clientSecret", "ghi")]);
     let other = json!({ "spec": { "clientSecret": { "name": "others" } } });
     world.merge("AzureClusterIdentity", "identity", other);
@@ -349,7 +353,7 @@ async fn a_rotated_secret_counts_at_once() {
     assert_eq!(*world.client_secrets.lock(), ["abc", "def", "ghi", "jkl"]);
 }
 
-/// Identities whose rights Entra gives to whoever proves to be the application.
+/// Identities whose tokens Entra issues only to clients that prove to be the application.
 fn proven() -> (World, String) {
     let mut world = World::new();
     world.demand_proof_of(application());
@@ -357,8 +361,8 @@ fn proven() -> (World, String) {
     (world, tenant)
 }
 
-/// CAPZ-162: what waited for a broken identity goes on within seconds of the rotation that makes it whole: a cluster, a machine and
-/// the Secrets of others.
+/// CAPZ-162: objects that wait for a broken identity continue within seconds of the rotation that repairs it: a
+/// cluster, a machine and its Secrets.
 #[tokio::test(start_paused = true)]
 async fn a_rotation_makes_a_broken_identity_whole() {
     let (mut world, tenant) = proven();
@@ -384,7 +388,7 @@ async fn a_rotation_makes_a_broken_identity_whole() {
     };
     world.until("the cluster says why", |world| says(world, "AzureCluster", "second")).await;
     world.until("the machine says why", |world| says(world, "AzureMachine", "worker")).await;
-    // By now nobody tries often.
+    // By now retries are rare.
     tokio::time::sleep(Duration::from_secs(3600)).await;
     world.put_secret("proof", &[("clientSecret", "abc")]);
     let waited = world
@@ -395,8 +399,8 @@ async fn a_rotation_makes_a_broken_identity_whole() {
     assert!(waited < Duration::from_secs(10), "{waited:?}");
 }
 
-/// CAPZ-161: a certificate with its key, from a Secret: PEM, or PKCS#12 with a password. One whose password is wrong is refused in
-/// words that do not show it, and counts once the password is right.
+/// CAPZ-161: a certificate with its key, from a Secret: PEM, or PKCS#12 with a password. A wrong password is refused
+/// with a message that does not show it, and the certificate is used once the password is right.
 #[tokio::test(start_paused = true)]
 async fn a_certificate_in_a_secret_signs_in() {
     let (mut world, tenant) = proven();
@@ -426,7 +430,7 @@ async fn a_certificate_in_a_secret_signs_in() {
     }
     let condition = |world: &World| world.condition("AzureCluster", "spoilt", "NetworkInfrastructureReady");
     let refused = Some(("False".to_owned(), "CreateClusterScopeFailed".to_owned()));
-    world.until("the wrong password is told", |world| condition(world) == refused).await;
+    world.until("the wrong password is reported", |world| condition(world) == refused).await;
     let object = world.get("AzureCluster", "spoilt").unwrap();
     assert!(object.to_string().contains("that this password opens"), "{object}");
     assert!(!object.to_string().contains("horse"), "{object}");
@@ -435,7 +439,7 @@ async fn a_certificate_in_a_secret_signs_in() {
     assert!(waited < Duration::from_secs(10), "{waited:?}");
 }
 
-/// CAPZ-164: an identity that two clusters use is held by the one that stays.
+/// CAPZ-164: an identity that two clusters use keeps the finalizer of the remaining one.
 #[tokio::test(start_paused = true)]
 async fn an_identity_is_held_until_its_last_cluster_goes() {
     let mut world = World::new();
@@ -450,7 +454,7 @@ async fn an_identity_is_held_until_its_last_cluster_goes() {
     };
     world.until("the first", |world| is_ready(world, "first")).await;
     let first = finalizers(&world);
-    // One that an old release has written goes.
+    // The finalizer of an old release is removed.
     let older = json!("azurecluster.infrastructure.cluster.x-k8s.io/default-first");
     let both = json!([older, first[0]]);
     world.merge("AzureClusterIdentity", "identity", json!({ "metadata": { "finalizers": both } }));
@@ -463,8 +467,8 @@ async fn an_identity_is_held_until_its_last_cluster_goes() {
     assert_eq!(finalizers(&world), first);
 }
 
-/// CAPZ-164: thirty clusters that come at once, and go at once, hold on to the identity that they share, which somebody labels
-/// meanwhile and deletes with them; none of them waits for the others.
+/// CAPZ-164: thirty clusters that are created at once, and deleted at once, protect the identity that they share, which
+/// a user labels meanwhile and deletes with them; none of them waits for the others.
 #[tokio::test(start_paused = true)]
 async fn thirty_clusters_at_once_hold_on_to_one_identity() {
     const CLUSTERS: usize = 30;
@@ -474,7 +478,7 @@ async fn thirty_clusters_at_once_hold_on_to_one_identity() {
         let finalizers = identity.map(|it| it["metadata"]["finalizers"].clone()).unwrap_or_default();
         finalizers.as_array().cloned().unwrap_or_default()
     };
-    // While anything of a cluster is in Azure, its rights are needed.
+    // While any resource of a cluster is in Azure, the identity is needed.
     let held = |world: &World| {
         let groups = world.azure.documents_of_type("Microsoft.Resources/resourceGroups").len();
         assert!(finalizers(world).len() >= groups, "{groups} clusters are held by {:?}", finalizers(world));
@@ -510,11 +514,12 @@ async fn thirty_clusters_at_once_hold_on_to_one_identity() {
         })
         .await;
     assert!(gone < Duration::from_secs(300), "one cluster waited for others: {gone:?}");
-    assert_eq!(world.get("AzureClusterIdentity", "identity"), None, "nobody holds it any more");
+    assert_eq!(world.get("AzureClusterIdentity", "identity"), None, "it has no finalizer any more");
     assert_eq!(world.azure.documents(), Vec::<Value>::new());
 }
 
-/// A cluster cannot begin with an identity that goes: that is told, and the cluster is made once there is one again.
+/// A cluster cannot begin with an identity that is being deleted: that is reported, and the cluster is created once
+/// there is an identity again.
 #[tokio::test(start_paused = true)]
 async fn an_identity_that_goes_takes_nobody_new() {
     let mut world = World::new();
@@ -527,7 +532,7 @@ async fn an_identity_that_goes_takes_nobody_new() {
     let condition =
         |world: &World| world.condition("AzureCluster", "my-cluster", "NetworkInfrastructureReady");
     let told = Some(("False".to_owned(), "CreateClusterScopeFailed".to_owned()));
-    world.until("told", |world| condition(world) == told).await;
+    world.until("reported", |world| condition(world) == told).await;
     let object = world.get("AzureCluster", "my-cluster").unwrap();
     assert!(object["status"]["conditions"].to_string().contains("is being deleted"), "{object}");
     world
@@ -545,7 +550,8 @@ async fn an_identity_that_goes_takes_nobody_new() {
     assert!(waited < Duration::from_secs(60), "{waited:?}");
 }
 
-/// A cluster that has nothing in Azure any more goes, although its identity went before the last of its writes was taken.
+/// A cluster without resources in Azure is deleted, although its identity was deleted before its last write was
+/// accepted.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_goes_although_its_identity_went_before() {
     let group = "Microsoft.Resources/resourceGroups";

@@ -1,4 +1,4 @@
-//! The manager dies after every single call to Azure; a new one comes to the same end.
+//! The manager dies after every single call to Azure; a new one reaches the same state.
 
 use std::time::Duration;
 
@@ -13,27 +13,27 @@ const CLUSTER: &str = "my-cluster";
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Task {
-    /// A cluster of two machines comes.
+    /// A cluster of two machines is created.
     Create,
-    /// Two machines come and one goes.
+    /// Two machines are added and one is deleted.
     Scale,
-    /// All machines go, and then the cluster.
+    /// All machines are deleted, and then the cluster.
     Delete,
 }
 
-/// What is there before the cluster, and is others'.
+/// Foreign resources that exist before the cluster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Found {
-    /// Nothing: the group comes and goes with the cluster, and most of what is in it goes with the group.
+    /// None: the group is created and deleted with the cluster, and most resources in it with the group.
     Nothing,
-    /// The group, so that everything goes one by one.
+    /// The group, so that resources are deleted one by one.
     Group,
     /// The group, and a network with its subnets in another one.
     Network,
 }
 
 fn latency() -> LatencyProfile {
-    // All of it takes so long that operations are under way whenever the manager dies.
+    // All operations take so long that some are running whenever the manager dies.
     LatencyProfile::instant().with("*", "*", Duration::from_secs(5))
 }
 
@@ -52,7 +52,7 @@ fn is_scaled(world: &World) -> bool {
     !is_there(world, "worker") && ["worker-2", "worker-3"].iter().all(|it| world.is_ready("AzureMachine", it))
 }
 
-/// What a user sees go, in the order in which the core lets it go.
+/// Deletes the AzureCluster once its machines are gone, as the core does. Returns whether it is gone.
 fn is_down(world: &World) -> bool {
     let cluster = world.get("AzureCluster", CLUSTER);
     let asked = cluster.as_ref().is_some_and(|it| !it["metadata"]["deletionTimestamp"].is_null());
@@ -141,7 +141,7 @@ fn end(world: &World) -> AzureState {
     AzureState::of(&world.azure, &world.kubernetes)
 }
 
-/// Comes to the same end as one manager that nothing happens to, for each call of these.
+/// Reaches the same state as an undisturbed manager, for each call of these.
 async fn survives(task: Task, found: Found, every: usize) {
     let mut undisturbed = prepared(task, found).await;
     let switch = KillSwitch::never();
@@ -152,7 +152,7 @@ async fn survives(task: Task, found: Found, every: usize) {
     let least = if (task, found) == (Task::Delete, Found::Nothing) { 8 } else { 20 };
     assert!(calls > least, "{calls}");
     if task == Task::Delete {
-        // Nothing is left, and what others own is as they left it.
+        // Nothing is left, and foreign resources are unchanged.
         let left = expected.differences(&end(&world(found)));
         assert!(left.is_empty(), "{}", left.join("\n"));
     }
@@ -198,7 +198,7 @@ async fn a_cluster_with_a_group_of_its_own_comes_and_goes_although_the_manager_d
     survives(Task::Delete, Found::Nothing, 7).await;
 }
 
-/// In somebody else's network, which is in the end as it was.
+/// In a foreign network, which is unchanged at the end.
 #[tokio::test(start_paused = true)]
 async fn what_others_own_stays_although_the_manager_dies() {
     survives(Task::Create, Found::Network, 41).await;

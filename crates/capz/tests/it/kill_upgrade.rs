@@ -1,5 +1,5 @@
-//! The manager dies after every single call to Azure while the core rolls machines to another version and template; a new one
-//! comes to the same end.
+//! The manager dies after every single call to Azure while the core rolls machines to another version and template; a
+//! new one reaches the same state.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ async fn pursue(world: &World, workloads: &WorkloadClusters) {
     world.until("both machines are new", is_done).await;
 }
 
-/// What Azure holds, by which names of machines are drawn: the kinds of resources, and what machines are.
+/// The state of Azure without the random names of machines: the kinds of resources, and the properties of machines.
 fn end(world: &World) -> Vec<String> {
     let machines = world.kubernetes.list("AzureMachine");
     let names = machines.iter().map(|it| it.name().to_owned()).collect::<Vec<_>>();

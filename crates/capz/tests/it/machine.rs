@@ -21,7 +21,7 @@ async fn cluster() -> World {
 
 const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
 
-/// Whoever deletes the AzureCluster before its machines loses neither: it waits for them, with everything that it has.
+/// An AzureCluster that is deleted before its machines waits for them, and keeps all its resources until then.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_is_deleted_first_waits_for_its_machines() {
     let world = cluster().await;
@@ -45,7 +45,8 @@ async fn a_cluster_that_is_deleted_first_waits_for_its_machines() {
     world.until("and so is the cluster", |world| world.get("AzureCluster", "my-cluster").is_none()).await;
 }
 
-/// CAPZ-102, CAPZ-104, CAPZ-113, CAPZ-114: machines wait for what they need, and then are there with id and addresses.
+/// CAPZ-102, CAPZ-104, CAPZ-113, CAPZ-114: machines wait for their dependencies, and then have a provider ID and
+/// addresses.
 #[tokio::test(start_paused = true)]
 async fn machines_are_made_once_their_network_and_data_are_there() {
     let world = cluster().await;
@@ -92,7 +93,7 @@ async fn machines_are_made_once_their_network_and_data_are_there() {
     assert_eq!(balancer["properties"]["loadBalancingRules"][0]["name"], "LBRuleHTTPS");
 }
 
-/// CAPZ-113: a machine in a network that is there waits for its bootstrap data, and asks Azure nothing before.
+/// CAPZ-113: a machine whose network is ready waits for its bootstrap data, and causes no calls to Azure before.
 #[tokio::test(start_paused = true)]
 async fn a_machine_waits_for_its_bootstrap_data() {
     let world = cluster().await;
@@ -110,8 +111,8 @@ async fn a_machine_waits_for_its_bootstrap_data() {
     world.until("ready", |world| world.is_ready("AzureMachine", "worker")).await;
 }
 
-/// CAPZ-120: a deleted machine takes with it what was made for it, and nothing else. CAPZ-115: one that is gone is not made
-/// again.
+/// CAPZ-120: deleting a machine deletes the resources created for it, and no others. CAPZ-115: a machine that is gone
+/// is not created again.
 #[tokio::test(start_paused = true)]
 async fn machines_end_with_all_that_was_made_for_them() {
     let world = cluster().await;
@@ -137,7 +138,7 @@ async fn machines_end_with_all_that_was_made_for_them() {
     world.until("ready", |world| world.is_ready("AzureMachine", "lost")).await;
     world.azure.delete(&vm(&world, "lost")).unwrap();
     world
-        .until("told", |world| {
+        .until("reported", |world| {
             world.get("AzureMachine", "lost").unwrap()["status"]["failureReason"] == "UpdateError"
         })
         .await;

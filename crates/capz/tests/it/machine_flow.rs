@@ -1,4 +1,4 @@
-//! What becomes of AzureMachines that cannot be had, that take their time, or that somebody changes.
+//! AzureMachines that fail, take long, or are changed by others.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ async fn cluster(latency: LatencyProfile) -> World {
     world
 }
 
-/// CAPZ-109, CAPZ-110, CAPZ-111: what cannot be had is told in status and event, and not tried again.
+/// CAPZ-109, CAPZ-110, CAPZ-111: a terminal failure is reported in status and event, and not retried.
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_had_is_told_and_not_tried_again() {
     let world = cluster(LatencyProfile::instant()).await;
@@ -66,14 +66,14 @@ fn message(world: &World, name: &str, condition: &str) -> String {
     found.and_then(|it| it["message"].as_str()).unwrap_or_default().to_owned()
 }
 
-/// Cores beyond the quota are refused with the code that also means "busy". That is told at once, and tried again.
+/// Cores beyond the quota are refused with the code that also means "busy". That is reported at once, and retried.
 #[tokio::test(start_paused = true)]
 async fn a_used_up_quota_is_told_in_azures_words() {
     let world = cluster(LatencyProfile::instant()).await;
     world.azure.set_limits([("compute.coresPerRegion".to_owned(), 1)].into()).unwrap();
     world.machine("my-cluster", "worker", json!({}), json!({}));
     let waited = world
-        .until("told", |world| message(world, "worker", "VMRunning").contains("exceeding approved"))
+        .until("reported", |world| message(world, "worker", "VMRunning").contains("exceeding approved"))
         .await;
     assert!(waited < Duration::from_secs(15), "{waited:?}");
     assert_eq!(world.condition(MACHINE, "worker", "VMRunning"), Some(("False".into(), "Failed".into())));
@@ -84,7 +84,7 @@ async fn a_used_up_quota_is_told_in_azures_words() {
     world.until("ready", |world| is_ready(world, "worker")).await;
 }
 
-/// A disk that somebody else's machine holds is "busy" for as long as it does: that is told, and tried again.
+/// A disk that another machine holds is "busy" for as long as it does: that is reported, and retried.
 #[tokio::test(start_paused = true)]
 async fn what_stays_busy_is_told() {
     let world = cluster(LatencyProfile::instant()).await;
@@ -95,7 +95,8 @@ async fn what_stays_busy_is_told() {
         FaultAction::Fail { status: 409, code: "OperationNotAllowed".into(), message: attached.into() };
     world.azure.inject(Fault::new(busy).on_method("DELETE").on_resource("worker_OSDisk"));
     world.delete(MACHINE, "worker");
-    let waited = world.until("told", |world| message(world, "worker", "DisksReady").contains(attached)).await;
+    let waited =
+        world.until("reported", |world| message(world, "worker", "DisksReady").contains(attached)).await;
     assert!(waited < Duration::from_secs(300), "{waited:?}");
     assert_eq!(
         world.condition(MACHINE, "worker", "DisksReady"),
@@ -108,7 +109,7 @@ async fn what_stays_busy_is_told() {
     world.until("gone", |world| world.get(MACHINE, "worker").is_none()).await;
 }
 
-/// CAPZ-121: a machine that has failed is left alone, whatever happens to it, until it is deleted.
+/// CAPZ-121: a failed machine is left alone, whatever happens to it, until it is deleted.
 #[tokio::test(start_paused = true)]
 async fn a_failed_machine_is_left_alone() {
     let world = cluster(LatencyProfile::instant()).await;
@@ -128,8 +129,8 @@ async fn a_failed_machine_is_left_alone() {
     assert!(world.azure.document(&vm(&world, "worker")).is_none());
 }
 
-/// CAPZ-115: a list that lacks a machine for a while, or says that its group does not exist, does not make a machine gone that
-/// runs. What is declared meanwhile is done once lists show it again.
+/// CAPZ-115: a running machine does not count as gone because a list omits it for a while, or reports that its group
+/// does not exist. Changes that are declared meanwhile are applied once lists show it again.
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_a_list_lacks_is_not_gone() {
     let world = cluster(LatencyProfile::instant()).await;
@@ -156,7 +157,7 @@ async fn a_machine_that_a_list_lacks_is_not_gone() {
     change("without a group").await;
 }
 
-/// CAPZ-117: a machine is not ready before its bootstrapping has ended, of which the condition tells.
+/// CAPZ-117: a machine is not ready before its bootstrapping has ended, which the condition reports.
 #[tokio::test(start_paused = true)]
 async fn a_machine_is_ready_once_its_bootstrapping_has_ended() {
     let latency = LatencyProfile::instant().with(
@@ -184,8 +185,8 @@ async fn a_machine_is_ready_once_its_bootstrapping_has_ended() {
     );
 }
 
-/// C7: a machine that is made has its provider ID, whatever becomes of its extensions: its node is known, and a machine that is
-/// deleted meanwhile is not made a second time from the same bootstrap data.
+/// C7: a created machine has its provider ID, whatever becomes of its extensions: its node is known, and a machine that
+/// is deleted meanwhile is not created a second time from the same bootstrap data.
 #[tokio::test(start_paused = true)]
 async fn a_machine_has_its_provider_id_before_its_extensions_succeed() {
     for deleted in [false, true] {
@@ -225,8 +226,8 @@ async fn a_machine_has_its_provider_id_before_its_extensions_succeed() {
     }
 }
 
-/// CAPZ-119: additional tags of a machine follow what is declared; tags of others stay, and a machine that is given away is not ours.
-/// Unlike the case, the tag that says whose it is comes back where another hand has only taken it away (D10).
+/// CAPZ-119: additional tags of a machine follow the declaration; foreign tags stay, and a machine that was given up is
+/// not ours. Unlike in the case, an owner tag that was only removed is written again (D10).
 #[tokio::test(start_paused = true)]
 async fn tags_of_a_machine_follow_what_is_declared() {
     let world = cluster(LatencyProfile::instant()).await;
@@ -263,7 +264,7 @@ async fn tags_of_a_machine_follow_what_is_declared() {
     assert_eq!(tags(&world)["a"], "3");
 }
 
-/// CAPZ-078: what is gone already when it is to be deleted is as good as deleted.
+/// CAPZ-078: a resource that is gone before its deletion counts as deleted.
 #[tokio::test(start_paused = true)]
 async fn what_is_gone_already_is_as_good_as_deleted() {
     let world = cluster(LatencyProfile::instant()).await;
@@ -277,7 +278,7 @@ async fn what_is_gone_already_is_as_good_as_deleted() {
     assert!(world.azure.document(&vm(&world, "worker")).is_none());
 }
 
-/// A machine that never came to be takes nobody's disk with it, however that is named.
+/// Deleting a machine that was never created deletes no foreign disk, whatever the disk's name is.
 #[tokio::test(start_paused = true)]
 async fn a_disk_of_somebody_elses_outlives_a_machine_that_never_was() {
     let world = cluster(LatencyProfile::instant()).await;
@@ -296,7 +297,8 @@ async fn a_disk_of_somebody_elses_outlives_a_machine_that_never_was() {
     assert!(world.azure.document(&disk).is_some());
 }
 
-/// Machines that go together take their availability set with them: the last of them sees that the others have gone.
+/// Machines that are deleted together delete their availability set with them: the last one sees that the others are
+/// gone.
 #[tokio::test(start_paused = true)]
 async fn an_availability_set_goes_with_the_last_of_its_machines() {
     let mut world = World::tuned(1, |azure| {
@@ -325,7 +327,7 @@ async fn an_availability_set_goes_with_the_last_of_its_machines() {
     assert!(world.azure.document(&set).is_none());
 }
 
-/// A machine that lists lack when it is deleted goes all the same, and not only its object.
+/// A machine that lists omit when it is deleted is deleted all the same, and not only its object.
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_lists_lack_is_deleted_all_the_same() {
     let world = cluster(LatencyProfile::instant()).await;

@@ -1,4 +1,4 @@
-//! What a watch has not shown, or shows late, is made up for.
+//! Events that a watch missed or shows late are made up for.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ async fn cluster() -> World {
     world
 }
 
-/// The last machine that a cluster waits for goes while nobody watches.
+/// The last machine that a cluster waits for is deleted while no watch runs.
 #[tokio::test(start_paused = true)]
 async fn the_last_machine_goes_unseen() {
     let world = cluster().await;
@@ -45,7 +45,7 @@ async fn the_last_machine_goes_unseen() {
     assert!(waited < Duration::from_secs(120), "{waited:?}");
 }
 
-/// A machine is shown before its AzureCluster, on which nobody works.
+/// A machine is shown before its AzureCluster, which no reconcile covers.
 #[tokio::test(start_paused = true)]
 async fn a_machine_is_shown_before_its_cluster() {
     let mut world = cluster().await;
@@ -65,7 +65,7 @@ async fn a_machine_is_shown_before_its_cluster() {
     assert!(waited < Duration::from_secs(60), "{waited:?}");
 }
 
-/// An object whose owner was taken away by force goes, and says what it waits for.
+/// An object whose owner was removed by force is deleted, and reports what it waits for.
 #[tokio::test(start_paused = true)]
 async fn a_missing_owner_is_told() {
     let world = cluster().await;
@@ -76,10 +76,10 @@ async fn a_missing_owner_is_told() {
         world.delete("AzureMachine", "worker");
     }
     let told = |world: &World| world.events("AzureMachine", "worker").contains(&"OwnerNotFound".to_owned());
-    world.until("told", told).await;
+    world.until("reported", told).await;
 }
 
-/// Whatever is listed last after a restart, nothing that was there before is told to be missing, nor taken away.
+/// Whatever is listed last after a restart, no existing object is reported as missing, and none is deleted.
 #[tokio::test(start_paused = true)]
 async fn what_is_not_listed_yet_is_not_absent() {
     let mut world = cluster().await;
@@ -103,8 +103,8 @@ async fn what_is_not_listed_yet_is_not_absent() {
     }
 }
 
-/// A declaration that changes just before any of the manager's writes: what was made of the older one is taken away again, and
-/// not forgotten because the newer one does not name it.
+/// A declaration that changes just before any of the manager's writes: resources of the older one are deleted again,
+/// and not forgotten because the newer one does not name them.
 #[tokio::test(start_paused = true)]
 async fn what_a_newer_declaration_does_not_name_is_not_forgotten() {
     let tags = |tags: serde_json::Value| json!({ "additionalTags": tags });

@@ -1,5 +1,5 @@
-//! `clusterctl move`: the objects of a cluster are made again in another management cluster, with all that they bore but for their
-//! status, and under new UIDs. Nothing in Azure is made or written because of it (C10).
+//! `clusterctl move`: the objects of a cluster are created again in another management cluster, with everything but
+//! their status, and with new UIDs. Nothing in Azure is created or written because of it (C10).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,8 @@ const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
 const MACHINES: &str = "Microsoft.Compute/virtualMachines";
 const SCALE_SETS: &str = "Microsoft.Compute/virtualMachineScaleSets";
 
-/// Pauses the cluster and waits until no object of it blocks a move; the manager of the first management cluster then ends.
+/// Pauses the cluster and waits until none of its objects blocks a move; the manager of the first management cluster
+/// then ends.
 async fn let_go(world: &mut World) {
     world.merge("Cluster", "my-cluster", json!({ "spec": { "paused": true } }));
     let blocked = |world: &World| {
@@ -28,7 +29,8 @@ async fn let_go(world: &mut World) {
     world.kill().await;
 }
 
-/// Another management cluster before the same Azure, with the objects as clusterctl makes them: paused, owned, without status.
+/// Another management cluster with the same Azure, with the objects as clusterctl creates them: paused, owned, without
+/// status.
 fn moved_from(world: &World) -> World {
     let mut other = World::with(LatencyProfile::instant(), 2);
     other.azure = world.azure.clone();
@@ -63,7 +65,7 @@ fn all_ready(world: &World) -> bool {
         && world.is_ready(POOL, "my-pool")
 }
 
-/// The Machine of the machine that is no pool's is not played by [`Core`].
+/// [`Core`] does not play the Machine of the single machine.
 fn is_at_rest(world: &World) -> bool {
     let instances = world.kubernetes.list(INSTANCE);
     all_ready(world)
@@ -108,7 +110,7 @@ async fn what_is_moved_at_rest_is_ready_again_without_a_write() {
         })
         .await;
     assert!(waited < Duration::from_secs(60), "{waited:?}");
-    // Beyond the next look at everything.
+    // Longer than a sync period.
     for _ in 0..1300 {
         tokio::time::sleep(Duration::from_secs(1)).await;
         look(&core, &other);
@@ -124,7 +126,7 @@ async fn what_is_moved_at_rest_is_ready_again_without_a_write() {
     }
 }
 
-/// An operation in Azure goes on without being asked about, and its URL was in the status.
+/// An operation in Azure continues unobserved; its URL was in the status.
 #[tokio::test(start_paused = true)]
 async fn what_is_moved_while_azure_works_is_made_once() {
     let (mut world, core) = (World::new(), Core::new(1, 0));

@@ -1,4 +1,4 @@
-//! Clusters beside each other in one Azure: of one name, in one group, with one zone. Neither harms the other.
+//! Clusters next to each other in one Azure: with one name, in one group, with one zone. None harms another.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::world::{NAMESPACE, SUBSCRIPTION, World};
 const ID: &str = "sigs.k8s.io_cluster-api-provider-azure_cluster-id";
 const CLUSTER_ID: &str = "sigs.k8s.io/cluster-api-provider-azure-cluster-id";
 const OTHER: &str = "team-b";
-/// Longer than any pause between two attempts.
+/// Longer than any interval between two attempts.
 const LONG: Duration = Duration::from_secs(1300);
 
 fn in_namespace(world: &World, kind: &str, namespace: &str, name: &str) -> Option<Value> {
     world.kubernetes.get(kind, namespace, name).map(|object| object.value().clone())
 }
 
-/// A namespace, if it is not there yet.
+/// Creates a namespace, if it does not exist yet.
 fn namespace(world: &World, name: &str) {
     if world.kubernetes.get("Namespace", "", name).is_none() {
         world.create(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }));
@@ -108,8 +108,9 @@ async fn first_with_machine(world: &mut World) {
     world.until("the machine", |world| world.is_ready("AzureMachine", "worker")).await;
 }
 
-/// S1: of two clusters with one name in one management cluster the second is refused before it writes anything, whatever is
-/// restarted or deleted; its machines do nothing, its end takes nothing away; and it begins once the first one has gone.
+/// S1: of two clusters with one name in one management cluster the second is refused before it writes anything,
+/// whatever is restarted or deleted; its machines do nothing, its deletion deletes nothing; and it begins once the
+/// first one is gone.
 #[tokio::test(start_paused = true)]
 async fn a_second_cluster_of_one_name_is_refused_and_harms_nothing() {
     let mut world = World::new();
@@ -137,7 +138,7 @@ async fn a_second_cluster_of_one_name_is_refused_and_harms_nothing() {
     assert_eq!(world.azure.documents(), first);
     assert!(is_ready(&world));
 
-    // Its machine goes, and the cluster; nothing of the first one does.
+    // Its machine and the cluster are deleted; nothing of the first one is.
     world.kubernetes.delete("AzureMachine", OTHER, "worker").unwrap();
     world
         .until("its machine has gone", |world| in_namespace(world, "AzureMachine", OTHER, "worker").is_none())
@@ -147,7 +148,7 @@ async fn a_second_cluster_of_one_name_is_refused_and_harms_nothing() {
     tokio::time::sleep(LONG).await;
     assert_eq!(world.azure.documents(), first);
 
-    // Another one waits, and begins once the first one has gone.
+    // Another one waits, and begins once the first one is gone.
     cluster_in(&world, "team-c", "my-cluster", json!({}));
     let waits = |world: &World| network_ready(world, "team-c", "my-cluster").contains("comes first");
     world.until("it waits", waits).await;
@@ -163,8 +164,8 @@ async fn a_second_cluster_of_one_name_is_refused_and_harms_nothing() {
     assert_eq!(world.azure.documents(), nothing);
 }
 
-/// S1: the same between two management clusters, whose managers see nothing of each other but Azure: also where the first one was
-/// made before clusters had ids, so that nothing but its name is on it. To take it over it is given the id.
+/// S1: the same between two management clusters, whose managers share only Azure: also if the first cluster was created
+/// before clusters had IDs, so that only its name is on it. To take it over its resources are given the ID.
 #[tokio::test(start_paused = true)]
 async fn what_another_management_cluster_owns_is_never_taken() {
     for has_id in [true, false] {
@@ -204,7 +205,7 @@ async fn what_another_management_cluster_owns_is_never_taken() {
         if has_id {
             continue;
         }
-        // The manager of before: it knows its own by what it has recorded.
+        // An earlier manager: it knows its resources from its records.
         one.start();
         tokio::time::sleep(LONG).await;
         assert!(is_ready(&one));
@@ -214,8 +215,8 @@ async fn what_another_management_cluster_owns_is_never_taken() {
     }
 }
 
-/// S1: `clusterctl move`: the objects are new, with what they bore but for their status; the cluster is the same. A copy of them in
-/// another namespace is none.
+/// S1: `clusterctl move`: the objects are new, with everything but their status; the cluster is the same. A copy of
+/// them in another namespace is not.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_has_moved_is_the_same_and_a_copy_is_not() {
     let mut one = World::new();
@@ -263,8 +264,8 @@ async fn a_cluster_that_has_moved_is_the_same_and_a_copy_is_not() {
     assert_eq!(one.azure.documents(), nothing);
 }
 
-/// S1, CAPZ-058 otherwise: a group with the cluster's name in its tag is not taken by a cluster that has not recorded it, for it may
-/// be another cluster's. With the cluster's id it is its own.
+/// S1, CAPZ-058 otherwise: a group with the cluster's name in its tag is not taken over by a cluster that has not
+/// recorded it, for it may be another cluster's. With the cluster's ID it is its own.
 #[tokio::test(start_paused = true)]
 async fn a_group_that_bears_the_name_is_taken_with_the_id_alone() {
     let mut world = World::new();
@@ -283,8 +284,8 @@ async fn a_group_that_bears_the_name_is_taken_with_the_id_alone() {
     assert!(world.azure.document(&group).is_none());
 }
 
-/// S2: a group of the first cluster in which another one lives, and a volume of users: of the first all goes that is its own, one by
-/// one; what is not proven stays, the group with it, and is named.
+/// S2: a group of the first cluster that also contains another cluster and a user's volume: the first one's resources
+/// are deleted one by one; those that are not proven stay, with the group, and are named.
 #[tokio::test(start_paused = true)]
 async fn a_group_goes_whole_only_if_all_in_it_is_proven() {
     let mut world = World::new();
@@ -332,7 +333,8 @@ async fn a_group_goes_whole_only_if_all_in_it_is_proven() {
     assert_eq!(ids(&world.azure.documents()), left);
 }
 
-/// S5: a namespace that may not use an identity gets nothing by it: no cluster, no machine, and no Secret with its credential.
+/// S5: a namespace that may not use an identity gets nothing with it: no cluster, no machine, and no Secret with its
+/// credential.
 #[tokio::test(start_paused = true)]
 async fn an_identity_serves_allowed_namespaces_alone_for_every_kind() {
     let mut world = World::new();
@@ -374,7 +376,7 @@ async fn an_identity_serves_allowed_namespaces_alone_for_every_kind() {
     assert_eq!(world.azure.journal().entries.len(), 0, "Azure was never asked with this identity");
 }
 
-/// S5: a provider id that a user has written is no proof: the machine of another cluster in the same group stays.
+/// S5: a provider ID that a user has written is no proof: the machine of another cluster in the same group stays.
 #[tokio::test(start_paused = true)]
 async fn a_provider_id_that_a_user_has_written_deletes_nothing() {
     let mut world = World::new();
@@ -413,7 +415,8 @@ fn shared_zone(world: &World) -> ResourceId {
     zone
 }
 
-/// S7: two clusters share a private zone: the name of the API server is the first one's, and the second is refused before it writes.
+/// S7: two clusters share a private zone: the name of the API server belongs to the first one, and the second is
+/// refused before it writes.
 #[tokio::test(start_paused = true)]
 async fn a_record_in_a_shared_zone_stays_the_first_ones() {
     let mut world = World::new();
@@ -439,7 +442,8 @@ async fn a_record_in_a_shared_zone_stays_the_first_ones() {
     assert_eq!(world.azure.documents(), before);
 }
 
-/// D11: a zone that is linked to the network already, under another name, serves as it is; the link stays when the cluster goes.
+/// D11: a zone that is linked to the network already, under another name, is used as it is; the link stays when the
+/// cluster is deleted.
 #[tokio::test(start_paused = true)]
 async fn a_zone_that_is_linked_under_another_name_serves() {
     let mut world = World::new();
@@ -474,7 +478,7 @@ async fn a_zone_that_is_linked_under_another_name_serves() {
     assert!(world.azure.document(&link).is_some());
 }
 
-/// S6: what slips through admission stops the cluster with words: nothing of the network is taken away.
+/// S6: a change that admission missed stops the cluster with a message: nothing of the network is deleted.
 #[tokio::test(start_paused = true)]
 async fn another_name_of_the_network_takes_nothing_away() {
     let mut world = World::new();
@@ -511,7 +515,8 @@ fn private_alone() -> Value {
     json!({ "networkSpec": { "apiServerLB": { "type": "Internal" } } })
 }
 
-/// S11: infrastructure that an external tool makes is never ours, whatever the tags of its group say: machines are deleted.
+/// S11: infrastructure that an external tool manages is never ours, whatever the tags of its group say: machines are
+/// deleted one by one.
 #[tokio::test(start_paused = true)]
 async fn machines_in_infrastructure_of_others_are_deleted_one_by_one() {
     let mut world = World::new();
@@ -531,8 +536,8 @@ async fn machines_in_infrastructure_of_others_are_deleted_one_by_one() {
     assert!(world.azure.document(&world.group("my-cluster")).is_some());
 }
 
-/// S1: a security group or a load balancer that a cluster of another name owns is not used by a second one that names it, and the
-/// second is refused before it writes anything. The network of the first in the same group is its own, too.
+/// S1: a security group or a load balancer that a cluster of another name owns is not used by a second one that names
+/// it, and the second is refused before it writes anything. The network of the first in the same group is its own, too.
 #[tokio::test(start_paused = true)]
 async fn what_a_cluster_of_another_name_owns_is_not_used() {
     for spec in [
@@ -567,8 +572,8 @@ async fn what_a_cluster_of_another_name_owns_is_not_used() {
     }
 }
 
-/// S1: a scale set of another cluster with the name of a pool is not the pool's: its machines get no objects, and the pool goes
-/// although it stays.
+/// S1: a scale set of another cluster with the name of a pool is not the pool's: its machines get no objects, and the
+/// pool is deleted although the set stays.
 #[tokio::test(start_paused = true)]
 async fn machines_of_another_clusters_scale_set_are_not_a_pools() {
     let has_pool = |world: &World| world.get("AzureMachinePool", "my-pool").is_some();
@@ -601,7 +606,7 @@ async fn machines_of_another_clusters_scale_set_are_not_a_pools() {
     assert!(world.azure.document(&id).is_some());
 }
 
-/// What is in a subnet and not the cluster's holds up the end of the cluster, and a condition names it.
+/// A foreign resource in a subnet delays the deletion of the cluster, and a condition names it.
 #[tokio::test(start_paused = true)]
 async fn an_interface_in_a_subnet_that_is_not_the_clusters_is_waited_for() {
     let mut world = World::new();

@@ -1,5 +1,5 @@
-//! S3, S4: objects of Azure Service Operator, which the established provider has made for a cluster. The operator deletes in Azure
-//! what its objects stand for; here one stands in for it that does nothing else.
+//! S3, S4: objects of Azure Service Operator, which the established provider has created for a cluster. The operator
+//! deletes the Azure resources of its objects; a stand-in here does only that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,10 +19,10 @@ const POLICY: &str = "serviceoperator.azure.com/reconcile-policy";
 const POLICY_BEFORE: &str = "sigs.k8s.io/cluster-api-provider-azure-pre-pause-reconcile-policy";
 const FINALIZER: &str = "serviceoperator.azure.com/finalizer";
 const BLOCK_MOVE: &str = "clusterctl.cluster.x-k8s.io/block-move";
-/// As long as the manager looks at a cluster where nothing happens, and longer.
+/// Longer than the sync period.
 const SYNC: Duration = Duration::from_secs(660);
 
-/// The definition of a kind: users speak the first version, and objects are stored in that one.
+/// The definition of a kind: users use the first version, and objects are stored in `storage`.
 fn defined(kind: &OperatorKind, storage: &str, conversion: Value) -> Value {
     let version = |name: &str| {
         json!({ "name": name, "served": true, "storage": name == storage, "subresources": { "status": {} },
@@ -98,7 +98,7 @@ fn object(id: &ResourceId, storage: &str, namespace: &str, owner: Option<&Value>
     object
 }
 
-/// Puts an object there with its status.
+/// Creates an object with its status.
 fn put(world: &World, object: Value) {
     let made = world.create(object.clone());
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -139,7 +139,8 @@ fn policies(world: &World, namespace: &str) -> BTreeSet<String> {
     own.map(|it| it["metadata"]["annotations"][POLICY].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// The operator, as far as it can do harm: it deletes what a deleted object stands for, unless the object's policy forbids it.
+/// The operator, as far as it can do harm: it deletes the Azure resource of a deleted object, unless the object's
+/// policy forbids it.
 fn operator(world: &World) -> DropGuard {
     let stop = CancellationToken::new();
     let guard = stop.clone().drop_guard();
@@ -167,7 +168,7 @@ fn operator(world: &World) -> DropGuard {
     guard
 }
 
-/// A cluster as the established provider left it, with objects of the operator; and others' objects beside them.
+/// A cluster as the established provider left it, with objects of the operator; and foreign objects beside them.
 fn left(storage: &str, conversion: &Value) -> World {
     let world = World::bare(1, |_| {});
     for kind in OTHERS {
@@ -178,7 +179,7 @@ fn left(storage: &str, conversion: &Value) -> World {
     let cluster = world.get(CLUSTER, FLAVOR).unwrap();
     for id in resources(&world) {
         let mut object = object(&id, storage, NAMESPACE, Some(&cluster));
-        // The operator makes them belong to each other.
+        // The operator sets the owner references between them.
         let owner = id.parent().filter(|_| id.namespace().is_some());
         if let Some(owner) = owner.and_then(|owner| {
             world
@@ -196,8 +197,8 @@ fn left(storage: &str, conversion: &Value) -> World {
     world
 }
 
-/// Objects that are not the cluster's: of a user's own, which belongs to one of ours, and of another manager's cluster in another
-/// namespace.
+/// Objects that are not the cluster's: a user's own, which one of ours owns, and objects of another manager's cluster
+/// in another namespace.
 fn neighbours(world: &mut World, storage: &str) -> Vec<String> {
     let group = ResourceId::group(SUBSCRIPTION, "theirs");
     world.azure.put(&group, json!({ "location": "eastus" })).unwrap();
@@ -229,7 +230,7 @@ fn neighbours(world: &mut World, storage: &str) -> Vec<String> {
     ]
 }
 
-/// From now on this is refused.
+/// Refuses these requests from now on.
 fn refuse(world: &World, status: u16, verb: &str, resource: &str) {
     world.kubernetes.inject(Fault { count: None, ..Fault::status(status).verb(verb).resource(resource) });
 }
@@ -256,8 +257,8 @@ fn pause(world: &World, paused: bool) {
     world.merge("Cluster", FLAVOR, json!({ "spec": { "paused": paused } }));
 }
 
-/// S3: whether the operator runs or is gone, its objects for the cluster go, and nothing goes in Azure; objects of others are as they
-/// were.
+/// S3: whether the operator runs or is gone, its objects for the cluster are deleted, and no resource in Azure is;
+/// foreign objects are unchanged.
 #[tokio::test(start_paused = true)]
 async fn objects_of_the_operator_go_and_azure_stays() {
     for runs in [true, false] {
@@ -286,8 +287,8 @@ async fn objects_of_the_operator_go_and_azure_stays() {
     }
 }
 
-/// S3: a paused cluster may be moved once the operator does nothing for it, whatever others put back; the established provider finds
-/// what it needs to go on.
+/// S3: a paused cluster may be moved once the operator does nothing for it, whatever others restore; the established
+/// provider finds what it needs to continue.
 #[tokio::test(start_paused = true)]
 async fn a_move_waits_until_the_operator_does_nothing() {
     let mut world = left(NEW, &json!({ "strategy": "None" }));
@@ -296,7 +297,7 @@ async fn a_move_waits_until_the_operator_does_nothing() {
     refuse(&world, 500, "patch", "bastionhosts");
     world.start();
     world
-        .until("told", |world| world.events(CLUSTER, FLAVOR).contains(&"OperatorObjectsLeft".to_owned()))
+        .until("reported", |world| world.events(CLUSTER, FLAVOR).contains(&"OperatorObjectsLeft".to_owned()))
         .await;
     tokio::time::sleep(SYNC).await;
     assert!(blocks_move(&world) && policies(&world, NAMESPACE).contains("manage"));
@@ -314,14 +315,14 @@ async fn a_move_waits_until_the_operator_does_nothing() {
     tokio::time::sleep(SYNC).await;
     assert!(is_paused(&world), "they stay while it is paused");
 
-    // Another hand puts it back.
+    // Another writer restores it.
     world.merge(
         "VirtualNetwork",
         &format!("{FLAVOR}-vnet"),
         json!({ "metadata": { "annotations": { POLICY: "manage" } } }),
     );
     world.until("level, not edge", is_paused).await;
-    // What cannot be made harmless is not moved, although a move was possible before.
+    // A cluster with an object that cannot be made harmless is not moved, although a move was possible before.
     refuse(&world, 403, "patch", "virtualnetworks");
     world.merge(
         "VirtualNetwork",
@@ -337,7 +338,8 @@ async fn a_move_waits_until_the_operator_does_nothing() {
     world.until("works", |world| blocks_move(world) && is_ready(world)).await;
 }
 
-/// S3: what the operator was not to delete is neither written nor deleted, whatever its tags say, and with it the group that it is in.
+/// S3: a resource that the operator was configured not to delete is neither written nor deleted, whatever its tags say,
+/// and neither is its group.
 #[tokio::test(start_paused = true)]
 async fn what_the_operator_was_not_to_delete_outlives_the_cluster() {
     for (policy, before) in [("detach-on-delete", None), ("skip", None), ("skip", Some("detach-on-delete"))] {
@@ -386,7 +388,8 @@ async fn end(world: &World) {
     world.until("gone", |world| world.get(CLUSTER, FLAVOR).is_none()).await;
 }
 
-/// S3: a cluster that is deleted while its objects are still the operator's is deleted by ours, and the operator's part is over.
+/// S3: a cluster that is deleted while the operator still manages its objects is deleted by our manager, and the
+/// operator no longer takes part.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_is_deleted_that_was_not_taken_over_yet() {
     for runs in [true, false] {
@@ -399,7 +402,8 @@ async fn a_cluster_is_deleted_that_was_not_taken_over_yet() {
     }
 }
 
-/// S4: the operator is gone and with it what converts its objects, which are stored in an older version: they are read without it.
+/// S4: the operator is gone and with it the conversion webhook of its objects, which are stored in an older version:
+/// they are read without it.
 #[tokio::test(start_paused = true)]
 async fn objects_go_whose_converter_is_gone() {
     let mut world = left(OLD, &json!({ "strategy": "None" }));
@@ -414,7 +418,7 @@ async fn objects_go_whose_converter_is_gone() {
     let documents = world.azure.documents().len();
     world.start();
     world
-        .until("told", |world| world.events(CLUSTER, FLAVOR).contains(&"OperatorObjectsLeft".to_owned()))
+        .until("reported", |world| world.events(CLUSTER, FLAVOR).contains(&"OperatorObjectsLeft".to_owned()))
         .await;
     tokio::time::sleep(SYNC).await;
     assert_eq!(writes(&world, loaded), Vec::<String>::new(), "nothing is done before");
@@ -431,8 +435,8 @@ async fn objects_go_whose_converter_is_gone() {
     assert_eq!(writes(&world, loaded).len(), 1);
 }
 
-/// S4: where all objects are stored in the newest version, the converter is still done without: the garbage collector looks at another
-/// version.
+/// S4: even if all objects are stored in the newest version, the converter is not used: the garbage collector reads
+/// another version.
 #[tokio::test(start_paused = true)]
 async fn no_definition_with_objects_keeps_a_converter_that_is_gone() {
     let mut world = left(NEW, &by_service());
@@ -445,7 +449,7 @@ async fn no_definition_with_objects_keeps_a_converter_that_is_gone() {
     }
 }
 
-/// S3: neither a cluster nor a machine begins before the operator does nothing any more.
+/// S3: neither a cluster nor a machine begins before the operator has stopped acting.
 #[tokio::test(start_paused = true)]
 async fn nothing_begins_before_the_operator_is_known_to_do_nothing() {
     let mut world = World::new();

@@ -1,4 +1,4 @@
-//! How long clusters take, beside what Azure itself takes.
+//! The time that clusters take, apart from Azure's own time.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::world::World;
 
 const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
 
-/// Loops that may take less than Azure does are cut off, and the next ones go on with what runs: nothing is written twice.
+/// Reconciles with a time limit below Azure's time are cut off, and the next ones resume: nothing is written twice.
 #[tokio::test(start_paused = true)]
 async fn loops_that_end_early_make_the_same_cluster() {
     let made = async |limit: Duration| {
@@ -54,7 +54,7 @@ async fn a_cluster_takes_little_more_than_its_longest_chain() {
         .until("the machines", |world| names.iter().all(|name| is_ready(world, "AzureMachine", name)))
         .await;
     let took = network + machines;
-    // What Azure itself took: the longest chain of writes in which each needs the one before.
+    // Azure's own time: the longest chain of dependent writes.
     let journal = world.azure.journal();
     let of = |name: &str| -> u64 {
         let written = journal.entries.iter().filter(|entry| {

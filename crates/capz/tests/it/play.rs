@@ -1,5 +1,5 @@
-//! The whole play: what a user applies becomes a workload cluster whose nodes are ready. Cluster API's core is a stand-in;
-//! machines of the simulated Azure boot with their bootstrap data and join behind the API server's load balancer.
+//! End to end: a user's manifests become a workload cluster whose nodes are ready. Cluster API's core is a stand-in;
+//! machines of the simulated Azure boot with their bootstrap data and join through the API server's load balancer.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ pub fn template(name: &str, size: &str) -> Value {
         "spec": { "template": { "spec": { "vmSize": size, "osDisk": { "osType": "Linux", "diskSizeGB": 64 } } } } })
 }
 
-/// What a user applies.
+/// A user's manifests.
 pub fn objects(control_planes: u64, workers: u64) -> Vec<Value> {
     let infrastructure =
         |kind: &str, name: &str| json!({ "apiVersion": INFRASTRUCTURE, "kind": kind, "name": name });
@@ -139,7 +139,8 @@ pub fn ready_nodes(workloads: &WorkloadClusters) -> usize {
         .count()
 }
 
-/// What a user applies becomes a cluster of three and three whose nodes are ready, grows and shrinks, and goes without a trace.
+/// A user's manifests become a cluster of three and three whose nodes are ready, grows and shrinks, and is deleted
+/// without a trace.
 #[tokio::test(start_paused = true)]
 async fn what_a_user_applies_becomes_a_cluster_and_goes_without_a_trace() {
     let (mut world, workloads) = stage(LatencyProfile::instant()).await;

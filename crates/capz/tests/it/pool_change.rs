@@ -1,5 +1,4 @@
-//! What becomes of pools when somebody changes something beside them: instances that go, an autoscaler, pauses, answers that do
-//! not come.
+//! Pools under changes from outside: deleted instances, an autoscaler, pauses, missing answers.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -32,7 +31,7 @@ async fn settles(world: &World, core: &RefCell<Core>, replicas: usize) {
         .await;
 }
 
-/// Lets time go by.
+/// Advances the time.
 async fn idle(world: &World, core: &RefCell<Core>, seconds: u64) {
     for _ in 0..seconds {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -49,7 +48,7 @@ async fn running(replicas: u64, spec: Value) -> (World, RefCell<Core>) {
     (world, core)
 }
 
-/// CAPZ-152: whoever deletes an instance in Azure gets its Machine deleted, and the pool is made whole again.
+/// CAPZ-152: deleting an instance in Azure deletes its Machine, and the pool replaces it.
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_goes_takes_its_machine_along() {
     let (world, core) = running(3, json!({})).await;
@@ -64,7 +63,7 @@ async fn an_instance_that_goes_takes_its_machine_along() {
     assert!(world.get(INSTANCE, "my-pool-1").is_none());
 }
 
-/// CAPZ-152: where its node tells that it has gone, the pool is whole again at once, and not when it is looked at next.
+/// CAPZ-152: if its node shows that it is gone, it is replaced at once, and not at the next sync.
 #[tokio::test(start_paused = true)]
 async fn a_lost_instance_is_made_up_for_at_once() {
     let (world, core) = running(3, json!({})).await;
@@ -81,7 +80,7 @@ async fn a_lost_instance_is_made_up_for_at_once() {
     assert!(begin.elapsed() < Duration::from_secs(12), "{:?}", begin.elapsed());
 }
 
-/// What Kubernetes shows is decided with what was seen last; a node that is lost may have lost its instance.
+/// Events of Kubernetes are decided with the latest observation; a lost node may have lost its instance.
 #[tokio::test(start_paused = true)]
 async fn what_kubernetes_shows_asks_azure_nothing() {
     let (world, core) = running(5, json!({})).await;
@@ -102,7 +101,7 @@ async fn what_kubernetes_shows_asks_azure_nothing() {
     assert_eq!(world.requests_after(sequence), (2, 0), "what is ready again costs nothing");
 }
 
-/// CAPZ-149: where somebody else says how many machines there are, that number is copied, and nothing grows or shrinks.
+/// CAPZ-149: an externally managed number of machines is copied, and nothing grows or shrinks.
 #[tokio::test(start_paused = true)]
 async fn replicas_that_somebody_else_counts_are_copied() {
     let (world, core) = running(2, json!({})).await;
@@ -129,7 +128,7 @@ async fn replicas_that_somebody_else_counts_are_copied() {
     assert_eq!(world.azure.documents_of_type(INSTANCES).len(), world.kubernetes.list(INSTANCE).len());
 }
 
-/// What cannot be listed decides nothing: neither does a pool shrink, nor is a machine taken for gone.
+/// A failed list decides nothing: the pool does not shrink, and no machine counts as gone.
 #[tokio::test(start_paused = true)]
 async fn instances_that_nobody_knows_decide_nothing() {
     let (world, core) = running(3, json!({})).await;
@@ -143,7 +142,7 @@ async fn instances_that_nobody_knows_decide_nothing() {
     settles(&world, &core, 1).await;
 }
 
-/// CAPZ-150: a pool that is not complete says so; one that rests costs two reads a loop, and no write.
+/// CAPZ-150: an incomplete pool reports that; one at rest costs two reads a reconcile, and no write.
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_rests_costs_two_reads() {
     let (world, core) = running(3, json!({})).await;
@@ -154,7 +153,7 @@ async fn a_pool_that_rests_costs_two_reads() {
     assert_eq!(world.requests_after(sequence), (2, 0));
     crate::pool_world::set_ready(&world, "my-pool-0", false);
     world
-        .until("told", |world| {
+        .until("reported", |world| {
             world.condition(POOL, "my-pool", "ScaleSetDesiredReplicas")
                 == Some(("False".into(), "ScaleSetScalingUp".into()))
         })
@@ -166,7 +165,7 @@ async fn a_pool_that_rests_costs_two_reads() {
     );
 }
 
-/// A pool that is paused is left alone, and may be moved; afterwards it goes on.
+/// A paused pool is left alone, and may be moved; afterwards it continues.
 #[tokio::test(start_paused = true)]
 async fn a_paused_pool_is_left_alone() {
     let (world, core) = running(2, json!({})).await;
@@ -184,8 +183,8 @@ async fn a_paused_pool_is_left_alone() {
     assert!(blocked(&world));
 }
 
-/// A size that no region has is reported in conditions and an event. The pool is no lost one, as a `failureReason` would say to Cluster
-/// API's core, and goes on when its owner has corrected it (C8).
+/// A size that no region has is reported in conditions and an event. The pool is not lost, as a `failureReason` would
+/// tell Cluster API's core, and continues when its owner has corrected it (C8).
 #[tokio::test(start_paused = true)]
 async fn an_unknown_size_is_reported_and_can_be_corrected() {
     let (mut world, core) = (World::new(), Core::new(1, 0));
@@ -220,8 +219,8 @@ async fn an_unknown_size_is_reported_and_can_be_corrected() {
     assert!(corrected < Duration::from_secs(120), "{corrected:?}");
 }
 
-/// CAPZ-155: the deletion of the scale set stands in the status while Azure is at work on it; the Machines go after it, and the
-/// finalizer is the last.
+/// CAPZ-155: the deletion of the scale set is in the status while it runs in Azure; the Machines are deleted after it,
+/// and the finalizer is removed last.
 #[tokio::test(start_paused = true)]
 async fn a_pool_goes_after_its_set_and_its_machines() {
     let (world, core) = running(3, json!({})).await;
@@ -266,7 +265,7 @@ async fn a_pool_goes_after_its_set_and_its_machines() {
     assert!(told.get(), "the deletion never stood in the status");
 }
 
-/// What the established provider wrote of the node is kept, with the UID.
+/// The established provider's reference to the node is kept, with the UID.
 #[tokio::test(start_paused = true)]
 async fn a_reference_to_the_same_node_stays() {
     let (world, core) = running(1, json!({})).await;
@@ -284,7 +283,7 @@ async fn a_reference_to_the_same_node_stays() {
     assert!(node["name"].is_string() && node["uid"] == "of-the-node", "{node}");
 }
 
-/// Whoever else deletes the scale set is told of while Azure is at work on it, and gets another one.
+/// A deletion of the scale set by another actor is reported while it runs in Azure, and the set is created again.
 #[tokio::test(start_paused = true)]
 async fn a_set_that_somebody_else_deletes_is_told_of() {
     let (world, core) = running(1, json!({})).await;
@@ -304,7 +303,7 @@ async fn a_set_that_somebody_else_deletes_is_told_of() {
     client.delete_with(&set(&world), ApiVersion::new("2025-04-01"), &[], None, Class::Delete).await.unwrap();
     world.merge(POOL, "my-pool", json!({ "metadata": { "annotations": { "look": "again" } } }));
     world
-        .until("told", |world| {
+        .until("reported", |world| {
             core.borrow_mut().look(world);
             world.events(POOL, "my-pool").contains(&"UnexpectedVMDeletion".to_owned())
         })
@@ -323,7 +322,7 @@ async fn a_set_that_somebody_else_deletes_is_told_of() {
         .await;
 }
 
-/// A scale set that has failed stays; the instance that failed is told of and replaced.
+/// A failed scale set stays; its failed instance is reported and replaced.
 #[tokio::test(start_paused = true)]
 async fn a_failed_set_stays_and_its_failed_instance_goes() {
     let mut world = World::new();
@@ -332,13 +331,13 @@ async fn a_failed_set_stays_and_its_failed_instance_goes() {
     *boots.failing.lock() = 100;
     world.start();
     world
-        .until("told", |world| {
+        .until("reported", |world| {
             core.borrow_mut().look(world);
             world.events(POOL, "my-pool").contains(&"UnexpectedVMFailure".to_owned())
         })
         .await;
     world
-        .until("told of the instance", |world| {
+        .until("the instance is reported", |world| {
             core.borrow_mut().look(world);
             world.kubernetes.list(INSTANCE).iter().any(|it| {
                 let name = it["metadata"]["name"].as_str().unwrap();
@@ -353,8 +352,8 @@ async fn a_failed_set_stays_and_its_failed_instance_goes() {
     assert_eq!(unique(&world), before);
 }
 
-/// The object of an instance is let go only when it is deleted, and when there is no pool of its any more: one that is not
-/// watched is none that is gone.
+/// The object of an instance is released only when it is deleted and its pool is gone: a pool that is not watched is
+/// not gone.
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_was_not_shown_is_not_gone() {
     let mut world = World::new();
@@ -375,7 +374,7 @@ async fn a_pool_that_was_not_shown_is_not_gone() {
     };
     world.start();
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert!(is_held(&world), "nobody deletes it");
+    assert!(is_held(&world), "it is not deleted");
     world.delete(INSTANCE, "my-pool-0");
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(is_held(&world), "its pool exists");
@@ -383,8 +382,8 @@ async fn a_pool_that_was_not_shown_is_not_gone() {
     world.until("gone", |world| world.get(INSTANCE, "my-pool-0").is_none()).await;
 }
 
-/// Names of scale sets with Windows are short: a pool whose set is that of another pool is told so, and neither changes that
-/// set nor takes it along.
+/// Names of scale sets with Windows are short: a pool whose set is that of another pool reports that, and neither
+/// changes nor deletes that set.
 #[tokio::test(start_paused = true)]
 async fn two_pools_have_no_set_in_common() {
     let mut world = World::new();
@@ -409,7 +408,7 @@ async fn two_pools_have_no_set_in_common() {
         object["status"]["conditions"].to_string()
     };
     world
-        .until("told", |world| {
+        .until("reported", |world| {
             core.borrow_mut().look(world);
             words(world).contains("windows-pool and gpu-win-pool would have one scale set")
         })

@@ -1,5 +1,5 @@
-//! Machine pools, from what a user applies to ready nodes and back: scaled, brought to another version, deleted. Cluster API's
-//! core is a stand-in, which makes a Machine for each instance, finds its node, and drains it.
+//! Machine pools, from a user's manifests to ready nodes and back: scaled, upgraded, deleted. Cluster API's core is a
+//! stand-in, which creates a Machine for each instance, finds its node, and drains it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub async fn running(replicas: u64, spec: Value) -> (World, WorkloadClusters) {
     running_with(LatencyProfile::instant(), replicas, spec).await
 }
 
-/// The same where Azure takes its time.
+/// The same with latency in Azure.
 pub async fn running_with(latency: LatencyProfile, replicas: u64, spec: Value) -> (World, WorkloadClusters) {
     let (mut world, workloads) = stage(latency).await;
     world.start();
@@ -62,7 +62,7 @@ pub fn instances(world: &World) -> Vec<Value> {
     uniform.into_iter().chain(flexible).collect()
 }
 
-/// Waits until the pool has so many machines, all ready, and nothing is under way.
+/// Waits until the pool has this many machines, all ready, and nothing is under way.
 pub async fn settled(world: &World, workloads: &WorkloadClusters, replicas: u64) {
     world
         .until(&format!("{replicas} machines are ready"), |world| {
@@ -99,7 +99,8 @@ pub async fn upgrade(world: &World, version: &str) {
     change(world, "cluster.x-k8s.io", "MachinePool", "my-pool", patch).await;
 }
 
-/// CAPZ-137, CAPZ-151, CAPZ-155: what a user applies becomes nodes; the pool grows, shrinks, and goes without a trace.
+/// CAPZ-137, CAPZ-151, CAPZ-155: a user's manifests become nodes; the pool grows, shrinks, and is deleted without a
+/// trace.
 #[tokio::test(start_paused = true)]
 async fn a_pool_comes_grows_shrinks_and_goes() {
     let (world, workloads) = running(3, json!({})).await;
@@ -120,7 +121,7 @@ async fn a_pool_comes_grows_shrinks_and_goes() {
     world.until("the cluster is gone", |world| world.get("Cluster", "my-cluster").is_none()).await;
 }
 
-/// CAPZ-139: another version replaces all machines, one more than wanted at a time.
+/// CAPZ-139: another version replaces all machines, with a surge of one.
 #[tokio::test(start_paused = true)]
 async fn another_version_replaces_all_machines() {
     let (world, workloads) = running(3, json!({})).await;
@@ -133,7 +134,7 @@ async fn another_version_replaces_all_machines() {
     assert!(versions.iter().all(|version| version == "v1.34.0"), "{versions:?}");
 }
 
-/// CAPZ-139: within what may be unavailable, with none more than wanted.
+/// CAPZ-139: within max unavailable, without a surge.
 #[tokio::test(start_paused = true)]
 async fn machines_are_replaced_within_what_may_be_unavailable() {
     let update = json!({ "maxSurge": 0, "maxUnavailable": 1 });
@@ -150,7 +151,7 @@ async fn machines_are_replaced_within_what_may_be_unavailable() {
     settled(&world, &workloads, 3).await;
 }
 
-/// CAPZ-151: machines of a flexible set are machines of their own, and so are their ids.
+/// CAPZ-151: instances of a flexible set are virtual machines, with the IDs of virtual machines.
 #[tokio::test(start_paused = true)]
 async fn a_flexible_pool_comes_changes_and_goes() {
     let (world, workloads) = running(2, json!({ "orchestrationMode": "Flexible" })).await;
@@ -172,12 +173,12 @@ async fn a_flexible_pool_comes_changes_and_goes() {
     assert!(instances(&world).is_empty() && names(&world).is_empty());
 }
 
-/// CAPZ-153: a Machine that somebody deletes is drained and goes with its instance, and another one comes. It is the same with
-/// the object that stands for the instance: the node is drained first.
+/// CAPZ-153: a Machine that a user deletes is drained and deleted with its instance, and replaced. The same holds for
+/// the object that represents the instance: the node is drained first.
 #[tokio::test(start_paused = true)]
 async fn whoever_is_deleted_is_drained_first() {
     let (world, workloads) = running(2, json!({})).await;
-    // An instance takes its time to go, and its node with it.
+    // The deletion of an instance, and of its node, takes a while.
     let latency = LatencyProfile::instant().with("DELETE", INSTANCES, Duration::from_secs(60));
     world.azure.set_latency(latency);
     for kind in ["Machine", INSTANCE] {

@@ -1,4 +1,4 @@
-//! The manager dies after every single call to Azure while it works on a pool; a new one comes to the same end.
+//! The manager dies after every single call to Azure while it reconciles a pool; a new one reaches the same state.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ enum Task {
 }
 
 impl Task {
-    /// How many machines there are in the end.
+    /// The number of machines at the end.
     fn replicas(self) -> usize {
         match self {
             Self::Create | Self::Upgrade => 2,
@@ -60,7 +60,7 @@ fn images_of(set: &Value) -> String {
     set.pointer("/properties/virtualMachineProfile/storageProfile/imageReference").unwrap().to_string()
 }
 
-/// A world whose cluster is there, with a pool of two unless that is the task.
+/// A world whose cluster exists, with a pool of two unless that is the task.
 async fn prepared(task: Task, core: &RefCell<Core>) -> World {
     let mut world = World::with(LatencyProfile::instant().with("*", "*", Duration::from_secs(5)), 1);
     world.azure.put(&world.group("my-cluster"), json!({ "location": "eastus" })).unwrap();
@@ -81,7 +81,7 @@ async fn prepared(task: Task, core: &RefCell<Core>) -> World {
     world
 }
 
-/// What is there: of Azure's resources how many of which type, and what counts of the pool.
+/// The state: the number of Azure resources of each type, and the essentials of the pool.
 fn end(world: &World) -> Value {
     let mut types: BTreeMap<String, usize> = BTreeMap::new();
     for document in world.azure.documents() {
@@ -111,7 +111,7 @@ fn end(world: &World) -> Value {
     json!([types, sets, images, pool, world.kubernetes.list(INSTANCE).len()])
 }
 
-/// Comes to the same end as one manager that nothing happens to, for each call of these.
+/// Reaches the same state as an undisturbed manager, for each call of these.
 async fn survives(task: Task, every: usize) {
     let core = Core::new(1, 0);
     let mut undisturbed = prepared(task, &core).await;

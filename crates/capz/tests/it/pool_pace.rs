@@ -1,4 +1,4 @@
-//! How long pools take, beside what Azure and machines themselves take, and how often they ask.
+//! The time that pools take, apart from that of Azure and of the machines, and the number of their requests.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::pool_flow::{names, running_with, settled, upgrade};
 use crate::pool_world::INSTANCES;
 use crate::world::World;
 
-/// How long a machine takes from its making until its node is ready, in worlds of this play.
+/// The time from the creation of a machine until its node is ready, in worlds of this play.
 const BOOT: Duration = Duration::from_secs(60);
 
-/// What Azure was asked after this request: when instances were listed, in seconds after the first of all requests, how many
-/// requests it refused because there were too many, and how long the longest deletion of an instance took.
+/// The requests to Azure after this one: when instances were listed, in seconds after the first of all requests, how
+/// many requests were throttled, and how long the longest deletion of an instance took.
 fn asked(world: &World, sequence: u64) -> (Vec<f64>, usize, Duration) {
     let journal = world.azure.journal_after(sequence);
     let begin = journal.entries[0].time;
@@ -31,8 +31,8 @@ fn asked(world: &World, sequence: u64) -> (Vec<f64>, usize, Duration) {
     (lists, throttled, Duration::from_millis(deletions.max().unwrap_or(0)))
 }
 
-/// CAPZ-139: a roll takes what machines take to become nodes one after the other, and what Azure takes to delete the last one;
-/// instances are listed four times for each machine, and never in a burst.
+/// CAPZ-139: a roll takes as long as the machines take to become nodes one after the other, and as Azure takes to
+/// delete the last one; instances are listed four times for each machine, and never in a burst.
 #[tokio::test(start_paused = true)]
 async fn a_roll_takes_what_azure_and_machines_take() {
     let (world, workloads) = running_with(typical_latency(), 3, json!({})).await;

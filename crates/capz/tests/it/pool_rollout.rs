@@ -1,5 +1,5 @@
-//! Rollouts of pools under trouble: instances that do not come up, calls to Azure that fail, managers that die, a policy that
-//! tags what it finds.
+//! Rollouts of pools under faults: instances that do not boot, failing calls to Azure, crashing managers, a policy that
+//! tags resources.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn ids(world: &World) -> BTreeSet<String> {
     all.iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Something that goes wrong.
+/// A random fault.
 fn trouble(draw: &mut Draw) -> Fault {
     let fail = |status, code: &str| FaultAction::Fail { status, code: code.into(), message: String::new() };
     let action = match draw.below(6) {
@@ -32,7 +32,7 @@ fn trouble(draw: &mut Draw) -> Fault {
     Fault::new(action).on_method(method).times(1 + draw.below(3))
 }
 
-/// A policy that tags the set whenever it looks.
+/// A policy that tags the set in each round.
 fn tag(world: &World, round: u64) {
     let id = world.group("my-cluster").resource("Microsoft.Compute", "virtualMachineScaleSets", "my-pool");
     if world.azure.document(&id).is_some() {
@@ -42,8 +42,8 @@ fn tag(world: &World, round: u64) {
     }
 }
 
-/// Ten instances get another version under trouble: never fewer than allowed are ready, each is replaced once, and nothing
-/// begins anew afterwards.
+/// Ten instances get another version under faults: never fewer than permitted are ready, each is replaced once, and
+/// nothing starts again afterwards.
 async fn rollout(seed: u64) {
     let mut draw = Draw::new(seed);
     let (surge, unavailable) = [(1, 0), (2, 0), (3, 1), (0, 2)][usize::try_from(draw.below(4)).unwrap()];
@@ -92,7 +92,7 @@ async fn rollout(seed: u64) {
     let made = all.borrow().difference(&before).count();
     let failed = boots.failed.lock().iter().filter(|id| all.borrow().contains(*id)).count();
     assert_eq!(made, REPLICAS + failed, "seed {seed}: each machine is replaced once, and failed ones again");
-    // The policy goes on.
+    // The policy continues.
     for round in 100..110 {
         tag(&world, round);
         world.merge(

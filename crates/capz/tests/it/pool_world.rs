@@ -1,5 +1,6 @@
-//! A pool in a world where the test itself plays what of Cluster API's core a pool needs: it makes a Machine for each
-//! AzureMachinePoolMachine, finds its node, and, when a Machine goes, drains the node and lets the infrastructure go.
+//! A pool in a world where the test itself plays the part of Cluster API's core that a pool needs: it creates a Machine
+//! for each AzureMachinePoolMachine, finds its node, and drains the node and deletes the infrastructure of a deleted
+//! Machine.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,7 @@ pub const INSTANCE: &str = "AzureMachinePoolMachine";
 pub const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 const FINALIZER: &str = "machine.cluster.x-k8s.io";
 
-/// Numbers that are drawn (xorshift64*).
+/// Random numbers (xorshift64*).
 pub struct Draw(u64);
 
 impl Draw {
@@ -38,16 +39,16 @@ impl Draw {
         (self.next() >> 33) % bound
     }
 
-    /// Whether something happens that happens so many times in a hundred.
+    /// Whether an event with this probability in percent happens.
     pub fn in_hundred(&mut self, times: u64) -> bool {
         self.below(100) < times
     }
 }
 
-/// What runs on the machines of a pool: it takes some time, and some do not come up.
+/// The boot of a pool's machines: it takes some time, and fails for some.
 pub struct Boots {
     pub draw: Mutex<Draw>,
-    /// How many in a hundred fail.
+    /// The percentage that fails.
     pub failing: Mutex<u64>,
     /// Those that failed.
     pub failed: Mutex<BTreeSet<String>>,
@@ -68,16 +69,16 @@ impl Guest for Boots {
     }
 }
 
-/// The part of Cluster API's core.
+/// A part of Cluster API's core.
 pub struct Core {
     draw: Draw,
-    /// How many looks it takes until a node is found, and until it is drained.
+    /// How many rounds it takes until a node is found, and until it is drained.
     waits: BTreeMap<String, u64>,
-    /// Machines that were seen to go.
+    /// Machines that were deleted.
     pub gone: BTreeSet<String>,
-    /// How many nodes must be ready besides one that is ready and goes.
+    /// How many other nodes must be ready when a ready one is deleted.
     pub allowed: usize,
-    /// Longest waits, in looks; none where everything happens at once.
+    /// Longest waits, in rounds; zero if everything happens at once.
     slowness: u64,
 }
 
@@ -88,7 +89,7 @@ impl Core {
         RefCell::new(Self { draw, waits: none, gone: BTreeSet::new(), allowed: 0, slowness })
     }
 
-    /// Whether it is time for something that takes a while.
+    /// Whether the wait for this is over.
     fn has_come(&mut self, what: String) -> bool {
         let longest = self.slowness + 1;
         let draw = &mut self.draw;
@@ -97,7 +98,7 @@ impl Core {
         *wait == 0
     }
 
-    /// One look at everything.
+    /// One round over all objects.
     pub fn look(&mut self, world: &World) {
         let is_ready =
             world.get("AzureCluster", "my-cluster").is_some_and(|it| it["status"]["ready"] == true);
@@ -167,7 +168,7 @@ pub fn set_ready(world: &World, name: &str, ready: bool) {
     world.kubernetes.merge_status("Machine", NAMESPACE, name, &status).unwrap();
 }
 
-/// Makes a Machine that owns an instance's object.
+/// Creates a Machine that owns an instance's object.
 fn adopt(world: &World, object: &Value, name: &str) {
     let machine = world.create(json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
@@ -184,7 +185,8 @@ fn adopt(world: &World, object: &Value, name: &str) {
     world.merge(INSTANCE, name, json!({ "metadata": { "ownerReferences": owners } }));
 }
 
-/// A cluster with a network, its MachinePool and AzureMachinePool, as they are after admission and the core's first look.
+/// A cluster with a network, its MachinePool and AzureMachinePool, as they are after admission and the core's first
+/// reconcile.
 pub fn ask(world: &World, replicas: u64, spec: Value) {
     world.cluster("my-cluster", json!({}));
     ask_for(world, "my-pool", replicas, spec);
@@ -223,7 +225,7 @@ pub fn version(version: &str) -> Value {
     json!({ "template": { "spec": { "version": version } } })
 }
 
-/// Whether the pool has so many machines, all ready and as declared, and nothing is under way.
+/// Whether the pool has this many machines, all ready and as declared, and nothing is under way.
 pub fn is_settled(world: &World, replicas: usize) -> bool {
     let Some(pool) = world.get(POOL, "my-pool") else { return false };
     let (objects, machines) = (world.kubernetes.list(INSTANCE), world.kubernetes.list("Machine"));

@@ -1,4 +1,4 @@
-//! What is made for templates of machines, and Secrets.
+//! Secrets, and the status of machine templates.
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ fn service_principal(world: &World) {
     world.merge("AzureClusterIdentity", "identity", spec);
 }
 
-/// CAPZ-124, CAPZ-125, CAPZ-126: a template gets a status for autoscalers and a Secret for bootstrap configurations, before the
-/// cluster has a network; what somebody spoils of it is mended, and what somebody else has put in its place stays.
+/// CAPZ-124, CAPZ-125, CAPZ-126: a template gets a status for autoscalers and a Secret for bootstrap configurations,
+/// before the cluster has a network; a damaged Secret is repaired, and a user's Secret in its place stays.
 #[tokio::test(start_paused = true)]
 async fn a_template_gets_a_status_and_a_secret() {
     let mut world = World::new();
@@ -60,12 +60,12 @@ async fn a_template_gets_a_status_and_a_secret() {
     assert_eq!(status["capacity"], json!({ "cpu": "2", "memory": "8Gi" }));
     assert_eq!(status["nodeInfo"], json!({ "architecture": "amd64", "operatingSystem": "linux" }));
     world
-        .until("told", |world| {
+        .until("reported", |world| {
             world.events("AzureMachineTemplate", "unknown").contains(&"SKUNotFound".to_owned())
         })
         .await;
 
-    // Spoilt, and mended at the next look.
+    // Damaged, and repaired at the next reconcile.
     let spoilt =
         json!({ "data": { "azure.json": "e30=", "more": "e30=" }, "metadata": { "ownerReferences": null } });
     world.merge("Secret", "md-0-azure-json", spoilt);
@@ -84,8 +84,8 @@ async fn a_template_gets_a_status_and_a_secret() {
     assert_eq!(version(&world), before);
 }
 
-/// CAPZ-127, CAPZ-128, CAPZ-162: a machine from a template uses the template's Secret, one by itself has its own, with the
-/// identity's client secret, of which an event warns; a rotated one is there within seconds.
+/// CAPZ-127, CAPZ-128, CAPZ-162: a machine from a template uses the template's Secret, one without a template has its
+/// own, with the identity's client secret, of which an event warns; a rotated secret is copied within seconds.
 #[tokio::test(start_paused = true)]
 async fn only_machines_without_template_have_a_secret_of_their_own() {
     let mut world = World::new();
@@ -115,7 +115,7 @@ async fn only_machines_without_template_have_a_secret_of_their_own() {
     assert!(waited < Duration::from_secs(3), "{waited:?}");
     assert!(world.get("Secret", "cloned-azure-json").is_none());
 
-    // Where it is turned off, none is made.
+    // If this is turned off, no Secret is created.
     let mut world = World::new();
     world.settings.machine_secrets = false;
     world.cluster("my-cluster", json!({}));
@@ -125,7 +125,8 @@ async fn only_machines_without_template_have_a_secret_of_their_own() {
     assert!(world.get("Secret", "alone-azure-json").is_none());
 }
 
-/// CAPZ-129: the client id of a user-assigned identity is read from Azure; until the identity is there an event says so.
+/// CAPZ-129: the client ID of a user-assigned identity is read from Azure; until the identity exists an event reports
+/// that.
 #[tokio::test(start_paused = true)]
 async fn the_client_of_a_user_assigned_identity_is_read_from_azure() {
     let mut world = World::new();
@@ -141,7 +142,7 @@ async fn the_client_of_a_user_assigned_identity_is_read_from_azure() {
     world.template("my-cluster", "md-0", spec);
     world.start();
     world
-        .until("told", |world| {
+        .until("reported", |world| {
             let reason = "Error reconciling cloud provider secret for AzureMachineTemplate";
             world.events("AzureMachineTemplate", "md-0").contains(&reason.to_owned())
         })
@@ -155,7 +156,7 @@ async fn the_client_of_a_user_assigned_identity_is_read_from_azure() {
     assert_eq!((&read["useManagedIdentityExtension"], &read["aadClientId"]), (&json!(true), &Value::Null));
 }
 
-/// CAPZ-132, CAPZ-133: pools have a Secret where machine pools are on, and nothing else happens where they are off.
+/// CAPZ-132, CAPZ-133: pools have a Secret if machine pools are enabled, and nothing else happens if they are not.
 #[tokio::test(start_paused = true)]
 async fn pools_have_a_secret_where_pools_are_on() {
     for on in [true, false] {
@@ -182,7 +183,7 @@ async fn pools_have_a_secret_where_pools_are_on() {
     }
 }
 
-/// The Secret for Azure Service Operator is made where that operator is, and kept true where it exists already.
+/// The Secret for Azure Service Operator is created where that operator is installed, and kept up to date if it exists.
 #[tokio::test(start_paused = true)]
 async fn the_operators_secret_is_for_those_who_have_the_operator() {
     let mut world = World::new();
@@ -203,7 +204,7 @@ async fn the_operators_secret_is_for_those_who_have_the_operator() {
     assert_eq!(world.secret("my-cluster-aso-secret", "AZURE_SUBSCRIPTION_ID").as_deref(), Some(SUBSCRIPTION));
     tokio::time::sleep(Duration::from_secs(700)).await;
     assert!(world.get("Secret", "none-aso-secret").is_none());
-    // Somebody installs the operator.
+    // A user installs the operator.
     world.create(json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": { "name": "resourcegroups.resources.azure.com" },
@@ -218,7 +219,7 @@ async fn the_operators_secret_is_for_those_who_have_the_operator() {
     world.until("made", |world| secret(world, "none-aso-secret").as_deref() == Some("hunter2")).await;
 }
 
-/// No line of the log and no event shows a secret, whatever is refused.
+/// No log line and no event shows a secret, whatever is refused.
 #[tokio::test(start_paused = true)]
 async fn no_line_and_no_event_shows_a_secret() {
     let (captured, guard) = Captured::of_this_thread();

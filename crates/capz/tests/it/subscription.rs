@@ -1,4 +1,4 @@
-//! A cluster that names no subscription is in that of the manager, and stays there.
+//! A cluster that names no subscription uses the manager's, and stays there.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::world::{SUBSCRIPTION, World};
 
 const OTHER: &str = "00000000-0000-0000-0000-000000000999";
 
-/// The words of the condition that sums up the others.
+/// The message of the summary condition.
 fn words(world: &World, kind: &str, name: &str) -> String {
     let object = world.get(kind, name).unwrap();
     let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -18,7 +18,7 @@ fn words(world: &World, kind: &str, name: &str) -> String {
     ready.map(|it| it["message"].as_str().unwrap_or_default().to_owned()).unwrap_or_default()
 }
 
-/// Everything of the cluster is deleted, as its owner does it.
+/// Deletes everything of the cluster, as its owner does.
 fn delete_all(world: &World) {
     world.delete_cluster("my-cluster");
     world.delete("AzureCluster", "my-cluster");
@@ -30,8 +30,8 @@ async fn moves_to(world: &mut World, subscription: &str) {
     world.start();
 }
 
-/// Another subscription of the manager is neither a second cluster nor the end of machines, nor lets it anything go that is
-/// still there.
+/// Another subscription of the manager neither creates a second cluster nor ends machines, nor releases objects whose
+/// resources still exist.
 #[tokio::test(start_paused = true)]
 async fn another_subscription_is_refused() {
     let mut world = World::new();
@@ -48,9 +48,9 @@ async fn another_subscription_is_refused() {
     world.merge("AzureCluster", "my-cluster", none);
     world.start();
     moves_to(&mut world, OTHER).await;
-    world.until("told", |world| words(world, "AzureCluster", "my-cluster").contains(OTHER)).await;
+    world.until("reported", |world| words(world, "AzureCluster", "my-cluster").contains(OTHER)).await;
     let told = |world: &World| world.events("AzureMachine", "worker").contains(&"ReconcileError".to_owned());
-    world.until("told, too", told).await;
+    world.until("reported, too", told).await;
     let machine = world.get("AzureMachine", "worker").unwrap();
     assert!(machine["status"]["failureReason"].is_null(), "{}", machine["status"]);
     delete_all(&world);
@@ -68,7 +68,7 @@ async fn another_subscription_is_refused() {
     assert_eq!(world.azure.documents(), nothing);
 }
 
-/// The same for a cluster of which only the beginning is there; and one of which there is nothing yet may begin elsewhere.
+/// The same for a cluster of which only the first resources exist; and a cluster without resources may begin elsewhere.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_stays_where_its_group_is() {
     let vnet = "Microsoft.Network/virtualNetworks";

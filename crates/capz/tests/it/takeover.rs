@@ -1,5 +1,6 @@
-//! Clusters that the established provider made are taken over, with their machine pools: `tests/corpus/takeover-clusters` holds,
-//! for each flavor of `deploy/capz/templates`, what its manager and Azure Service Operator left in Kubernetes and in Azure.
+//! Clusters of the established provider are taken over, with their machine pools: `tests/corpus/takeover-clusters`
+//! holds, for each flavor of `deploy/capz/templates`, what its manager and Azure Service Operator left in Kubernetes
+//! and in Azure.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,13 +11,13 @@ use serde_json::{Value, json};
 
 use crate::world::{NAMESPACE, SUBSCRIPTION, World};
 
-/// How long a manager looks at a cluster: its first round and, ten minutes later, the next.
+/// How long a manager is observed: its first round and, ten minutes later, the next.
 const WATCHED: Duration = Duration::from_secs(12 * 60);
 
-/// Kinds that others own and of which a world needs a definition.
+/// Foreign kinds for which a world needs a definition.
 pub const OTHERS: [&str; 3] = ["Cluster", "Machine", "MachinePool"];
 
-/// What ours remembers beyond the established provider.
+/// Annotations of ours that the established provider does not have.
 const MEMORY: [&str; 6] = [
     "sigs.k8s.io/cluster-api-provider-azure-last-applied-owner-tags",
     "sigs.k8s.io/cluster-api-provider-azure-cluster-id",
@@ -30,9 +31,9 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/takeover-clusters")
 }
 
-/// The lines of a flavor: `{"put": id, "body": document}` is a resource, `{"object": …}` an object, in an order in which they
-/// can be made. `principalOf` names the machine whose identity a role is assigned to, and `instances` are the machines that a
-/// flexible scale set brought along.
+/// The lines of a flavor: `{"put": id, "body": document}` is a resource, `{"object": …}` an object, in an order in
+/// which they can be created. `principalOf` names the machine whose identity a role is assigned to, and `instances` are
+/// the machines that a flexible scale set brought along.
 fn lines(flavor: &str) -> Vec<Value> {
     let path = folder().join(format!("{flavor}.jsonl"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -41,7 +42,7 @@ fn lines(flavor: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Puts everything into the world as it was left.
+/// Loads everything into the world as it was left.
 pub fn load(world: &World, flavor: &str) {
     let identities = ResourceId::group(SUBSCRIPTION, "capz-ci");
     world.azure.put(&identities, json!({ "location": "eastus" })).unwrap();
@@ -86,8 +87,8 @@ pub fn load(world: &World, flavor: &str) {
     }
 }
 
-/// How Azure calls the machines of a flexible scale set differs from time to time, in what follows an underscore: that of a
-/// recorded machine, and that of the one here.
+/// The names of a flexible scale set's machines have a random part after an underscore: that of a recorded machine, and
+/// that of the one here.
 fn drawn(world: &World, recorded: &[Value]) -> Vec<(String, String)> {
     let suffix = |name: &Value| name.as_str().unwrap().rsplit_once('_').unwrap().1.to_owned();
     let machines = world.azure.documents_of_type("Microsoft.Compute/virtualMachines");
@@ -102,7 +103,7 @@ fn renamed(line: &Value, names: &[(String, String)]) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// What the objects of a kind say that others act on: specification, status but for times, and whose they are.
+/// The parts of a kind's objects that others depend on: spec, status without times, and owners.
 fn said(world: &World, kind: &str) -> BTreeMap<String, Value> {
     let all = world.kubernetes.list(kind);
     all.iter()
@@ -113,8 +114,8 @@ fn said(world: &World, kind: &str) -> BTreeMap<String, Value> {
                     condition.as_object_mut().unwrap().remove("lastTransitionTime");
                 }
                 conditions.sort_by_key(|condition| condition["type"].to_string());
-                // The established provider does not say of these objects that the instance runs, nor what it is called. Both are
-                // said here with the next event that wakes the object.
+                // The established provider does not report that the instance of such an object runs, nor its name. Both
+                // are reported here at the next event that wakes the object.
                 if kind == "AzureMachinePoolMachine" {
                     conditions.retain(|it| it["type"] != "VMRunning" || it["status"] != "True");
                 }
@@ -150,8 +151,8 @@ fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<String
     }
 }
 
-/// Our manager starts on what the established provider left, and rests: nothing is written to Azure but the id of the
-/// cluster on its group, and the objects say what they said.
+/// Our manager starts on what the established provider left, and rests: nothing is written to Azure but the ID of the
+/// cluster on its group, and the objects are unchanged.
 async fn taken_over(flavor: &str) {
     let mut world = World::bare(1, |_| {});
     world.settings.gates.edge_zone = true;
@@ -184,7 +185,7 @@ async fn taken_over(flavor: &str) {
         .filter(|entry| entry.method != "GET")
         .map(|entry| format!("{} {} {:?}", entry.method, entry.path, entry.changes))
         .collect();
-    // S1: the id of the cluster is written on its group, and on nothing else.
+    // S1: the ID of the cluster is written on its group, and on nothing else.
     assert_eq!(writes.len(), 1, "{flavor}: Azure is written to: {writes:?}");
     assert!(
         writes[0].to_lowercase().contains("/resourcegroups/") && !writes[0].contains("/providers/"),
@@ -229,8 +230,8 @@ macro_rules! flavors {
             }
         )*
 
-        /// A flavor whose machines are declared one by one, or in pools, is taken over by name. That of `topology` has what
-        /// `clusterclass` brings; nothing plays the control plane of `clusterclass-rke2`.
+        /// A flavor whose machines are declared one by one, or in pools, is taken over by name. That of `topology` is
+        /// covered by `clusterclass`; no stand-in plays the control plane of `clusterclass-rke2`.
         #[test]
         fn every_flavor_is_taken_over() {
             let known = [$($flavor),*];
@@ -274,8 +275,8 @@ flavors! {
     windows_apiserver_ilb: "windows-apiserver-ilb",
 }
 
-/// A cluster that was stored without an identity, before webhooks asked for one: nothing is done in Azure, and it says why. The
-/// manager's environment has no part in it (`docs/clusters/identities.md`).
+/// A cluster that was stored without an identity, before webhooks required one: nothing is done in Azure, and it
+/// reports why. The manager's environment is not used (`docs/clusters/identities.md`).
 #[tokio::test(start_paused = true)]
 async fn an_old_cluster_without_an_identity_says_what_it_lacks() {
     let mut world = World::new();

@@ -1,4 +1,4 @@
-//! What users are told by events and conditions that nothing else here is about.
+//! Events and conditions that no other test here covers.
 
 use axum::body::{Body, to_bytes};
 use axum::middleware::map_response;
@@ -12,7 +12,7 @@ fn told(world: &World, kind: &str, name: &str, reason: &str) -> bool {
     world.events(kind, name).contains(&reason.to_owned())
 }
 
-/// An AzureCluster that no Cluster owns yet says so, and so does the Secret that is made for it.
+/// An AzureCluster without an owner Cluster reports that, and so does its Secret.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_without_an_owner_says_so() {
     let mut world = World::new();
@@ -22,7 +22,7 @@ async fn a_cluster_without_an_owner_says_so() {
     let sequence = world.sequence();
     world.start();
     world
-        .until("told", |world| {
+        .until("reported", |world| {
             ["OwnerRefNotSet", "OwnerRefNotFound"]
                 .iter()
                 .all(|reason| told(world, "AzureCluster", "my-cluster", reason))
@@ -35,7 +35,7 @@ async fn a_cluster_without_an_owner_says_so() {
         .await;
 }
 
-/// An AzureMachine that no Machine owns yet says so.
+/// An AzureMachine without an owner Machine reports that.
 #[tokio::test(start_paused = true)]
 async fn a_machine_without_an_owner_says_so() {
     let mut world = World::new();
@@ -44,13 +44,13 @@ async fn a_machine_without_an_owner_says_so() {
     world.merge("AzureMachine", "worker", json!({ "metadata": { "ownerReferences": null } }));
     world.start();
     world
-        .until("told", |world| {
+        .until("reported", |world| {
             told(world, "AzureMachine", "worker", "Machine controller dependency not yet met")
         })
         .await;
 }
 
-/// A cluster whose control plane is somebody else's waits for its address, and is ready with it.
+/// A cluster with an externally managed control plane waits for its address, and is ready with it.
 #[tokio::test(start_paused = true)]
 async fn the_address_of_somebody_elses_control_plane_is_waited_for() {
     let mut world = World::new();
@@ -71,7 +71,7 @@ async fn the_address_of_somebody_elses_control_plane_is_waited_for() {
     assert_eq!(world.get("AzureCluster", "my-cluster").unwrap()["status"]["ready"], true);
 }
 
-/// CAPZ-124. A template of a size of which Azure does not say what it offers says so.
+/// CAPZ-124. A template whose size has no capabilities in Azure reports that.
 #[tokio::test(start_paused = true)]
 async fn a_size_that_says_nothing_of_itself_is_told_of() {
     async fn without_architecture(response: Response) -> Response {
@@ -86,14 +86,14 @@ async fn a_size_that_says_nothing_of_itself_is_told_of() {
     world.cluster("my-cluster", json!({}));
     world.template("my-cluster", "md-0", json!({}));
     world.start();
-    world.until("told", |world| told(world, "AzureMachineTemplate", "md-0", "NodeInfoError")).await;
+    world.until("reported", |world| told(world, "AzureMachineTemplate", "md-0", "NodeInfoError")).await;
     let events = world.kubernetes.list("Event");
     let event = events.iter().find(|event| event["reason"] == "NodeInfoError").unwrap();
     assert!(event.value().to_string().contains("CpuArchitectureType"), "{:?}", event.value());
     assert_eq!(event["metadata"]["namespace"], NAMESPACE);
 }
 
-/// A pool that would join a cluster that Azure manages is not served, and says so.
+/// A pool that would join a cluster that Azure manages is not served, and reports that.
 #[tokio::test(start_paused = true)]
 async fn a_pool_of_a_managed_cluster_says_that_it_is_not_served() {
     let mut world = World::new();
@@ -102,7 +102,7 @@ async fn a_pool_of_a_managed_cluster_says_that_it_is_not_served() {
     world.merge("Cluster", "my-cluster", managed);
     world.provisioned("my-cluster");
     world.start();
-    world.until("told", |world| told(world, POOL, "my-pool", "AzureClusterObjectNotFound")).await;
+    world.until("reported", |world| told(world, POOL, "my-pool", "AzureClusterObjectNotFound")).await;
     let sets = world.azure.documents_of_type("Microsoft.Compute/virtualMachineScaleSets");
     assert_eq!(sets, Vec::<Value>::new());
     assert_eq!(world.get(POOL, "my-pool").unwrap()["metadata"]["finalizers"], Value::Null);

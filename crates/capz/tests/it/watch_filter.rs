@@ -1,4 +1,5 @@
-//! Several managers in one management cluster: each works on what `--namespace` and `--watch-filter` give it, and on nothing else.
+//! Several managers in one management cluster: each reconciles the objects of its `--namespace` and `--watch-filter`,
+//! and no others.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -18,7 +19,7 @@ fn is_ready(world: &World, name: &str) -> bool {
     world.get("AzureCluster", name).is_some_and(|it| it["status"]["ready"] == true)
 }
 
-/// What requests to Azure spoke of this cluster.
+/// The requests to Azure that name this cluster.
 fn spoken_of(world: &World, name: &str) -> Vec<String> {
     let journal = world.azure.journal();
     let paths = journal.entries.iter().map(|entry| format!("{} {}", entry.method, entry.path));
@@ -54,15 +55,15 @@ async fn a_cluster_in_another_namespace_is_not_touched() {
     assert_eq!(theirs(&world).value(), before.value());
     assert_eq!(spoken_of(&world, "theirs"), [""; 0]);
 
-    // It is theirs for no other reason.
+    // There is no other reason to leave it alone.
     world.kill().await;
     world.settings.namespace = None;
     world.start();
     world.until("theirs is ready", |world| theirs(world)["status"]["ready"] == true).await;
 }
 
-/// A manager with a filter leaves clusters alone that do not bear its label, or bear another manager's; it begins with one that
-/// gets the label.
+/// A manager with a filter leaves clusters alone that do not bear its label, or bear another manager's; it begins with
+/// one that gets the label.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_without_the_label_is_not_touched() {
     let mut world = World::new();
@@ -94,7 +95,7 @@ async fn a_cluster_without_the_label_is_not_touched() {
     assert!(!is_ready(&world, "plain"));
 }
 
-/// What another manager works on is known all the same: nothing is taken away under its machines.
+/// Objects of another manager are cached all the same: no resource is deleted while its machines use it.
 #[tokio::test(start_paused = true)]
 async fn machines_of_another_manager_hold_their_cluster() {
     let mut world = World::new();
@@ -112,8 +113,8 @@ async fn machines_of_another_manager_hold_their_cluster() {
     world.until("gone", |world| world.get("AzureCluster", "mine").is_none()).await;
 }
 
-/// Machines of a pool bear no label of their own: whoever works on the pool knows and serves them, after a restart, too. So it
-/// shrinks, changes, and goes with all of them.
+/// Machines of a pool bear no label of their own: the manager of the pool knows and reconciles them, after a restart,
+/// too. So the pool shrinks, changes, and is deleted with all of them.
 #[tokio::test(start_paused = true)]
 async fn a_pool_knows_its_machines_after_a_restart() {
     let mut world = World::new();

@@ -20,10 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 pub const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000123";
 pub const NAMESPACE: &str = "default";
-/// How often a test looks.
+/// The interval between two checks.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// The cases that a test goes through of so many: one of `every`, or those that `CERULEAN_CASES` names, `all` or `FROM..TO`.
+/// The cases that a test covers of so many: one of `every`, or those that `CERULEAN_CASES` names, `all` or `FROM..TO`.
 pub fn cases(count: usize, every: usize) -> Vec<usize> {
     let number = |text: &str| text.parse::<usize>().unwrap();
     match std::env::var("CERULEAN_CASES").ok() {
@@ -38,7 +38,7 @@ pub fn cases(count: usize, every: usize) -> Vec<usize> {
 
 pub const SSH_KEY: &str = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEgbWU=";
 
-/// What is drawn at random at admission, always the same.
+/// The random values of admission, always the same.
 pub struct Fixed;
 
 impl capz_api::Random for Fixed {
@@ -54,16 +54,16 @@ pub struct World {
     pub azure: Azure,
     pub kubernetes: Kubernetes,
     pub settings: capz::Settings,
-    /// The client secrets with which clients of Azure were made.
+    /// The client secrets with which clients of Azure were created.
     pub client_secrets: Arc<Mutex<Vec<String>>>,
-    /// What stands before Azure and changes what it says.
+    /// A layer in front of Azure that changes its answers.
     pub front: Option<fn(axum::Router) -> axum::Router>,
-    /// Who signs in and gets tokens; without it everybody has one.
+    /// The directory that issues tokens; without it every client has one.
     pub directory: Option<Entra>,
     running: Option<(JoinHandle<()>, CancellationToken)>,
 }
 
-/// A definition that takes anything, for kinds of Cluster API's core.
+/// A definition without a schema, for kinds of Cluster API's core.
 pub fn definition(kind: &str) -> Value {
     let plural = format!("{}s", kind.to_lowercase());
     json!({
@@ -136,7 +136,7 @@ impl World {
         world
     }
 
-    /// From now on whoever asks Azure must be this application, and prove it.
+    /// From now on clients must prove that they are this application.
     pub fn demand_proof_of(&mut self, application: Application) {
         let mut options = EntraOptions::new(self.azure.options().tenant.clone(), self.azure.clock());
         options.applications.push(application);
@@ -189,7 +189,7 @@ impl World {
         self.kubernetes.create(object.clone()).unwrap_or_else(|error| panic!("{error:?}: {object}"))
     }
 
-    /// A Cluster with its AzureCluster, as they are after admission and the core's first look.
+    /// A Cluster with its AzureCluster, as they are after admission and the core's first reconcile.
     pub fn cluster(&self, name: &str, spec: Value) {
         let cluster = self.create(json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
@@ -212,7 +212,7 @@ impl World {
         self.admit("AzureCluster", object);
     }
 
-    /// A Machine with its AzureMachine and bootstrap data, as the core makes them in a cluster with infrastructure.
+    /// A Machine with its AzureMachine and bootstrap data, as the core creates them in a cluster with infrastructure.
     pub fn machine(&self, cluster: &str, name: &str, labels: Value, spec: Value) {
         self.create(json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": { "name": format!("{name}-data"), "namespace": NAMESPACE },
@@ -245,7 +245,7 @@ impl World {
         self.admit("AzureMachine", object);
     }
 
-    /// A template of machines of a Cluster, as the core makes its own.
+    /// A machine template of a Cluster, with the core's owner reference.
     pub fn template(&self, cluster: &str, name: &str, spec: Value) {
         let mut object = json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "AzureMachineTemplate",
@@ -318,25 +318,25 @@ impl World {
         self.create(object);
     }
 
-    /// The core has seen that the network is there.
+    /// Sets the network as provisioned, as the core does.
     pub fn provisioned(&self, cluster: &str) {
         let status = json!({ "status": { "initialization": { "infrastructureProvisioned": true } } });
         self.kubernetes.merge_status("Cluster", NAMESPACE, cluster, &status).unwrap();
     }
 
-    /// Whether an object says that it is ready.
+    /// Whether an object reports that it is ready.
     pub fn is_ready(&self, kind: &str, name: &str) -> bool {
         self.get(kind, name).is_some_and(|it| it["status"]["ready"] == true)
     }
 
-    /// Starts a manager, and waits until the network of `my-cluster` is there; the core has seen it.
+    /// Starts a manager, waits until the network of `my-cluster` exists, and sets it as provisioned.
     pub async fn start_with_network(&mut self) {
         self.start();
         self.until("the cluster", |world| world.is_ready("AzureCluster", "my-cluster")).await;
         self.provisioned("my-cluster");
     }
 
-    /// Deletes a Cluster, as a user does. The core keeps it until everything of it is gone.
+    /// Deletes a Cluster, as a user does. The core keeps it until all its objects are gone.
     pub fn delete_cluster(&self, name: &str) {
         self.merge("Cluster", name, json!({ "metadata": { "finalizers": ["cluster.cluster.x-k8s.io"] } }));
         self.delete("Cluster", name);
@@ -400,7 +400,7 @@ impl World {
         begin.elapsed()
     }
 
-    /// When requests of this method on this type came, by the seconds of virtual time between them.
+    /// The intervals between requests of this method on this type, in seconds of virtual time.
     pub fn gaps(&self, method: &str, resource_type: &str) -> Vec<f64> {
         let journal = self.azure.journal();
         let times: Vec<_> = journal
@@ -412,7 +412,7 @@ impl World {
         times.windows(2).map(|pair| pair[1].duration_since(pair[0]).as_secs_f64()).collect()
     }
 
-    /// How many requests came to Azure after this one, and how many of them write.
+    /// How many requests Azure received after this one, and how many of them write.
     pub fn requests_after(&self, sequence: u64) -> (usize, usize) {
         let journal = self.azure.journal_after(sequence);
         let writes = journal.entries.iter().filter(|entry| entry.method != "GET").count();
@@ -426,7 +426,7 @@ impl World {
         journal.entries.iter().map(|one| format!("{} {}", one.method, short(&one.path))).collect()
     }
 
-    /// Those of them that are about machines: their interfaces, and all that is Compute's.
+    /// Those of them for machines: their interfaces, and everything of Compute.
     pub fn machine_calls_after(&self, sequence: u64) -> Vec<String> {
         let about =
             |call: &String| call.contains("Microsoft.Compute/") || call.contains("/networkInterfaces");

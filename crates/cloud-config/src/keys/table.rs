@@ -1,4 +1,4 @@
-//! The table itself, in the order of the documentation.
+//! The table of keys, in the order of the documentation.
 
 use super::ValueType::{self, Boolean, List, MapOf, Mapping, Number, Secret, Text, Whole, Word};
 use super::{Effect, Key};
@@ -288,7 +288,7 @@ pub const KEYS: &[Key] = &[
         "preConfiguredBackendPoolLoadBalancerTypes",
         Text,
         "",
-        "internal, external or all: load balancers whose pools somebody else fills",
+        "internal, external or all: load balancers whose pools are filled externally",
         |c| c.pre_configured_backend_pool_load_balancer_types.to_string(),
     ),
     applies(
@@ -397,7 +397,7 @@ pub const KEYS: &[Key] = &[
     idle("plsCacheTTLInSeconds", Whole, "120", CACHE),
     idle("availabilitySetsCacheTTLInSeconds", Whole, "600", CACHE),
     idle("publicIPCacheTTLInSeconds", Whole, "120", CACHE),
-    // Repetition of failed calls.
+    // Retries of failed calls.
     applies(
         "cloudProviderBackoff",
         Boolean,
@@ -445,7 +445,7 @@ pub const KEYS: &[Key] = &[
     limit("virtualMachineRateLimit"),
     limit("virtualMachineScaleSetRateLimit"),
     limit("virtualNetworkRateLimit"),
-    // Where the configuration comes from.
+    // The source of the configuration.
     idle(
         "cloudConfigType",
         Word(&["file", "secret", "merge"]),
@@ -453,7 +453,7 @@ pub const KEYS: &[Key] = &[
         "--cloud-config names the file, and nothing else is read",
     ),
     foreign("disableCloudProvider", RELOADING),
-    // Keys of other programs and of other times, which installers still write.
+    // Keys of other programs and of older versions, which installers still write.
     foreign("providerVaultName", KMS),
     foreign("providerKeyName", KMS),
     foreign("providerKeyVersion", KMS),

@@ -1,5 +1,5 @@
-//! Flags that are accepted and change nothing, because charts and managed clusters pass them: each under the
-//! reason for it, which the log and `--help` give.
+//! Flags that are accepted for the sake of charts and managed clusters and have no effect, grouped by the reason, which
+//! the log and `--help` show.
 
 use command_line::Accepted;
 use command_line::Takes::{Boolean, Value};
@@ -61,7 +61,7 @@ pub(super) const ACCEPTED: Accepted = Accepted(&[
         ],
     ),
     (
-        "/healthz and /readyz are open to everybody, and nothing else is",
+        "/healthz and /readyz need no authorization, and everything else does",
         &[("authorization-always-allow-paths", Value)],
     ),
     ("there is no profiling endpoint", &[("profiling", Boolean), ("contention-profiling", Boolean)]),

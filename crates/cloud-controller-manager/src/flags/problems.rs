@@ -1,4 +1,4 @@
-//! What is wrong with the values of a command line: each with flag, value and remedy.
+//! Validation of the command line: each problem with flag, value and remedy.
 
 use cloud_config::keys::nearest;
 use command_line::Problem;
@@ -6,15 +6,15 @@ use controllers::leader_election;
 
 use super::{CONTROLLERS, CommandLine};
 
-/// Where azure.json usually is.
+/// The usual path of azure.json.
 const USUAL_FILE: &str = "--cloud-config=/etc/kubernetes/azure.json";
 
 fn known_controllers() -> impl Iterator<Item = &'static str> {
     CONTROLLERS.iter().flat_map(|(canonical, alias)| [*canonical, *alias])
 }
 
-/// The controller that somebody meant: other programs put `-controller` behind names that have none here, or leave it
-/// out; otherwise the nearest spelling, or the only one that begins so.
+/// The controller with the most similar name: other programs append `-controller` to names that lack it here, or omit
+/// it; otherwise the nearest spelling, or the only name with this prefix.
 fn nearest_controller(name: &str) -> Option<&'static str> {
     fn stem(name: &str) -> &str {
         name.strip_suffix("-controller").unwrap_or(name)
@@ -29,7 +29,7 @@ fn nearest_controller(name: &str) -> Option<&'static str> {
 }
 
 impl CommandLine {
-    /// Everything that is wrong with the values, each with its remedy; empty where all is well.
+    /// All invalid values, each with its remedy; empty if there are none.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = self.misread.clone();
         self.judge_cluster(&mut problems);

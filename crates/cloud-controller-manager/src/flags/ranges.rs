@@ -1,4 +1,4 @@
-//! The ranges of pods on the command line: who gives them to nodes, and who writes routes to them.
+//! Pod CIDRs on the command line: who assigns them to nodes, and who writes routes to them.
 
 use cloud::MaskSizes;
 use controllers::{RangeOptions, check_mask};
@@ -6,27 +6,28 @@ use ipnet::IpNet;
 
 use super::{CommandLine, Problem};
 
-/// The masks of nodes' ranges where no flag says otherwise, as in kube-controller-manager.
+/// The default masks of nodes' ranges, as in kube-controller-manager.
 const DEFAULT_MASKS: MaskSizes = MaskSizes { v4: 24, v6: 64 };
 
-/// Masks that each range fits, for a remedy that holds whatever the range is.
+/// A range that fits all masks, for a remedy that is always valid.
 const EXAMPLE: &str = "--cluster-cidr=10.244.0.0/16";
 
-/// What is done with the ranges of pods.
+/// The handling of pod CIDRs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ranges {
-    /// The cluster's ranges, at most one a family.
+    /// The cluster's ranges, at most one of each family.
     pub cluster: Vec<IpNet>,
     /// Whether routes to the ranges of nodes are written.
     pub routes: bool,
-    /// How nodes get theirs, if from this program.
+    /// How nodes get their ranges, if from this program.
     pub ipam: Option<RangeOptions>,
-    /// What of `--service-cluster-ip-range` says nothing: a warning, as in the program that this one replaces.
+    /// Entries of `--service-cluster-ip-range` that cannot be parsed: a warning, as in the program that this one
+    /// replaces.
     pub unreadable: Vec<String>,
 }
 
 impl Ranges {
-    /// The same with more that no node gets.
+    /// Adds ranges that are not assigned to nodes.
     #[must_use]
     pub fn without(mut self, reserved: &[IpNet]) -> Self {
         if let Some(ipam) = &mut self.ipam {
@@ -36,7 +37,7 @@ impl Ranges {
     }
 }
 
-/// The entries of a list of ranges, each read or not.
+/// The entries of a list of ranges, each parsed or not.
 fn entries(list: &str) -> Vec<Result<IpNet, String>> {
     let entries = list.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     entries
@@ -61,17 +62,17 @@ fn list(flag: &str, ranges: &[IpNet]) -> String {
 }
 
 impl CommandLine {
-    /// Whether routes are asked for. Without a word they are as soon as the cluster's ranges are known.
+    /// Whether routes are requested. By default they are if the cluster's ranges are known.
     fn asks_for_routes(&self) -> bool {
         let flags = &self.flags;
         let asked = flags.configure_cloud_routes.unwrap_or(!flags.cluster_cidr.is_empty());
         asked && self.enabled("node-route-controller")
     }
 
-    /// What is done with the ranges of pods.
+    /// Returns the handling of pod CIDRs.
     ///
     /// # Errors
-    /// What is wrong with the flags, each with its remedy. Flags that nobody needs are not looked at.
+    /// The invalid flags, each with its remedy. Unused flags are not validated.
     pub fn ranges(&self) -> Result<Ranges, Vec<Problem>> {
         let flags = &self.flags;
         let routes = self.asks_for_routes();
@@ -151,7 +152,7 @@ impl CommandLine {
         kept
     }
 
-    /// Flags that somebody gave and nobody heeds, because other flags say so.
+    /// Given flags without an effect because of other flags.
     pub(super) fn unheeded(&self, given: impl Fn(&str) -> bool) -> Vec<(Vec<&'static str>, &'static str)> {
         const MASKS: [&str; 2] = ["node-cidr-mask-size-ipv4", "node-cidr-mask-size-ipv6"];
         let flags = &self.flags;
@@ -178,7 +179,7 @@ impl CommandLine {
         idle.map(|(flag, _, reason)| (vec![flag], reason)).collect()
     }
 
-    /// The masks of all nodes; `None` where the sets of machines have them.
+    /// The masks of all nodes; `None` if the sets of machines have them.
     fn masks(&self, cluster: &[IpNet], problems: &mut Vec<Problem>) -> Option<MaskSizes> {
         let flags = &self.flags;
         match flags.cidr_allocator_type.as_str() {
@@ -220,7 +221,7 @@ impl CommandLine {
         Some(masks)
     }
 
-    /// A range that has no room for one node, where nobody said how large those of nodes are.
+    /// A range that is too small for one node, with default masks.
     fn too_small(&self, range: IpNet, cluster: &[IpNet], mask: u8) -> Problem {
         // Eight bits are 256 nodes.
         let wider = IpNet::new(range.addr(), mask.saturating_sub(8)).map_or(range, |wider| wider.trunc());

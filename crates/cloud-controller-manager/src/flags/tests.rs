@@ -44,7 +44,7 @@ fn defaults_are_those_of_the_program_that_this_one_replaces() {
     assert!(flags.leader_elect && !flags.allocate_node_cidrs);
 }
 
-/// NODE-276: every argument that says nothing is named, with what to write instead.
+/// NODE-276: every argument that cannot be parsed is named, with a valid form.
 #[test]
 fn node_276_arguments_that_say_nothing_are_all_named_at_once() {
     for (arguments, words) in [
@@ -104,7 +104,7 @@ fn node_276_arguments_that_say_nothing_are_all_named_at_once() {
     assert_eq!(given, expected);
 }
 
-/// NODE-277: flags that other flags make idle are named.
+/// NODE-277: flags that have no effect because of other flags are named.
 #[test]
 fn node_277_flags_that_nobody_heeds_are_named() {
     let gives = ["--allocate-node-cidrs", "--cluster-cidr=10.244.0.0/16"];
@@ -235,10 +235,10 @@ fn node_137_values_that_cannot_be_are_refused_with_a_remedy_that_holds() {
         "--cluster-cidr=10.0.0.0",
         "--allocate-node-cidrs",
     ];
-    assert_eq!(good(&without).problems(), [], "what nobody needs is not judged");
+    assert_eq!(good(&without).problems(), [], "unused flags are not validated");
 }
 
-/// The chart's own arguments, and what follows without a word.
+/// The chart's own arguments, and their defaults.
 #[test]
 fn ranges_of_pods_come_from_the_flags() {
     let nets = |all: &[&str]| -> Vec<ipnet::IpNet> { all.iter().map(|net| net.parse().unwrap()).collect() };
@@ -266,7 +266,7 @@ fn ranges_of_pods_come_from_the_flags() {
         (ipam.masks, ranges.unreadable),
         (Some(cloud::MaskSizes { v4: 26, v6: 64 }), vec!["nothing".to_owned()])
     );
-    // The sets of machines say it, also where the default would not fit.
+    // The sets of machines have the masks, also if the default would not fit.
     let by_sets =
         ["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/25", "--cidr-allocator-type=CloudAllocator"];
     assert_eq!(good(&by_sets).ranges().unwrap().ipam.unwrap().masks, None);
@@ -302,7 +302,7 @@ fn every_security_flag_without_effect_has_a_reason_of_its_own() {
     for (flag, words) in [
         ("--client-ca-file=x", "bearer token"),
         ("--requestheader-client-ca-file=x", "front proxies"),
-        ("--authorization-always-allow-paths=/healthz", "open to everybody"),
+        ("--authorization-always-allow-paths=/healthz", "need no authorization"),
         ("--authentication-kubeconfig=x", "asked of the Kubernetes API"),
         ("--tls-cipher-suites=TLS_A", "cipher suites"),
         ("--profiling", "no profiling endpoint"),

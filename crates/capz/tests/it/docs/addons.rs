@@ -1,4 +1,4 @@
-//! The files of values in `templates/addons`, which `docs/clusters/cloud-provider.md` gives to Helm.
+//! The values files in `templates/addons`, which `docs/clusters/cloud-provider.md` passes to Helm.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::page::folder;
 
-/// The ranges of pods of a flavor's Cluster.
+/// The pod CIDRs of a flavor's Cluster.
 fn pods(flavor: &str) -> Vec<Value> {
     let text =
         fs::read_to_string(folder().join(format!("../../deploy/capz/templates/{flavor}.yaml"))).unwrap();

@@ -1,12 +1,12 @@
-//! The tables of `docs/clusters/README.md`: all that users of the established provider know by its book has its place, and a
-//! manifest but where the page says why there can be none.
+//! The tables of `docs/clusters/README.md`: every feature in the established provider's book has its row, and a
+//! manifest unless the page says why there can be none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use super::page::{anchor, folder, pages};
 
-/// How many features the book has.
+/// The number of features in the book.
 const FEATURES: u32 = 120;
 /// The numbers of a row: `7`, or `61–84`.
 fn numbers(cell: &str) -> Option<(u32, u32)> {
@@ -22,7 +22,7 @@ fn links(text: &str) -> Vec<String> {
 #[test]
 fn each_feature_of_the_book_has_a_section_with_a_manifest() {
     let pages = pages();
-    // Which sections there are, and whether a test applies a manifest of theirs.
+    // The sections, and whether a test applies a manifest of each.
     let mut sections: BTreeMap<String, bool> = BTreeMap::new();
     for page in &pages {
         for section in &page.sections {

@@ -1,5 +1,6 @@
-//! Every manifest of `docs/clusters/`, applied to a world with the controllers: of each comes what the page says, if it does
-//! (`docs/clusters/README.md`). The sections of a page stand in one world, but for those that need feature gates.
+//! Every manifest of `docs/clusters/`, applied to a world with the controllers: each has the result that the page
+//! gives, if it gives one (`docs/clusters/README.md`). The sections of a page share one world, except for those that
+//! need feature gates.
 
 mod addons;
 mod index;
@@ -19,14 +20,14 @@ use tokio::time::Instant;
 use page::{Expected, Page, Place, Section, pages};
 use stage::{DEFAULT_CLUSTER, Made};
 
-/// For how long something must come about.
+/// How long to wait for a result.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// How long what was made is left alone: longer than the controllers let an object rest.
+/// How long objects are left alone: longer than the controllers let an object rest.
 const SETTLES: Duration = Duration::from_secs(12);
-/// How often a test looks.
+/// The interval between two checks.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What is missing of this, if anything.
+/// What is missing of this expectation, if anything.
 fn missing(world: &World, expected: &Expected) -> Option<String> {
     match expected {
         Expected::Refused(_) => None,
@@ -47,9 +48,9 @@ fn missing(world: &World, expected: &Expected) -> Option<String> {
     }
 }
 
-/// An object; of a Secret what it holds, read as JSON where it is that.
+/// An object; of a Secret its data, parsed as JSON where possible.
 fn object(world: &World, place: &Place) -> Option<Value> {
-    // Some lie in another namespace, or in none.
+    // Some are in another namespace, or cluster-scoped.
     let all = world.kubernetes.list(&place.kind);
     let named = || all.iter().find(|it| it["metadata"]["name"] == place.name.as_str());
     let object = world.get(&place.kind, &place.name).or_else(|| named().map(|it| it.value().clone()))?;
@@ -63,7 +64,7 @@ fn object(world: &World, place: &Place) -> Option<Value> {
     Some(object["data"].as_object()?.keys().map(read).collect::<Map<_, _>>().into())
 }
 
-/// The resources of this type and name, those that lie in others' documents, too.
+/// The resources of this type and name, including those embedded in others' documents.
 fn resources(world: &World, place: &Place) -> Vec<Value> {
     fn gather(value: &Value, end: &str, found: &mut Vec<Value>) {
         match value {
@@ -72,7 +73,7 @@ fn resources(world: &World, place: &Place) -> Vec<Value> {
                     .get("id")
                     .and_then(Value::as_str)
                     .is_some_and(|id| id.to_lowercase().ends_with(end));
-                // Others refer to it by its id alone.
+                // References contain only the ID.
                 let is_whole = members.contains_key("name") || members.contains_key("tags");
                 if is_it && is_whole {
                     found.push(value.clone());
@@ -89,7 +90,7 @@ fn resources(world: &World, place: &Place) -> Vec<Value> {
     for document in &world.azure.documents() {
         gather(document, &end, &mut found);
     }
-    // Some stand for themselves, and in the document of what they lie in.
+    // Some exist by themselves, and in the document of their parent.
     let mut known = BTreeSet::new();
     found.retain(|document| known.insert(stage::text(&document["id"]).to_lowercase()));
     found
@@ -135,14 +136,14 @@ async fn world(conditions: Conditions) -> World {
     world
 }
 
-/// The core sees which networks are there.
+/// Marks the networks that exist as provisioned, as the core does.
 fn provision(world: &World, made: &Made) {
     for cluster in made.actors.iter().filter(|it| it.kind == "AzureCluster" && is_ready(world, it)) {
         world.provisioned(&cluster.name);
     }
 }
 
-/// Waits until all that was made is ready, but for what says itself what comes of it.
+/// Waits until all objects are ready, except those with an expected result of their own.
 async fn ready(world: &World, made: &Made, expected: &[&Expected]) {
     let says_itself = |place: &Place| {
         expected.iter().any(|expected| match expected {
@@ -182,7 +183,7 @@ async fn play(world: &World, section: &Section, gates: capz_api::Gates) {
     }
     let expected: Vec<&Expected> = section.examples.iter().flat_map(|example| &example.expected).collect();
     ready(world, &made, &expected).await;
-    // What is not to come about has had its time, too.
+    // A result that must not occur has had its time, too.
     tokio::time::sleep(SETTLES).await;
     ready(world, &made, &expected).await;
     let begin = Instant::now();
@@ -195,7 +196,7 @@ async fn play(world: &World, section: &Section, gates: capz_api::Gates) {
     }
 }
 
-/// What a section needs of its world.
+/// The requirements of a section on its world.
 #[derive(Debug, Clone, Copy)]
 struct Conditions {
     gates: capz_api::Gates,
@@ -226,7 +227,7 @@ fn run(page: &Page, sections: &[&Section]) -> Vec<String> {
         let played = AssertUnwindSafe(|| runtime.block_on(play(&world, section, conditions.gates)));
         catch_unwind(played).is_err()
     };
-    // All of them are tried: the failures are printed as they come.
+    // All of them are tried: failures are printed as they occur.
     sections.iter().filter(fails).map(|section| format!("{}: {}", page.file, section.title)).collect()
 }
 

@@ -1,27 +1,27 @@
-//! What stands in a page: sections, their manifests, and what comes of each object.
+//! The content of a page: sections, their manifests, and the expected results of objects.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// A comment in an object's document that says what comes of it.
+/// A comment in an object's document with an expected result.
 const EXPECT: &str = "# expect: ";
-/// A comment that goes on with the line above.
+/// A comment that continues the line above.
 const MORE: &str = "#   ";
-/// Comments that say what a section needs of its world: feature gates, or a region without zones.
+/// Comments with the requirements of a section: feature gates, or a region without zones.
 const CONDITIONS: [&str; 2] = ["# gates: ", "# zones: "];
 
-/// What comes of an object (`docs/clusters/README.md`).
+/// The expected result of an object (`docs/clusters/README.md`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expected {
-    /// A resource in Azure, or an object, that holds this.
+    /// A resource in Azure, or an object, that contains this.
     Holds { place: Place, pattern: Value },
-    /// There is no such resource.
+    /// The resource does not exist.
     None(Place),
-    /// It is refused at admission, with these words.
+    /// Admission refuses it with this message.
     Refused(String),
-    /// A Warning event about this object has these words.
+    /// A Warning event about this object contains this text.
     Warns { place: Place, words: String },
 }
 
@@ -61,7 +61,7 @@ impl Expected {
     }
 }
 
-/// An object of a manifest, and what comes of it.
+/// An object of a manifest, with its expected results.
 #[derive(Debug, Clone)]
 pub struct Example {
     pub object: Value,
@@ -105,7 +105,7 @@ fn page(path: &Path) -> Page {
         } else if let Some(kind) = line.trim_start().strip_prefix("```") {
             let block: Vec<&str> = lines.by_ref().take_while(|line| line.trim() != "```").collect();
             let section = sections.last_mut().unwrap();
-            // What is a manifest is called so, or no test would apply it.
+            // A manifest must be marked as YAML, or no test would apply it.
             let is_manifest = block.iter().any(|line| line.trim_start().starts_with("apiVersion:"));
             assert!(
                 kind == "yaml" || !is_manifest && !kind.contains("ya"),
@@ -141,7 +141,7 @@ fn read(block: &str, title: &str, section: &mut Section) {
     }
 }
 
-/// How pages refer to a heading.
+/// The anchor of a heading in links.
 pub fn anchor(heading: &str) -> String {
     let kept = |c: char| c.is_alphanumeric() || c == ' ' || c == '-' || c == '_';
     heading.to_lowercase().chars().filter(|c| kept(*c)).collect::<String>().replace(' ', "-")

@@ -1,17 +1,17 @@
-//! Whether a document holds what a page says of it.
+//! Matches documents against the patterns of a page.
 
 use serde_json::Value;
 
-/// What of the pattern is not in the document: the place and what stands there, or nothing if all of it is there. Members that
-/// the pattern does not name are anything; an entry of a list is some entry of the document's; `null` is what is not there; a
-/// `*` in a text stands for anything.
+/// The first part of the pattern that the document lacks: its path and the value there; `None` if the document matches.
+/// Members that the pattern does not name may have any value; an entry of a list matches any entry of the document's
+/// list; `null` matches an absent member; a `*` in a text matches any characters.
 pub fn missing(pattern: &Value, document: &Value) -> Option<String> {
     below(pattern, document, "")
 }
 
 fn below(pattern: &Value, document: &Value, path: &str) -> Option<String> {
     match (pattern, document) {
-        // What is not there holds nothing.
+        // An absent object has no members.
         (Value::Object(members), Value::Object(_) | Value::Null) => {
             members.iter().find_map(|(name, pattern)| {
                 below(pattern, document.get(name).unwrap_or(&Value::Null), &format!("{path}.{name}"))
@@ -20,7 +20,7 @@ fn below(pattern: &Value, document: &Value, path: &str) -> Option<String> {
         (Value::Array(entries), Value::Array(held)) if !entries.is_empty() || held.is_empty() => {
             entries.iter().enumerate().find_map(|(index, entry)| {
                 let is_there = held.iter().any(|held| below(entry, held, "").is_none());
-                (!is_there).then(|| format!("{path}[{index}]: {entry} is none of {}", document))
+                (!is_there).then(|| format!("{path}[{index}]: {entry} is not in {}", document))
             })
         }
         (Value::String(text), Value::String(held)) if text.contains('*') => {
@@ -30,7 +30,7 @@ fn below(pattern: &Value, document: &Value, path: &str) -> Option<String> {
     }
 }
 
-/// Whether a text is like another one, in which each `*` stands for anything.
+/// Whether a text matches another one, in which each `*` matches any characters.
 fn fits(text: &str, held: &str) -> bool {
     let Some((begin, rest)) = text.split_once('*') else { return text == held };
     let Some(held) = held.strip_prefix(begin) else { return false };

@@ -1,4 +1,5 @@
-//! The world of a page: what the examples find in Azure, and Cluster API's core, as far as examples need it.
+//! The world of a page: the resources in Azure that the examples assume, and Cluster API's core, as far as examples
+//! need it.
 
 use azure_types::ResourceId;
 use serde_json::{Map, Value, json};
@@ -8,12 +9,12 @@ use crate::world::{Fixed, NAMESPACE, SSH_KEY, SUBSCRIPTION, World};
 
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 pub const DEFAULT_CLUSTER: &str = "my-cluster";
-/// Kinds that lie in no namespace.
+/// Cluster-scoped kinds.
 const CLUSTER_SCOPED: [&str; 4] = ["ClusterRole", "Namespace", "RuntimeClass", "StorageClass"];
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 pub const VERSION: &str = "v1.33.1";
 
-/// What `docs/clusters/README.md` says that the examples find in Azure.
+/// The resources in Azure that the examples assume, according to `docs/clusters/README.md`.
 pub fn azure(world: &World, zones: bool) {
     let put = |id: &ResourceId, document: Value| {
         world.azure.put(id, document).unwrap_or_else(|refusal| panic!("{id}: {refusal:?}"));
@@ -63,17 +64,17 @@ pub fn azure(world: &World, zones: bool) {
     put(&id, document);
 }
 
-/// What was put on the stage.
+/// The result of applying an object.
 #[derive(Debug, Default)]
 pub struct Made {
-    /// What is to become ready.
+    /// The objects that are to become ready.
     pub actors: Vec<Place>,
 }
 
-/// Puts an object into the world as the API server and Cluster API's core do. `all` are the objects of the section.
+/// Applies an object as the API server and Cluster API's core do. `all` are the objects of the section.
 ///
 /// # Errors
-/// It is refused, with these words.
+/// It is refused with this message.
 pub fn apply(
     world: &World,
     object: &Value,
@@ -136,20 +137,20 @@ pub fn apply(
         _ if group == INFRASTRUCTURE => {
             admit(world, &kind, object, gates)?;
         }
-        // These say what is to be done with ours, and are made with them.
+        // These configure our objects, and are created with them.
         "Cluster" | "Machine" | "MachinePool" => {}
         _ => {
             if group.ends_with("cluster.x-k8s.io") {
                 once(world, definition(&object));
             }
-            // A namespace may be there already.
+            // A namespace may exist already.
             once(world, object);
         }
     }
     Ok(())
 }
 
-/// Makes an object that lies in no namespace unless it is there, and any other one.
+/// Creates an object; a cluster-scoped one only if it does not exist.
 fn once(world: &World, object: Value) {
     let is_it = |it: &Value| it["metadata"]["name"] == object["metadata"]["name"];
     let is_plain = object["metadata"]["namespace"].is_null();
@@ -159,7 +160,7 @@ fn once(world: &World, object: Value) {
     }
 }
 
-/// A definition that takes anything, for a kind that no controller of ours reads.
+/// A definition without a schema, for a kind that no controller of ours reads.
 fn definition(object: &Value) -> Value {
     let kind = text(&object["kind"]);
     let version = text(&object["apiVersion"]);
@@ -172,10 +173,10 @@ fn definition(object: &Value) -> Value {
     definition
 }
 
-/// An object that was there before is changed, as by `kubectl apply`.
+/// Changes an existing object, as `kubectl apply` does.
 ///
 /// # Errors
-/// It is refused, with these words.
+/// It is refused with this message.
 fn change(
     world: &World,
     kind: &str,
@@ -191,7 +192,7 @@ fn change(
     world.kubernetes.update(object).map(|_| ()).map_err(|error| format!("{error:?}"))
 }
 
-/// The Cluster that owns an AzureCluster, as it stands in the section or as all are.
+/// The Cluster that owns an AzureCluster, from the section or by default.
 fn cluster(world: &World, object: &mut Value, all: &[&Value]) -> Vec<Place> {
     let name = text(&object["metadata"]["name"]);
     let declared = all.iter().find(|it| it["kind"] == "Cluster" && it["metadata"]["name"] == name.as_str());
@@ -218,7 +219,7 @@ fn cluster(world: &World, object: &mut Value, all: &[&Value]) -> Vec<Place> {
     vec![Place { kind: "AzureCluster".to_owned(), name }]
 }
 
-/// Who owns a machine: its name, its cluster, its labels, and what its Machine says.
+/// The owner of a machine: its name, its cluster, its labels, and the spec of its Machine.
 struct MachineOwner {
     name: String,
     cluster: String,
@@ -226,8 +227,8 @@ struct MachineOwner {
     machine: Value,
 }
 
-/// The owner of an AzureMachine, or of the first one of a template: by the Machine, MachineDeployment or control plane that
-/// names it, else a worker of the section's cluster.
+/// The owner of an AzureMachine, or of the first one of a template: from the Machine, MachineDeployment or control
+/// plane that refers to it, otherwise a worker of the section's cluster.
 fn machine_owner(object: &Value, all: &[&Value]) -> MachineOwner {
     let (kind, name) = (&object["kind"], text(&object["metadata"]["name"]));
     let refers = |reference: &Value| reference["kind"] == *kind && reference["name"] == name.as_str();
@@ -296,7 +297,7 @@ fn machine(
     Ok(())
 }
 
-/// The MachinePool that owns an AzureMachinePool: as the section says, and with bootstrap data.
+/// The MachinePool that owns an AzureMachinePool: from the section, with bootstrap data.
 fn machine_pool(world: &World, owner: &MachineOwner) -> Value {
     let MachineOwner { name, cluster, machine, .. } = owner;
     let data = format!("{name}-data");
@@ -321,7 +322,7 @@ fn complete_machine(spec: &mut Value) {
     spec.entry("sshPublicKey").or_insert(json!(SSH_KEY));
 }
 
-/// What admission makes of an object, where `old` is what it was.
+/// Admits an object, of which `old` is the previous version.
 fn admitted(
     kind: &str,
     mut object: Value,
@@ -343,7 +344,7 @@ fn admitted(
 
 fn admit(world: &World, kind: &str, object: Value, gates: capz_api::Gates) -> Result<Value, String> {
     let object = admitted(kind, object, None, gates)?;
-    // What the schema does not know, the API server would leave out: a page must not name it.
+    // The API server would drop members that the schema does not define: a page must not contain any.
     let made = world.kubernetes.create(object.clone()).map_err(|error| format!("{error:?}"))?;
     assert_eq!(said(&object["spec"]), said(&made.value()["spec"]), "unknown members");
     Ok(made.value().clone())
