@@ -1,34 +1,34 @@
-//! The table of all annotations of Services: what is compared, what users are told of mistakes, and what
-//! `docs/resources/service/annotations.md` says.
+//! The table of all annotations of Services: the source for checking keys and values, for notices about mistakes, and
+//! for `docs/resources/service/annotations.md`.
 
 use super as keys;
 
 /// How a value is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
-    /// `true` in any case; everything else is false, with this consequence.
+    /// `true` in any case; any other value is false, with this consequence.
     Flag(&'static str),
     /// A flag whose value may have spaces around it.
     TrimmedFlag(&'static str),
-    /// One of these words in any case, with or without spaces around it; everything else counts as the first.
+    /// One of these words in any case, with or without surrounding spaces; any other value counts as the first word.
     Word(&'static [&'static str]),
-    /// `key=value` pairs, separated by commas; others are left out.
+    /// `key=value` pairs, separated by commas; other items are ignored.
     Pairs,
-    /// What may stand there, in words. Mistakes are refused or told elsewhere.
+    /// Free text, described by these words. Mistakes are refused or reported elsewhere.
     Text(&'static str),
 }
 
-/// Whether this release does what the annotation asks.
+/// Whether this release implements the annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Support {
     Served,
-    /// It is ignored, for this reason.
+    /// Ignored, for this reason.
     Ignored(&'static str),
-    /// It is served where the Service asks for a private link service, and ignored elsewhere.
+    /// Implemented where the Service asks for a private link service, and ignored elsewhere.
     OfPrivateLink,
-    /// It is served where several load balancers are configured, and ignored elsewhere, for this reason.
+    /// Implemented where several load balancers are configured, and ignored elsewhere, for this reason.
     OfSeveral(&'static str),
-    /// It is served where load balancers are of SKU Basic, and ignored elsewhere, for this reason.
+    /// Implemented where load balancers are of SKU Basic, and ignored elsewhere, for this reason.
     OfBasic(&'static str),
 }
 
@@ -38,14 +38,14 @@ use Support::{Ignored, OfBasic, OfPrivateLink, OfSeveral, Served};
 /// One annotation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Annotation {
-    /// The key without the common prefix, or what stands behind `port_<number>_`.
+    /// The key without the common prefix, or the suffix after `port_<number>_`.
     pub key: &'static str,
     pub format: Format,
     pub support: Support,
-    /// What is so where it is absent; empty where it is ignored.
+    /// The behaviour without the annotation; empty where it is ignored.
     #[cfg_attr(not(test), allow(dead_code, reason = "read by the test that makes the page of annotations"))]
     pub default: &'static str,
-    /// What it does.
+    /// The effect.
     #[cfg_attr(not(test), allow(dead_code, reason = "read by the test that makes the page of annotations"))]
     pub effect: &'static str,
 }
@@ -237,7 +237,7 @@ pub(super) const KNOWN: &[Annotation] = &[
         .with(OfPrivateLink),
 ];
 
-/// What may stand behind `port_<number>_`.
+/// The suffixes after `port_<number>_`.
 pub(super) const KNOWN_OF_PORTS: &[Annotation] = &[
     row(keys::NO_LB_RULE, Flag(OFF), "false", "no rule for the port, and no probe"),
     row(keys::NO_PROBE_RULE, Flag(OFF), "false", "a rule without a probe"),
