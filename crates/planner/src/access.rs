@@ -128,7 +128,7 @@ impl Access {
             warn(
                 "InvalidSourceRanges",
                 format!(
-                    "spec.loadBalancerSourceRanges: {} is no network address such as 10.0.0.0/24; a rule that \
+                    "spec.loadBalancerSourceRanges: {} is not a network address such as 10.0.0.0/24; a rule that \
                      denies all other traffic is in force until it is corrected",
                     self.invalid_source_ranges.join(", ")
                 ),
@@ -138,7 +138,7 @@ impl Access {
             warn(
                 "InvalidAllowedIPRanges",
                 format!(
-                    "annotation {} or {}: {} is no network address such as 10.0.0.0/24; a rule that denies \
+                    "annotation {} or {}: {} is not a network address such as 10.0.0.0/24; a rule that denies \
                      all other traffic is in force until it is corrected",
                     full_key(keys::ALLOWED_IP_RANGES),
                     full_key(keys::SOURCE_RANGES),
@@ -150,7 +150,7 @@ impl Access {
             warn(
                 "ConflictConfiguration",
                 format!(
-                    "spec.loadBalancerSourceRanges stands together with annotation {}: kube-proxy knows no \
+                    "spec.loadBalancerSourceRanges is set together with annotation {}: kube-proxy does not support \
                      service tags and drops their traffic; use annotation {} for the ranges",
                     full_key(keys::ALLOWED_SERVICE_TAGS),
                     full_key(keys::ALLOWED_IP_RANGES)

@@ -54,7 +54,7 @@ impl fmt::Display for OtherName {
         write!(
             f,
             "load balancers of the name `{names}` already serve {those}; with {setting}={given} they would be \
-             made a second time: set {setting}={first}, or delete load balancer {first} first if the name is to change",
+             created a second time: set {setting}={first}, or delete load balancer {first} first to change the name",
             first = found.first().map(String::as_str).unwrap_or_default()
         )
     }

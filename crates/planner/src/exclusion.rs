@@ -34,7 +34,7 @@ impl fmt::Display for Exclusion {
         let (label, taint) = (names::LABEL_EXCLUDE_FROM_LOAD_BALANCERS, names::TAINT_TO_BE_DELETED);
         match self {
             Self::Deleting => f.write_str("they are being deleted"),
-            Self::Label => write!(f, "label {label} keeps them out: remove it from nodes that are to get traffic"),
+            Self::Label => write!(f, "label {label} excludes them: remove it from nodes that should get traffic"),
             Self::Autoscaler => write!(f, "taint {taint} says that the cluster autoscaler removes them"),
             Self::Unmanaged => write!(f, "label {} says that Azure does not run them", names::LABEL_MANAGED),
             Self::OtherResourceGroup => write!(
@@ -43,7 +43,7 @@ impl fmt::Display for Exclusion {
                 names::LABEL_RESOURCE_GROUP
             ),
             Self::ControlPlane => f.write_str(
-                "they are control planes, which excludeMasterFromStandardLB keeps out: set it to false in the cloud \
+                "they are control planes, which excludeMasterFromStandardLB excludes: set it to false in the cloud \
                  configuration, or add a worker",
             ),
             Self::ControlPlaneByAddress => f.write_str(

@@ -155,7 +155,7 @@ pub enum Refusal {
     },
     /// Additional addresses are valid addresses.
     #[error(
-        "unable to get additional public IPs: invalid service annotation {key}:{value}: `{item}` is no IP address; \
+        "unable to get additional public IPs: invalid service annotation {key}:{value}: `{item}` is not an IP address; \
          separate IP addresses by commas, or remove it",
         key = full_key(keys::ADDITIONAL_PUBLIC_IPS)
     )]
@@ -263,7 +263,7 @@ pub enum Refusal {
     },
     /// The resource group that a Service names can be read.
     #[error(
-        "service {service}: resource group {group} cannot be read, so that nobody knows which public IPs are there \
+        "service {service}: resource group {group} cannot be read, so its public IPs are unknown \
          ({problem}); give the identity the right to read it, or correct annotation {}",
         full_key(keys::PUBLIC_IP_GROUP)
     )]
@@ -579,7 +579,7 @@ pub enum Refusal {
     },
     /// A load balancer of SKU Basic serves one set of machines.
     #[error(
-        "annotation {}: scale set/availability set not found: no node is of set {named}; set it to {}",
+        "annotation {}: scale set/availability set not found: no node belongs to set {named}; set it to {}",
         full_key(keys::MODE),
         one_of(.sets)
     )]

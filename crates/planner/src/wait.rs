@@ -40,7 +40,7 @@ pub enum Wait {
     },
     /// The labels of a namespace may affect the placement of its Services.
     #[error(
-        "the labels of namespace {namespace} are not known yet, and {service} may have its place by them"
+        "the labels of namespace {namespace} are not known yet, and the placement of {service} may depend on them"
     )]
     NamespaceUnknown {
         /// The namespace.
@@ -50,7 +50,7 @@ pub enum Wait {
     },
     /// The set of a machine affects the placement of Services of SKU Basic.
     #[error(
-        "Azure does not show yet which set of machines node {node} belongs to, and {service} may have its place by it"
+        "Azure does not show yet which set of machines node {node} belongs to, and the placement of {service} may depend on it"
     )]
     MachineSetUnknown {
         /// The node.

@@ -112,7 +112,10 @@ fn misread(service: &Service, full: &str, value: &str, format: Format) -> Option
         }
         Word(words) if !words.iter().any(|word| value.trim().eq_ignore_ascii_case(word)) => {
             let first = words.first().copied().unwrap_or_default();
-            format!("`{value}` is none of {} and counts as {first}; correct or remove it", words.join(", "))
+            format!(
+                "`{value}` is not one of {} and counts as {first}; correct or remove it",
+                words.join(", ")
+            )
         }
         Pairs => {
             let left_out: Vec<&str> = value
@@ -249,7 +252,7 @@ mod tests {
         let (_, message) = told("port_81_health-probe_port", "80").unwrap();
         assert!(message.contains("no port 81, its ports are 80"), "{message}");
         let (_, message) = told("port_80_health-probe_protocol", "grpc").unwrap();
-        assert!(message.contains("`grpc` is none of tcp, http, https and counts as tcp"), "{message}");
+        assert!(message.contains("`grpc` is not one of tcp, http, https and counts as tcp"), "{message}");
         assert_eq!(told("azure-load-balancer-health-probe-protocol", " HTTP "), None);
         let (_, message) = told("azure-pip-ip-tags", "a=b,c=d=e,f").unwrap();
         assert!(message.contains("`c=d=e, f`"), "{message}");

@@ -54,7 +54,9 @@ pub enum PrivateLinkRefusal {
         value: String,
     },
     /// Names are separated by spaces and contain no comma.
-    #[error("annotation {key}: {item} is no single name; separate names by spaces, or remove the annotation")]
+    #[error(
+        "annotation {key}: {item} is not a single name; separate names by spaces, or remove the annotation"
+    )]
     ListInAnItem {
         /// The annotation.
         key: String,
@@ -143,8 +145,8 @@ pub enum PrivateLinkRefusal {
     },
     /// The resource group that a Service names can be read.
     #[error(
-        "annotation {}: resource group {group} cannot be read, so that nobody knows which private link services are \
-         there ({problem}); give the identity the right to read it, or name another group",
+        "annotation {}: resource group {group} cannot be read, so its private link services are \
+         unknown ({problem}); give the identity the right to read it, or name another group",
         full_key(keys::PLS_GROUP)
     )]
     GroupUnreadable {

@@ -570,7 +570,7 @@ fn cases() -> Vec<Case> {
         ),
         case(
             Refusal::MachineSetNotFound { named: "delta".into(), sets: names(&["alpha", "beta"]) },
-            ["azure-load-balancer-mode", "no node is of set delta"],
+            ["azure-load-balancer-mode", "no node belongs to set delta"],
             "scale set/availability set not found",
             "set it to alpha or beta or __auto__",
         ),

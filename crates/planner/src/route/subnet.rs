@@ -83,12 +83,12 @@ pub fn unused_table(
     let own = table.name();
     Some(match given_to(subnet) {
         Some(other) => format!(
-            "route table {own} is given to no subnet; subnet {name} has {:?}: correct routeTableName and \
-             routeTableResourceGroup in the cloud configuration, or give {own} to the subnet",
+            "route table {own} is not assigned to any subnet; subnet {name} has {:?}: correct routeTableName and \
+             routeTableResourceGroup in the cloud configuration, or assign {own} to the subnet",
             other.name()
         ),
         None => format!(
-            "route table {own} is given to no subnet, and subnet {name} has none: give {own} to the subnet, or correct \
+            "route table {own} is not assigned to any subnet, and subnet {name} has none: assign {own} to the subnet, or correct \
              routeTableName in the cloud configuration"
         ),
     })

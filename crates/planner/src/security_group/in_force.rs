@@ -27,7 +27,7 @@ pub fn problem(
     let subnets: Vec<&ResourceId> = properties.subnets.iter().flatten().filter_map(id_of).collect();
     let has_interfaces = properties.network_interfaces.as_ref().is_some_and(|all| !all.is_empty());
     let remedy = format!(
-        "give {name} to subnet {}, or set securityGroupName and securityGroupResourceGroup in the cloud configuration to \
+        "assign {name} to subnet {}, or set securityGroupName and securityGroupResourceGroup in the cloud configuration to \
          the group that is in force there",
         cluster.config.subnet_name
     );

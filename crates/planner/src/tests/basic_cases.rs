@@ -51,8 +51,8 @@ fn lb_014_to_017_the_annotation_chooses_a_set() {
     let both: &[(&str, &[(&str, usize)])] = &[("testCluster", &[("x", 2)]), ("beta", &[("y", 1)])];
     let full: &[(&str, &[(&str, usize)])] = &[("testCluster", &[("x", 3)]), ("beta", &[("y", 4)])];
     assert_eq!(place(both, Some("__Auto__")).unwrap(), "beta", "LB-014: it has fewer rules");
-    assert_eq!(place(&both[..1], Some(" __auto__ ")).unwrap(), "beta", "LB-015: it is to be made");
-    assert_eq!(place(&both[1..], Some("__auto__")).unwrap(), "testCluster", "LB-015: it is to be made");
+    assert_eq!(place(&both[..1], Some(" __auto__ ")).unwrap(), "beta", "LB-015: to be created");
+    assert_eq!(place(&both[1..], Some("__auto__")).unwrap(), "testCluster", "LB-015: to be created");
     assert_eq!(place(both, None).unwrap(), "testCluster", "the primary one");
     assert_eq!(place(both, Some("BETA")).unwrap(), "beta");
     for mode in [None, Some("__auto__"), Some("alpha")] {

@@ -162,7 +162,7 @@ fn lb_433_the_set_of_a_virtual_machine_is_read_from_its_document() {
     let unknown = |sets: &MachineSets| -> Vec<String> {
         place_nodes(&cluster, &all, sets, &[]).unknown().map(str::to_owned).collect()
     };
-    assert_eq!(unknown(&MachineSets::default()), names(&[&node]), "whoever has no place for that is named");
+    assert_eq!(unknown(&MachineSets::default()), names(&[&node]), "a node without a place is named");
     assert_eq!(unknown(&MachineSets::new([&*virtual_machine("vm1", None)])), [""; 0]);
     assert_eq!(place(&MachineSets::new([&*virtual_machine("vm1", None)])), [""; 0]);
     assert_eq!(place(&MachineSets::new([&*virtual_machine("vm1", Some("Set-LB2"))])), names(&[&node]));
@@ -245,7 +245,7 @@ fn lb_434_a_node_is_free_when_no_other_load_balancer_of_the_kind_has_it() {
     };
     let mut held = Holdings::of(&cluster, &all, &existing);
     assert_eq!(has(&held, &one), [false; 3], "a is on lb2 yet");
-    assert_eq!(has(&held, &two), [false, false, true], "b is on lb1 yet, and nobody has c");
+    assert_eq!(has(&held, &two), [false, false, true], "b is still on lb1, and no load balancer has c");
     assert_eq!(has(&held, &inside), [false, true, true], "public load balancers are nothing to it");
     assert!(held.is_short(&places, &one) && held.is_short(&places, &two) && !held.is_short(&places, &inside));
     // The write is done.

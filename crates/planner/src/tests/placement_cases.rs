@@ -156,7 +156,7 @@ fn lb_430_promised_places_count_as_rules() {
         known.place(&cluster, &service).unwrap()
     };
     assert_eq!([place("a", 3), place("b", 1), place("c", 1)], ["lb2", "lb3", "lb3"]);
-    assert_eq!(place("a", 3), "lb2", "whoever asks again has its place already");
+    assert_eq!(place("a", 3), "lb2", "a retry has its place already");
 }
 
 /// LB-435: a Service that retries keeps its destination, although it is still where it may not stay, and although
@@ -229,7 +229,7 @@ fn lb_226_lb_227_the_annotation_names_load_balancers() {
     assert_eq!(place(&named("lb2")).as_deref(), Ok("lb2"));
     assert_eq!(place(&named(" LB2 , lb3")).as_deref(), Ok("lb3"), "both will do, and lb3 has no rules");
     assert_eq!(place(&named("lb2,lb4")).as_deref(), Ok("lb2"));
-    assert_eq!(place(&named(" , ")).as_deref(), Ok("lb1"), "no name is none");
+    assert_eq!(place(&named(" , ")).as_deref(), Ok("lb1"), "an empty list counts as absent");
     let in_other_case = web().annotate("Azure-Load-Balancer-Configurations", "lb2");
     assert_eq!(place(&in_other_case).as_deref(), Ok("lb2"));
     assert!(in_other_case.intent(&cluster).notices.is_empty());
@@ -350,7 +350,7 @@ fn lb_233_lb_235_lb_236_a_public_ip_decides() {
         let theirs = used_public_ip(&cluster, "lb2", json!({"k8s-azure-cluster-name": "theirs"}));
         assert_eq!(place(theirs, service).as_deref(), Ok("lb1"), "LB-236");
         let unused = public_ip(&cluster, "pip1", Some("20.1.2.3"), json!({}));
-        assert_eq!(place(unused, service).as_deref(), Ok("lb1"), "nobody uses it");
+        assert_eq!(place(unused, service).as_deref(), Ok("lb1"), "no load balancer uses it");
         for elsewhere in ["lb3", "gateway"] {
             let refusal = place(used_public_ip(&cluster, elsewhere, json!({})), service).unwrap_err();
             let Refusal::AddressOnOtherLoadBalancer { load_balancer, eligible, .. } = refusal else {
@@ -416,7 +416,7 @@ fn lb_238_lb_241_a_service_moves_with_all_that_it_has() {
     azure.converge(&all(&[&on("lb2"), &web()]), &nodes);
     let internal = web().internal();
     azure.converge(&all(&[&internal]), &nodes);
-    assert!(find(&azure, "lb2").is_none(), "nobody is left there");
+    assert!(find(&azure, "lb2").is_none(), "no Service is left there");
     assert_eq!(rules_on(&azure, "lb2-internal"), ["aweb-TCP-80"], "LB-241");
     azure.converge(&all(&[&on("lb1").internal()]), &nodes);
     assert!(find(&azure, "lb2-internal").is_none());

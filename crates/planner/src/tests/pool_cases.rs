@@ -242,7 +242,11 @@ fn nodes_without_a_machine_of_azures_are_no_destinations() {
     let by_address = cluster_with(json!({"loadBalancerBackendPoolConfigurationType": "nodeIP"}));
     let in_pool: Vec<String> =
         members_by_address(&by_address, &all, Family::V4).keys().map(ToString::to_string).collect();
-    assert_eq!(in_pool, ["10.0.1.10", "10.0.1.12", "10.0.1.13"], "whoever is in the network can be a member");
+    assert_eq!(
+        in_pool,
+        ["10.0.1.10", "10.0.1.12", "10.0.1.13"],
+        "every machine in the network can be a member"
+    );
     let let_in = node_addresses(&by_address, &all, &[Family::V4]);
     assert_eq!(let_in.iter().map(ToString::to_string).collect::<Vec<_>>(), in_pool);
 }

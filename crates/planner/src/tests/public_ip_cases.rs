@@ -329,7 +329,7 @@ fn a_dns_label_leaves_the_public_ip_that_is_given_up_before_another_gets_it() {
 
     assert!(run(&foo, std::slice::from_ref(&old)).before.is_empty(), "it stays where it is");
     let other = elsewhere.clone().annotate("azure-dns-label-name", "bar");
-    assert!(run(&other, std::slice::from_ref(&old)).before.is_empty(), "another label is in nobody's way");
+    assert!(run(&other, std::slice::from_ref(&old)).before.is_empty(), "another label does not conflict");
     let with_owner = |users: &str, owner: &str| {
         let mut shared = old.clone();
         let tags = shared.tags.as_mut().unwrap();
@@ -343,7 +343,7 @@ fn a_dns_label_leaves_the_public_ip_that_is_given_up_before_another_gets_it() {
         "shared, but the label is ours"
     );
     assert_eq!(with_owner("default/test1,default/test2", "default/test2"), 0, "the label of another");
-    assert_eq!(with_owner("default/test1,default/test2", ""), 0, "nobody can tell whose label it is");
+    assert_eq!(with_owner("default/test1,default/test2", ""), 0, "the label's owner is unknown");
     assert_eq!(with_owner("default/test1", ""), 1, "it is ours alone");
 }
 

@@ -376,10 +376,12 @@ fn node_266_a_table_that_no_subnet_uses_is_told() {
     for table in [None, Some(&unused)] {
         let text = told(table, &elsewhere).unwrap();
         assert!(
-            text.contains("route table nodes is given to no subnet; subnet sub has \"routes\": correct"),
+            text.contains(
+                "route table nodes is not assigned to any subnet; subnet sub has \"routes\": correct"
+            ),
             "{text}"
         );
-        assert!(told(table, &nowhere).unwrap().contains("subnet sub has none: give nodes to the subnet"));
+        assert!(told(table, &nowhere).unwrap().contains("subnet sub has none: assign nodes to the subnet"));
         assert_eq!(told(table, &here), None);
     }
     assert_eq!((told(Some(&used), &elsewhere), told(Some(&used), &nowhere)), (None, None));

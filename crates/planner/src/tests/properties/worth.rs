@@ -55,7 +55,7 @@ fn what_is_drawn_is_written_to_azure() {
             ("nodes", !nodes.is_empty()),
             ("members", in_pools.count() > 0),
             ("more than two steps", steps > 2),
-            ("nobody refused", end.refused.is_empty()),
+            ("none refused", end.refused.is_empty()),
         ] {
             *counts.entry(what).or_insert(0) += usize::from(holds);
         }
@@ -71,7 +71,7 @@ fn what_is_drawn_is_written_to_azure() {
         ("nodes", 90),
         ("members", 60),
         ("more than two steps", 75),
-        ("nobody refused", 25),
+        ("none refused", 25),
     ] {
         assert!(shares[what] >= least, "{what}: {shares:?}");
     }
