@@ -1,6 +1,6 @@
 //! `cerulean bench`: figures, measured here and now.
 //!
-//! Nothing passes or fails: the tables are for people and for comparing runs.
+//! There is no pass or fail: the tables are for people and for comparing runs.
 
 mod clusters;
 mod credentials;
@@ -18,7 +18,7 @@ use clap::Subcommand;
 
 use crate::screen::Screen;
 
-/// What to measure: the controller manager with some Services unless told otherwise.
+/// What to measure; by default the controller manager with some Services.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[group(skip)]
@@ -54,7 +54,7 @@ enum Subject {
 /// Measures and prints a table.
 ///
 /// # Errors
-/// What is measured does not do its work.
+/// The measured program fails.
 pub fn run(screen: Screen, arguments: Arguments) -> anyhow::Result<()> {
     match arguments.subject {
         None => services::run(screen, arguments.services),

@@ -1,4 +1,4 @@
-//! `cerulean check`: what would be in the way of a change. Nothing is written.
+//! `cerulean check`: the obstacles to a change. Nothing is written.
 
 mod takeover;
 
@@ -31,13 +31,13 @@ pub struct Takeover {
     watch_filter: Option<String>,
 }
 
-/// Exit code where something is in the way.
+/// The exit code if there is an obstacle.
 const IN_THE_WAY: u8 = 2;
 
-/// Looks, and says what was found.
+/// Checks, and prints the findings.
 ///
 /// # Errors
-/// The cluster cannot be asked.
+/// The cluster cannot be read.
 pub fn run(screen: Screen, command: &Command) -> anyhow::Result<ExitCode> {
     let Command::Takeover(arguments) = command;
     runtime(TWO_THREADS)?.block_on(async {

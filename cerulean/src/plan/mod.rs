@@ -1,4 +1,5 @@
-//! `cerulean plan`: what the controller manager would write to Azure, and what would be made of a cluster.
+//! `cerulean plan`: what the controller manager would write to Azure for Services, and the manager of clusters for
+//! clusters.
 
 mod clusters;
 mod example_ports;
@@ -69,21 +70,20 @@ enum Output {
     Json,
 }
 
-/// A range of `--cluster-cidr`, in the controller manager's words where it is none.
+/// A range of `--cluster-cidr`; an invalid one gets the controller manager's message.
 fn range(text: &str) -> Result<IpNet, String> {
     text.parse().map_err(|_| format!("{text:?} is no range of addresses, such as 10.244.0.0/16"))
 }
 
-/// Exit code of a plan that would change something.
+/// The exit code of a plan that would change something.
 const SOME_CHANGES: u8 = 2;
 
-/// Prints the plan; nothing is written to Azure or Kubernetes. Succeeds with the exit code that tells what the
-/// plan holds.
+/// Prints the plan; nothing is written to Azure or Kubernetes. Returns the exit code for the plan's contents.
 ///
 /// # Errors
 /// A file, the cluster or Azure cannot be read.
 pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    // What the parts that read azure.json and Azure warn of, such as keys without effect.
+    // Warnings of the parts that read azure.json and Azure, such as keys without effect.
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)
@@ -107,8 +107,7 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(exit_code(&plan))
 }
 
-/// A refused Service, or a route that cannot be written, is something that somebody asked for and does not get, so it
-/// counts as an error, whether others change or not.
+/// A refused Service, or a route that cannot be written, counts as an error, whether others change or not.
 fn exit_code(plan: &ClusterPlan) -> ExitCode {
     match (plan.refused.is_empty() && plan.unrouted == 0, plan.plan.is_empty()) {
         (false, _) => ExitCode::FAILURE,
@@ -199,7 +198,7 @@ async fn plan(screen: Screen, arguments: &Arguments, manifests: &[Manifest]) -> 
     Ok(manager::preview(&provider, with_routes, findings.warnings).await?)
 }
 
-/// Reads Services and Nodes from the cluster, and Namespaces where their labels matter.
+/// Reads Services and Nodes from the cluster, and Namespaces if their labels matter.
 async fn list(cluster: &Cluster, state: &ClusterState, with_namespaces: bool) -> anyhow::Result<()> {
     let everything = ListParams::default();
     let services = Api::<Service>::all(cluster.client.clone()).list(&everything).await;

@@ -70,7 +70,7 @@ pub struct AzureArguments {
     /// Do not throttle.
     #[arg(long)]
     without_budgets: bool,
-    /// Let nobody do what no role allows that is assigned to them. The application of the credentials is Owner.
+    /// Enforce role assignments: refuse what no assigned role allows. The application of the credentials is Owner.
     #[arg(long)]
     enforce_authorization: bool,
     /// Refuse api-versions that the simulated types do not list, as Azure does.
@@ -126,7 +126,7 @@ impl AzureArguments {
         if self.without_budgets {
             options.budgets = None;
         }
-        // Without a choice it is the subscription of no digit but 0: what examples have.
+        // By default it is the subscription of only zeros, as in examples.
         if let Some((first, more)) = self.subscriptions.split_first() {
             options.subscription.clone_from(first);
             options.more_subscriptions = more.to_vec();
@@ -152,7 +152,7 @@ pub fn region(text: &str) -> Result<String, String> {
     })
 }
 
-/// An empty one stands for no zones at all.
+/// An empty text stands for no zones at all.
 fn zone(text: &str) -> Result<String, String> {
     let fits = text.bytes().all(|byte| byte.is_ascii_digit());
     fits.then(|| text.to_owned()).ok_or_else(|| "zones are numbers, such as 1,2,3".to_owned())
@@ -165,10 +165,10 @@ fn subscription(text: &str) -> Result<String, String> {
         .ok_or_else(|| "must be a GUID, such as 00000000-0000-0000-0000-000000000000".to_owned())
 }
 
-/// Serves it until told to stop.
+/// Serves it until it is stopped.
 ///
 /// # Errors
-/// A listener, file or certificate that cannot be had.
+/// A listener, file or certificate cannot be opened.
 pub async fn run(screen: Screen, arguments: AzureArguments) -> anyhow::Result<()> {
     let stop = signals::stop_token()?;
     let folder = Folder::take(&arguments.directory)?;

@@ -135,18 +135,18 @@ impl ClusterArguments {
     }
 }
 
-/// The scale set of `--nodes`, and what its machines' names begin with.
+/// The scale set of `--nodes`, and the prefix of its machines' names.
 const WORKERS: (&str, &str) = ("workers", "worker");
 
-/// How many characters a host name may have: it becomes the label `kubernetes.io/hostname`.
+/// The maximum length of a host name: it becomes the label `kubernetes.io/hostname`.
 const MAX_HOST_NAME: usize = 63;
-/// How many characters Azure puts behind the prefix of a scale set's machines.
+/// The number of characters that Azure appends to the prefix of a scale set's machines.
 const MACHINE_NUMBER: usize = 6;
 
-/// Finds out whether machines can be named so: a kubelet registers under its host's name, in lower case.
+/// Checks that machines can have this name: a kubelet registers under its host's name, in lower case.
 ///
 /// # Errors
-/// What such a name must be like.
+/// The requirements of such a name.
 fn host_name(name: &str, more: usize) -> Result<(), String> {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     let is_outer = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
@@ -165,12 +165,12 @@ fn host_name(name: &str, more: usize) -> Result<(), String> {
     if fits { Ok(()) } else { Err(form()) }
 }
 
-/// Reads the name of a virtual machine.
+/// Parses the name of a virtual machine.
 fn machine(name: &str) -> Result<String, String> {
     host_name(name, 0).map(|()| name.to_owned())
 }
 
-/// The scale set of which a machine of this name would be: its instances are numbered from 000000 on.
+/// The scale set that a machine of this name would belong to: its instances are numbered from 000000 on.
 fn set_of<'a>(name: &str, prefixes: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<&'a str> {
     let name = name.to_ascii_lowercase();
     let is_number = |rest: &str| rest.len() == MACHINE_NUMBER && rest.starts_with("000");
@@ -184,10 +184,10 @@ fn control_plane(number: u32) -> String {
     format!("control-plane-{number}")
 }
 
-/// Finds out whether each machine has a name of its own, and each scale set and subnet.
+/// Checks that the names of machines, scale sets and subnets are unique.
 ///
 /// # Errors
-/// Two have the same: which option is to be changed, and to what.
+/// Two have the same name: the option to change, and a proposal.
 fn check_names(arguments: &ClusterArguments) -> anyhow::Result<()> {
     let (workers, prefix) = WORKERS;
     for (index, NodePool { name, nodes, .. }) in arguments.pool.iter().enumerate() {
@@ -247,7 +247,7 @@ fn check_names(arguments: &ClusterArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads `NAME=N` or `NAME=N:flexible`.
+/// Parses `NAME=N` or `NAME=N:flexible`.
 fn pool(text: &str) -> Result<NodePool, String> {
     let form = || "must be like spot=2 or spot=2:flexible".to_owned();
     let (name, rest) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(form)?;
@@ -261,7 +261,7 @@ fn pool(text: &str) -> Result<NodePool, String> {
     }
 }
 
-/// Reads `NAME=PREFIX` or `NAME=PREFIX,PREFIX`.
+/// Parses `NAME=PREFIX` or `NAME=PREFIX,PREFIX`.
 fn subnet(text: &str) -> Result<ExtraSubnet, String> {
     let (name, prefixes) = text
         .split_once('=')
@@ -270,13 +270,13 @@ fn subnet(text: &str) -> Result<ExtraSubnet, String> {
     Ok(ExtraSubnet { name: name.to_owned(), prefixes: prefixes.split(',').map(str::to_owned).collect() })
 }
 
-/// What a controller manager is started with, so that pods get ranges and routes.
+/// The controller manager's flags for ranges and routes of pods.
 fn route_flags(dual_stack: bool) -> String {
     let more = if dual_stack { format!(",{}", Shape::PODS_V6) } else { String::new() };
     format!("--allocate-node-cidrs=true --cluster-cidr={}{more}", Shape::PODS_V4)
 }
 
-/// The error with the option by which the port was chosen that somebody else has.
+/// Adds the option for the port that is already in use to the error.
 fn with_port(error: anyhow::Error, ports: &[(&str, Option<u16>)]) -> anyhow::Error {
     let text = format!("{error:#}");
     let is_named = |port: u16| port != 0 && text.contains(&format!("cannot listen on 127.0.0.1:{port}"));
@@ -287,10 +287,10 @@ fn with_port(error: anyhow::Error, ports: &[(&str, Option<u16>)]) -> anyhow::Err
     }
 }
 
-/// Serves it until told to stop.
+/// Serves it until it is stopped.
 ///
 /// # Errors
-/// A listener, file or certificate that cannot be had.
+/// A listener, file or certificate cannot be opened.
 pub async fn run(screen: Screen, arguments: ClusterArguments) -> anyhow::Result<()> {
     check_names(&arguments)?;
     if let Some(path) = &arguments.kubeconfig {

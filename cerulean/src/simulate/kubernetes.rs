@@ -54,10 +54,10 @@ impl KubernetesArguments {
     }
 }
 
-/// Serves it until told to stop.
+/// Serves it until it is stopped.
 ///
 /// # Errors
-/// A listener, file or certificate that cannot be had.
+/// A listener, file or certificate cannot be opened.
 pub async fn run(screen: Screen, arguments: KubernetesArguments) -> anyhow::Result<()> {
     let stop = signals::stop_token()?;
     let folder = Folder::take(&arguments.directory)?;

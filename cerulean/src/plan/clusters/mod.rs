@@ -1,8 +1,9 @@
-//! `cerulean plan` for clusters on Azure: what `capz-controller-manager` would make of an AzureCluster, its machines and pools.
+//! `cerulean plan` for clusters on Azure: what `capz-controller-manager` would write for an AzureCluster, its machines
+//! and pools.
 //!
-//! Objects are admitted first, as the webhooks would. Then each object's goals are planned to the end
-//! ([`capz_planner::preview`]), in the order in which the controllers come to them: the network, the control plane one machine
-//! after the other, and everything else.
+//! Objects are admitted first, as the webhooks would do. Then each object's goals are planned to the end
+//! ([`capz_planner::preview`]), in the order of the controllers: the network, the control plane one machine after the
+//! other, and everything else.
 
 mod azure;
 mod objects;
@@ -38,18 +39,18 @@ use report::Section;
 use crate::manifests::Manifest;
 use crate::not_served;
 
-/// Where a port is not declared.
+/// The default port.
 const API_SERVER_PORT: i32 = 6443;
-/// An empty Azure answers for any.
+/// An empty Azure accepts any subscription.
 const ANY_SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
-/// In the place of bootstrap data, which is made later: `example`, in base64.
+/// A placeholder for bootstrap data, which is created later: `example`, in base64.
 const BOOTSTRAP: &str = "ZXhhbXBsZQ==";
 
-/// Plans the clusters of manifests. `namespace` is that of objects that name none, `subscription` that of clusters that name
-/// none.
+/// Plans the clusters of manifests. `namespace` is the default namespace of objects, `subscription` the default
+/// subscription of clusters.
 ///
 /// # Errors
-/// Azure does not say what it holds.
+/// Azure cannot be read.
 pub async fn plan(
     source: &Source,
     manifests: &[Manifest],
@@ -268,7 +269,7 @@ impl Planner<'_> {
         self.foresee(object, "once the control plane answers", goals).await
     }
 
-    /// Image and size of machines; `None` where there is none, and the object is refused.
+    /// The image and size of machines; `None` if there are none, and the object is refused.
     fn material<'s>(
         &mut self,
         object: &Value,
