@@ -36,7 +36,7 @@ pub async fn send(
         .header("content-type", "application/json")
         .body(Full::new(body.into()))?;
     let answer = client.request(request).await.map_err(|error| match source_of(&error) {
-        Some(source) => anyhow::anyhow!("nobody answers: {source}"),
+        Some(source) => anyhow::anyhow!("no answer: {source}"),
         None => error.into(),
     })?;
     let status = answer.status().as_u16();

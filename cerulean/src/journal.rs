@@ -17,8 +17,8 @@ use crate::{TWO_THREADS, http_client, runtime};
 pub enum Command {
     /// Write the journal of a running simulator as JSON Lines.
     Export(Export),
-    /// Say how two runs differ. Ends with 0 when they are the same, whatever their times, 1 when they differ, 2 when a journal
-    /// cannot be read.
+    /// Say how two runs differ. Ends with 0 when they are the same, whatever their times, 1 when they differ, 2 when a
+    /// journal cannot be read.
     Diff(Diff),
 }
 

@@ -41,7 +41,7 @@ pub fn find(manifests: &[Manifest]) -> BTreeMap<String, Leftover> {
 
 /// Why manifests with such variables are refused; `None` without any.
 pub fn refusal(manifests: &[Manifest]) -> Option<String> {
-    const REMEDY: &str = "`clusterctl generate yaml --from FILE` put them in (`envsubst` knows no defaults and leaves them out)";
+    const REMEDY: &str = "`clusterctl generate yaml --from FILE` put them in (`envsubst` does not support defaults and leaves them out)";
     let found = find(manifests);
     let named = |has_default: bool| -> Vec<String> {
         let found = found.iter().filter(|(_, leftover)| leftover.has_default == has_default);

@@ -43,12 +43,12 @@ enum Command {
     Simulate(simulate::Simulate),
     /// Show what the controller manager would write to Azure, and write nothing.
     Plan(plan::Arguments),
-    /// Say what would be in the way of a change, before it is made.
+    /// Check for obstacles to a change, before it is made.
     #[command(subcommand)]
     Check(check::Command),
     /// Measure the controller manager: size, start, memory, calls to Azure.
     Bench(Box<bench::Arguments>),
-    /// Export what a run asked of Azure, and tell two runs apart.
+    /// Export a run's requests to Azure, and compare two runs.
     #[command(subcommand)]
     Journal(journal::Command),
 }

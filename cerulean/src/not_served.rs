@@ -37,7 +37,7 @@ pub fn refusal(object: &Value) -> Option<String> {
 pub fn refusal_of_the_demo(object: &Value) -> Option<String> {
     let of_class = object["kind"] == "ClusterClass" || class_of(object).is_some();
     let words = || {
-        "the demo plays no ClusterClasses, and nothing would come of it: generate a flavor without a class \
+        "the demo does not support ClusterClasses: generate a flavor without a class \
          (`clusterctl generate cluster` without --flavor)"
             .to_owned()
     };

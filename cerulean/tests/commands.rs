@@ -481,7 +481,7 @@ fn clusters_are_planned_from_files_alone() {
          harbour-control-plane, its name is an example)\n",
         "+ virtual machine harbour-workers-2-aaaaa: Standard_D2s_v3; zone 2\n",
         "AzureMachinePool default/harbour-spot (once the control plane answers)\n   1. + scale set harbour-spot: Standard_D2s_v3; machines 3; Spot; zones 1, 2, 3\n",
-        "Azure is taken to be empty",
+        "assuming an empty subscription",
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }

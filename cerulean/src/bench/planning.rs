@@ -144,7 +144,7 @@ async fn measure(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
         [format!("look at one of {services} Services again"), milliseconds(middle(again))],
         ["serve one more".to_owned(), milliseconds(middle(more))],
         ["follow one node that goes".to_owned(), milliseconds(middle(changes))],
-        ["a node drains: until Azure is told".to_owned(), milliseconds(middle(drained))],
+        ["a node drains: until the first write to Azure".to_owned(), milliseconds(middle(drained))],
     ];
     screen.table(["WHAT", "MEASURED"], &rows);
     Ok(())

@@ -37,8 +37,8 @@ pub struct Arguments {
     /// Leave everything running afterwards, for kubectl and a browser.
     #[arg(long)]
     keep: bool,
-    /// Without -f, the demo applies its own examples, then loses a machine and a spot machine, moves a port, loses a load
-    /// balancer, has one of three Services refused, and deletes a Service.
+    /// Without -f, the demo applies its own examples, then loses a machine and a spot machine, moves a port, loses a
+    /// load balancer, has one of three Services refused, and deletes a Service.
     #[command(flatten)]
     manifests: ManifestArguments,
 }

@@ -47,7 +47,7 @@ impl Programs {
             return Ok(());
         };
         let ended = (&mut program.task).await?;
-        let problem = ended.err().unwrap_or_else(|| anyhow::anyhow!("it was told to stop"));
+        let problem = ended.err().unwrap_or_else(|| anyhow::anyhow!("it was asked to stop"));
         Err(problem.context(format!("the {} ended", program.name)))
     }
 

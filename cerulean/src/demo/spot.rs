@@ -176,7 +176,7 @@ fn goes_on(stage: &Stage, since: &FlowReport, all: &FlowReport) -> anyhow::Resul
     stage.screen.verdict(
         good,
         format_args!(
-            "{} connections of before and {} new ones go on: only what was still open on this machine ends",
+            "{} existing connections and {} new ones go on: only those still open on this machine end",
             kept(all),
             kept(since)
         ),

@@ -39,8 +39,8 @@ use crate::{TWO_THREADS, runtime};
                   error, a refused object or a route that cannot be written."
 )]
 pub struct Arguments {
-    /// The cloud configuration (azure.json). For clusters it only says how Azure is read; without it Azure is taken to be
-    /// empty.
+    /// The cloud configuration (azure.json). For clusters it is only used to read Azure; without it, an empty
+    /// subscription is assumed.
     #[arg(long, value_name = "FILE")]
     cloud_config: Option<String>,
     #[command(flatten)]
@@ -50,11 +50,10 @@ pub struct Arguments {
     cluster_name: String,
     #[command(flatten)]
     manifests: ManifestArguments,
-    /// The namespace of objects in manifests that name none; otherwise the context's.
+    /// The namespace of objects in manifests without one; by default the context's.
     #[arg(short, long)]
     namespace: Option<String>,
-    /// The ranges that pods have in nodes, as the controller manager has them: with them the routes to nodes are planned,
-    /// too.
+    /// The pod ranges of nodes, as for the controller manager. With this flag the routes to nodes are planned, too.
     #[arg(long, value_name = "RANGES", value_delimiter = ',', value_parser = range)]
     cluster_cidr: Vec<IpNet>,
     /// How to print the plan.

@@ -51,7 +51,7 @@ pub async fn preview(
         let name = manifest.text("/metadata/name").to_owned();
         let key = format!("{namespace}/{name}");
         if !seen.insert(key.clone()) {
-            bail!("{}: Service {key} stands in the manifests twice", manifest.source);
+            bail!("{}: Service {key} is in the manifests twice", manifest.source);
         }
         let unknown = unknown_members(&declared(&object))
             .with_context(|| format!("{}: Service {key} is malformed", manifest.source))?;
@@ -401,6 +401,6 @@ spec: {type: LoadBalancer, selector: {app: web}, ports: [{name: http, port: 80},
             fixture.refused(&TWO_PORTS.replace("{name: web}", "{name: web, namespace: a}"), Some("b")).await;
         assert!(said.contains("is in namespace a, and --namespace is b"), "{said}");
         let said = fixture.refused(&format!("{TWO_PORTS}---{TWO_PORTS}"), None).await;
-        assert!(said.contains("default/web stands in the manifests twice"), "{said}");
+        assert!(said.contains("default/web is in the manifests twice"), "{said}");
     }
 }

@@ -20,19 +20,20 @@ use crate::signals;
 /// How to simulate Azure alone.
 #[derive(Debug, Args)]
 pub struct AzureArguments {
-    /// The port for plain HTTP; 0 for any. Without it the one of before, if it is free.
+    /// The port for plain HTTP; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     port: Option<u16>,
-    /// The port for HTTPS; 0 for any. Without it the one of before, if it is free.
+    /// The port for HTTPS; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     https_port: Option<u16>,
-    /// The port of the authority (Entra), over HTTPS; 0 for any. Without it the one of before, if it is free.
+    /// The port of the authority (Entra), over HTTPS; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     authority_port: Option<u16>,
-    /// The port of the proxy that leads programs to all of Azure's own names; 0 for any. Without it the one of before, if it is free.
+    /// The port of the proxy that leads programs to all of Azure's own names; 0 for any. By default the previous one,
+    /// if it is free.
     #[arg(long)]
     proxy_port: Option<u16>,
-    /// Serve machines' metadata there alone, such as 127.0.0.1:8445, or 169.254.169.254:80 inside a network
+    /// Serve machines' metadata only there, such as 127.0.0.1:8445, or 169.254.169.254:80 inside a network
     /// namespace.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metadata: Option<std::net::SocketAddr>,

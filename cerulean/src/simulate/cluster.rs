@@ -44,8 +44,8 @@ pub struct ClusterArguments {
     /// Give network, machines and Services IPv6 addresses beside IPv4 ones.
     #[arg(long)]
     dual_stack: bool,
-    /// Give the nodes' subnet a route table for the pods of each node (10.244.0.0/16, fd00:10:244::/56), which azure.json
-    /// names.
+    /// Give the nodes' subnet a route table for the pods of each node (10.244.0.0/16, fd00:10:244::/56), which
+    /// azure.json names.
     #[arg(long)]
     routes: bool,
     /// A further subnet, as NAME=PREFIX or NAME=PREFIX,PREFIX, inside of 10.240.0.0/14 and fd00:10:240::/48;
@@ -64,22 +64,22 @@ pub struct ClusterArguments {
     /// After how long a silent node is missed.
     #[arg(long, default_value = "40s", value_parser = go_values::duration)]
     node_grace: Duration,
-    /// The port of the page and the control API; 0 for any. Without it the one of before, if it is free.
+    /// The port of the page and the control API; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     port: Option<u16>,
-    /// The port of Azure Resource Manager; 0 for any. Without it the one of before, if it is free.
+    /// The port of Azure Resource Manager; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     https_port: Option<u16>,
-    /// The port of the authority (Entra); 0 for any. Without it the one of before, if it is free.
+    /// The port of the authority (Entra); 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     authority_port: Option<u16>,
-    /// The port of the Kubernetes API; 0 for any. Without it the one of before, if it is free.
+    /// The port of the Kubernetes API; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     kubernetes_port: Option<u16>,
-    /// The port of the control API of the simulated Kubernetes; 0 for any. Without it the one of before, if it is free.
+    /// The port of the control API of the simulated Kubernetes; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     kubernetes_control_port: Option<u16>,
-    /// Serve machines' metadata there, too, such as on 127.0.0.1:8445, or on 169.254.169.254:80 inside a network
+    /// Also serve machines' metadata there, such as on 127.0.0.1:8445, or on 169.254.169.254:80 inside a network
     /// namespace. It is at the page's port in any case, below /instances/NAME.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metadata: Option<std::net::SocketAddr>,
@@ -237,7 +237,7 @@ fn check_names(arguments: &ClusterArguments) -> anyhow::Result<()> {
         if let Some(outside) = prefixes.iter().find(|prefix| !is_inside(prefix)) {
             let (v4, v6) = (Shape::NETWORK_V4, Shape::NETWORK_V6);
             bail!(
-                "{given}: {outside} is no range inside of {v4} (or {v6} with --dual-stack), which the network has"
+                "{given}: {outside} is not a range inside of {v4} (or {v6} with --dual-stack), which the network has"
             );
         }
         if arguments.subnet.iter().take(index).any(|other| other.name.eq_ignore_ascii_case(name)) {
@@ -375,7 +375,7 @@ mod tests {
             (&["--subnet=nodes=10.241.0.0/24"], "--subnet nodes=10.241.0.0/24: the subnet of the nodes has"),
             (
                 &["--subnet=x=10.99.0.0/16"],
-                "--subnet x=10.99.0.0/16: 10.99.0.0/16 is no range inside of 10.240.0.0/14",
+                "--subnet x=10.99.0.0/16: 10.99.0.0/16 is not a range inside of 10.240.0.0/14",
             ),
             (&["--subnet=a=10.241.0.0/24", "--subnet=A=10.242.0.0/24"], "another --subnet has this name"),
         ] {

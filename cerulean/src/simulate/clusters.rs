@@ -41,20 +41,20 @@ pub struct ClustersArguments {
     /// Let nodes wait for an azure-cloud-controller-manager that you start, too.
     #[arg(long)]
     await_cloud_provider: bool,
-    /// The parts of Cluster API that are played, such as core,bootstrap; none for none. Start the real programs for the others, with
-    /// their definitions.
+    /// The parts of Cluster API that are played, such as core,bootstrap; none for none. Start the real programs for the
+    /// others, with their definitions.
     #[arg(long, value_name = "PARTS", default_value = "core,bootstrap,control-plane", value_parser = played)]
     play: Played,
-    /// The port of the page and the control API; 0 for any. Without it the one of before, if it is free.
+    /// The port of the page and the control API; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     port: Option<u16>,
-    /// The port of Azure Resource Manager; 0 for any. Without it the one of before, if it is free.
+    /// The port of Azure Resource Manager; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     https_port: Option<u16>,
-    /// The port of the Kubernetes API; 0 for any. Without it the one of before, if it is free.
+    /// The port of the Kubernetes API; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     kubernetes_port: Option<u16>,
-    /// The port on which the manager is to serve its webhooks; 0 for any that is free now. Without it the one of before.
+    /// The port on which the manager is to serve its webhooks; 0 for any that is free now. By default the previous one.
     #[arg(long)]
     webhook_port: Option<u16>,
 }
@@ -67,7 +67,10 @@ fn played(text: &str) -> Result<Played, String> {
     let part = |name: &str| {
         let found = Part::ALL.iter().find(|part| part.name() == name).copied();
         found.ok_or_else(|| {
-            format!("{name:?} is no part of Cluster API that can be played: there are {}", names(Part::ALL))
+            format!(
+                "{name:?} is not a part of Cluster API that can be played: there are {}",
+                names(Part::ALL)
+            )
         })
     };
     match text {

@@ -20,10 +20,10 @@ pub struct KubernetesArguments {
     /// Where the kubeconfig goes; the certificate authority is kept there over restarts.
     #[arg(long, default_value = "cerulean-kubernetes")]
     directory: PathBuf,
-    /// The port of the API; 0 for any. Without it the one of before, if it is free.
+    /// The port of the API; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     port: Option<u16>,
-    /// The port of the control API, over plain HTTP; 0 for any. Without it the one of before, if it is free.
+    /// The port of the control API, over plain HTTP; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     control_port: Option<u16>,
     /// A JSON file with faults that are in force from the start.

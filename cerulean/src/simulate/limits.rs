@@ -28,7 +28,7 @@ pub fn parse(text: &str) -> Result<Limits, String> {
     let limits: Limits = match text.split_once('=') {
         Some((name, value)) => {
             let value = value.trim().replace('_', "");
-            let value = value.parse().map_err(|_| format!("`{value}` is no whole number"))?;
+            let value = value.parse().map_err(|_| format!("`{value}` is not a whole number"))?;
             BTreeMap::from([(name.trim().to_owned(), value)])
         }
         None => input::json(text).map_err(|problem| {

@@ -49,7 +49,7 @@ pub struct Arguments {
     /// How long Azure's operations take: instant, quick, typical, or a JSON file.
     #[arg(long, default_value = "typical", value_parser = latency::parse)]
     latency: LatencyProfile,
-    /// How often the manager looks at every object where nothing happens, in the measurement of many clusters at rest.
+    /// How often the manager reconciles every object without a change, in the measurement of many clusters at rest.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(10..))]
     sync_period: u64,
 }
@@ -175,7 +175,7 @@ async fn scale(screen: Screen, binary: &Path, arguments: &Arguments) -> anyhow::
     let mut program = place.start_manager(binary, NEVER)?;
     let looked = place.rest(&mut program).await?;
     let (again, written_again) = (place.take_journal(), place.take_kubernetes_writes());
-    phases.push(Phase::of(&program, format!("after a restart and {} of looks", seconds(looked)))?);
+    phases.push(Phase::of(&program, format!("after a restart and {} of reconciling", seconds(looked)))?);
     drop(program);
     bar.finish_and_clear();
 

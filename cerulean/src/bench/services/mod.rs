@@ -41,8 +41,8 @@ pub struct Arguments {
     /// How many Services are applied at once.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     services: u32,
-    /// How many Services are created one after the other, and then deleted one after the other. Unless given, 50 where Azure
-    /// answers at once, and none where it takes its time.
+    /// How many Services are created one after the other, and then deleted one after the other. Unless given, 50 where
+    /// Azure answers at once, and none where it takes its time.
     #[arg(long, value_name = "N")]
     chain: Option<u32>,
     /// How many machines the scale set has, each of them a node. One of them dies, and another one joins.

@@ -217,7 +217,7 @@ async fn node_joins(stage: &mut Stage) -> anyhow::Result<Outcome> {
     let refused = |refusal| anyhow::anyhow!("the scale set does not grow: {refusal}");
     stage.cluster.azure.scale(&stage.scale_set, stage.nodes + 1).map_err(refused)?;
     let new = stage.machines().into_iter().find(|machine| !before.contains(machine));
-    let (_, name) = new.context("the scale set has got no machine")?;
+    let (_, name) = new.context("the scale set has no new machine")?;
     let kubernetes = stage.kubernetes.clone();
     let registered = async { Ok(kubernetes.until("Node", |nodes| node(nodes, &name).map(|_| ())).await?) };
     stage.until("the new node to register", registered).await?;

@@ -203,7 +203,7 @@ impl Stage {
             }
             Ok(())
         };
-        self.until("the program to come to rest", calm).await
+        self.until("the program to become idle", calm).await
     }
 
     /// The times of the last request and of the end of the last write, since the clock started.

@@ -72,8 +72,8 @@ pub async fn plan(
     let mut plan = ClustersPlan { refused: found.refused, notes: found.notes, ..ClustersPlan::default() };
     if matches!(source, Source::Empty) {
         plan.notes.push(
-            "Azure is taken to be empty, and sizes of machines are those that the simulated one has; --cloud-config FILE \
-             names credentials with which the real one is read"
+            "assuming an empty subscription, and the machine sizes of the simulated Azure; pass --cloud-config FILE to read \
+             the real one"
                 .to_owned(),
         );
     }
@@ -96,7 +96,7 @@ async fn plan_cluster(
     let mut spec: AzureClusterSpec = spec_of(&declared.azure)?;
     let environment = spec.azure_environment.as_deref().unwrap_or_default();
     let Some(dns_suffix) = dns_suffix(environment) else {
-        plan.refuse(&declared.azure, format!("azureEnvironment {environment:?} is no cloud"));
+        plan.refuse(&declared.azure, format!("azureEnvironment {environment:?} is not a cloud"));
         return Ok(());
     };
     let own = spec.subscription_id.as_deref().map(str::trim).filter(|id| !id.is_empty()).map(str::to_owned);

@@ -190,7 +190,7 @@ impl<'a> Finder<'a> {
         });
         if owner.is_none() {
             self.found.notes.push(format!(
-                "no Cluster refers to {}: nothing is made of it before one does, and it is taken for one of the same name",
+                "no Cluster refers to {}: nothing is created for it before, and a Cluster of the same name is assumed",
                 title(azure)
             ));
         }

@@ -72,7 +72,7 @@ pub fn leading_nowhere(objects: &[Value]) -> Vec<String> {
             if !is_there {
                 let place = pointer.trim_start_matches('/').replace('/', ".");
                 found.push(format!(
-                    "{}: {place}: {target} {namespace}/{name} is not in the manifests: it must be in the cluster, or nothing comes of this",
+                    "{}: {place}: {target} {namespace}/{name} is not in the manifests: it must exist in the cluster",
                     title(object)
                 ));
             }

@@ -85,9 +85,9 @@ pub async fn play(
         screen.line(format_args!("  user-assigned identity {name} is not in Azure: made for its machines"));
     }
     for (count, what) in [
-        (left.not_served, "left out, because nothing here makes anything of them"),
+        (left.not_served, "left out, because they are not supported here"),
         (left.refused, "refused: correct them, and kubectl apply them"),
-        (left.unanswered, "not applied, as nobody answered: kubectl apply them again"),
+        (left.unanswered, "not applied, because there was no answer: kubectl apply them again"),
     ] {
         if count > 0 {
             screen.line(format_args!("  {count} of {} {what}", manifests.len()));
@@ -254,7 +254,7 @@ impl Own {
         screen.line(format_args!("  export KUBECONFIG={kubeconfig}"));
         screen.line("  kubectl get cluster,azurecluster,machines");
         if self.workloads.is_empty() {
-            screen.line("  kubeconfigs of workload clusters are told of here once their API servers answer");
+            screen.line("  kubeconfigs of workload clusters are shown here once their API servers answer");
         }
         for name in self.workloads.keys() {
             let path = workload_kubeconfig(&self.directory, name);
