@@ -1,10 +1,10 @@
-//! The files of the simulated Azure and of the manager of clusters do not import each other in a circle, so that each can be
-//! read after those that it names. The other crates of the product are not free of circles yet.
+//! The files of the simulated Azure and of the manager of clusters have no circular imports, so that each can be read
+//! after those that it names. The other crates of the product still have cycles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The crates whose files are looked at.
+/// The crates to check.
 const CRATES: [&str; 10] = [
     "simulators/azure-contract",
     "simulators/azure-engine",
@@ -21,7 +21,7 @@ const CRATES: [&str; 10] = [
 /// A module that is a file, by its path from the root of the crate.
 type Module = Vec<String>;
 
-/// The files of a crate: which modules there are, and their code without comments and tests.
+/// The files of a crate: its modules, and their code without comments and tests.
 struct Files(BTreeMap<Module, String>);
 
 impl Files {
@@ -50,13 +50,13 @@ impl Files {
         Ok(())
     }
 
-    /// The file that a path leads to, and what is left of the path.
+    /// The file that a path refers to, and the rest of the path.
     fn holder<'a>(&self, path: &'a [String]) -> (&'a [String], &'a [String]) {
         let length = (0..=path.len()).rev().find(|length| self.0.contains_key(&path[..*length]));
         path.split_at(length.unwrap_or_default())
     }
 
-    /// A path as it stands in a file, from the root of the crate; `None` for one that leads out of it.
+    /// A path in a file, from the root of the crate; `None` for one outside of it.
     fn rooted(&self, module: &[String], path: &str) -> Option<Module> {
         let mut steps: Vec<&str> = path.split("::").collect();
         if steps.last() == Some(&"self") && steps.len() > 1 {
@@ -79,7 +79,7 @@ impl Files {
         Some(join(&base, &steps))
     }
 
-    /// Which file each file names.
+    /// The files that each file names.
     fn graph(&self) -> BTreeMap<&Module, BTreeSet<Module>> {
         let uses: BTreeMap<&Module, Vec<String>> =
             self.0.iter().map(|(module, code)| (module, use_declarations(code))).collect();
@@ -95,7 +95,7 @@ impl Files {
         }
         let file = |path: &[String]| {
             let mut path = path.to_vec();
-            // Through as many re-exports as there are; a handful at most.
+            // As many times as there are nested re-exports; a handful at most.
             for _ in 0..8 {
                 let (holder, rest) = self.holder(&path);
                 let Some(exported) = rest.first().and_then(|name| exports.get(holder)?.get(name)) else {
@@ -146,7 +146,7 @@ fn code(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// The trees of all `use` declarations, with `pub ` before those that are re-exports.
+/// The trees of all `use` declarations, with `pub ` before re-exports.
 fn use_declarations(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = code;
@@ -162,7 +162,7 @@ fn use_declarations(code: &str) -> Vec<String> {
     found
 }
 
-/// The single paths of a `use` tree, without new names.
+/// The single paths of a `use` tree, without renames.
 fn leaves(tree: &str) -> Vec<String> {
     let Some((prefix, inner)) = tree.split_once('{') else {
         return vec![tree.split(" as ").next().unwrap_or_default().trim().to_owned()];
@@ -193,7 +193,7 @@ fn paths(code: &str) -> BTreeSet<String> {
     words.filter(|word| word.contains("::")).map(str::to_owned).collect()
 }
 
-/// The files that reach themselves.
+/// The files on a cycle.
 fn in_circles(graph: &BTreeMap<&Module, BTreeSet<Module>>) -> Vec<String> {
     let reached = |from: &Module| {
         let (mut seen, mut open) = (BTreeSet::new(), vec![from.clone()]);
@@ -227,7 +227,7 @@ fn files_make_no_circle() {
     assert!(all.is_empty(), "files import each other in a circle:\n{}", all.join("\n"));
 }
 
-/// The reading above is by text, so it is shown that it sees what it should.
+/// The parser above works on text, so this proves that it detects cycles.
 #[test]
 fn circles_are_seen_through_paths_and_reexports() {
     let files = |list: &[(&str, &str)]| {
