@@ -27,10 +27,10 @@ use crate::{TWO_THREADS, runtime};
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The credential provider's binary; the one beside this program unless given.
+    /// The credential provider's binary; by default the one next to this program.
     #[arg(long)]
     provider: Option<PathBuf>,
-    /// Another program of the same kind, to measure beside it.
+    /// Another program of the same kind, to measure for comparison.
     #[arg(long)]
     peer: Option<PathBuf>,
     /// How often each call is measured; the median counts.

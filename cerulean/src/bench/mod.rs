@@ -31,8 +31,8 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Subject {
-    /// The manager of clusters: how long one cluster takes beside its critical path, and a hundred clusters with a
-    /// thousand machines: time, calls to Azure, memory.
+    /// The manager of clusters: how long one cluster takes, compared with its critical path, and a hundred clusters
+    /// with a thousand machines: time, calls to Azure, memory.
     Clusters(clusters::Arguments),
     /// One call of the kubelet's credential provider for container registries: time and memory.
     Credentials(credentials::Arguments),
@@ -45,7 +45,7 @@ enum Subject {
     /// Planning for 1,000 Services on 1,000 nodes, and what one change costs there.
     Planning(planning::Arguments),
     /// The controller manager from its start to a restart, with Services, a new node and a dead one: times, calls,
-    /// memory, beside the program that it replaces.
+    /// memory, compared with the program that it replaces.
     Services(services::Arguments),
     /// The simulated Azure under 5,000 machines: lists, requests a second on one core, memory.
     Simulator(simulator::Arguments),

@@ -25,7 +25,7 @@ use crate::{TWO_THREADS, runtime};
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The node manager's binary; the one beside this program unless given.
+    /// The node manager's binary; by default the one next to this program.
     #[arg(long)]
     manager: Option<PathBuf>,
     /// How often it is started; the median counts.

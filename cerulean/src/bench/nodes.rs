@@ -32,7 +32,7 @@ use crate::{TWO_THREADS, runtime};
 /// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The controller manager's binary; the one beside this program unless given.
+    /// The controller manager's binary; by default the one next to this program.
     #[arg(long)]
     manager: Option<PathBuf>,
     /// Uniform scale sets.

@@ -53,7 +53,7 @@ pub struct AzureArguments {
     /// A JSON file with faults that are in force from the start.
     #[arg(long, value_name = "FILE", value_parser = input::one_or_many::<Fault>)]
     faults: Option<std::vec::Vec<Fault>>,
-    /// A JSON file with actors: policies, operators, autoscalers and the like beside the clients.
+    /// A JSON file with actors: policies, operators, autoscalers and the like in addition to the clients.
     #[arg(long, value_name = "FILE", value_parser = input::one_or_many::<Actor>)]
     actors: Option<std::vec::Vec<Actor>>,
     /// Let reads lag behind writes by up to this many milliseconds, as Azure's caches do.
@@ -62,7 +62,7 @@ pub struct AzureArguments {
     /// A limit that is not Azure's, as name=value, or a JSON file with an object of such; repeatable.
     #[arg(long, value_name = "LIMIT", value_parser = limits::parse)]
     limits: Vec<Limits>,
-    /// Restore the state from this file if it is there, and save it there at the end.
+    /// Restore the state from this file if it exists, and save it there at the end.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// Write every exchange with Resource Manager into this file, a JSON line each, without tokens and secrets.

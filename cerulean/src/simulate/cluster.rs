@@ -38,10 +38,10 @@ pub struct ClusterArguments {
     /// A virtual machine that belongs to no scale set, by its name; repeatable.
     #[arg(long, value_name = "NAME", value_parser = machine)]
     machine: Vec<String>,
-    /// How many machines run the control plane, beside the workers.
+    /// How many machines run the control plane, in addition to the workers.
     #[arg(long, value_name = "N", default_value_t = 0)]
     control_planes: u32,
-    /// Give network, machines and Services IPv6 addresses beside IPv4 ones.
+    /// Give network, machines and Services IPv6 addresses in addition to IPv4 ones.
     #[arg(long)]
     dual_stack: bool,
     /// Give the nodes' subnet a route table for the pods of each node (10.244.0.0/16, fd00:10:244::/56), which

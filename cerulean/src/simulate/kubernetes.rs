@@ -29,10 +29,10 @@ pub struct KubernetesArguments {
     /// A JSON file with faults that are in force from the start.
     #[arg(long, value_name = "FILE", value_parser = input::one_or_many::<Fault>)]
     faults: Option<std::vec::Vec<Fault>>,
-    /// Restore the state from this file if it is there, and save it there at the end. It holds Secrets.
+    /// Restore the state from this file if it exists, and save it there at the end. It holds Secrets.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Let Services have IPv6 addresses beside IPv4 ones.
+    /// Let Services have IPv6 addresses in addition to IPv4 ones.
     #[arg(long)]
     dual_stack: bool,
     /// The bearer token of the kubeconfig, instead of a random one. It is not kept: a start without this option has

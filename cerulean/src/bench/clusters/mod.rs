@@ -31,7 +31,7 @@ use place::{Place, Size};
 /// The sizes of the benchmark.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The manager's binary; the one beside this program unless given.
+    /// The manager's binary; by default the one next to this program.
     #[arg(long, value_name = "PATH")]
     manager: Option<PathBuf>,
     /// How many clusters come at once; 0 for the pace of one alone.

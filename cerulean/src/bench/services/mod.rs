@@ -32,7 +32,7 @@ use stage::Stage;
 /// What to measure.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Arguments {
-    /// The controller manager's binary; the one beside this program unless given.
+    /// The controller manager's binary; by default the one next to this program.
     #[arg(long, value_name = "PATH")]
     manager: Option<PathBuf>,
     /// A build of the program that Cerulean replaces, to go through the same. Ours takes over from it in the end.
