@@ -16,7 +16,7 @@ use crate::print;
 /// How to explore.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Whose histories.
+    /// The subject of the histories.
     #[arg(value_enum, default_value_t = Subject::Services)]
     of: Subject,
     /// For how long, in seconds.
