@@ -266,7 +266,7 @@ impl World {
         }
     }
 
-    /// Creates a Service, and its namespace if there is none.
+    /// Creates a Service, and its namespace if it does not exist.
     pub fn create(&self, service: ServiceBuilder) {
         let manifest = service.manifest();
         let namespace = manifest["metadata"]["namespace"].as_str().expect("it has a namespace");
@@ -366,7 +366,7 @@ impl World {
         self.kubernetes.delete("Service", namespace, name).expect("the Service is there");
     }
 
-    /// The current Service; null if there is none.
+    /// The current Service; null if it does not exist.
     pub fn service(&self, key: &str) -> Value {
         let (namespace, name) = parts(key);
         self.kubernetes.get("Service", namespace, name).map_or(Value::Null, |object| object.value().clone())
@@ -402,7 +402,7 @@ impl World {
             .collect()
     }
 
-    /// The current Node; null if there is none.
+    /// The current Node; null if it does not exist.
     pub fn node(&self, name: &str) -> Value {
         self.kubernetes.get("Node", "", name).map_or(Value::Null, |object| object.value().clone())
     }

@@ -58,9 +58,9 @@ pub enum Finding {
         id: ResourceId,
         /// The path of the member inside its document; items of lists are identified by name.
         member: String,
-        /// The previous value; null if there was none.
+        /// The previous value; null if the member is new.
         was: Value,
-        /// The current value; null if there is none.
+        /// The current value; null if it was removed.
         is: Value,
     },
     /// A Service has an address, or an event says why it has none.
