@@ -8,9 +8,9 @@ const MASKS: [(&str, u8); 2] = [("kubernetesNodeCIDRMaskIPV4", 32), ("kubernetes
 /// The prefix lengths of a node's ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaskSizes {
-    /// Of its IPv4 range.
+    /// The length of its IPv4 prefix.
     pub v4: u8,
-    /// Of its IPv6 range.
+    /// The length of its IPv6 prefix.
     pub v6: u8,
 }
 

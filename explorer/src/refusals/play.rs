@@ -30,7 +30,7 @@ const THROTTLED: Duration = Duration::from_secs(7);
 /// that causes the fault is searched. Likewise for a lost race, seven times.
 const REPETITION: Duration = Duration::from_secs(2);
 
-/// The time within which every bad one has an event: for some minutes there is none while Azure is busy.
+/// The time within which every bad one has an event: while Azure is busy, it may take some minutes.
 const MAX_SILENCE: Duration = Duration::from_secs(1_200);
 
 /// The precision of measured times.
