@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the table of what OpenAPI does not say of Kubernetes' types: which number each member has in protobuf, and
-whether it is left out when it says nothing.
+"""Writes the table of the facts about Kubernetes' types that OpenAPI lacks: the protobuf number of each member, and
+whether it is left out when empty.
 
     scripts/kubernetes_types.py VERSION > simulators/kubernetes/src/wire/members.txt
 
-VERSION is that of k8s.io/api and its sisters, such as v0.33.5; Go downloads them. Only the types are written that the
-kinds below lead to. The house's Kubernetes version (k8s-openapi's feature) and this one change together.
+VERSION is that of k8s.io/api and its sister modules, such as v0.33.5; Go downloads them. The table contains only the
+types that the kinds below refer to. This workspace's Kubernetes version (k8s-openapi's feature) must change with it.
 """
 
 import json
@@ -32,14 +32,14 @@ PACKAGES = {
     ).split()
 }
 
-# Package -> what its definitions are called in OpenAPI documents.
+# Package -> prefix of its definitions in OpenAPI documents.
 PREFIXES = {
     "meta/v1": "io.k8s.apimachinery.pkg.apis.meta.v1",
     "apiextensions/v1": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1",
     "apiregistration/v1": "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1",
 }
 
-# What clients send and the server answers.
+# Kinds that clients send and the server returns.
 ROOTS = {
     "core/v1": "Namespace Node PersistentVolume PersistentVolumeClaim Service Pod Secret ConfigMap ServiceAccount Endpoints "
     "Event ReplicationController ResourceQuota LimitRange PodTemplate Binding",
@@ -67,7 +67,7 @@ ROOTS = {
     "meta/v1": "DeleteOptions",
 }
 
-# Types that write themselves: the program that reads the table knows their forms.
+# Types with their own encoding: the program that reads the table knows their formats.
 OWN_FORM = {
     "meta/v1.Time", "meta/v1.MicroTime", "meta/v1.Duration", "meta/v1.FieldsV1", "resource.Quantity", "intstr.IntOrString",
     "runtime.RawExtension", "apiextensions/v1.JSON", "apiextensions/v1.JSONSchemaPropsOrArray",
@@ -127,7 +127,7 @@ class Types:
             self.structs[f"{package}.{name}"] = list(self.fields(package, known, body))
         for name in re.findall(r"^type (\w+) struct ?\{ ?\}", text, re.M):
             self.structs[f"{package}.{name}"] = []
-        # Those of a block, and those that stand alone.
+        # Declarations in a block, and single ones.
         for name, to in re.findall(r"^(?:type )?\t?(\w+) =? ?((?:map\[|\[\]|\*)?[\w.\]\[]+)$", text, re.M):
             if name not in ("package", "return", "import") and not to.startswith("struct"):
                 self.aliases.setdefault(f"{package}.{name}", full(to, package, known))
@@ -142,7 +142,7 @@ class Types:
             json_name, *options = tag.get("json", "").split(",")
             number = re.search(r",(\d+),", tag.get("protobuf", ""))
             inline = "inline" in options or (json_name == "" and go_name is None)
-            # What has no number is the type of an object, which goes beside it.
+            # A field without a number is the embedded TypeMeta, which the protobuf envelope carries.
             if json_name != "-" and number:
                 name = "." if inline else json_name
                 zero = "omitzero" in options
@@ -167,7 +167,7 @@ class Types:
         package, short = name.split(".")
         words = [short]
         for member, optional, number, go_type, zero in self.structs[name]:
-            # A list of texts under a name of its own is a message around them.
+            # A named type for a list of texts is a message with that list.
             wrapped = any(self.aliases.get(inner) == "[]string" for inner in re.findall(r"[\w/]+\.\w+", go_type))
             flags = "?" * optional + "*" * go_type.startswith("*") + "~" * wrapped + "!" * zero
             words.append(f"{member}{flags}={number}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run everyday commands of the real Azure CLI against a simulated Azure, and check what they print.
 
-The commands are in commands.txt beside this file, which says how it is read. The CLI reaches the simulator under
+The commands are in commands.txt beside this file, which describes its format. The CLI reaches the simulator under
 Azure's own names, through the simulator's proxy; nothing in it is changed or replaced. Each command is a
 fresh `AzCli`, as the program `az` makes one, but all of them run in this process: to start, `az` alone takes up to
 seven seconds, most of which it spends on loading Python.
@@ -9,7 +9,7 @@ seven seconds, most of which it spends on loading Python.
   azure_cli.py --credentials credentials.json --ca ca.pem [commands.txt]
 
 `cargo xtask azure-cli` prepares a virtual environment, starts the simulator and runs this.
-Exit status: 0 if every command did what it should, else 1.
+Exit status: 0 if every command had its expected result, else 1.
 """
 import argparse
 import io
@@ -26,7 +26,7 @@ from pathlib import Path
 
 CAPTURE = re.compile(r"([a-z_]+) = (.+)")
 ENVIRONMENT = {
-    # Nobody is told about these runs, nothing is installed on the way, and warnings are not asked for.
+    # No telemetry, no installation of extensions, no warnings.
     "AZURE_CORE_COLLECT_TELEMETRY": "false",
     "AZURE_CORE_ONLY_SHOW_ERRORS": "true",
     "AZURE_CORE_NO_COLOR": "true",
@@ -38,7 +38,7 @@ ENVIRONMENT = {
 
 @dataclass
 class Command:
-    """One command of the file, and what it should do."""
+    """One command of the file, and its expected result."""
 
     number: int
     text: str
@@ -50,7 +50,7 @@ class WrongFile(Exception):
 
 
 class NotSo(Exception):
-    """A command did not do what it should."""
+    """A command did not have its expected result."""
 
 
 def read_commands(path):
@@ -71,7 +71,7 @@ def read_commands(path):
 
 
 class Words(dict):
-    """What `$name` stands for."""
+    """The value of `$name`."""
 
     def __missing__(self, name):
         raise NotSo(f"${name} is not known: the command that tells it has not succeeded")
@@ -81,7 +81,7 @@ class Words(dict):
 
 
 class Errors(io.TextIOBase):
-    """The standard error of one command after the other: the CLI keeps the stream that it found at first."""
+    """The standard error of each command in turn: the CLI keeps the stream of its first start."""
 
     def __init__(self):
         super().__init__()
@@ -96,7 +96,7 @@ class Errors(io.TextIOBase):
 
 
 def az(arguments, errors):
-    """Runs a command as `az` does: how it ended, what it printed, and its errors in one line."""
+    """Runs a command as `az` does. Returns its exit status, its output, and its errors in one line."""
     from azure.cli.core import get_default_cli
 
     errors.text, output, before = "", io.StringIO(), sys.stderr
@@ -181,7 +181,7 @@ def main():
 
 
 def run(commands, words):
-    """How many succeeded, and how many did not."""
+    """Returns how many commands succeeded, and how many failed."""
     errors, passed, failed = Errors(), 0, 0
     for command in commands:
         begun = time.monotonic()

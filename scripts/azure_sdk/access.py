@@ -1,4 +1,4 @@
-"""Who may do what: identities, role definitions and assignments (the guide of azure-mgmt-authorization)."""
+"""Access: identities, role definitions and assignments (the guide of azure-mgmt-authorization)."""
 import uuid
 
 from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
@@ -15,7 +15,7 @@ def access(azure):
 
 
 def identity(azure, name):
-    """The object id of a user-assigned identity, which is made if it is not there."""
+    """The object ID of a user-assigned identity, which is created if missing."""
     made = azure.resources.resources.begin_create_or_update_by_id(
         azure.id_of(f"Microsoft.ManagedIdentity/userAssignedIdentities/{name}"),
         resource_models.GenericResource(location=azure.region),

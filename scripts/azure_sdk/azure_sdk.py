@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Drive a simulated Azure with Azure's own SDK for Python, and check what it reads back.
 
-Nothing here knows the simulator, apart from the few lines that set its latency and budgets: the
-clients are Azure's, told only where Azure is. The steps are in the files beside this one, a
-service each; every step prints one line; a step that fails says why, the others go on.
+Only a few lines depend on the simulator: they set its latency and budgets. The clients are Azure's own,
+configured only with Azure's endpoints. The steps are in the files beside this one, one file for each
+service. Every step prints one line; a step that fails prints the reason, and the others continue.
 
   azure_sdk.py --credentials credentials.json --ca ca.pem --control http://127.0.0.1:8080
 
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from proof import STEPS, Azure
 
-# In this order: later ones use what earlier ones have made.
+# In this order: later ones use the resources of earlier ones.
 import sign_in  # noqa: F401
 import networks  # noqa: F401
 import scale_sets  # noqa: F401
@@ -44,9 +44,9 @@ def main():
     parser.add_argument("--only", metavar="FILE", help="run the steps of this file alone, and those that make the group")
     parser.add_argument("-v", "--verbose", action="store_true", help="show where a step failed")
     arguments = parser.parse_args()
-    # What is refused is said below, by the step that expects it.
+    # Refusals are reported by the steps that expect them.
     logging.getLogger("azure").setLevel(logging.CRITICAL)
-    # The libraries trust what this names, and nothing else needs to be said.
+    # The libraries trust the certificates in this file without further options.
     os.environ["REQUESTS_CA_BUNDLE"] = str(arguments.ca.resolve())
     simulated = json.loads(arguments.credentials.read_text())
     # Vaults and accounts are reached under Azure's own names, by the simulator's proxy.

@@ -86,7 +86,7 @@ def machine(azure):
     ).result()
     same("size", made.hardware_profile.vm_size, "Standard_D2s_v3")
     holds("it has an id of its own", made.vm_id)
-    holds("no password is told", made.os_profile.admin_password is None)
+    holds("no password is returned", made.os_profile.admin_password is None)
     same("state of its OS disk", azure.compute.disks.get(GROUP, "single-os").disk_state, "Attached")
     attached = azure.network.network_interfaces.get(GROUP, "single-nic").virtual_machine
     same("the interface's machine", attached.id.lower(), made.id.lower())
@@ -131,7 +131,7 @@ def attach_to_instance(azure):
     same("LUNs", [disk.lun for disk in changed.storage_profile.data_disks], [0])
     disk = azure.compute.disks.get(GROUP, "data")
     same("who has it", (disk.disk_state, disk.managed_by.lower()), ("Attached", instance.id.lower()))
-    # A second one, and away with the first, by the action that does both.
+    # Attaches a second disk and detaches the first by the action that does both.
     new_disk(azure, "more")
     profile = instances.begin_attach_detach_data_disks(
         GROUP,

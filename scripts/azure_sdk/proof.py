@@ -1,4 +1,4 @@
-"""What every room of the proof needs: where Azure is, how a step is registered, and how it says what is not so."""
+"""Common parts of all steps: Azure's endpoints, the registration of steps, and checks."""
 import base64
 import json
 import urllib.request
@@ -13,7 +13,7 @@ GROUP = "sdk-proof"
 
 
 class Azure:
-    """Where Azure is and who asks, and one client a provider."""
+    """Azure's endpoints, the credentials, and one client for each provider."""
 
     def __init__(self, credentials, control):
         self.endpoint = credentials["resourceManagerEndpoint"].rstrip("/")
@@ -30,7 +30,7 @@ class Azure:
         self.region = self.region.replace(" ", "").lower()
 
     def sign_in(self, secret):
-        # Without instance discovery the library does not ask the public cloud whether the authority is one.
+        # Without instance discovery the library does not ask the public cloud whether the authority is valid.
         return ClientSecretCredential(
             self.tenant, self.client_id, secret, authority=self.authority, disable_instance_discovery=True
         )
@@ -46,7 +46,7 @@ class Azure:
         )
 
     def control(self, method, what, body):
-        """Says something to the simulator itself."""
+        """Sends a request to the simulator's control API."""
         request = urllib.request.Request(
             f"{self.control_url}/_cerulean/{what}",
             data=json.dumps(body).encode(),
@@ -57,7 +57,7 @@ class Azure:
             answer.read()
 
     def object_id(self):
-        """Who asks, as role assignments and access policies name it."""
+        """The object ID of the application, for role assignments and access policies."""
         payload = self.credential.get_token(self.endpoint + "/.default").token.split(".")[1]
         return json.loads(base64.urlsafe_b64decode(payload + "=="))["oid"]
 
@@ -69,7 +69,7 @@ STEPS = []
 
 
 def step(words):
-    """Registers a step under the words that its line has."""
+    """Registers a step with the text of its output line."""
 
     def register(function):
         STEPS.append((words, function))
@@ -89,7 +89,7 @@ def holds(what, truth):
 
 
 def refused(kind, status, call):
-    """What `call` is refused with: an error of exactly this class and status."""
+    """Returns the error of `call`, which must have exactly this class and status."""
     try:
         call()
     except HttpResponseError as error:

@@ -82,7 +82,7 @@ def throttled(azure):
         begun = time.monotonic()
         error = refused(HttpResponseError, 429, lambda: [hasty.virtual_networks.get(GROUP, "net") for _ in range(20)])
         holds("Retry-After says how long", int(error.response.headers["Retry-After"]) >= 1)
-        # The client as it comes waits as long as it is told, and then gets its answer.
+        # The default client waits for the time in Retry-After, and then gets its answer.
         same("the patient client reads", azure.network.virtual_networks.get(GROUP, "net").name, "net")
         holds("it waited", time.monotonic() - begun >= 0.9)
     finally:
@@ -106,7 +106,7 @@ def slow(azure):
         same("what others see meanwhile", azure.network.public_ip_addresses.get(GROUP, "slow").provisioning_state, "Updating")
         same("the result", poller.result().provisioning_state, "Succeeded")
         same("the poller's last word", poller.status(), "Succeeded")
-        # Another one goes on where a program was restarted.
+        # Another poller continues after a restart of the program.
         poller = azure.network.public_ip_addresses.begin_delete(GROUP, "slow")
         again = azure.network.public_ip_addresses.begin_delete(GROUP, "slow", continuation_token=poller.continuation_token())
         again.wait()

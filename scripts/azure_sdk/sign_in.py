@@ -1,4 +1,4 @@
-"""Who asks, and what there is to be had."""
+"""Sign-in, and the lists of regions, providers and sizes."""
 from azure.core.exceptions import ClientAuthenticationError
 
 from proof import holds, same, step

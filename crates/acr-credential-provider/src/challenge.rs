@@ -5,7 +5,7 @@
 use http::HeaderMap;
 use http::header::WWW_AUTHENTICATE;
 
-use crate::error::excerpt;
+use crate::excerpt::excerpt;
 
 /// Where and for what to exchange a token.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use cloud_config::Secret;
 use http::header::CONTENT_TYPE;
 use serde::Deserialize;
 
-use crate::error::excerpt;
+use crate::excerpt::excerpt;
 use crate::protocol::Request;
 
 /// Where a node keeps the certificate of its cluster's authority.

@@ -17,6 +17,7 @@
 pub mod challenge;
 pub mod command_line;
 mod error;
+mod excerpt;
 pub mod identity;
 pub mod identity_binding;
 pub mod image;

@@ -13,7 +13,8 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::challenge::Challenge;
-use crate::error::{Error, excerpt};
+use crate::error::Error;
+use crate::excerpt::excerpt;
 use crate::image::{Mirrors, Origin};
 use crate::protocol::Credentials;
 

@@ -91,10 +91,12 @@ impl<S: Clone, T: Clone> Store<S, T> {
     /// Takes an object out.
     pub fn remove(&self, key: &Key) {
         self.objects.lock().remove(key);
+        self.overtaken.lock().remove(key);
     }
 
     /// Keeps only these: a watch has begun anew and shown all that there is. Gives those that have gone meanwhile.
     pub fn retain(&self, keep: impl Fn(&Key) -> bool) -> Vec<Arc<Object<S, T>>> {
+        self.overtaken.lock().retain(&keep);
         let gone = self.objects.lock().extract_if(|key, _| !keep(key)).map(|(_, object)| object).collect();
         self.complete.store(true, Ordering::Release);
         gone

@@ -1,13 +1,11 @@
-//! What controllers and provider know of the cluster: all Services and all Nodes, fed by watches; the labels of
-//! Namespaces where these decide on which load balancer a Service is, and where Services have endpoints.
+//! The cluster as controllers and provider know it: all Services and Nodes, fed by watches; the labels of Namespaces
+//! where they decide on which load balancer a Service is; and the nodes on which Services have endpoints.
 //!
-//! Each object carries the point in logical time at which the event that brought it was processed. Whoever
-//! works on it judges by what was read after that point: an address that was made just before the Service
-//! asked for it exists.
+//! Each object carries the point in logical time at which its watch event was processed. A controller works on the
+//! object with data read after that point: an address that was created just before the Service asked for it is found.
 //!
-//! Plans of shared resources need everybody: a security rule may go only if no Service needs it. While a
-//! kind has not been listed whole ([`ClusterState::services_synced`]), nothing may be concluded from an
-//! object's absence.
+//! Plans of shared resources need all objects: a security rule may be deleted only if no Service needs it. Until a kind
+//! has been listed completely ([`ClusterState::services_synced`]), the absence of an object proves nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Deref;
@@ -51,20 +49,20 @@ impl<T> Deref for Stamped<T> {
     }
 }
 
-/// Of how many deleted Nodes it is remembered which machines they were. A machine that goes with its Node is of no
-/// interest; of those that stay there are few.
+/// Number of deleted Nodes whose machines are remembered. A machine that is deleted with its Node does not matter; few
+/// others stay.
 const MAX_DEPARTED: usize = 1000;
 
 fn is_same_machine(one: &Node, other: &Node) -> bool {
     one.name() == other.name() || one.spec.provider_id.eq_ignore_ascii_case(&other.spec.provider_id)
 }
 
-/// Whether a Node is the one that is known, of the same machine.
+/// Whether `node` is the known Node, on the same machine.
 fn is_unchanged_machine(known: &Node, node: &Node) -> bool {
     known.metadata.uid == node.metadata.uid && known.spec.provider_id == node.spec.provider_id
 }
 
-/// All Services and Nodes of the cluster, shared between controllers and provider.
+/// All Services and Nodes of the cluster, shared by controllers and provider.
 #[derive(Debug, Default, Clone)]
 pub struct ClusterState(Arc<RwLock<Inner>>);
 
@@ -73,11 +71,11 @@ struct Inner {
     services: HashMap<ObjectKey, Stamped<Service>>,
     nodes: BTreeMap<String, Stamped<Node>>,
     services_synced: bool,
-    /// Nodes that were deleted since, oldest first, and have not come back.
+    /// Deleted Nodes that have not come back, oldest first.
     departed: VecDeque<Arc<Node>>,
     nodes_synced: bool,
     machines_changed: Option<LogicalTime>,
-    /// How many events of Nodes were processed.
+    /// Number of Node events processed.
     nodes_version: u64,
     namespaces: HashMap<String, Arc<Labels>>,
     namespaces_synced: bool,
@@ -86,23 +84,22 @@ struct Inner {
 }
 
 impl ClusterState {
-    /// Takes over a Service as it is now, and stamps it with this moment.
+    /// Stores the current state of a Service, stamped with the current logical time.
     pub fn apply_service(&self, service: Arc<Service>) {
         self.0.write().services.insert(service.key(), Stamped::now(service));
     }
 
-    /// Forgets a Service that is gone.
+    /// Removes a deleted Service.
     pub fn remove_service(&self, key: &ObjectKey) {
         self.0.write().services.remove(key);
     }
 
-    /// Takes over a Node as it is now, and stamps it with this moment.
+    /// Stores the current state of a Node, stamped with the current logical time.
     pub fn apply_node(&self, node: Arc<Node>) {
         self.apply_node_as_of(node, LogicalTime::now());
     }
 
-    /// Takes over a Node as it was at `stamp`: in a list whose pages come one after the other, all are as they were when
-    /// the first one came.
+    /// Stores a Node as of `stamp`. All pages of a list are as of its first page.
     pub fn apply_node_as_of(&self, node: Arc<Node>, stamp: LogicalTime) {
         let mut inner = self.0.write();
         let is_known = inner.nodes.get(node.name()).is_some_and(|known| is_unchanged_machine(known, &node));
@@ -114,7 +111,7 @@ impl ClusterState {
         inner.nodes.insert(node.name().to_owned(), Stamped { object: node, stamp });
     }
 
-    /// Forgets a Node that is gone, but for which machine it was.
+    /// Removes a deleted Node, and remembers its machine.
     pub fn remove_node(&self, name: &str) {
         let mut inner = self.0.write();
         if let Some(node) = inner.nodes.remove(name).filter(|node| !node.spec.provider_id.is_empty()) {
@@ -126,18 +123,18 @@ impl ClusterState {
         inner.nodes_version += 1;
     }
 
-    /// When the event was processed by which a Node last came, or got another machine; the beginning if there was none.
-    /// What machines were read after it holds those of all Nodes, whatever their kubelets have reported since.
+    /// The logical time of the last event by which a Node was added or changed its machine; the beginning if there was
+    /// none. Machines read after it include those of all Nodes, whatever their kubelets have reported since.
     pub fn machines_changed(&self) -> LogicalTime {
         self.0.read().machines_changed.unwrap_or(LogicalTime::BEGINNING)
     }
 
-    /// Says that every Service that exists has been applied (once, after the first whole list).
+    /// Declares that every existing Service has been applied (once, after the first complete list).
     pub fn services_are_synced(&self) {
         self.0.write().services_synced = true;
     }
 
-    /// Says that every Node that exists has been applied (once, after the first whole list).
+    /// Declares that every existing Node has been applied (once, after the first complete list).
     pub fn nodes_are_synced(&self) {
         self.0.write().nodes_synced = true;
     }
@@ -152,17 +149,17 @@ impl ClusterState {
         self.0.read().nodes_synced
     }
 
-    /// Takes over an EndpointSlice as it is now; gives the Services that have endpoints on other nodes than before.
+    /// Stores the current state of an EndpointSlice. Returns the Services whose set of endpoint nodes changed.
     pub fn apply_endpoint_slice(&self, slice: &EndpointSlice) -> BTreeSet<ObjectKey> {
         self.0.write().endpoints.apply(slice)
     }
 
-    /// Forgets an EndpointSlice that is gone; gives the Service if it has endpoints on other nodes than before.
+    /// Removes a deleted EndpointSlice. Returns its Service if the Service's set of endpoint nodes changed.
     pub fn remove_endpoint_slice(&self, slice: &ObjectKey) -> BTreeSet<ObjectKey> {
         self.0.write().endpoints.remove(slice)
     }
 
-    /// Says that every EndpointSlice that exists has been applied (once, after the first whole list).
+    /// Declares that every existing EndpointSlice has been applied (once, after the first complete list).
     pub fn endpoints_are_synced(&self) {
         self.0.write().endpoints_synced = true;
     }
@@ -192,7 +189,7 @@ impl ClusterState {
         self.0.read().nodes.get(name).cloned()
     }
 
-    /// Takes over the labels of a Namespace as they are now; tells whether they are others than before.
+    /// Stores the current labels of a Namespace. Returns whether they changed.
     pub fn apply_namespace(&self, name: &str, labels: Labels) -> bool {
         let mut inner = self.0.write();
         if inner.namespaces.get(name).is_some_and(|known| **known == labels) {
@@ -202,12 +199,12 @@ impl ClusterState {
         true
     }
 
-    /// Forgets a Namespace that is gone.
+    /// Removes a deleted Namespace.
     pub fn remove_namespace(&self, name: &str) {
         self.0.write().namespaces.remove(name);
     }
 
-    /// Says that every Namespace that exists has been applied (once, after the first whole list).
+    /// Declares that every existing Namespace has been applied (once, after the first complete list).
     pub fn namespaces_are_synced(&self) {
         self.0.write().namespaces_synced = true;
     }
@@ -217,12 +214,12 @@ impl ClusterState {
         self.0.read().namespaces_synced
     }
 
-    /// The labels of a Namespace, as far as they are known.
+    /// The labels of a Namespace, if known.
     pub fn namespace_labels(&self, name: &str) -> Option<Arc<Labels>> {
         self.0.read().namespaces.get(name).cloned()
     }
 
-    /// The names of all Namespaces that are known, in no order.
+    /// The names of all known Namespaces, in no order.
     pub fn namespaces(&self) -> Vec<String> {
         self.0.read().namespaces.keys().cloned().collect()
     }
@@ -237,19 +234,19 @@ impl ClusterState {
         self.nodes_in_version().1
     }
 
-    /// A number: as long as it is the same, so are all Nodes.
+    /// A version number: while it stays the same, all Nodes do.
     pub fn nodes_version(&self) -> u64 {
         self.0.read().nodes_version
     }
 
-    /// All Nodes with that number.
+    /// All Nodes and their version number.
     pub fn nodes_in_version(&self) -> (u64, Vec<Arc<Node>>) {
         let inner = self.0.read();
         (inner.nodes_version, inner.nodes.values().map(|node| Arc::clone(&node.object)).collect())
     }
 
-    /// All Nodes, and those that were deleted since they were known and have not come back, as being deleted: their
-    /// machines may run on, and belong in no pool.
+    /// All Nodes, and the deleted Nodes that have not come back, marked as being deleted: their machines may still run,
+    /// and belong in no pool.
     pub fn nodes_and_departed(&self) -> Vec<Arc<Node>> {
         let inner = self.0.read();
         let nodes = inner.nodes.values().map(|node| &node.object);
@@ -270,8 +267,8 @@ mod tests {
         Arc::new(node)
     }
 
-    /// NODE-083, NODE-084: nothing of a node that is deleted is left, however its name is spelled, but which machine it
-    /// was; and that until it comes back.
+    /// NODE-083, NODE-084: of a deleted node, however its name is spelled, only its machine is remembered, and only
+    /// until the node comes back.
     #[test]
     fn node_083_node_084_of_a_deleted_node_its_machine_alone_is_known() {
         let state = ClusterState::default();
@@ -300,7 +297,7 @@ mod tests {
         assert_eq!(departed(&state).len(), MAX_DEPARTED);
     }
 
-    /// NODE-286: what a kubelet reports is no cause to read its machine again.
+    /// NODE-286: a report of a kubelet is no reason to read its machine again.
     #[test]
     fn node_286_machines_change_with_nodes_and_not_with_their_reports() {
         let state = ClusterState::default();

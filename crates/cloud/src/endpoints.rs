@@ -1,4 +1,4 @@
-//! On which nodes Services have endpoints: what all their EndpointSlices say together.
+//! The nodes on which Services have endpoints, merged from all EndpointSlices of each Service.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use k8s::{EndpointSlice, ObjectKey};
 #[derive(Debug, Default)]
 pub(crate) struct Endpoints {
     services: HashMap<ObjectKey, BTreeMap<Arc<str>, BTreeSet<String>>>,
-    /// The Service of each slice, which may come to name another.
+    /// The Service of each slice. A slice may change its Service.
     slices: HashMap<ObjectKey, ObjectKey>,
 }
 
 impl Endpoints {
-    /// Takes over a slice as it is now; gives the Services that have endpoints on other nodes than before.
+    /// Stores the current state of a slice. Returns the Services whose set of endpoint nodes changed.
     pub(crate) fn apply(&mut self, slice: &EndpointSlice) -> BTreeSet<ObjectKey> {
         let key = slice.key();
         let Some(service) = slice.service() else { return self.remove(&key) };
@@ -32,7 +32,7 @@ impl Endpoints {
         changed
     }
 
-    /// Forgets a slice that is gone; gives the Service if it has endpoints on other nodes than before.
+    /// Removes a deleted slice. Returns its Service if the Service's set of endpoint nodes changed.
     pub(crate) fn remove(&mut self, slice: &ObjectKey) -> BTreeSet<ObjectKey> {
         let Some(service) = self.slices.remove(slice) else { return BTreeSet::new() };
         let before = self.nodes_of(&service);
@@ -75,7 +75,7 @@ mod tests {
         ObjectKey::new("shop", "web")
     }
 
-    /// LB-258: a node stays as long as any slice has an endpoint on it.
+    /// LB-258: a node stays while any slice has an endpoint on it.
     #[test]
     fn lb_258_nodes_are_those_of_all_slices_together() {
         let mut endpoints = Endpoints::default();

@@ -1,5 +1,4 @@
-//! The port between the controllers and a cloud: what the controllers ask for, and the values that go
-//! across.
+//! The port between the controllers and a cloud: the requests of the controllers, and the values that are exchanged.
 //!
 //! ```text
 //!  controllers ──── LoadBalancers: ensure, exists, delete, … ────▶ provider
@@ -10,9 +9,8 @@
 //!       └──────────────▶ ClusterState, stamped ◀──────────────────────┘
 //! ```
 //!
-//! The controllers depend on this crate and on no cloud; a provider implements its traits. There is no
-//! runtime and no network in its manifest, so a program that needs one of the traits links no more than
-//! that.
+//! The controllers depend on this crate and on no cloud; a provider implements its traits. The manifest contains no
+//! runtime and no network, so that a program that needs one of the traits links no more than that.
 
 mod cluster_state;
 mod endpoints;

@@ -1,13 +1,13 @@
 //! Logical time: which of two things happened first.
 //!
-//! Freshness is asked for by cause: "no older than the event that woke me". Clocks are too coarse for
-//! that: two things may happen at one instant, always so on paused time. A counter is exact.
+//! Reads name the cause that they must be newer than, such as the event that started a reconcile. Clocks are too coarse
+//! for that: two events may happen at one instant, and always do on paused time. A counter is exact.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A point in the order of this process's events. Later points are greater.
 ///
-/// Who asks for something passes a point as `newer_than`: only what was read after it counts as an answer.
+/// A request passes a point as `newer_than`: only data read after it is a valid answer.
 ///
 /// ```
 /// use cloud::LogicalTime;
@@ -23,7 +23,7 @@ pub struct LogicalTime(u64);
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl LogicalTime {
-    /// Before everything: whatever is known is fresh enough.
+    /// Before everything: any known data is fresh enough.
     pub const BEGINNING: Self = Self(0);
 
     /// A point after every point taken so far.

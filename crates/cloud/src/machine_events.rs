@@ -1,66 +1,66 @@
-//! What a cloud announces for a machine.
+//! The events that a cloud announces for a machine.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-/// What happens to a machine.
+/// The effect of an event on its machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MachineEventType {
-    /// It pauses for some seconds.
+    /// The machine pauses for some seconds.
     Freeze,
-    /// It restarts.
+    /// The machine restarts.
     Reboot,
-    /// It moves to another host.
+    /// The machine moves to another host.
     Redeploy,
-    /// The cloud takes it back.
+    /// The cloud takes the machine back.
     Preempt,
-    /// It is deleted.
+    /// The machine is deleted.
     Terminate,
-    /// Something that nobody here knows.
+    /// An unknown type of event.
     Other,
 }
 
 impl MachineEventType {
-    /// Whether the machine does not come back.
+    /// Whether the event ends the machine for good.
     pub fn ends_machine(self) -> bool {
         matches!(self, Self::Preempt | Self::Terminate)
     }
 }
 
-/// Something that will soon happen to a machine, or takes place.
+/// An event that affects a machine soon, or now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineEvent {
-    /// Its id, which no other event ever has.
+    /// The event's id, which is never reused.
     pub id: String,
-    /// What happens.
+    /// The effect.
     pub event_type: MachineEventType,
-    /// What the cloud calls that.
+    /// The cloud's name of the type.
     pub name: String,
-    /// Whether other machines are part of it: approval is for them, too.
+    /// Whether the event affects other machines, too; an approval covers them as well.
     pub is_shared: bool,
-    /// Whether it takes place now.
+    /// Whether the event has started.
     pub has_started: bool,
-    /// When it may start at the earliest, in the cloud's words; may be empty.
+    /// The earliest start, as the cloud writes it; may be empty.
     pub not_before: String,
-    /// How long the machine is away; `None` where nobody knows.
+    /// How long the machine is unavailable, if known.
     pub duration: Option<Duration>,
-    /// Why, in the cloud's words; may be empty.
+    /// The cloud's description; may be empty.
     pub description: String,
 }
 
-/// What is announced for one machine.
+/// The announced events of one machine.
 #[async_trait]
 pub trait MachineEvents: Send + Sync + 'static {
-    /// What will soon happen to the machine, or takes place. What is over is in it no more.
+    /// The events that affect the machine soon, or now. Events that have ended are not included.
     ///
     /// # Errors
-    /// Nobody can say; the text tells why.
+    /// The events cannot be read; the text says why.
     async fn upcoming(&self) -> Result<Vec<MachineEvent>, String>;
 
-    /// Lets an event start before its time.
+    /// Lets an event start early.
     ///
     /// # Errors
-    /// The cloud does not take it; the text tells why.
+    /// The cloud does not accept it; the text says why.
     async fn approve(&self, event: &str) -> Result<(), String>;
 }

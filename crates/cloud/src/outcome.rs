@@ -1,4 +1,4 @@
-//! What a cloud answers to the controllers: plain values, no cloud's own documents in them.
+//! A cloud's answers to the controllers: plain values without documents of any cloud.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,19 +8,19 @@ use k8s::{Notice, ObjectKey};
 
 use crate::LogicalTime;
 
-/// Whether something is there. Unknown is not absent: it never deletes, taints or resizes anything.
+/// Whether something exists. Unknown is not absent: it never deletes, taints or resizes anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Existence<T> {
-    /// It is there.
+    /// It exists.
     Present(T),
-    /// The cloud said that it is not there.
+    /// The cloud said that it does not exist.
     Absent(Proof),
-    /// Nobody could say; the text tells why.
+    /// It could not be determined; the text says why.
     Unknown(String),
 }
 
 impl<T> Existence<T> {
-    /// The value, where it is known to be there.
+    /// The value, if it is known to exist.
     pub fn present(self) -> Option<T> {
         match self {
             Self::Present(value) => Some(value),
@@ -29,87 +29,87 @@ impl<T> Existence<T> {
     }
 }
 
-/// Which machine the cloud was asked about, what it answered, and when. Whoever deletes something because of an
-/// absence can say on whose word.
+/// The machine that the cloud was asked about, its answer, and when. A deletion because of an absence logs this
+/// evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
-    /// The machine's id in the cloud's own terms.
+    /// The machine's id as the cloud spells it.
     pub machine: String,
-    /// What the cloud answered, in its own words.
+    /// The cloud's answer, verbatim.
     pub answer: String,
     /// When the cloud was asked.
     pub read: LogicalTime,
 }
 
-/// What a Service has after a successful [`LoadBalancers::ensure`](crate::LoadBalancers::ensure).
+/// The result of a successful [`LoadBalancers::ensure`](crate::LoadBalancers::ensure).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ensured {
-    /// The addresses for the status: one a frontend, then additional ones.
+    /// The addresses for the status: one per frontend, then additional ones.
     pub addresses: Vec<IpAddr>,
-    /// What to tell the owner.
+    /// Notices for the owner.
     pub notices: Vec<Notice>,
 }
 
-/// Why a Service could not be served.
+/// Why a Service could not be provisioned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServiceError {
-    /// Terminal: the same input gets the same answer, so it is not tried again until the Service changes.
-    /// The text holds the cloud's own words (or the planner's) and what to change.
+    /// Terminal: the same input is refused again, so there is no retry until the Service changes. The text holds the
+    /// cloud's own words (or the planner's) and what to change.
     #[error("{message}")]
     Refused {
-        /// What was refused, in whose words, and the remedy.
+        /// What was refused, the quoted reason, and the remedy.
         message: String,
-        /// What to tell the owner besides.
+        /// Further notices for the owner.
         notices: Vec<Notice>,
     },
-    /// It may work later.
+    /// Temporary: may work later.
     #[error("{message}")]
     Retry {
         /// What went wrong.
         message: String,
-        /// How long to wait, where the cloud said so; otherwise the queue's back-off decides.
+        /// How long to wait, if the cloud said so; otherwise the queue's backoff decides.
         after: Option<Duration>,
-        /// What to tell the owner besides.
+        /// Further notices for the owner.
         notices: Vec<Notice>,
     },
 }
 
-/// Why not all load balancers are as the Nodes are.
+/// Why not all load balancers match the Nodes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct UpdateError {
     /// What went wrong, and when to try again.
     pub error: ServiceError,
-    /// The Services on the load balancers that could not be changed, each with what went wrong there: those on others
-    /// have what they should. Absent where nobody can tell whom it concerns.
+    /// The Services on the load balancers that could not be changed, each with its error; Services on other load
+    /// balancers have what they want. `None` if the affected Services are unknown.
     pub services: Option<BTreeMap<ObjectKey, String>>,
 }
 
 impl From<ServiceError> for UpdateError {
-    /// An error that may concern everybody.
+    /// An error that may affect all Services.
     fn from(error: ServiceError) -> Self {
         Self { error, services: None }
     }
 }
 
-/// A Service whose parts in the cloud were found to be other than it wants them, although it had what it wants.
+/// A Service that had what it wanted, and whose parts in the cloud were then found changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drifted {
     /// The Service.
     pub service: ObjectKey,
-    /// What to tell its owner.
+    /// Notices for its owner.
     pub notices: Vec<Notice>,
-    /// Whether it has to be ensured again: not everything was repaired, or its addresses may be others now.
+    /// Whether it has to be ensured again: not everything was repaired, or its addresses may have changed.
     pub ensure: bool,
 }
 
-/// What came of another look at what all Services have in the cloud.
+/// The result of comparing everything that Services have in the cloud with what they want.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Looked {
-    /// How many differences were found since the look before, by the kind of resource.
+    /// The differences found since the previous comparison, counted by kind of resource.
     pub differences: BTreeMap<&'static str, u64>,
-    /// When to look again before it is time, because something is left as it is until then.
+    /// How long to wait for the next comparison, if it is due early because something was left as it is.
     pub next: Option<Duration>,
-    /// Why not everything could be looked at or repaired.
+    /// Why not everything could be read or repaired.
     pub failure: Option<ServiceError>,
 }

@@ -1,4 +1,4 @@
-//! What the route controller asks of a cloud.
+//! The route controller's interface to a cloud.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,7 +9,7 @@ use ipnet::IpNet;
 
 use crate::{LogicalTime, ServiceError};
 
-/// A range of a node's pods, to which one route leads.
+/// A pod range of a node, the target of one route.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodRange {
     /// The node's name.
@@ -19,7 +19,7 @@ pub struct PodRange {
 }
 
 impl PodRange {
-    /// A node's range.
+    /// The pod range `range` of the node `node`.
     pub fn new(node: impl Into<String>, range: IpNet) -> Self {
         Self { node: node.into(), range: range.trunc() }
     }
@@ -31,26 +31,26 @@ impl fmt::Display for PodRange {
     }
 }
 
-/// The routes by which the pods of nodes are reached, where the network of pods is not the cloud's.
+/// The routes to the pods of nodes, where the pod network is not the cloud's.
 ///
-/// Routes of one moment are written together, as few writes as the cloud allows. A call may be dropped at any point.
+/// Concurrent requests are written together, in as few writes as the cloud allows. A call may be dropped at any point.
 #[async_trait]
 pub trait Routes: Send + Sync + 'static {
-    /// The ranges that have a route of this cluster's, as read after `newer_than`, wherever it leads; those of nodes that
-    /// are gone, too.
+    /// The ranges that have a route owned by this cluster, as read after `newer_than`, whatever its next hop; ranges of
+    /// deleted nodes are included.
     ///
     /// # Errors
     ///
-    /// If the cloud could not say.
+    /// If the cloud could not answer.
     async fn owned(&self, newer_than: LogicalTime) -> Result<BTreeSet<PodRange>, ServiceError>;
 
-    /// Lets routes lead to the `wanted` ranges by these addresses, and none of this cluster's to the `unwanted` ones,
-    /// judged by what was read after `newer_than`. Gives what came of each. A wanted range is in order if the cloud has
-    /// confirmed its route, or had it already.
+    /// Makes routes lead to the `wanted` ranges by these addresses, and deletes this cluster's routes to the `unwanted`
+    /// ones, based on data read after `newer_than`. Returns the outcome of each range. A wanted range succeeds when the
+    /// cloud has confirmed its route, or had it already.
     ///
     /// # Errors
     ///
-    /// If the cloud could not say which routes there are: nothing is known then of any range.
+    /// If the cloud could not list the routes: nothing is known then about any range.
     async fn apply(
         &self,
         wanted: &BTreeMap<PodRange, IpAddr>,

@@ -1,5 +1,5 @@
-//! Flags that are accepted and change nothing, because manifests pass them: each under the reason for it, which the log and
-//! `--help` give.
+//! Flags that are accepted without effect because manifests pass them, grouped by reason. The log and `--help` give the
+//! reason.
 
 use clap::builder::{ArgAction, ArgPredicate};
 use clap::{Arg, ArgMatches};
@@ -10,9 +10,9 @@ use crate::given;
 /// How an accepted flag takes its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// As any text, in the same word or in the next.
+    /// Any text, in the same word or in the next.
     Value,
-    /// As a truth value, in the same word or not at all.
+    /// A boolean, in the same word or not at all.
     Boolean,
 }
 
@@ -21,7 +21,7 @@ pub enum Takes {
 pub struct Accepted(pub &'static [(&'static str, &'static [(&'static str, Takes)])]);
 
 impl Accepted {
-    /// The flags for a command, each reason with a heading of its own.
+    /// The flags as arguments of a command, with one heading per reason.
     pub fn arguments(self) -> impl Iterator<Item = Arg> {
         self.0.iter().flat_map(|(reason, flags)| {
             flags.iter().map(move |(name, takes)| {
@@ -43,7 +43,7 @@ impl Accepted {
         })
     }
 
-    /// Those that somebody gave, under the reason why they change nothing.
+    /// The flags that the command line sets, by the reason why they have no effect.
     pub fn given(self, matches: &ArgMatches) -> Vec<(Vec<&'static str>, &'static str)> {
         let of_reason = |(reason, flags): &(&'static str, &'static [(&'static str, Takes)])| {
             let given: Vec<&str> =

@@ -1,5 +1,5 @@
-//! Command lines as manifests of Go programs have them: every flag of the program that ours replaces is known, those without
-//! an effect each with the reason, and one start tells all that is wrong with what was given, with what to pass instead.
+//! Command lines written for Go programs. Every flag of the replaced program is known; flags without effect have a
+//! reason. One start reports everything that is wrong with the command line, and what to pass instead.
 
 mod accepted;
 mod problem;
@@ -14,16 +14,16 @@ pub use refusal::{Part, Refused, end, last_words};
 
 use clap::ArgMatches;
 
-/// What a command line asks for instead of running.
+/// What to do instead of running.
 #[derive(Debug)]
 pub enum Instead {
-    /// Print this text and end well.
+    /// Print this text and exit successfully.
     Print(String),
-    /// One line that says what is wrong with the command line.
+    /// Print this line about a wrong command line and exit with an error.
     Refuse(String),
 }
 
-/// Whether somebody gave a flag. Those with an effect are known by their fields.
+/// Whether the command line sets a flag. Flags with an effect are found by their fields.
 pub fn given(matches: &ArgMatches, flag: &str) -> bool {
     let field = flag.replace('-', "_");
     let is_field = matches.ids().any(|id| id.as_str() == field);

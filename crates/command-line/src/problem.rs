@@ -1,18 +1,18 @@
-//! One thing that is wrong with a command line, with flag, value and remedy.
+//! A problem of a command line, with flag, value and remedy.
 
 use std::fmt;
 use std::time::Duration;
 
-/// One thing that is wrong.
+/// A problem of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The flag with its value, as somebody gave it; the flag alone where the value is empty.
+    /// The flag with its value as given; the flag alone if the value is empty.
     pub given: String,
     /// What is wrong with it.
     pub reason: String,
-    /// Arguments that mend it, in place of those of the same names.
+    /// Arguments that fix it, in place of those with the same names.
     pub arguments: Vec<String>,
-    /// How the sentence goes on: what else to do, or for whom this is not the way.
+    /// The rest of the sentence about the remedy: further steps, or when the remedy does not apply.
     pub note: String,
 }
 
@@ -29,14 +29,14 @@ impl Problem {
         }
     }
 
-    /// How the sentence about the remedy goes on.
+    /// Sets the rest of the sentence about the remedy.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.note = note.into();
         self
     }
 
-    /// Durations of an election that cannot be, with the defaults as the remedy.
+    /// Invalid durations of leader election, with the defaults as the remedy.
     pub fn with_election(lease: Duration, reason: String) -> Self {
         let remedy = [
             "--leader-elect-lease-duration=15s",
@@ -47,12 +47,12 @@ impl Problem {
         Self::new("leader-elect-lease-duration", lease, reason, &remedy).note(", the defaults")
     }
 
-    /// What is wrong with the lowest version of TLS; an empty one means the default.
+    /// A problem with the minimum TLS version; an empty one means the default.
     pub fn with_tls_version(version: &str) -> Option<Self> {
         if ["", "VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"].contains(&version) {
             return None;
         }
-        let reason = "is none of VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13";
+        let reason = "is not one of VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13";
         Some(Self::new("tls-min-version", version, reason, &["--tls-min-version=VersionTLS12"]))
     }
 }

@@ -1,5 +1,5 @@
-//! Reading a command line to its end: an argument that says nothing is told and left out, so that one start tells all
-//! that is wrong (NODE-276).
+//! Reads a command line to its end: invalid arguments are reported and removed, so that one start reports all problems
+//! (NODE-276).
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -10,13 +10,14 @@ use cloud_config::keys::nearest;
 
 use crate::{Instead, Problem};
 
-/// What a command line says, the program's name first, and the arguments that say nothing.
+/// Parses a command line, which begins with the program's name. Returns the matches and the problems of invalid
+/// arguments.
 ///
 /// # Errors
-/// Help was asked for, or a word cannot be told from others.
+/// Help was requested, or a word is ambiguous.
 pub fn read(command: &Command, mut arguments: Vec<OsString>) -> Result<(ArgMatches, Vec<Problem>), Instead> {
     let mut problems = Vec::new();
-    // Each round takes an argument away.
+    // Each round removes one invalid argument.
     loop {
         let error = match command.clone().try_get_matches_from(&arguments) {
             Ok(matches) => return Ok((matches, problems)),
@@ -39,19 +40,19 @@ fn context(error: &clap::Error, kind: ContextKind) -> Option<&str> {
     }
 }
 
-/// Where the argument stands that an error is about.
+/// The position of the argument that an error is about.
 struct Place {
-    /// The flag with its dashes, or a word that belongs to none.
+    /// The flag with its dashes, or a positional word.
     name: String,
     value: Option<String>,
     at: usize,
-    /// How many words it is.
+    /// Number of words.
     count: usize,
 }
 
 impl Place {
     fn of(error: &clap::Error, arguments: &[OsString]) -> Option<Self> {
-        // Clap says `--flag <VALUE>` or `-v, --v <VALUE>` of a flag that it knows.
+        // Clap writes `--flag <VALUE>` or `-v, --v <VALUE>` for a known flag.
         let told = context(error, ContextKind::InvalidArg)?;
         let names: Vec<&str> =
             told.split([' ', ',', '=', '[']).filter(|word| word.starts_with('-')).collect();
@@ -79,7 +80,7 @@ impl Place {
                 }
                 continue;
             }
-            // A word behind an unknown flag is taken for its value.
+            // A word after an unknown flag is taken for its value.
             let next = texts.get(at + 1).filter(|_| name.starts_with('-'));
             match (value, next) {
                 (Some(value), Some(next)) if value == *next => return place(Some(next), 2),
@@ -130,12 +131,12 @@ impl Place {
     }
 }
 
-/// Whether what follows a flag's name in one word is its value.
+/// Whether the rest of a word after a flag's name is its value.
 fn is_value(name: &str, rest: &str) -> bool {
     rest.starts_with('=') || name.len() == 2 && name.starts_with('-') && !name.starts_with("--")
 }
 
-/// The flag with a value that it takes: its default, or, for a number where a duration belongs, as many seconds.
+/// The flag with a valid value: its default, or, for a number where a duration belongs, as many seconds.
 fn remedy(command: &Command, name: &str, value: Option<&str>) -> Vec<String> {
     let long = name.trim_start_matches('-');
     let Some(argument) = command.get_arguments().find(|argument| argument.get_long() == Some(long)) else {
@@ -151,7 +152,7 @@ fn remedy(command: &Command, name: &str, value: Option<&str>) -> Vec<String> {
     vec![format!("--{long}={example}")]
 }
 
-/// Clap's sentence on what is wrong with a command line, without usage and tips.
+/// Clap's sentence about an invalid command line, without usage and tips.
 pub fn describe(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let paragraph: Vec<&str> =

@@ -1,27 +1,27 @@
-//! What stands against a start, as a list that people read line by line.
+//! Reasons against a start, as a list with one line each.
 
 use std::fmt;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-/// Everything that was found wrong, by where it stands.
+/// All problems found, by where they stand.
 #[derive(Debug)]
 pub struct Refused {
     /// Not empty.
     pub parts: Vec<Part>,
 }
 
-/// What is wrong in one place.
+/// The problems in one place.
 #[derive(Debug)]
 pub struct Part {
     /// The place, such as `the command line` or the path of azure.json.
     pub place: String,
-    /// What is wrong there, each with key, value and remedy.
+    /// The problems, each with key, value and remedy.
     pub problems: Vec<String>,
 }
 
 impl Refused {
-    /// One place alone.
+    /// A refusal with a single place.
     pub fn one(place: impl Into<String>, problems: Vec<String>) -> Self {
         Self { parts: vec![Part { place: place.into(), problems }] }
     }
@@ -30,8 +30,8 @@ impl Refused {
 impl std::error::Error for Refused {}
 
 impl fmt::Display for Refused {
-    /// A heading for each place and below it a line for each problem. Values come from files and the command
-    /// line, so that a line break in one must not begin a line of its own.
+    /// A heading for each place and a line for each problem. Values come from files and the command line: a line break
+    /// in a value must not start a new line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, part) in self.parts.iter().enumerate() {
             let separator = if index == 0 { "" } else { "\n" };
@@ -44,8 +44,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// What the process says when it ends with an error: a list of refusals with a line for each, anything else on
-/// one line.
+/// The text that a failing process prints: one line per problem of a [`Refused`], one line for any other error.
 pub fn last_words(error: &anyhow::Error) -> String {
     match error.downcast_ref::<Refused>() {
         Some(refused) => refused.to_string(),
@@ -53,7 +52,7 @@ pub fn last_words(error: &anyhow::Error) -> String {
     }
 }
 
-/// Ends a program: what it returned goes to standard output, what went wrong to standard error, under its name.
+/// Ends a program: its result goes to standard output, its error to standard error, after the program's name.
 pub fn end(program: &str, outcome: anyhow::Result<String>) -> ExitCode {
     // A closed pipe is the reader's own choice.
     let (code, _closed_pipe) = match outcome {

@@ -1,7 +1,7 @@
 //! The cloud-node controller of one node, on that node.
 //!
-//! It is the controller that initialises all nodes from one place, with a watch that sees its own node alone and with a
-//! cloud that knows its own machine alone.
+//! The same controller also initialises all nodes from one place. Here its watch contains only its own node, and its
+//! cloud knows only its own machine.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,24 +24,24 @@ use crate::run::Error;
 use crate::watch::{Selector, watch as watch_objects, with_answer_timeout};
 use clock::Clock;
 
-/// The name under which writes appear in `managedFields`.
+/// The field manager of writes in `managedFields`.
 const MANAGER: &str = "cloud-node-manager";
 
-/// How long a write that was begun may take to end after a stop.
+/// How long a write that has begun may take to end after a stop.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Which node, and what is done for it.
+/// The node, and the tasks for it.
 #[derive(Clone)]
 pub struct AgentOptions {
     /// The name of the node.
     pub node: String,
-    /// How long it rests between looks at the machine's addresses (`--node-status-update-frequency`).
+    /// Interval between comparisons of the machine's addresses (`--node-status-update-frequency`).
     pub node_status_update_frequency: Duration,
     /// Whether labels are written in their older forms, too (`--enable-deprecated-beta-topology-labels`).
     pub older_labels: bool,
-    /// Whether a new node is said to have no network until its routes are there (`--wait-routes`).
+    /// Whether a new node is marked as having no network until its routes exist (`--wait-routes`).
     pub wait_routes: bool,
-    /// Whether anybody asks what will happen to the machine, and what follows.
+    /// Whether the machine's scheduled events are watched, and how to react; `None` if not.
     pub events: Option<MachineEventOptions>,
     /// The wall clock.
     pub clock: Clock,
@@ -59,7 +59,7 @@ impl fmt::Debug for AgentOptions {
 }
 
 impl AgentOptions {
-    /// Whoever runs on the machine itself knows best what it is: what it says replaces what was there.
+    /// The agent runs on the machine itself, so its description replaces existing labels.
     fn policy(&self) -> Policy {
         Policy {
             manager: MANAGER,
@@ -70,11 +70,11 @@ impl AgentOptions {
     }
 }
 
-/// Initialises a node and follows its machine's addresses, and what is announced for it, until `stop`. It writes Events of
-/// announcements alone: for no other does it have the right.
+/// Initialises a node and follows its machine's addresses and scheduled events, until `stop`. It writes Events only
+/// about scheduled events: it has no right to write others.
 ///
 /// # Errors
-/// An option makes no sense.
+/// An option is invalid.
 pub async fn run_agent(
     client: Client,
     machines: Arc<dyn Machines>,
@@ -113,7 +113,7 @@ pub async fn run_agent(
     ));
     let queue = Queue::new("Nodes", Backoff::NODES, Arc::new(NoObserver));
     let seen = watch::Sender::new(false);
-    // A node that registers later than its machine's programs start is looked at when it comes.
+    // A node that registers after its machine's programs have started is handled when it appears.
     let mut comes = seen.subscribe();
     let known = async move { _ = comes.wait_for(|seen| *seen).await };
     let watching = {

@@ -1,4 +1,4 @@
-//! Calls to Kubernetes' API, each with an end.
+//! Calls to the Kubernetes API, each with a timeout.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,22 +8,23 @@ use kube::api::PatchParams;
 use kube::client::Body;
 use tokio::sync::Semaphore;
 
-/// How long one call may take. kube sets no limit of its own, so that a hung API server would hang a
-/// controller for ever; upstream's clients give up after the same time.
+/// How long one call may take. kube sets no limit of its own, so that a hung API server would hang a controller for
+/// ever; upstream's clients use the same timeout.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many requests about Services and nodes are under way at a time. Each has a connection of its own, of some forty
-/// kilobytes that stay until it is closed; and an API server that answers within 50 ms answers all 5,000 nodes in 4 s.
+/// Maximum number of parallel requests about Services and nodes. Each has a connection of its own, of some forty
+/// kilobytes that stay allocated until it is closed; and an API server that answers within 50 ms answers for all 5,000
+/// nodes in 4 s.
 const MAX_REQUESTS: usize = 64;
 
-/// The client, with a bound on the requests that are under way.
+/// The client, with a limit on parallel requests.
 pub(crate) fn with_few_connections(client: &Client) -> Client {
     let namespace = client.default_namespace().to_owned();
     let (client, turns) = (client.clone(), Arc::new(Semaphore::new(MAX_REQUESTS)));
     let service = tower::service_fn(move |request: http::Request<Body>| {
         let (client, turns) = (client.clone(), Arc::clone(&turns));
         async move {
-            // The semaphore is never closed; without a turn the request goes out all the same.
+            // The semaphore is never closed; if it were, the request would still be sent.
             let _turn = turns.acquire().await.ok();
             client.send(request).await
         }
@@ -31,16 +32,16 @@ pub(crate) fn with_few_connections(client: &Client) -> Client {
     Client::new(service, namespace)
 }
 
-/// The name under which this program's writes appear in `managedFields`.
+/// The field manager of this program's writes in `managedFields`.
 pub(crate) const FIELD_MANAGER: &str = "cloud-controller-manager";
 
-/// Why a call to Kubernetes' API failed.
+/// Why a call to the Kubernetes API failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// The API server answered with an error, or could not be reached.
     #[error("{what}: {}", answer(source))]
     Failed {
-        /// What was tried, with its subject.
+        /// The attempted action, with its subject.
         what: String,
         /// The answer.
         #[source]
@@ -49,14 +50,14 @@ pub enum ApiError {
     /// There was no answer in time.
     #[error("{what}: no answer within {} s", limit.as_secs_f64())]
     TimedOut {
-        /// What was tried, with its subject.
+        /// The attempted action, with its subject.
         what: String,
-        /// How long it was waited.
+        /// The timeout.
         limit: Duration,
     },
 }
 
-/// What the API server said; the error's own text has the whole answer in it, as a Rust value.
+/// The API server's message; the error's own text contains the whole response as a Rust value.
 pub fn answer(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
@@ -65,7 +66,7 @@ pub fn answer(error: &kube::Error) -> String {
 }
 
 impl ApiError {
-    /// Whether the object is not there.
+    /// Whether the object does not exist.
     pub fn is_not_found(&self) -> bool {
         self.status().is_some_and(kube::core::Status::is_not_found)
     }
@@ -75,7 +76,7 @@ impl ApiError {
         self.status().is_some_and(kube::core::Status::is_conflict)
     }
 
-    /// Whether the same call may succeed later: no answer, too many requests, a failing server.
+    /// Whether the same call may succeed later: no answer, too many requests, a server error.
     pub fn is_transient(&self) -> bool {
         match self.status() {
             Some(status) => status.code == 429 || status.code >= 500,
@@ -113,8 +114,8 @@ where
     W: FnOnce() -> String,
     R: Future<Output = kube::Result<T>>,
 {
-    // kube's requests are kilobytes. Work on hundreds of objects waits for something else most of the time, and would
-    // keep room for each of its requests.
+    // kube's requests are kilobytes. A task for one of hundreds of objects waits for something else most of the time,
+    // and would reserve memory for each of its requests.
     let request = Box::pin(request);
     async move {
         match tokio::time::timeout(limit, request).await {

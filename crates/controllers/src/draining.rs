@@ -1,7 +1,7 @@
-//! Nodes that drain: load balancers send them no new connections, at once (10.6).
+//! Draining nodes: load balancers send them no new connections, at once (10.6).
 //!
-//! Whether a node drains is what its taints say, so a program that starts anew knows it as well. One request to the
-//! cloud is for all nodes of a moment.
+//! The taints of a node say whether it drains, so that a restarted program knows it as well. One call to the cloud
+//! covers all nodes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::observer::Observer;
 use crate::queue::Next;
 use crate::resource_lease::ResourceLease;
 
-/// The nodes that drain, by UID: another node under the same name is another node.
+/// The draining nodes, by UID: another node of the same name is a different node.
 type Draining = BTreeMap<String, Arc<Node>>;
 
 fn uid(node: &Node) -> String {
     node.metadata.uid.clone().unwrap_or_default()
 }
 
-/// Tells the cloud of nodes that begin and end to drain.
+/// Reports to the cloud which nodes start and stop draining.
 pub(crate) struct DrainingNodes {
     cloud: Arc<dyn LoadBalancers>,
     state: ClusterState,
@@ -33,12 +33,12 @@ pub(crate) struct DrainingNodes {
     memory: Mutex<Memory>,
 }
 
-/// What the cloud was told.
+/// The state reported to the cloud.
 struct Memory {
-    /// The nodes that drained when it last succeeded.
+    /// The draining nodes at the last successful call.
     told: Draining,
-    /// Whether it may be otherwise in the cloud: the program before may have left something behind, and what failed may
-    /// have got half of the way.
+    /// Whether the cloud's state may differ: an earlier process may have left something behind, and a failed call may
+    /// have succeeded in part.
     is_owed: bool,
 }
 
@@ -54,7 +54,7 @@ impl DrainingNodes {
         Self { cloud, state, lease, recorder, observer, memory }
     }
 
-    /// Compares, and asks the cloud where there is a difference.
+    /// Compares the states, and calls the cloud if they differ.
     pub async fn reconcile(&self) -> Next {
         let nodes = self.state.nodes();
         let draining: Draining = nodes
@@ -74,7 +74,7 @@ impl DrainingNodes {
         };
         let back: Vec<&Arc<Node>> = nodes.iter().filter(is_back).collect();
         if !is_owed && begun.is_empty() && back.is_empty() {
-            // Who is gone is gone from the pools by other means.
+            // A deleted node is removed from the pools elsewhere.
             self.memory.lock().told = draining;
             return Next::Done;
         }
@@ -101,10 +101,11 @@ impl DrainingNodes {
             }
             Err(error) => {
                 tracing::warn!(%error, nodes = begun.len() + back.len(),
-                    "load balancers could not be told of nodes that drain");
+                    "failed to update load balancers with draining nodes");
                 for node in begun.iter().chain(&back) {
-                    let message =
-                        format!("Load balancers could not be told whether the node drains: {error}");
+                    let message = format!(
+                        "Failed to update load balancers with the draining state of the node: {error}"
+                    );
                     self.recorder.warning(node.as_ref(), "LoadBalancerAdminStateUpdateFailed", message);
                 }
                 match error {
@@ -117,7 +118,7 @@ impl DrainingNodes {
 
     async fn update(&self) -> Result<BTreeMap<String, bool>, ServiceError> {
         let _guard = match &self.lease {
-            Some(lease) => Some(lease.hold("tell load balancers of nodes that drain").await?),
+            Some(lease) => Some(lease.hold("update load balancers with draining nodes").await?),
             None => None,
         };
         self.cloud.update_draining_nodes().await

@@ -1,4 +1,4 @@
-//! What the watch of EndpointSlices says, turned into cluster state. Pure and synchronous, as [`crate::index`].
+//! Converts the watch of EndpointSlices into cluster state. Pure and synchronous, as [`crate::index`].
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -18,8 +18,8 @@ impl EndpointIndex {
         Self { state, listed: HashSet::new() }
     }
 
-    /// Takes over an event; returns the Services that have endpoints on other nodes than before. None before all are
-    /// known: every Service is worked on then.
+    /// Applies an event. Returns the Services whose set of endpoint nodes changed. Empty until all slices are known:
+    /// every Service is reconciled then.
     pub fn on(&mut self, event: Event<EndpointSlice>) -> BTreeSet<ObjectKey> {
         let was_synced = self.state.endpoints_synced();
         let changed = match event {

@@ -7,11 +7,11 @@ use serde_json::json;
 
 use crate::api::{ApiError, call, patch_params};
 
-/// Adds the finalizer where it is missing.
+/// Adds the finalizer if it is missing.
 ///
-/// A strategic merge adds to the list, so finalizers of others stay; the UID keeps it from landing on
-/// another Service of the same name. As upstream, the patch goes to the status sub-resource, for which
-/// the established roles give permission.
+/// A strategic merge adds to the list, so that other finalizers stay; the UID prevents a write to another Service of
+/// the same name. As upstream, the patch goes to the status sub-resource, for which the established roles give
+/// permission.
 pub(crate) async fn add(client: &Client, service: &Service) -> Result<(), ApiError> {
     if service.has_finalizer() {
         return Ok(());
@@ -22,8 +22,7 @@ pub(crate) async fn add(client: &Client, service: &Service) -> Result<(), ApiErr
     patch_status(client, service, patch, "add the finalizer of").await
 }
 
-/// Removes the finalizer and, with the same write, the addresses that are no more. A Service that is
-/// gone needs neither.
+/// Removes the finalizer and, with the same write, outdated addresses. A deleted Service needs neither.
 pub(crate) async fn remove_with_status(client: &Client, service: &Service) -> Result<(), ApiError> {
     let addressed = !service.status.load_balancer.ingress.is_empty();
     if !service.has_finalizer() && !addressed {

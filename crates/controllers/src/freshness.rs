@@ -1,8 +1,8 @@
-//! How old an answer of the cloud may be, in seconds, for those who ask again and again.
+//! The accepted age of an answer from the cloud, in seconds, for periodic requests.
 //!
-//! What an event caused is judged by what was read after the event. A question that is asked every minute has
-//! no such cause: any recent answer will do, and whoever asks within the same while shares it. Without this,
-//! two hundred dead nodes would cost two hundred lists a minute.
+//! An event requires data read after it. A request that is repeated every minute has no such event: any recent answer
+//! suffices, and concurrent requests share it. Without this, two hundred dead nodes would cost two hundred lists a
+//! minute.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use cloud::LogicalTime;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The longest age that anybody accepts; what is older is forgotten.
+/// The longest accepted age; older points are dropped.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
-/// Points in logical time at which somebody asked lately.
+/// Recent points in logical time at which a request was made.
 #[derive(Debug, Default)]
 pub(crate) struct Freshness(Mutex<VecDeque<(Instant, LogicalTime)>>);
 
 impl Freshness {
-    /// The point in logical time after which an answer must have been read to be at most `age` old (and at
-    /// most a minute). Everybody who asks gets the oldest point that fits, so that they share answers.
+    /// The point in logical time after which an answer must have been read to be at most `age` old (and at most a
+    /// minute). All callers get the oldest point that fits, so that they share answers.
     pub fn within(&self, age: Duration) -> LogicalTime {
         let now = Instant::now();
         let mut points = self.0.lock();
@@ -50,7 +50,11 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let second = freshness.within(ten);
         assert!(second > first);
-        assert_eq!(freshness.within(minute), first, "who accepts older answers takes the oldest that fits");
+        assert_eq!(
+            freshness.within(minute),
+            first,
+            "a caller that accepts older answers gets the oldest that fits"
+        );
         tokio::time::sleep(minute).await;
         assert!(freshness.within(minute) > first);
     }

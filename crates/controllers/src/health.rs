@@ -1,4 +1,4 @@
-//! Health checks, for whoever serves them.
+//! Health checks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ pub struct HealthCheck {
 }
 
 impl HealthCheck {
-    /// A check under a name that appears in URLs, such as `/healthz/leaderElection`. The closure must
-    /// answer at once; its error says what is wrong.
+    /// A check under a name that appears in URLs, such as `/healthz/leaderElection`. The closure must return at once;
+    /// its error says what is wrong.
     pub fn new(
         name: impl Into<String>,
         check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
@@ -27,7 +27,7 @@ impl HealthCheck {
         &self.name
     }
 
-    /// Whether all is well; otherwise, what is wrong.
+    /// Runs the check; the error says what is wrong.
     pub fn check(&self) -> Result<(), String> {
         (self.check)()
     }
@@ -39,7 +39,7 @@ impl fmt::Debug for HealthCheck {
     }
 }
 
-/// The checks that there are at the moment; clones share them. Controllers add theirs as they start.
+/// The current checks; clones share them. Controllers add theirs as they start.
 #[derive(Debug, Clone, Default)]
 pub struct HealthChecks(Arc<RwLock<Vec<HealthCheck>>>);
 
@@ -51,7 +51,7 @@ impl HealthChecks {
         checks.push(check);
     }
 
-    /// Takes a check away.
+    /// Removes a check.
     pub fn remove(&self, name: &str) {
         self.0.write().retain(|check| check.name != name);
     }

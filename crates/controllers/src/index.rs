@@ -1,8 +1,7 @@
-//! What the watches say, turned into cluster state and keys of work. Pure and synchronous: events go in,
-//! changes come out.
+//! Converts watches into cluster state and queue keys. Pure and synchronous: events go in, changes come out.
 //!
-//! A watch starts with a whole list, and starts again with one whenever it has lost track. What such a
-//! list lacks is gone; this is seen when the list ends and not before.
+//! A watch starts with a complete list, and restarts with one whenever it has lost track. Objects that are missing from
+//! such a list were deleted; that is known when the list ends and not before.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use crate::routes;
 use crate::served::Served;
 use crate::service_change::{is_relevant, needs_update};
 
-/// Services that concern load balancers. Others are not kept, so that thousands of them cost nothing.
+/// The Services that concern load balancers. Others are not stored, so that thousands of them cost nothing.
 #[derive(Debug)]
 pub(crate) struct ServiceIndex {
     state: ClusterState,
@@ -33,17 +32,17 @@ impl ServiceIndex {
         Self { state, listed, follows_labels: false, served, refusals }
     }
 
-    /// Services that are among these need work when they are touched in any way.
+    /// Services in `refusals` are reconciled on any event.
     pub fn with_refusals(self, refusals: Arc<Refusals>) -> Self {
         Self { refusals, ..self }
     }
 
-    /// Labels decide on which load balancer a Service is, if `follows`.
+    /// Sets whether labels decide on which load balancer a Service is.
     pub fn following_labels(self, follows: bool) -> Self {
         Self { follows_labels: follows, ..self }
     }
 
-    /// Takes over an event; returns the Services that need work because of it.
+    /// Applies an event. Returns the Services that have to be reconciled because of it.
     pub fn on(&mut self, event: Event<Service>) -> Vec<ObjectKey> {
         match event {
             Event::Init => {
@@ -81,7 +80,7 @@ impl ServiceIndex {
                     || self.refusals.follow(old, &service)
             }
         };
-        // A Service that stops to matter stays until the work that this causes is done (`forget`).
+        // A Service that becomes irrelevant stays until it has been reconciled (`forget`).
         if needs_work || is_relevant(&service) {
             let service = Arc::new(service);
             self.served.follow(&service);
@@ -93,8 +92,8 @@ impl ServiceIndex {
     }
 
     fn remove(&mut self, key: &ObjectKey) -> Option<ObjectKey> {
-        // The finalizer has usually driven the cleanup before. Where somebody took it away by force,
-        // the controller remembers what it had made.
+        // The finalizer has usually driven the cleanup before. If it was removed by force, the controller remembers its
+        // resources.
         let known = self.state.service(key).is_some();
         self.state.remove_service(key);
         known.then(|| key.clone())
@@ -108,30 +107,30 @@ pub(crate) fn forget_irrelevant(state: &ClusterState, key: &ObjectKey) {
     }
 }
 
-/// What an event of the node watch means.
+/// The changes in an event of the node watch.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct NodeChanges {
-    /// Nodes that are new or have changed in any way.
+    /// New nodes, and nodes that have changed in any way.
     pub touched: Vec<Arc<Node>>,
     /// Whether load balancers may have to send traffic to other nodes now.
     pub set_changed: bool,
-    /// Whether a node has begun or ended to drain.
+    /// Whether a node has started or stopped draining.
     pub draining_changed: bool,
     /// Whether routes to the pods of nodes may have to change.
     pub routes_changed: bool,
-    /// Whether a node says something else of its network.
+    /// Whether a node's network condition changed.
     pub network_changed: bool,
-    /// Nodes that are gone, and those whose name another node has now.
+    /// Deleted nodes, and nodes that were replaced by another one of the same name.
     pub removed: Vec<Arc<Node>>,
 }
 
-/// All nodes, of each what anybody asks for ([`Node::slim`]).
+/// All nodes, reduced to the fields in use ([`Node::slim`]).
 #[derive(Debug)]
 pub(crate) struct NodeIndex {
     state: ClusterState,
     changes: Arc<NodeSetChanges>,
     listed: HashSet<String>,
-    /// When the first page came of the list that is being read. All pages show the moment of the first one.
+    /// When the first page of the list arrived that is being read. All pages are as of the first one.
     list_came: Option<LogicalTime>,
     follows_labels: bool,
 }
@@ -141,12 +140,12 @@ impl NodeIndex {
         Self { state, changes, listed: HashSet::new(), list_came: None, follows_labels: false }
     }
 
-    /// Labels decide from which load balancer a node gets traffic, if `follows`.
+    /// Sets whether labels decide from which load balancer a node gets traffic.
     pub fn following_labels(self, follows: bool) -> Self {
         Self { follows_labels: follows, ..self }
     }
 
-    /// Takes over an event.
+    /// Applies an event.
     pub fn on(&mut self, event: Event<Node>) -> NodeChanges {
         match event {
             Event::Init => {
@@ -321,7 +320,7 @@ mod tests {
         assert_eq!(names(index.on(Event::Apply(with("annotations")))), ["web"]);
     }
 
-    /// LB-432: where labels decide on which load balancer a Service is.
+    /// LB-432: if labels decide on which load balancer a Service is.
     #[test]
     fn lb_432_labels_are_work_where_they_choose_a_load_balancer() {
         let mut index = ServiceIndex::new(ClusterState::default(), Arc::default()).following_labels(true);
@@ -387,7 +386,7 @@ mod tests {
         List(bool),
     }
 
-    /// One of 18 forms that a Service can have, told apart by everything that matters here.
+    /// One of 18 forms of a Service, which differ in everything that matters here.
     fn form(name: u8, form: u8) -> Service {
         let kind = ["LoadBalancer", "ClusterIP"][usize::from(form % 2)];
         let stage = form / 2 % 3;
@@ -402,8 +401,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the watch says, and whatever it misses until its next list: the state holds exactly the
-        /// Services that concern load balancers, and every change that matters becomes work.
+        /// Whatever the watch delivers, and whatever it misses until its next list: the state contains exactly the
+        /// Services that concern load balancers, and every relevant change is returned.
         #[test]
         fn nothing_that_matters_is_missed(ops in proptest::collection::vec(proptest::prop_oneof![
             (0..4_u8, 0..18_u8).prop_map(|(name, form)| Op::Apply(name, form)),
@@ -428,7 +427,7 @@ mod tests {
                         [Event::Init].into_iter().chain(all).chain([Event::InitDone]).collect()
                     }
                 };
-                // From one list to the next the watch may miss everything.
+                // Between two lists the watch may miss everything.
                 if blind && !listed {
                     continue;
                 }

@@ -1,12 +1,11 @@
-//! Leader election: client-go's protocol over a Lease, so that a Go and a Rust replica can hold the same
-//! Lease in turn.
+//! Leader election: client-go's protocol over a Lease, so that a Go and a Rust replica can hold the same Lease in turn.
 //!
-//! * Every write is a whole-object replace with the resource version that was read: of two candidates
-//!   that saw the same state, one gets 409.
-//! * Whether a holder has expired is judged by this process alone: its record must not have changed for
-//!   its duration *since this process first saw it*. The times inside the record are for people, and
-//!   clocks of different machines are never compared.
-//! * Who cannot renew until the renew deadline, counted from its last success, stops leading, before others
+//! * Every write replaces the whole object, on condition of the resource version that was read: of two candidates that
+//!   saw the same state, one gets 409.
+//! * Each process decides by its own clock whether a holder has expired: the holder's record must not have changed for
+//!   its duration *since this process first saw it*. The times inside the record are for people, and clocks of
+//!   different machines are never compared.
+//! * A leader that cannot renew until the renew deadline, counted from its last success, stops leading, before others
 //!   may start.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -31,36 +30,36 @@ use crate::health::HealthCheck;
 use crate::observer::Observer;
 use clock::Clock;
 
-/// Candidates wait between attempts for the retry period and up to this much of it more.
+/// Maximum jitter: candidates wait between attempts for the retry period times 1 to 1 + `JITTER`.
 const JITTER: f64 = 1.2;
 
 /// How long after the lease's duration a leader that does not renew is reported as unhealthy.
 const HEALTH_TOLERANCE: Duration = Duration::from_secs(20);
 
-/// How long releasing the Lease and sending the last events may take. With what the controllers take to end
-/// ([`crate::Options::drain`] and what follows it) it stays within 20 s.
+/// How long it may take to release the Lease and to send the last events. Together with the time that the controllers
+/// take to end ([`crate::Options::drain`] and what follows it) it stays within 20 s.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Attempts to release when others write the Lease meanwhile. Candidates write it only once it has expired, so a second
-/// conflict is rare already; what is not released expires.
+/// Maximum number of attempts to release the Lease while others write it. Candidates write it only once it has expired,
+/// so a second conflict is rare already; a Lease that is not released expires.
 const MAX_RELEASE_ATTEMPTS: u32 = 3;
 
-/// Who is elected, and how fast.
+/// The Lease, the candidate, and the timing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// The Lease's namespace (`--leader-elect-resource-namespace`).
     pub namespace: String,
     /// The Lease's name (`--leader-elect-resource-name`).
     pub name: String,
-    /// This process, in form [`identity`].
+    /// This process, in the format of [`identity`].
     pub identity: String,
-    /// The program, as events name their source.
+    /// The program, as the source of events.
     pub component: &'static str,
-    /// How long others leave a silent leader alone (`--leader-elect-lease-duration`).
+    /// How long candidates wait for a silent leader (`--leader-elect-lease-duration`).
     pub lease_duration: Duration,
     /// How long after its last success a leader stops (`--leader-elect-renew-deadline`).
     pub renew_deadline: Duration,
-    /// How long is waited between attempts (`--leader-elect-retry-period`).
+    /// Interval between attempts (`--leader-elect-retry-period`).
     pub retry_period: Duration,
 }
 
@@ -78,12 +77,12 @@ impl Config {
         }
     }
 
-    /// Whether the three durations allow one leader at a time.
+    /// Checks that the three durations allow only one leader at a time.
     pub fn validate(&self) -> Result<(), Error> {
         let seconds = Duration::as_secs_f64;
         let (lease, renew, retry) = (self.lease_duration, self.renew_deadline, self.retry_period);
         let problem = if self.identity.is_empty() {
-            "the identity is empty; replicas could not be told apart".to_owned()
+            "the identity is empty; replicas need different identities".to_owned()
         } else if lease < Duration::from_secs(1) {
             format!(
                 "--leader-elect-lease-duration={}s is below 1s, the unit that a Lease counts in; raise it",
@@ -112,31 +111,30 @@ impl Config {
     }
 }
 
-/// A name for this process that no other has: `<hostname>_<uuid>`.
+/// A unique name for this process: `<hostname>_<uuid>`.
 pub fn identity(hostname: &str) -> String {
     format!("{hostname}_{}", uuid::Uuid::new_v4())
 }
 
-/// A seed for the jitter of the one candidate that bears this name. Process ids would not do: in a container
-/// each of them is 1.
+/// A seed for the jitter of the candidate with this name. Process ids are not sufficient: in a container each is 1.
 fn seed_of(identity: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     identity.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Why leading ended, or never began.
+/// Why leadership ended, or never began.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
     /// The configuration cannot work; the text names the flag and the remedy.
     #[error("leader election: {0}")]
     Config(String),
-    /// The Lease could not be renewed in time, or somebody else holds it: this process must not go on.
+    /// The Lease could not be renewed in time, or another process holds it: this process must not continue.
     #[error("leaderelection lost: {0}")]
     Lost(String),
 }
 
-/// What one attempt brought.
+/// The result of one attempt.
 #[derive(Debug, PartialEq, Eq)]
 enum Attempt {
     Leads,
@@ -150,7 +148,7 @@ struct Observed {
     at: Instant,
 }
 
-/// One candidate.
+/// A candidate.
 pub struct Elector {
     client: Client,
     api: Api<Lease>,
@@ -159,7 +157,7 @@ pub struct Elector {
     observer: Arc<dyn Observer>,
     rng: SmallRng,
     observed: Option<Observed>,
-    /// When the leading process last renewed; none while it does not lead.
+    /// When the leading process last renewed; `None` while it does not lead.
     renewed: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -170,8 +168,8 @@ impl std::fmt::Debug for Elector {
 }
 
 impl Elector {
-    /// A candidate. The client should be built with `default_retry = false`: a write that a lower layer
-    /// repeats late is worse than an error here.
+    /// A candidate. The client should be built with `default_retry = false`: a late retry of a write by a lower layer
+    /// is worse than an error here.
     pub fn new(
         client: Client,
         config: Config,
@@ -191,8 +189,8 @@ impl Elector {
         })
     }
 
-    /// The check `leaderElection`: fails when this process leads and has not renewed for the lease's
-    /// duration and 20 s more.
+    /// The check `leaderElection`: fails if this process leads and has not renewed for the lease's duration and 20 s
+    /// more.
     pub fn health_check(&self) -> HealthCheck {
         let (renewed, limit) = (Arc::clone(&self.renewed), self.config.lease_duration + HEALTH_TOLERANCE);
         HealthCheck::new("leaderElection", move || match *renewed.lock() {
@@ -205,9 +203,9 @@ impl Elector {
 
     /// Waits until this process leads, then runs `lead` while it does.
     ///
-    /// `lead` gets `stop`, and its end releases the Lease, so that another replica can start at once.
-    /// Returns none when `stop` came before this process led. When the Lease is lost, `lead` is dropped
-    /// where it stands: somebody else may already be leading.
+    /// `lead` gets `stop`, and its end releases the Lease, so that another replica can start at once. Returns `None` if
+    /// `stop` came before this process led. If the Lease is lost, `lead` is dropped immediately: another process may
+    /// already be leading.
     pub async fn run<T, R>(
         mut self,
         stop: CancellationToken,
@@ -273,14 +271,14 @@ impl Elector {
         Reference::lease(metadata.unwrap_or(&ObjectMeta::default()))
     }
 
-    /// Tries until this process leads; false when `stop` came first.
+    /// Tries until this process leads; `false` if `stop` came first.
     async fn acquire(&mut self, stop: &CancellationToken) -> bool {
         let mut waits_for = String::new();
         while !stop.is_cancelled() {
-            // An attempt is never cut short by the stop: its write might arrive all the same.
+            // The stop never interrupts an attempt: its write might still arrive.
             match self.attempt().await {
                 Ok(Attempt::Leads) => return true,
-                // Said once for each leader: a standby is silent otherwise.
+                // Logged once for each leader: a standby is silent otherwise.
                 Ok(Attempt::HeldBy(holder)) if holder != waits_for => {
                     tracing::info!(lease = %self.config.name, leader = holder, "waiting to become leader");
                     waits_for = holder;
@@ -297,8 +295,8 @@ impl Elector {
         false
     }
 
-    /// Renews until the last success is as old as the renew deadline allows, or somebody else holds the
-    /// lease. Others count from the last write that they saw, so the deadline counts from there, too.
+    /// Renews until the last success is as old as the renew deadline, or another process holds the Lease. Candidates
+    /// count from the last write that they saw, so the deadline counts from there, too.
     async fn renew(&mut self) -> Error {
         let mut problem = "no answer from the API server".to_owned();
         loop {
@@ -324,9 +322,9 @@ impl Elector {
         }
     }
 
-    /// Tries once to become the leader, or to stay it.
+    /// Tries once to become or to stay the leader.
     async fn attempt(&mut self) -> Result<Attempt, ApiError> {
-        // Who leads knows what stands there and saves the read, unless somebody else has written.
+        // The leader knows the Lease's contents and skips the read, unless another process has written.
         if let Some(observed) = &self.observed
             && self.is_mine(&observed.lease)
             && !self.is_expired(observed)
@@ -342,7 +340,7 @@ impl Elector {
         }
         let Some(lease) = self.read().await? else {
             return match self.create().await {
-                Err(error) if error.is_conflict() => Ok(Attempt::HeldBy("somebody faster".to_owned())),
+                Err(error) if error.is_conflict() => Ok(Attempt::HeldBy("another candidate".to_owned())),
                 other => other.map(|()| Attempt::Leads),
             };
         };
@@ -354,7 +352,7 @@ impl Elector {
         }
         let next = self.next(&observed.lease);
         match self.replace(next).await {
-            Err(error) if error.is_conflict() => Ok(Attempt::HeldBy("somebody faster".to_owned())),
+            Err(error) if error.is_conflict() => Ok(Attempt::HeldBy("another candidate".to_owned())),
             other => other.map(|()| Attempt::Leads),
         }
     }
@@ -363,7 +361,7 @@ impl Elector {
         holder(lease) == self.config.identity
     }
 
-    /// Whether a record has not changed, as seen from here, for the duration that it names.
+    /// Whether a record has not changed, as seen by this process, for the duration that it names.
     fn is_expired(&self, observed: &Observed) -> bool {
         let named = spec(&observed.lease)
             .and_then(|spec| spec.lease_duration_seconds)
@@ -400,7 +398,7 @@ impl Elector {
         }
     }
 
-    /// As client-go's lock: half the renew deadline, so that a second attempt fits in.
+    /// The timeout of client-go's lock: half the renew deadline, so that there is time for a second attempt.
     fn call_limit(&self) -> Duration {
         (self.config.renew_deadline / 2).max(Duration::from_secs(1))
     }
@@ -447,13 +445,13 @@ impl Elector {
         Ok(())
     }
 
-    /// Counts a successful write from when it was asked for: others may have seen it since then.
+    /// Counts a successful write from the time of its request: others may have seen it since then.
     fn hold(&mut self, lease: Lease, asked: Instant) {
         self.observed = Some(Observed { lease, at: asked });
         *self.renewed.lock() = Some(asked);
     }
 
-    /// Writes an empty holder, so that nobody has to wait for the expiry.
+    /// Writes an empty holder, so that no candidate has to wait for the expiry.
     async fn release(&mut self) {
         for _ in 0..MAX_RELEASE_ATTEMPTS {
             let mut lease = match self.read().await {

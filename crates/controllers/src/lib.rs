@@ -1,4 +1,4 @@
-//! The Kubernetes side: services, nodes, node lifecycle, routes, ranges of pods, leader election.
+//! The Kubernetes side: services, nodes, node lifecycle, routes, pod ranges, leader election.
 //!
 //! ```text
 //!  watches ──▶ indexes (pure) ──▶ queues ──▶ controllers ──▶ the traits of `cloud`
@@ -6,9 +6,9 @@
 //!                  └──▶ ClusterState ◀── provider └──▶ status, finalizers, taints, labels, events
 //! ```
 //!
-//! Nothing here knows a cloud: what it has to do goes through the traits of the crate `cloud`, and the
-//! provider behind them joins what many Services ask for into few writes. What they do in which
-//! case stands in `docs/rules`, with the test that proves it.
+//! This crate knows no cloud: it calls the traits of the crate `cloud`, and the provider behind them merges the
+//! requests of many Services into few writes. `docs/rules` lists what happens in which case, with the test that proves
+//! it.
 
 mod agent;
 mod api;

@@ -1,8 +1,7 @@
-//! Services that have backend pools of their own, of the nodes with their endpoints: the pools follow the endpoints
-//! (6.7).
+//! Services with backend pools of their own, of the nodes with their endpoints: the pools follow the endpoints (6.7).
 //!
-//! Changes are gathered for an interval, and then the cloud is asked once for all Services. What a pool becomes is
-//! judged when it is written, so it only matters whose endpoints changed.
+//! Changes are collected for an interval, then one call to the cloud covers all Services. The contents of a pool are
+//! determined when it is written, so that only the names of the changed Services are needed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use crate::events::Recorder;
 use crate::observer::Observer;
 use crate::resource_lease::ResourceLease;
 
-/// Tells the cloud whose endpoints have moved.
+/// Reports to the cloud which Services' endpoints have moved.
 pub(crate) struct LocalPools {
     cloud: Arc<dyn LoadBalancers>,
     state: ClusterState,
@@ -29,7 +28,7 @@ pub(crate) struct LocalPools {
     moved: Arc<MovedEndpoints>,
 }
 
-/// The Services whose endpoints have moved since the cloud was told.
+/// The Services whose endpoints have moved since the last call to the cloud.
 #[derive(Default)]
 pub(crate) struct MovedEndpoints {
     services: Mutex<BTreeSet<ObjectKey>>,
@@ -37,7 +36,7 @@ pub(crate) struct MovedEndpoints {
 }
 
 impl MovedEndpoints {
-    /// Takes note of Services.
+    /// Records Services.
     pub fn note(&self, services: BTreeSet<ObjectKey>) {
         if !services.is_empty() {
             self.services.lock().extend(services);
@@ -65,7 +64,7 @@ impl LocalPools {
         Self { cloud, state, lease, recorder, observer, interval, moved }
     }
 
-    /// Works until dropped.
+    /// Runs until dropped.
     pub async fn run(&self) {
         loop {
             self.moved.any().await;
@@ -86,7 +85,7 @@ impl LocalPools {
             Some(lease) => match lease.hold("update the pools of Services with policy Local").await {
                 Ok(guard) => Some(guard),
                 Err(error) => {
-                    // They wait for the next time.
+                    // They wait for the next interval.
                     tracing::warn!(%error, "pools of Services with policy Local are not updated");
                     return;
                 }

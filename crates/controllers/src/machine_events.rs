@@ -1,7 +1,7 @@
-//! What a cloud announces for a node's machine: the node says it in a condition and in Events, and stops taking new work
-//! where its machine does not come back.
+//! Scheduled events of a node's machine: they appear in a condition of the node and in Events, and the node takes no
+//! new work if its machine does not come back.
 //!
-//! [`Known::next`] decides (pure); [`Watch`] asks and writes. What could not be written is decided again at the next look.
+//! [`Known::next`] decides (pure); [`Watch`] reads and writes. A failed write is decided again in the next round.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,33 +21,32 @@ use crate::repeated_warning::RepeatedWarnings;
 use crate::taints::{add, edit_taints_as, remove};
 use clock::Clock;
 
-/// How long a machine that was to go away has to be without announcements before its node takes work again. Azure's list
-/// may forget an event shortly before the machine ends.
+/// How long a machine that was about to end has to be without scheduled events before its node takes work again.
+/// Azure's list may drop an event shortly before the machine ends.
 const CALM_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long an event is left alone before it is approved: within that, load balancers are told and schedulers have seen
-/// the node.
+/// Delay before an event is approved: in that time load balancers are updated and schedulers have seen the node.
 const APPROVAL_DELAY: Duration = Duration::from_secs(30);
-/// New pods go elsewhere; those that are there end by themselves or with the machine.
+/// New pods go elsewhere; existing ones end by themselves or with the machine.
 const EFFECT: &str = "NoSchedule";
-/// What is warned of, by its name.
+/// The subjects of repeated warnings.
 const LIST: &str = "list";
 const APPROVAL: &str = "approval";
 const WRITE: &str = "write";
 
-/// Whether, how often and for what a node manager asks what will happen to its machine.
+/// Whether, how often and how a node manager reacts to its machine's scheduled events.
 #[derive(Clone)]
 pub struct MachineEventOptions {
-    /// Whom it asks.
+    /// The source of scheduled events.
     pub source: Arc<dyn MachineEvents>,
-    /// The rest between two questions.
+    /// Interval between reads.
     pub interval: Duration,
-    /// Whether a node whose machine goes away drains.
+    /// Whether a node drains when its machine goes away.
     pub drains: bool,
-    /// Whether events of this machine alone are approved.
+    /// Whether events that affect only this machine are approved.
     pub approves: bool,
 }
 
-/// The condition as it should be.
+/// The desired condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Condition {
     is_true: bool,
@@ -55,19 +54,19 @@ struct Condition {
     message: String,
 }
 
-/// The one thing to be done next.
+/// The next action.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
-    /// The value of the taint, and the events for which it is set.
+    /// The value of the taint, and the events that cause it.
     Taint(&'static str, Vec<String>),
     Untaint,
     Say(Condition),
-    /// An event, and what is told of it.
+    /// An event, its type, and the text that is reported.
     Tell(String, MachineEventType, String),
     Approve(String),
 }
 
-/// One event as this process knows it.
+/// The known state of one event.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     since: Instant,
@@ -77,18 +76,18 @@ struct Seen {
     is_approved: bool,
 }
 
-/// What this process knows of one node.
+/// The known state of one node.
 #[derive(Debug, Default)]
 struct Known {
     node: Option<String>,
     events: BTreeMap<String, Seen>,
     calm_since: Option<Instant>,
-    /// The condition as it was written last.
+    /// The condition as last written.
     said: Option<Condition>,
-    /// Whether the node says that something will happen.
+    /// Whether the node's condition announces something.
     has_announced: bool,
-    /// Whether the taint is ours to take away: this process wrote it, or found the node announcing what a process before
-    /// had written.
+    /// Whether this process may remove the taint: it wrote it, or found the node announcing what an earlier process had
+    /// written.
     owns_taint: bool,
 }
 
@@ -103,7 +102,7 @@ fn reason(event_type: MachineEventType) -> &'static str {
     }
 }
 
-/// How bad an event is for a node: the worst one gives the condition its reason.
+/// The severity of an event for a node: the most severe one determines the reason of the condition.
 fn weight(event_type: MachineEventType) -> u8 {
     match event_type {
         MachineEventType::Preempt => 5,
@@ -122,7 +121,7 @@ fn taint_value(event_type: MachineEventType) -> &'static str {
     }
 }
 
-/// An event in words that stay the same until it starts.
+/// An event as a text that stays the same until it starts.
 fn words(event: &MachineEvent) -> String {
     let when = match (event.has_started, event.not_before.as_str()) {
         (true, _) => "takes place now".to_owned(),
@@ -159,7 +158,7 @@ fn condition(events: &[MachineEvent]) -> Condition {
 }
 
 impl Known {
-    /// Takes over what is announced now.
+    /// Updates the state with the current events.
     fn look(&mut self, node: &Node, events: &[MachineEvent], now: Instant) {
         if self.node.as_ref() != node.metadata.uid.as_ref() {
             let has_announced = node
@@ -180,7 +179,7 @@ impl Known {
         }
     }
 
-    /// What has to be done first; [`Known::done`] says that it was.
+    /// The next action; [`Known::done`] records that it was taken.
     fn next(
         &self,
         node: &Node,
@@ -199,12 +198,12 @@ impl Known {
                 (true, true) => is_calm.then_some(Step::Untaint),
             };
         }
-        // First: who takes over from here knows by it whose taint it is.
+        // This comes first: it shows the next process who owns the taint.
         if self.said.as_ref() != Some(&desired) {
             return Some(Step::Say(desired));
         }
         let ending = || events.iter().filter(|event| event.event_type.ends_machine());
-        // Once for each event: who takes the taint away has decided.
+        // Once for each event: an operator who removes the taint has decided.
         if options.drains && ending().any(|event| seen(event).is_some_and(|seen| seen.tainted.is_none())) {
             let worst = ending().map(|event| event.event_type).max_by_key(|one| weight(*one));
             let value = worst.map_or(names::DRAINING_TERMINATION, taint_value);
@@ -222,7 +221,7 @@ impl Known {
         None
     }
 
-    /// Takes over that a step was made, and whether it changed anything.
+    /// Records that a step was made, and whether it changed anything.
     fn done(&mut self, step: Step, has_changed: bool, now: Instant) {
         match step {
             Step::Taint(_, events) => {
@@ -257,9 +256,9 @@ fn is_ours(taint: &Taint) -> bool {
         && [names::DRAINING_SPOT_EVICTION, names::DRAINING_TERMINATION].contains(&taint.value.as_str())
 }
 
-/// Whether an event may start earlier than Azure has announced it.
+/// Whether an event may start earlier than announced.
 fn may_approve(event: &MachineEvent, seen: &Seen, now: Instant) -> bool {
-    // Others are not ready because we are.
+    // Other machines may not be ready when this one is.
     if event.is_shared || event.has_started || seen.is_approved {
         return false;
     }
@@ -267,19 +266,19 @@ fn may_approve(event: &MachineEvent, seen: &Seen, now: Instant) -> bool {
     match event.event_type {
         MachineEventType::Freeze => true,
         MachineEventType::Reboot | MachineEventType::Redeploy => is_old(seen.since),
-        // Without draining nobody was told to go.
+        // Without draining no workload was asked to leave.
         MachineEventType::Terminate => seen.tainted.is_some_and(is_old),
         // Half a minute is little enough.
         MachineEventType::Preempt | MachineEventType::Other => false,
     }
 }
 
-/// Asks and writes.
+/// Reads scheduled events and writes the node.
 pub(crate) struct Watch {
     pub api: Api<Node>,
     pub state: ClusterState,
     pub node: String,
-    /// The name under which writes appear in `managedFields`.
+    /// The field manager of writes in `managedFields`.
     pub manager: &'static str,
     pub recorder: Recorder,
     pub clock: Clock,
@@ -287,7 +286,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Asks again and again, until `stop`.
+    /// Runs until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let (mut known, warnings) = (Known::default(), RepeatedWarnings::default());
         loop {
@@ -311,7 +310,7 @@ impl Watch {
                     tracing::warn!(
                         node = self.node,
                         error,
-                        "failed to read what is announced for the machine"
+                        "failed to read the scheduled events of the machine"
                     );
                 }
                 return;
@@ -320,7 +319,7 @@ impl Watch {
         warnings.forget(LIST);
         let Some(node) = self.state.node(&self.node) else { return };
         known.look(&node, &events, Instant::now());
-        // One of each kind of step for each event, and each is made once.
+        // One step of each kind for each event, and each is made once.
         for _ in 0..=events.len() * 2 + 2 {
             let Some(step) = known.next(&node, &events, &self.options, Instant::now()) else { return };
             let subject = if matches!(step, Step::Approve(_)) { APPROVAL } else { WRITE };
@@ -334,7 +333,7 @@ impl Watch {
                         tracing::warn!(
                             node = self.node,
                             error,
-                            "failed to follow what is announced for the machine"
+                            "failed to handle the scheduled events of the machine"
                         );
                     }
                     return;
@@ -343,7 +342,7 @@ impl Watch {
         }
     }
 
-    /// Makes a step; returns whether that changed anything.
+    /// Makes a step. Returns whether it changed anything.
     async fn make(&self, node: &Node, step: &Step) -> Result<bool, String> {
         let written = match step {
             Step::Taint(value, _) => self.taint(node, value).await,
@@ -408,7 +407,7 @@ impl Watch {
         }
         let name = node.name();
         let patch = Patch::Strategic(json!({"status": {"conditions": [written]}}));
-        let (params, what) = (self.params(), || format!("say on node {name} what is announced"));
+        let (params, what) = (self.params(), || format!("write the condition of node {name}"));
         call(what, self.api.patch_status(name, &params, &patch)).await?;
         Ok(())
     }
@@ -455,7 +454,7 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    /// All steps of one look, in words.
+    /// All steps of one round, as text.
     fn steps(
         known: &mut Known,
         node: &Node,
@@ -498,7 +497,7 @@ mod tests {
             ["approve b"],
             "half a minute is no time to give away"
         );
-        // One of them is over.
+        // One of them has ended.
         assert_eq!(steps(&mut known, &node, &[end], &options), ["say TerminateScheduled"]);
     }
 
@@ -514,7 +513,7 @@ mod tests {
         };
         let none: [String; 0] = [];
         for (value, status, drains, first, later) in [
-            // As a process before has left it.
+            // The state that an earlier process left.
             (
                 "termination",
                 "True",
@@ -532,7 +531,7 @@ mod tests {
             assert_eq!(steps(&mut known, &node, &[], &options), first, "{value} {status}");
             tokio::time::advance(CALM_TIMEOUT).await;
             assert_eq!(steps(&mut known, &node, &[], &options), later, "{value} {status}");
-            // A node of the same name is another one.
+            // A node of the same name is a different one.
             let other = self::node(json!({"metadata": {"name": "n1", "uid": "2"}}));
             assert_eq!(steps(&mut known, &other, &[], &options), none);
         }

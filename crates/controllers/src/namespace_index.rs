@@ -1,5 +1,5 @@
-//! What the watch of Namespaces says, where their labels decide on which load balancer Services are: whose Services need
-//! a new look.
+//! Converts the watch of Namespaces into the Services to reconcile, if labels of Namespaces decide on which load
+//! balancer Services are.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ impl NamespaceIndex {
         Self { state, listed: HashSet::new() }
     }
 
-    /// Takes over an event; returns the Services that need work because of it.
+    /// Applies an event. Returns the Services that have to be reconciled because of it.
     pub fn on(&mut self, event: Event<Namespace>) -> Vec<ObjectKey> {
         match event {
             Event::Init => {
@@ -40,7 +40,7 @@ impl NamespaceIndex {
             }
             Event::Apply(namespace) => self.apply(&namespace),
             Event::Delete(namespace) => {
-                // Its Services go before it, and each of them is work of its own.
+                // Its Services are deleted before it, each with an event of its own.
                 self.state.remove_namespace(namespace.name());
                 Vec::new()
             }

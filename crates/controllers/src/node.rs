@@ -1,5 +1,5 @@
-//! The cloud-node controller: describes new nodes and lets them take work, keeps labels in step, and
-//! follows changes of addresses.
+//! The cloud-node controller: describes new nodes and makes them schedulable, keeps labels in sync, and follows changes
+//! of addresses.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -25,21 +25,22 @@ use crate::repeated_warning::RepeatedWarnings;
 use crate::tasks::MAX_PARALLEL_NODES;
 use clock::Clock;
 
-/// How often, and how far apart, a write is tried when others write the same node: for a second, in which kubelet and
+/// Number and interval of attempts to write a node that others write concurrently: for a second, in which kubelet and
 /// controllers fill a new node. Kubernetes' own library for cloud providers does the same.
 const MAX_ATTEMPTS: u32 = 20;
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How old the list may be that shows the machine of a new node: a machine takes longer to start, so that no list of this
-/// age shows one that had its name before, and nodes that join one after the other share lists, of which Azure allows ten a
-/// minute for a scale set. A list that does not show it counts only if it was read after the node came.
+/// Maximum age of the list that shows the machine of a new node. A machine takes longer to start, so that no list of
+/// this age contains an earlier machine of the same name; and nodes that join one after the other share lists, of which
+/// Azure allows ten a minute for a scale set. A list without the machine counts only if it was read after the node
+/// appeared.
 const MAX_ANSWER_AGE: Duration = Duration::from_secs(10);
 
-/// The age up to which nobody is told that a node is not initialised: a machine that was just made takes some seconds to
-/// appear in Azure's lists with its interface, and that passes by itself.
+/// Minimum age of a node for an event that it is not initialised: a new machine takes some seconds to appear in Azure's
+/// lists with its interface, which passes by itself.
 const MAX_AGE_WITHOUT_EVENT: Duration = Duration::from_secs(60);
 
-/// How old an answer may be when addresses are compared every few minutes.
+/// Maximum age of an answer in the periodic comparison of addresses.
 const MAX_ADDRESS_AGE: Duration = Duration::from_secs(60);
 
 /// Why a node could not be initialised yet.
@@ -65,33 +66,33 @@ enum Error {
     Api(#[from] ApiError),
 }
 
-/// What becomes of the older forms of labels.
+/// The handling of the older forms of labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OlderLabels {
-    /// They are written beside the newer ones, and one without its newer form gets it. A newer one that is there
-    /// stays, whatever it says: the node manager lets it lead, and an operator may have chosen it.
+    /// They are written beside the newer ones, and a missing newer form is added. An existing newer one stays, whatever
+    /// its value: for the node manager it takes precedence, and an operator may have chosen it.
     Fill,
     /// They are written beside the newer ones and follow them.
     Follow,
-    /// Nobody writes them.
+    /// They are not written.
     Unused,
 }
 
-/// Who initialises nodes, and how: all nodes of a cluster from one place, or each its own.
+/// How nodes are initialised: all nodes of a cluster from one place, or each by its own agent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Policy {
-    /// The name under which writes appear in `managedFields`.
+    /// The field manager of writes in `managedFields`.
     pub manager: &'static str,
-    /// Whether labels that a new node has already give way to what the cloud says.
+    /// Whether the cloud's values replace labels that a new node already has.
     pub overwrites_labels: bool,
-    /// What becomes of the older forms of labels.
+    /// The handling of the older forms of labels.
     pub older_labels: OlderLabels,
-    /// Whether a new node is said to have no network until its routes are there.
+    /// Whether a new node is marked as having no network until its routes exist.
     pub waits_for_routes: bool,
 }
 
 impl Policy {
-    /// Of the cloud-node controller.
+    /// The policy of the cloud-node controller.
     pub const CONTROLLER: Self = Self {
         manager: FIELD_MANAGER,
         overwrites_labels: false,
@@ -99,12 +100,12 @@ impl Policy {
         waits_for_routes: false,
     };
 
-    /// Whether a node needs the controller at all.
+    /// Whether the controller has to reconcile a node.
     pub fn needs_work(&self, node: &Node) -> bool {
         node.has_taint(names::TAINT_UNINITIALIZED) || !self.label_fixes(node).is_empty()
     }
 
-    /// Labels that are not as their other forms want them.
+    /// Labels that do not match their other forms.
     fn label_fixes(&self, node: &Node) -> BTreeMap<&'static str, String> {
         let fix = |(old, new): &(&'static str, &'static str)| match self.older_labels {
             OlderLabels::Fill if node.label(new).is_none() => Some((*new, node.label(old)?.to_owned())),
@@ -117,7 +118,7 @@ impl Policy {
     }
 }
 
-/// Everything that initialising writes beside addresses, conditional on the version that was read.
+/// A patch with everything that initialisation writes except addresses, conditional on the version that was read.
 fn initialisation(node: &Node, instance: &Instance, policy: &Policy) -> Value {
     let described = [
         (names::LABEL_INSTANCE_TYPE, names::LABEL_INSTANCE_TYPE_BETA, &instance.instance_type),
@@ -143,7 +144,7 @@ fn initialisation(node: &Node, instance: &Instance, policy: &Policy) -> Value {
     })
 }
 
-/// A status patch that says that pods of the node have no network yet; none where that is said already.
+/// A status patch which says that pods of the node have no network yet; `None` if the node already says so.
 fn awaited_routes(node: &Node, now: Time) -> Option<Value> {
     let mut conditions = node.status.conditions.iter();
     let is_said =
@@ -168,19 +169,19 @@ fn address_patch(node: &Node, addresses: &[NodeAddress]) -> Value {
     })
 }
 
-/// The cloud-node controller: for all nodes of a cluster, or for those that one watch sees.
+/// The cloud-node controller: for all nodes of a cluster, or for those in one watch.
 pub(crate) struct NodeController {
     pub api: Api<Node>,
     pub machines: Arc<dyn Machines>,
     pub state: ClusterState,
     pub freshness: Arc<Freshness>,
-    /// Absent where nobody may write events.
+    /// `None` if the program has no right to write events.
     pub recorder: Option<Recorder>,
     pub observer: Arc<dyn Observer>,
     pub clock: Clock,
     pub policy: Policy,
     warnings: RepeatedWarnings,
-    /// When each node that is not initialised was first worked on, by its name and uid.
+    /// When each uninitialised node was first reconciled, by name and UID.
     came: Mutex<HashMap<String, (String, LogicalTime)>>,
 }
 
@@ -200,7 +201,7 @@ impl NodeController {
         Self { api, machines, state, freshness, recorder, observer, clock, policy, warnings, came }
     }
 
-    /// Works on one node.
+    /// Reconciles one node.
     pub async fn reconcile(&self, name: &str) -> Next {
         let Some(node) = self.state.node(name) else {
             self.forget(name);
@@ -232,7 +233,7 @@ impl NodeController {
         self.came.lock().remove(name);
     }
 
-    /// When this node was first worked on, if that is not now.
+    /// When this node was first reconciled, if that was earlier.
     fn came(&self, node: &Node) -> Option<LogicalTime> {
         let uid = node.metadata.uid.clone().unwrap_or_default();
         let mut all = self.came.lock();
@@ -243,8 +244,8 @@ impl NodeController {
         known
     }
 
-    /// The machine of a new node. What was read for others before it came may show the machine, but cannot tell that there
-    /// is none.
+    /// Describes the machine of a new node. Data that was read for other nodes before it appeared may show the machine,
+    /// but cannot prove its absence.
     async fn describe_new(&self, node: &Node) -> Existence<Instance> {
         let shared = self.freshness.within(MAX_ANSWER_AGE);
         if self.came(node).is_none()
@@ -256,11 +257,11 @@ impl NodeController {
         self.machines.describe(node, came.max(shared)).await
     }
 
-    /// Tells of a node that takes no pods because of what the cloud or its kubelet says. It is tried again and again; as
-    /// the cause stands in the text, the same one raises the count of one event.
+    /// Records an event about a node that stays unschedulable because of the cloud's answer or its kubelet. It is
+    /// retried; as the text contains the cause, repetitions increase the count of one event.
     fn record_failure(&self, node: &Node, error: &Error) {
         let age = self.clock.age(node.metadata.creation_timestamp.as_ref().map(|created| created.0));
-        // An API server that refuses writes gets no further one for it.
+        // An API server that refuses writes gets no further write because of it.
         let is_of_api = matches!(error, Error::Api(_));
         if is_of_api || age < MAX_AGE_WITHOUT_EVENT || !node.has_taint(names::TAINT_UNINITIALIZED) {
             return;
@@ -318,20 +319,21 @@ impl NodeController {
         }
     }
 
-    /// Says that pods have no network until somebody has seen to routes; returns the node as it is then.
+    /// Marks the node as having no network until the route controller has created its routes. Returns the resulting
+    /// node.
     async fn await_routes(&self, node: &Node) -> Result<Option<Node>, Error> {
         let Some(patch) = awaited_routes(node, Time(self.clock.now())) else { return Ok(None) };
         let name = node.name();
         let (params, patch) = (self.patch_params(), Patch::Strategic(patch));
         let request = self.api.patch_status(name, &params, &patch);
-        Ok(Some(call(|| format!("say that node {name} waits for routes"), request).await?))
+        Ok(Some(call(|| format!("mark node {name} as waiting for routes"), request).await?))
     }
 
     fn patch_params(&self) -> PatchParams {
         PatchParams { field_manager: Some(self.policy.manager.to_owned()), ..PatchParams::default() }
     }
 
-    /// Addresses first: with the last patch, the node may take work, and then it must have them.
+    /// Addresses first: after the last patch the node may take work, and must have them by then.
     async fn initialise(&self, node: &Node, instance: &Instance) -> Result<(), Error> {
         let waiting = if self.policy.waits_for_routes { self.await_routes(node).await? } else { None };
         let node = waiting.as_ref().unwrap_or(node);
@@ -343,7 +345,7 @@ impl NodeController {
         Ok(())
     }
 
-    /// Writes the addresses where they differ; returns the node as it is then.
+    /// Writes the addresses if they differ. Returns the resulting node.
     async fn write_addresses(&self, node: &Node, cloud: &[NodeAddress]) -> Result<Option<Node>, Error> {
         if cloud.is_empty() {
             return Ok(None);
@@ -370,8 +372,7 @@ impl NodeController {
         Ok(())
     }
 
-    /// Looks for changed addresses of all initialised nodes, once they are known and then every `period`,
-    /// until `stop`.
+    /// Compares the addresses of all initialised nodes, once the nodes are known and then every `period`, until `stop`.
     pub async fn follow_addresses(
         &self,
         known: impl Future<Output = ()>,
@@ -398,10 +399,10 @@ impl NodeController {
 
     async fn update_addresses(&self) {
         let nodes = self.state.nodes();
-        // One list of machines answers for all nodes, and one that somebody else has just asked for will do.
+        // One list of machines serves all nodes, and a recent one of another request suffices.
         let newer_than = self.freshness.within(MAX_ADDRESS_AGE);
         let mut nodes = nodes.iter().filter(|node| !node.has_taint(names::TAINT_UNINITIALIZED));
-        // Each that waits for a list keeps some kilobytes. Who comes after it finds it read.
+        // Each node that waits for a list takes some kilobytes. Later nodes find the list cached.
         let mut updates = FuturesUnordered::new();
         loop {
             while updates.len() < MAX_PARALLEL_NODES

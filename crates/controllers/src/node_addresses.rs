@@ -1,4 +1,4 @@
-//! The addresses of a node: what the cloud says, what the kubelet asked for, and what is there.
+//! The addresses of a node: those of the cloud, those that the kubelet requested, and those that are set.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use k8s::{Node, NodeAddress, names};
 
 const HOSTNAME: &str = "Hostname";
 
-/// The kubelet asked for an address that the machine does not have.
+/// The kubelet requests an address that the machine does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "failed to find kubelet node IP from cloud provider: annotation {} of node {node} asks for {asked:?}, which is not among the machine's addresses \
@@ -17,16 +17,16 @@ const HOSTNAME: &str = "Hostname";
 pub struct ProvidedAddressMissing {
     /// The node.
     pub node: String,
-    /// The address that was asked for.
+    /// The requested address.
     pub asked: String,
     /// The machine's addresses, separated by commas.
     pub available: String,
 }
 
-/// The addresses that a node should have, from those of its machine.
+/// The desired addresses of a node, from those of its machine.
 ///
-/// A host name that the node has stays when the cloud names none. The addresses that the kubelet asked
-/// for come first, in its order; others of the same types are left out.
+/// An existing host name of the node stays if the cloud provides none. The addresses that the kubelet requested come
+/// first, in its order; others of the same types are left out.
 pub(crate) fn desired(
     node: &Node,
     cloud: &[NodeAddress],
@@ -77,8 +77,8 @@ enum Family {
 
 /// Whether two lists differ: in any address of any type and family, or in the order within one.
 ///
-/// The order between types does not count, so that programs that list them differently do not write
-/// against each other. Upstream keeps one address a type while comparing, and misses changes of others.
+/// The order between types does not count, so that programs that list them differently do not overwrite each other.
+/// Upstream keeps one address per type while comparing, and misses changes of others.
 pub(crate) fn differ(old: &[NodeAddress], new: &[NodeAddress]) -> bool {
     grouped(old) != grouped(new)
 }

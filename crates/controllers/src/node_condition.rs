@@ -1,4 +1,4 @@
-//! Writing conditions of Nodes.
+//! Writes conditions of Nodes.
 
 use clock::Clock;
 use k8s::Node;
@@ -8,11 +8,11 @@ use serde_json::json;
 
 use crate::api::{ApiError, call, patch_params};
 
-/// A condition as it should be.
+/// The desired condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NewCondition {
     pub kind: &'static str,
-    /// Whether it holds.
+    /// Whether its status is `True`.
     pub holds: bool,
     pub reason: &'static str,
     pub message: &'static str,
@@ -23,14 +23,14 @@ impl NewCondition {
         if self.holds { "True" } else { "False" }
     }
 
-    /// Whether a node has it: words for people do not count.
+    /// Whether a node has it; messages are not compared.
     pub fn is_on(&self, node: &Node) -> bool {
         node.condition(self.kind).is_some_and(|c| c.status == self.status() && c.reason == self.reason)
     }
 }
 
-/// Writes a condition where the node says something else; returns whether anything was written. Nobody else's condition is
-/// part of the write, and a node that has another UID by now is left alone, as is one that is gone.
+/// Writes a condition if the node's differs. Returns whether anything was written. The write contains no other
+/// condition, and does not apply to a node that has another UID by now, or was deleted.
 pub(crate) async fn set(
     api: &Api<Node>,
     node: &Node,

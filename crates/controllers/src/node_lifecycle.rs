@@ -1,12 +1,12 @@
-//! The cloud-node-lifecycle controller: removes nodes whose machine is gone, and taints those whose
-//! machine is shut down until it runs again (NODE-085, NODE-086, NODE-241).
+//! The cloud-node-lifecycle controller: deletes nodes whose machine does not exist, and taints those whose machine is
+//! shut down until it runs again (NODE-085, NODE-086, NODE-241).
 //!
-//! Each node that is not ready is a key in a queue. Its machine is looked for at once, and again after
-//! pauses that grow to a minute, because a machine that has been dead for a day is not looked for as eagerly
-//! as one that has just failed. The pauses of all nodes end together, so that one list answers for all.
+//! Each node that is not ready is a key in a queue. Its machine is looked up at once, and again after pauses that grow
+//! to a minute, because a machine that has been dead for a day is less urgent than one that has just failed. The pauses
+//! of all nodes end together, so that one list serves all of them.
 //!
-//! The cloud's answer has three values. *Unknown* does nothing at all, and *absent* means that the cloud was
-//! asked for this one machine.
+//! The cloud's answer has three values. *Unknown* has no effect at all, and *absent* means that the cloud was asked for
+//! this one machine.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,27 +27,27 @@ use crate::queue::Next;
 use crate::repeated_warning::RepeatedWarnings;
 use crate::taints::{add, edit_taints, tell};
 
-/// How old a list of machines may be that shows a machine. Half a minute of dead nodes that come one after
-/// the other costs three lists, of the ten a minute that Azure allows for a scale set.
+/// Maximum age of a list of machines that shows a machine. Half a minute in which nodes die one after the other costs
+/// three lists, of the ten a minute that Azure allows for a scale set.
 const MAX_ANSWER_AGE: Duration = Duration::from_secs(10);
 
-/// The longest pause between two looks: a node is gone within about a minute after its machine, and a dead
-/// one costs a list a minute.
+/// The longest pause between two lookups: a node is deleted within about a minute after its machine, and a dead one
+/// costs one list a minute.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
-/// What to do with a node.
+/// The action for a node.
 #[derive(Debug, PartialEq, Eq)]
 enum NodeAction {
     Nothing,
-    /// It works again.
+    /// It runs again.
     RemoveShutdownTaint,
-    /// It does not answer: what does the cloud say?
+    /// It is not ready: ask the cloud.
     LookForMachine,
 }
 
 fn action(node: &Node) -> NodeAction {
     if is_deleting(&node.metadata) {
-        // Whoever holds a finalizer on it has been asked already.
+        // The holders of its finalizers have been notified by the deletion.
         NodeAction::Nothing
     } else if !node.is_ready() {
         NodeAction::LookForMachine
@@ -58,22 +58,22 @@ fn action(node: &Node) -> NodeAction {
     }
 }
 
-/// Whether a node needs this controller.
+/// Whether this controller has to reconcile a node.
 pub(crate) fn needs_work(node: &Node) -> bool {
     action(node) != NodeAction::Nothing
 }
 
-/// The looks for one node's machine so far.
+/// The lookups of one node's machine so far.
 #[derive(Debug)]
 struct Looks {
-    /// The node's UID: another node of the same name begins anew.
+    /// The node's UID: another node of the same name starts again.
     uid: Option<String>,
     count: u32,
-    /// Before this, no event is a reason to look again.
+    /// Before this time, events cause no lookup.
     next: Instant,
 }
 
-/// When to look for machines again.
+/// Schedules lookups of machines.
 #[derive(Debug)]
 struct Schedule {
     begin: Instant,
@@ -86,7 +86,7 @@ impl Schedule {
         Self { begin: Instant::now(), first_pause, looks: Mutex::default() }
     }
 
-    /// How long to wait before the node's machine may be looked for; `None` if it may be now.
+    /// How long to wait before the node's machine may be looked up; `None` if it may be now.
     fn wait(&self, node: &Node) -> Option<Duration> {
         let looks = self.looks.lock();
         let known = looks.get(node.name()).filter(|looks| looks.uid == node.metadata.uid)?;
@@ -94,10 +94,10 @@ impl Schedule {
         (!wait.is_zero()).then_some(wait)
     }
 
-    /// Takes note of a look; gives the pause after it.
+    /// Records a lookup. Returns the pause after it.
     ///
-    /// Pauses double up to [`MAX_PAUSE`]. They end at multiples of themselves, counted from the start, which
-    /// is what makes the looks for different machines fall together.
+    /// Pauses double up to [`MAX_PAUSE`]. They end at multiples of themselves, counted from the start, so that the
+    /// lookups of different machines coincide.
     fn pause(&self, node: &Node) -> Duration {
         let mut looks = self.looks.lock();
         let uid = node.metadata.uid.clone();
@@ -138,7 +138,7 @@ pub(crate) struct NodeLifecycle {
 }
 
 impl NodeLifecycle {
-    /// `first_pause` is the pause after the first look for a machine.
+    /// `first_pause` is the pause after the first lookup of a machine.
     pub fn new(
         client: Client,
         machines: Arc<dyn Machines>,
@@ -152,7 +152,7 @@ impl NodeLifecycle {
         Self { api: Api::all(client), machines, state, freshness, schedule, recorder, warnings }
     }
 
-    /// Works on one node.
+    /// Reconciles one node.
     pub async fn reconcile(&self, name: &str) -> Next {
         let Some(node) = self.state.node(name) else {
             self.schedule.forget(name);
@@ -189,7 +189,7 @@ impl NodeLifecycle {
                 }
             }
             Existence::Present(Presence { shut_down }) => {
-                // A machine that runs again is not shut down, even if its kubelet takes a while to say that it is ready.
+                // A running machine is not shut down, even if its kubelet is not ready yet.
                 let why = if shut_down { "its machine is shut down" } else { "its machine runs" };
                 let tainted = self.edit_shutdown_taint(node, shut_down, why).await;
                 if tainted != Next::Done {
@@ -205,7 +205,7 @@ impl NodeLifecycle {
                 }
             }
         }
-        // A deleted node is dropped when its key comes up again.
+        // A deleted node is dropped when its key is due again.
         Next::After(self.schedule.pause(node))
     }
 
@@ -228,9 +228,9 @@ impl NodeLifecycle {
         }
     }
 
-    /// Deletes a node whose machine is proven gone, if it is still the node that the machine was looked for: the answer
-    /// may have taken a while. If it is another one by now, or changes at this moment, it is looked at again; what the
-    /// cloud has just said serves then, too.
+    /// Deletes a node whose machine is proven absent, if the node is still the same: the answer may have taken a while.
+    /// If the node has changed by now, or changes at this moment, it is reconciled again; the cloud's answer is reused
+    /// then.
     async fn delete(&self, asked: &Node, proof: &Proof) -> Next {
         let name = asked.name();
         let Some(node) = self.state.node(name).filter(|node| is_still(node, asked)) else {
@@ -243,7 +243,7 @@ impl NodeLifecycle {
             "DeletingNode",
             format!("Deleting node {name} because it does not exist in the cloud provider: {answer}"),
         );
-        // Another machine may have taken the name since the watch spoke, or the node may be ready again.
+        // Another machine may have taken the name since the last watch event, or the node may be ready again.
         let preconditions = Preconditions {
             uid: node.metadata.uid.clone(),
             resource_version: node.metadata.resource_version.clone(),
@@ -269,7 +269,7 @@ impl NodeLifecycle {
     }
 }
 
-/// Whether a node is the one whose machine was looked for, and still not ready.
+/// Whether a node is still the one whose machine was looked up, and still not ready.
 fn is_still(node: &Node, asked: &Node) -> bool {
     node.metadata.uid == asked.metadata.uid
         && node.spec.provider_id == asked.spec.provider_id

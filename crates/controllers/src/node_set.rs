@@ -1,5 +1,4 @@
-//! Which nodes carry load balancers' traffic, and which changes of them matter
-//! (NODE-087, NODE-088).
+//! The nodes that carry load balancers' traffic, and the changes of them that matter (NODE-087, NODE-088).
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
@@ -9,16 +8,15 @@ use cloud::LoadBalancers;
 use k8s::{Node, is_deleting, names};
 use parking_lot::Mutex;
 
-/// Whether a node belongs behind load balancers, as the generic service controller sees it: not being
-/// deleted, not excluded by label, not about to be removed by the autoscaler. Readiness is no part of it,
-/// because probes tell that.
+/// Whether a node belongs behind load balancers, by the rules of the generic service controller: not being deleted, not
+/// excluded by label, not about to be removed by the autoscaler. Readiness does not matter, because probes check it.
 pub(crate) fn is_member(node: &Node) -> bool {
     !is_deleting(&node.metadata)
         && !node.is_excluded_from_load_balancers()
         && !node.has_taint(names::TAINT_TO_BE_DELETED)
 }
 
-/// Says that no node carries load balancers' traffic, and why as far as the cloud knows; `None` where one does.
+/// Why no node carries load balancers' traffic, as far as the cloud knows; `None` if at least one does.
 pub(crate) fn no_available_nodes(cloud: &dyn LoadBalancers, nodes: &[Arc<Node>]) -> Option<String> {
     const MESSAGE: &str = "There are no available nodes for LoadBalancer";
     let why = cloud.why_no_nodes();
@@ -28,7 +26,7 @@ pub(crate) fn no_available_nodes(cloud: &dyn LoadBalancers, nodes: &[Arc<Node>])
     Some(why.map_or_else(|| MESSAGE.to_owned(), |why| format!("{MESSAGE}: {why}")))
 }
 
-/// What of a node decides about its place in pools.
+/// The properties of a node that decide about its place in pools.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Member<'a> {
     provider_id: &'a str,
@@ -52,23 +50,23 @@ impl<'a> Member<'a> {
     }
 }
 
-/// Whether the change of a node calls for a new look at all load balancers.
+/// Whether the change of a node requires an update of all load balancers.
 ///
-/// Upstream looks at the exclusion label and the provider id. The other members of [`Member`] decide about
-/// pools just as much, and change as rarely. Readiness and the autoscaler's taint do not trigger
-/// (NODE-087).
+/// Upstream compares the exclusion label and the provider ID. The other members of [`Member`] decide about pools just
+/// as much, and change as rarely. Readiness and the autoscaler's taint do not trigger (NODE-087).
 pub(crate) fn membership_changed(old: &Node, new: &Node) -> bool {
     old.metadata.uid != new.metadata.uid
         || old.is_excluded_from_load_balancers() != new.is_excluded_from_load_balancers()
         || Member::of(old) != Member::of(new)
 }
 
-/// The nodes behind load balancers at one moment; equal sets need no work. Of each node nothing is kept: several
-/// moments are remembered, and there are thousands of nodes. A node that joins costs the same beside thousands of others.
+/// A fingerprint of the nodes behind load balancers at one time; equal sets need no update. It does not contain the
+/// nodes: several sets are remembered, and there are thousands of nodes. The cost of adding a node does not depend on
+/// their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct NodeSet {
     len: usize,
-    /// The sum of the prints of all members, in which a member can be replaced without a look at the others.
+    /// The sum of the hashes of all members, so that a member can be replaced without reading the others.
     print: u64,
 }
 
@@ -95,8 +93,8 @@ fn print(name: &str, member: &Member<'_>) -> u64 {
     print.finish()
 }
 
-/// A set of nodes, and how many changes led to it. Two sets that are equal with another one between them are two changes:
-/// somebody may have worked with the one between.
+/// A set of nodes, and the number of changes that led to it. Two equal sets with another one between them are two
+/// changes: something may have used the one in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct NodeSetVersion {
     /// How often a node has joined, left or changed its place behind load balancers.
@@ -104,12 +102,12 @@ pub(crate) struct NodeSetVersion {
     pub nodes: NodeSet,
 }
 
-/// The latest set of nodes behind load balancers, as the watch tells of it.
+/// The latest set of nodes behind load balancers, from the watch.
 #[derive(Debug, Default)]
 pub(crate) struct NodeSetChanges(Mutex<NodeSetVersion>);
 
 impl NodeSetChanges {
-    /// Takes note of a node that was `old` and is `new` now.
+    /// Records the change of a node from `old` to `new`.
     pub fn note(&self, old: Option<&Node>, new: Option<&Node>) {
         fn place(node: &Node) -> Option<Member<'_>> {
             is_member(node).then(|| Member::of(node))
@@ -124,7 +122,7 @@ impl NodeSetChanges {
         }
     }
 
-    /// Takes note of a change that only the cloud can judge.
+    /// Records a change that only the cloud can judge.
     pub fn count_one(&self) {
         self.0.lock().changes += 1;
     }
@@ -234,7 +232,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever came between: the same nodes are the same set, and other nodes are another one.
+        /// Whatever the order of changes: the same nodes are the same set, and other nodes are another one.
         #[test]
         fn a_set_depends_on_its_nodes_and_not_on_the_way_to_it(
             ways in proptest::collection::vec((0..5_usize, 0..4_usize), 0..30),
@@ -256,7 +254,7 @@ mod tests {
             for (name, to) in ways {
                 changes.note(form(name, now[name]).as_ref(), form(name, to).as_ref());
                 now[name] = to;
-                // A node that is left out is like none.
+                // An excluded node equals a missing one.
                 let members = now.map(|form| if form == 2 { 0 } else { form });
                 let set = changes.latest().nodes;
                 proptest::prop_assert_eq!(set.len(), members.iter().filter(|form| **form > 0).count());

@@ -1,9 +1,9 @@
-//! Brings all load balancers to a changed set of nodes: one request to the cloud for each real change,
+//! Brings all load balancers in line with a changed set of nodes: one call to the cloud for each relevant change,
 //! however many Services and node events there are (NODE-087).
 //!
-//! The members of pools are one matter for all Services, and done here. Services whose rules name the nodes'
-//! addresses go through the queue of Services like any other change of them: what keeps one of them waiting
-//! keeps no node out of the pools, and no Service is worked on twice at a time.
+//! The members of pools are common to all Services, and updated here. Services whose rules contain nodes' addresses go
+//! through the queue of Services like any other change of them: a Service that has to wait keeps no node out of the
+//! pools, and no Service is reconciled twice at a time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,46 +20,46 @@ use crate::observer::Observer;
 use crate::queue::{Next, Queue};
 use crate::service::ServiceController;
 
-/// Node names that an event lists at most: an event's message holds 1,024 bytes, of which 20 usual names fill half.
+/// Maximum number of node names in an event: an event's message holds 1,024 bytes, of which 20 usual names fill half.
 const MAX_NAMES_IN_EVENT: usize = 20;
 
-/// How often this asks whether machines wait for a place, while none does. Asking costs no call.
+/// How often to check whether machines wait for traffic, while none does. The check makes no call.
 const IDLE_INTERVAL: Duration = Duration::from_secs(60);
-/// The pause before the first look at machines that wait for a place, doubled after each: a machine that boots
-/// takes traffic soon after it runs.
+/// The pause before the first lookup of waiting machines, doubled after each: a machine that boots gets traffic soon
+/// after it runs.
 const MIN_LOOK_INTERVAL: Duration = Duration::from_secs(10);
-/// The longest pause between two looks, as for the machines of dead nodes: one that is started after a day
-/// takes traffic about a minute later.
+/// The longest pause between two lookups, as for the machines of dead nodes: one that is started after a day gets
+/// traffic about a minute later.
 const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(60);
-/// By how much an answer must be younger than the pause before the look. Less would answer looks that nobody
-/// else asks by what the look before has read; more would miss the lists that are read for dead nodes, and
-/// cost a second list a minute.
+/// How much younger than the pause before the lookup an answer must be. With less, a lookup without other readers would
+/// reuse the data of the previous one; with more, it would miss the lists that are read for dead nodes, and cost a
+/// second list a minute.
 const ANSWER_MARGIN: Duration = Duration::from_secs(5);
 
-/// The looks at machines that wait for a place, since the first of them began to wait.
+/// The lookups of waiting machines, since the first of them began to wait.
 #[derive(Debug)]
 struct Looks {
     pause: Duration,
     next: Instant,
 }
 
-/// Brings load balancers to the set of nodes.
+/// Brings load balancers in line with the set of nodes.
 pub(crate) struct NodeSync {
     cloud: Arc<dyn LoadBalancers>,
     state: ClusterState,
     services: Arc<ServiceController>,
     observer: Arc<dyn Observer>,
     changes: Arc<NodeSetChanges>,
-    /// What all load balancers have; nobody knows while a change of them is under way, or after one that failed.
+    /// The set that all load balancers have; `None` while a change of them is in flight, or after a failed one.
     synced: Mutex<Option<NodeSetVersion>>,
-    /// The Services that were told that their load balancer has a set of nodes while others had not.
+    /// The Services that got the event that their load balancer has a set of nodes while others had not.
     told: Mutex<Option<(NodeSetVersion, BTreeSet<ObjectKey>)>>,
-    /// For what the Services that follow nodes were queued last.
+    /// The set for which the Services that follow nodes were last queued.
     followed: Mutex<Option<NodeSetVersion>>,
     /// The queue of Services.
     queue: Queue<ObjectKey>,
     freshness: Arc<Freshness>,
-    /// Absent while no machine waits.
+    /// `None` while no machine waits.
     looks: Mutex<Option<Looks>>,
 }
 
@@ -78,15 +78,15 @@ impl NodeSync {
         Self { cloud, state, changes, services, observer, synced, told, followed, queue, freshness, looks }
     }
 
-    /// Takes the nodes of this moment as known: every Service is ensured with them when this program
-    /// starts, and no load balancer has to be told of them once more.
+    /// Takes the current nodes as synced: every Service is ensured with them when this program starts, so that no load
+    /// balancer needs another update.
     pub fn start_with_current(&self) {
         let version = self.changes.latest();
         *self.followed.lock() = Some(version);
         *self.synced.lock() = Some(version);
     }
 
-    /// Compares, and asks the cloud where there is a difference.
+    /// Compares the sets, and calls the cloud if they differ.
     pub async fn reconcile(&self) -> Next {
         let version = self.changes.latest();
         if self.synced.lock().as_ref() == Some(&version) {
@@ -94,7 +94,7 @@ impl NodeSync {
         }
         let served = self.services.served();
         if self.followed.lock().replace(version).as_ref() != Some(&version) {
-            // As they are now: one that is just being worked on may have been planned with the nodes before.
+            // All current ones: a Service that is being reconciled may have been planned with the previous nodes.
             for service in self.state.services().iter().filter(|service| self.cloud.follows_nodes(service)) {
                 self.queue.add(service.key());
             }
@@ -125,7 +125,7 @@ impl NodeSync {
         }
     }
 
-    /// Tells each Service once what became of its own load balancer, and again only if that failed.
+    /// Records an event for each Service once about its own load balancer, and again only if that failed.
     fn tell(&self, served: &[Arc<Service>], version: &NodeSetVersion, failure: Option<&UpdateError>) {
         let recorder = self.services.recorder();
         let no_nodes = no_available_nodes(&*self.cloud, &self.state.nodes());
@@ -176,7 +176,7 @@ impl NodeSync {
                 *looks = None;
                 return Next::After(IDLE_INTERVAL);
             }
-            // Somebody has just looked: that is how they are known to wait.
+            // The machines are known to wait from a lookup a moment ago.
             let first = || Looks { pause: MIN_LOOK_INTERVAL, next: now + MIN_LOOK_INTERVAL };
             let looks = looks.get_or_insert_with(first);
             if looks.next > now {
@@ -189,7 +189,7 @@ impl NodeSync {
         };
         let newer_than = self.freshness.within(pause.saturating_sub(ANSWER_MARGIN));
         if let Err(error) = self.update(|cloud| cloud.update_waiting_machines(newer_than)).await {
-            tracing::warn!(%error, "machines that wait for a place behind load balancers could not be looked at");
+            tracing::warn!(%error, "failed to update load balancers with waiting machines");
         }
         let next = self.looks.lock().as_ref().map_or(now + IDLE_INTERVAL, |looks| looks.next);
         Next::After(next.saturating_duration_since(Instant::now()))

@@ -1,9 +1,9 @@
-//! The out-of-service taint of nodes that are shut down, so that their pods and volumes move at once
-//! (Kubernetes, "Non-graceful node shutdown").
+//! The out-of-service taint of nodes that are shut down, so that their pods and volumes move at once (Kubernetes,
+//! "Non-graceful node shutdown").
 //!
-//! Upstream puts it on every node that is not ready and has the shutdown taint, and removes any such
-//! taint from a ready node, an operator's included. Here it carries a value by which it is known again,
-//! and only that one is removed (LB-362).
+//! Upstream sets it on every node that is not ready and has the shutdown taint, and removes any such taint from a ready
+//! node, an operator's included. Here the taint has a value that identifies its owner, and only that one is removed
+//! (LB-362).
 
 use cloud::ClusterState;
 use k8s::{Node, Taint, names};
@@ -13,7 +13,7 @@ use crate::events::Recorder;
 use crate::queue::Next;
 use crate::taints::{add, edit_taints, remove, tell};
 
-/// The value that says whose taint it is.
+/// The value that identifies our taint.
 const VALUE: &str = "cloud-controller-manager";
 
 const EFFECT: &str = "NoExecute";
@@ -25,8 +25,8 @@ fn is_out_of_service(taint: &Taint) -> bool {
     taint.key == names::TAINT_OUT_OF_SERVICE && taint.effect == EFFECT
 }
 
-/// Whether nobody but a cloud controller manager can have put the taint there: it has our value, or it
-/// has none, as upstream's, and came with the shutdown taint.
+/// Whether only a cloud controller manager can have set the taint: it has our value, or it has none, as upstream's, and
+/// came with the shutdown taint.
 fn is_ours(taint: &Taint, beside_shutdown: bool) -> bool {
     is_out_of_service(taint) && (taint.value == VALUE || (taint.value.is_empty() && beside_shutdown))
 }
@@ -35,8 +35,9 @@ fn has_shutdown(taints: &[Taint]) -> bool {
     taints.iter().any(|taint| taint.key == names::TAINT_SHUTDOWN)
 }
 
-/// Takes the shutdown taint away; returns whether it was there. What it alone told to be a controller's is marked as ours
-/// before: the out-of-service taint without a value, which would be taken for an operator's afterwards, and stay for ever.
+/// Removes the shutdown taint. Returns whether it was there. Before, an out-of-service taint without value gets our
+/// value: only the shutdown taint showed that it is a controller's, and without it the taint would count as an
+/// operator's and stay for ever.
 pub(crate) fn remove_shutdown(taints: &mut Vec<Taint>) -> bool {
     let is_shutdown = |taint: &Taint| taint.key == names::TAINT_SHUTDOWN && taint.effect == SHUTDOWN_EFFECT;
     if !taints.iter().any(is_shutdown) {
@@ -48,7 +49,7 @@ pub(crate) fn remove_shutdown(taints: &mut Vec<Taint>) -> bool {
     remove(taints, is_shutdown)
 }
 
-/// Brings a node's taints in order; returns whether that changed them.
+/// Corrects a node's taints. Returns whether that changed them.
 fn edit(ready: bool, taints: &mut Vec<Taint>) -> bool {
     let shutdown = has_shutdown(taints);
     if ready {
@@ -66,7 +67,7 @@ fn edit(ready: bool, taints: &mut Vec<Taint>) -> bool {
     }
 }
 
-/// Whether a node needs this work.
+/// Whether a node has to be reconciled.
 pub(crate) fn needs_work(node: &Node) -> bool {
     (node.has_taint(names::TAINT_SHUTDOWN) || node.has_taint(names::TAINT_OUT_OF_SERVICE))
         && edit(node.is_ready(), &mut node.spec.taints.clone())
@@ -84,7 +85,7 @@ impl OutOfService {
         Self { api: Api::all(client), state, recorder }
     }
 
-    /// Works on one node.
+    /// Reconciles one node.
     pub async fn reconcile(&self, name: &str) -> Next {
         let Some(node) = self.state.node(name) else { return Next::Done };
         let ready = node.is_ready();
@@ -116,8 +117,8 @@ mod tests {
         Taint { key: key.to_owned(), value: value.to_owned(), effect: effect.into(), time_added: None }
     }
 
-    /// NODE-244: whichever of the two taints goes first, upstream's out-of-service taint goes when the node is ready, and an
-    /// operator's stays.
+    /// NODE-244: whichever of the two taints is removed first, upstream's out-of-service taint is removed when the node
+    /// is ready, and an operator's stays.
     #[test]
     fn node_244_upstreams_taint_is_known_after_the_shutdown_taint_went() {
         let shutdown = || taint(names::TAINT_SHUTDOWN, "", "NoSchedule");

@@ -1,5 +1,5 @@
-//! Spot machines that Azure takes back: whoever notices writes an Event with reason `PreemptScheduled` about the node,
-//! and the node gets the taint that lets it drain (10.4).
+//! Spot machines that Azure takes back: a program on the node reports it as an Event with reason `PreemptScheduled`
+//! about the node, and the node gets the taint that lets it drain (10.4).
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,20 +12,20 @@ use parking_lot::Mutex;
 use crate::queue::Next;
 use crate::taints::{add, edit_taints};
 
-/// The Events that are watched, and no others: there are many.
+/// The watched Events, selected because there are many others.
 pub(crate) const EVENTS: &str = "involvedObject.kind=Node,reason=PreemptScheduled";
 
-/// New pods go elsewhere; those that are there end by themselves or with the machine.
+/// New pods go elsewhere; existing ones end by themselves or with the machine.
 const EFFECT: &str = "NoSchedule";
 
-/// Whether an Event is about this node, and not about one that had its name before.
+/// Whether an Event is about this node, and not about an earlier one of the same name.
 fn is_about(event: &Event, node: &Node) -> bool {
     let about = &event.involved_object;
     if about.name != node.name() {
         return false;
     }
     if about.uid.is_empty() {
-        // Who writes no UID tells of the machine that runs while it writes.
+        // An Event without UID is about the node that exists when it is written.
         return event.metadata.creation_timestamp > node.metadata.creation_timestamp;
     }
     // Kubelets and their companions write the node's name for its UID.
@@ -40,12 +40,12 @@ pub(crate) struct Preemption {
     seen: Mutex<SeenEvents>,
 }
 
-/// The Events that have been looked at. They last an hour in Kubernetes.
+/// The Events that have been handled. They last an hour in Kubernetes.
 #[derive(Default)]
 struct SeenEvents {
-    /// Each with its version.
+    /// The version of each Event.
     versions: HashMap<ObjectKey, Option<String>>,
-    /// Those of the list that is being shown: what a list lacks has gone while no watch ran.
+    /// The Events in the list that is being received: missing ones were deleted while no watch ran.
     listed: Option<HashSet<ObjectKey>>,
 }
 
@@ -54,9 +54,9 @@ impl Preemption {
         Self { api: Api::all(client), state, seen: Mutex::default() }
     }
 
-    /// Takes over an event of the watch; names the node that has to be tainted to `taint`. An Event works once: who
-    /// takes the taint away has decided, and a list that comes again changes nothing of that. One that is written
-    /// anew does.
+    /// Applies an event of the watch; passes the node that has to be tainted to `taint`. An Event takes effect once: an
+    /// operator who removes the taint has decided, and another list does not change that. A new write of the Event
+    /// does.
     pub fn on(&self, change: watcher::Event<Event>, taint: impl FnOnce(String)) {
         let event = match change {
             watcher::Event::InitApply(event) | watcher::Event::Apply(event) => event,
@@ -93,7 +93,7 @@ impl Preemption {
         }
     }
 
-    /// Taints a node, unless it drains already.
+    /// Taints a node, unless it already drains.
     pub async fn reconcile(&self, name: &str) -> Next {
         let Some(node) = self.state.node(name) else { return Next::Done };
         let taint = || Taint {

@@ -1,8 +1,8 @@
 //! Work queues with keys.
 //!
-//! A key is in a queue at most once, and never worked on twice at a time: what is added while its
-//! work runs is remembered and runs once more afterwards. Failed keys come back after Go's exponential
-//! back-off, or when the failure said so.
+//! A key is in a queue at most once, and never processed twice at a time: a key that is added while it is being
+//! processed is processed once more afterwards. Failed keys return after Go's exponential backoff, or when the failure
+//! said so.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -18,51 +18,51 @@ use tokio_util::sync::CancellationToken;
 
 use crate::observer::Observer;
 
-/// Exponential back-off of one key: `base`, twice that, … up to `max`.
+/// Exponential backoff of one key: `base`, twice that, … up to `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
     /// The first wait.
     pub base: Duration,
-    /// The longest.
+    /// The longest wait.
     pub max: Duration,
 }
 
 impl Backoff {
-    /// Of Services and of the sync of all nodes, as upstream's service controller has them.
+    /// Backoff of Services and of the sync of all nodes, as in upstream's service controller.
     pub const SERVICES: Self = Self { base: Duration::from_secs(5), max: Duration::from_secs(300) };
-    /// Of single nodes. Go's controllers begin at 5 ms, against an API server next door; what fails here is
-    /// mostly a question to the cloud, which no third of a second answers otherwise. A new node takes no
-    /// pods meanwhile, so that the longest wait is short.
+    /// Backoff of single nodes. Go's controllers start at 5 ms, against a nearby API server; here the failed call is
+    /// mostly one to the cloud, whose answer does not change within a third of a second. A new node takes no pods
+    /// meanwhile, so that the longest wait is short.
     pub const NODES: Self = Self { base: Duration::from_secs(1), max: Duration::from_secs(60) };
 
-    /// Of infrastructure for Cluster API: as Go's controllers up to their longest wait, from what a refused question to
-    /// a cloud needs to be answered otherwise.
+    /// Backoff of Cluster API infrastructure: the longest wait is that of Go's controllers, the first one is the time
+    /// after which a refused call to a cloud may get another answer.
     pub const INFRASTRUCTURE: Self = Self { base: Duration::from_secs(1), max: Duration::from_secs(1000) };
 
-    /// The wait after so many failures in a row, counted from 0.
+    /// The wait after so many consecutive failures, counted from 0.
     pub fn after(self, failures: u32) -> Duration {
         // 2^31 times the smallest base here, a second, is beyond every maximum.
         self.base.saturating_mul(1_u32 << failures.min(31)).min(self.max)
     }
 }
 
-/// The longest wait that a key is given. Whoever asks for more (a `Retry-After` may hold any number) is asked
-/// again then.
+/// The longest wait of a key. A failure that asks for more (a `Retry-After` may contain any number) is retried after
+/// this time.
 const MAX_WAIT: Duration = Duration::from_secs(3600);
 
-/// For how many keys an empty queue keeps memory.
+/// The number of keys for which an empty queue keeps memory.
 const KEPT_CAPACITY: usize = 64;
 
-/// What shall happen to a key after its work.
+/// What happens to a key after it was processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing; earlier failures are forgotten.
+    /// Nothing; resets earlier failures.
     Done,
-    /// Once more after the back-off.
+    /// Retried after the backoff.
     Retry,
-    /// Once more after this time; earlier failures still count.
+    /// Retried after this time; earlier failures still count.
     After(Duration),
-    /// Nothing for this time, and then a look; earlier failures are forgotten.
+    /// Processed again after this time; resets earlier failures.
     DoneFor(Duration),
 }
 
@@ -111,7 +111,7 @@ impl<K> fmt::Debug for Queue<K> {
 }
 
 impl<K: Clone + Eq + Hash> Queue<K> {
-    /// An empty queue; `name` is the one under which it is counted.
+    /// An empty queue; `name` is its name in metrics.
     pub fn new(name: &'static str, backoff: Backoff, observer: Arc<dyn Observer>) -> Self {
         Self(Arc::new(Shared {
             name,
@@ -128,7 +128,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         }))
     }
 
-    /// Asks for work on a key now, even if it waits for its back-off.
+    /// Queues a key for now, even if it waits for its backoff.
     pub fn add(&self, key: K) {
         let mut inner = self.0.inner.lock();
         match inner.entries.get_mut(&key) {
@@ -150,7 +150,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         self.0.wake.notify_one();
     }
 
-    /// The next key that is due. The caller works on it and then calls [`Self::finish`].
+    /// The next key that is due. The caller processes it and then calls [`Self::finish`].
     ///
     /// Dropping the returned future loses nothing.
     pub async fn next(&self) -> K {
@@ -195,7 +195,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         Ok(key)
     }
 
-    /// Ends the work on a key.
+    /// Ends the processing of a key.
     pub fn finish(&self, key: K, next: Next) {
         let now = Instant::now();
         let mut inner = self.0.inner.lock();
@@ -233,8 +233,8 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         self.0.wake.notify_one();
     }
 
-    /// Works on keys as they come, at most `parallelism` at a time, until `stop`; then waits up to
-    /// `drain` for what is running and abandons the rest.
+    /// Processes keys as they become due, at most `parallelism` at a time, until `stop`; then waits up to `drain` for
+    /// running tasks and abandons the rest.
     pub async fn work<F, R>(self, parallelism: usize, stop: CancellationToken, drain: Duration, work: F)
     where
         K: Send + Sync + 'static,
@@ -270,7 +270,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 }
 
 impl<K: Clone + Eq + Hash> Inner<K> {
-    /// Gives back what thousands of keys needed that came at once.
+    /// Frees the memory of thousands of keys that came at once.
     fn shrink_if_empty(&mut self) {
         if self.entries.is_empty() {
             self.entries.shrink_to(KEPT_CAPACITY);
@@ -291,7 +291,7 @@ impl<K: Clone + Eq + Hash> Inner<K> {
     }
 }
 
-/// A panic in a task goes on in its parent: a controller that lost a worker must not look healthy.
+/// Propagates a panic in a task to its parent: a controller that lost a worker must not look healthy.
 pub(crate) fn propagate_panic(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended
         && error.is_panic()

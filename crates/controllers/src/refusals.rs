@@ -1,7 +1,7 @@
 //! Services that were refused for good, and when their owners were last reminded of it.
 //!
-//! A refusal holds until the Service changes, and costs the cloud nothing meanwhile. Events live an hour: the refusal is
-//! reported again about as often while it holds, and at once after a change of the Service that does not matter to
+//! A refusal holds until the Service changes, and costs the cloud no calls meanwhile. Events live an hour: the refusal
+//! is reported again about as often while it holds, and at once after a change of the Service that does not matter to
 //! its load balancer.
 
 use std::collections::HashMap;
@@ -15,17 +15,17 @@ use tokio::time::Instant;
 
 use crate::service_change::needs_update;
 
-/// The time between two reports of one refusal: as long as Kubernetes keeps an event (`--event-ttl` of the API server).
+/// Interval between reports of one refusal: as long as Kubernetes keeps an event (`--event-ttl` of the API server).
 const REPORT_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// What becomes of a Service that was refused.
+/// The state of a Service that may have been refused.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Standing {
-    /// It was not refused as it is now: it is worth a try.
+    /// Its current state was not refused: try it.
     Open,
-    /// It stays refused, which was reported lately: the next report is due after this time.
+    /// It stays refused, which was reported recently: the next report is due after this time.
     Reported(Duration),
-    /// It stays refused, and that is to be reported now; the next report is due after this time.
+    /// It stays refused, and a report is due now; the next one is due after this time.
     Due(String, Vec<Notice>, Duration),
 }
 
@@ -44,14 +44,14 @@ struct Refusal {
 #[derive(Debug, Default)]
 pub(crate) struct Refusals(Mutex<HashMap<ObjectKey, Refusal>>);
 
-/// Whether something was written that is not the controller's own (finalizers, status).
+/// Whether anything was written that the controller does not write itself (finalizers, status).
 fn is_touched(before: &Service, now: &Service) -> bool {
     let (a, b) = (&before.metadata, &now.metadata);
     a.resource_version != b.resource_version && a.finalizers == b.finalizers && before.status == now.status
 }
 
 impl Refusals {
-    /// A Service was refused, which is reported now. Gives when the next report is due.
+    /// Records a refusal that is being reported. Returns when the next report is due.
     pub fn insert(&self, service: &Arc<Service>, message: String, notices: Vec<Notice>) -> Duration {
         let service = Arc::clone(service);
         let refusal = Refusal { service, touched: false, message, notices, reported: Instant::now() };
@@ -60,7 +60,7 @@ impl Refusals {
         REPORT_INTERVAL
     }
 
-    /// A Service is not refused any more.
+    /// Removes the refusal of a Service.
     pub fn remove(&self, key: &ObjectKey) {
         self.0.lock().remove(key);
     }
@@ -69,7 +69,8 @@ impl Refusals {
         self.0.lock().contains_key(key)
     }
 
-    /// A Service has changed. Gives whether it was refused and was touched since: its owner may be waiting for an answer.
+    /// Records a change of a Service. Returns whether it was refused and has been touched since: its owner may be
+    /// waiting for an answer.
     pub fn follow(&self, before: &Service, now: &Service) -> bool {
         let mut all = self.0.lock();
         let Some(refusal) = all.get_mut(&now.key()).filter(|_| is_touched(before, now)) else { return false };
@@ -77,7 +78,7 @@ impl Refusals {
         true
     }
 
-    /// What becomes of a Service as it is now.
+    /// Judges the current state of a Service.
     pub fn judge(&self, service: &Arc<Service>) -> Standing {
         let mut all = self.0.lock();
         let Some(refusal) = all.get_mut(&service.key()) else { return Standing::Open };
@@ -117,7 +118,7 @@ mod tests {
         assert_eq!(refusals.judge(&asked), Standing::Open);
         refusals.insert(&asked, "no".into(), Vec::new());
         assert_eq!(refusals.judge(&asked), Standing::Reported(REPORT_INTERVAL));
-        // What the controller itself writes is no touch.
+        // The controller's own writes do not touch it.
         let ours = service("2", &["ours"], 80);
         assert!(!refusals.follow(&asked, &ours));
         let mut reports = 0;

@@ -1,4 +1,4 @@
-//! Warnings about what is tried again and again: the first says all there is to say.
+//! Limits warnings about repeated failures: each is logged once, and again after an interval.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// After how long the same warning is worth another line: whoever reads only the latest part of a log finds it there.
+/// After how long the same warning is logged again, for readers of only the latest part of a log.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(15 * 60);
 
-/// What was warned of, and when, by its subject.
+/// The latest warnings and their times, by subject.
 #[derive(Debug, Default)]
 pub(crate) struct RepeatedWarnings(Mutex<BTreeMap<String, (String, Instant)>>);
 
 impl RepeatedWarnings {
-    /// Whether to warn of this now: it is news, or the last time is long ago.
+    /// Whether to log this warning now: it is new, or the last time is long ago.
     pub fn is_due(&self, subject: &str, text: &str) -> bool {
         let mut known = self.0.lock();
         let is_known =
@@ -25,7 +25,7 @@ impl RepeatedWarnings {
         !is_known
     }
 
-    /// The subject is in order again, or gone: the next warning is news.
+    /// Records that the subject is in order again, or deleted: the next warning is new.
     pub fn forget(&self, subject: &str) {
         self.0.lock().remove(subject);
     }

@@ -1,10 +1,8 @@
-//! The lease on the cluster's Azure resources, which programs of different owners (this one, the AKS
-//! resource provider) hold while they write shared resources
-//! (LB-039 to LB-044).
+//! The lease on the cluster's Azure resources, which programs of different owners (this one, the AKS resource provider)
+//! hold while they write shared resources (LB-039 to LB-044).
 //!
-//! Upstream takes and releases it around every operation, with five calls each. Here the first operation
-//! takes it, all that run meanwhile share it, it is renewed while they last, and it is released a few
-//! seconds after the last one.
+//! Upstream takes and releases it around every operation, with five calls each. Here the first operation takes it,
+//! concurrent operations share it, it is renewed while they last, and it is released a few seconds after the last one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::{ApiError, call};
 use clock::Clock;
 
-/// Where the Lease is, who holds it, and for how long; fixed, because other programs know them.
+/// Location, holder and duration of the Lease; fixed, because other programs rely on them.
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "aks-managed-resource-locker";
 const HOLDER: &str = "cloud-controller-manager";
@@ -34,17 +32,18 @@ const PREVIOUS_HOLDER: &str = "aks-managed-resource-locker-previous-holder";
 /// A held lease is renewed after a third of its duration.
 const RENEW_INTERVAL: Duration = Duration::from_secs(300);
 
-/// How long the lease is kept after the last operation, so that operations in a row cost two writes and not two each.
+/// How long the lease is kept after the last operation, so that consecutive operations cost two writes in total instead
+/// of two each.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long after a release that failed it is tried again, until it succeeds or the lease has expired by itself:
-/// until then no other program can work.
+/// Interval between retries of a failed release, until it succeeds or the lease has expired by itself: until then no
+/// other program can work.
 const RELEASE_RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How often a write is tried again when somebody else has written meanwhile.
+/// Maximum number of attempts to write while others write concurrently.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// Why the lease was not had.
+/// Why the lease could not be taken.
 #[derive(Debug, Clone, thiserror::Error)]
 enum LockError {
     #[error(
@@ -64,7 +63,7 @@ struct Shared {
     api: Api<Lease>,
     clock: Clock,
     cloud: Arc<dyn LoadBalancers>,
-    /// Serialises calls; holds when the lease was last taken or renewed, while it is held.
+    /// Serialises calls; contains when the held lease was last taken or renewed.
     held: tokio::sync::Mutex<Held>,
     users: Mutex<Users>,
     changed: Notify,
@@ -74,7 +73,7 @@ struct Shared {
 struct Held {
     renewed: Option<Instant>,
     failed: Option<(Instant, LockError)>,
-    /// When a release that failed is due again.
+    /// When the retry of a failed release is due.
     release_again: Option<Instant>,
 }
 
@@ -83,7 +82,7 @@ struct Users {
     idle_since: Instant,
 }
 
-/// The lease is held while this lives.
+/// A user of the lease; the lease is held until the guard is dropped.
 pub(crate) struct Guard(Arc<Shared>);
 
 impl Drop for Guard {
@@ -109,14 +108,14 @@ impl ResourceLease {
         }))
     }
 
-    /// Holds the lease for an operation; fails when another program holds it.
+    /// Holds the lease for an operation; fails if another program holds it.
     pub async fn hold(&self, operation: &str) -> Result<Guard, ServiceError> {
         let asked = Instant::now();
         // Counted before the wait, so that the keeper does not release in between.
         let guard = self.enter();
         let mut held = self.0.held.lock().await;
         let outcome = match &held.failed {
-            // Of all that wait together, one asks.
+            // One of the concurrent callers makes the call.
             Some((at, error)) if *at >= asked => Err(error.clone()),
             _ if held.renewed.is_some_and(|at| at.elapsed() < RENEW_INTERVAL) => Ok(()),
             _ => self.0.acquire(&mut held).await,
@@ -190,19 +189,19 @@ impl Shared {
             held.release_again = Some(Instant::now() + RELEASE_RETRY_INTERVAL);
             tracing::warn!(
                 "failed to unlock the Azure resources: {error}; tried again every {} s. Other programs wait until then, \
-                 or until somebody removes the holder of the Lease, or until it expires after {DURATION_SECONDS} s",
+                 or until the holder of the Lease is removed, or until it expires after {DURATION_SECONDS} s",
                 RELEASE_RETRY_INTERVAL.as_secs()
             );
         } else if used
             && renewed.elapsed() >= RENEW_INTERVAL
             && let Err(error) = self.acquire(&mut held).await
         {
-            // What runs goes on: every write to Azure is conditional.
+            // Running operations continue: every write to Azure is conditional.
             tracing::error!(%error, "the lease on the Azure resources could not be renewed");
         }
     }
 
-    /// Takes the lease, or renews it.
+    /// Takes or renews the lease.
     async fn acquire(&self, held: &mut Held) -> Result<(), LockError> {
         held.renewed = None;
         held.release_again = None;
@@ -261,8 +260,8 @@ impl Shared {
         }
     }
 
-    /// Lets others have the lease. If that fails the lease stays held, for it to be tried again; the work that was done
-    /// under it is done all the same.
+    /// Releases the lease. If that fails the lease stays held, and the release is retried; the operations under it have
+    /// succeeded nevertheless.
     async fn release(&self, held: &mut Held) -> Result<(), LockError> {
         let outcome = self.clear_holder().await;
         let lifetime = Duration::from_secs(DURATION_SECONDS.unsigned_abs().into());
@@ -315,7 +314,7 @@ fn holder(lease: &Lease) -> &str {
     lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default()
 }
 
-/// Until when a lease is held; none when it has no holder or has expired.
+/// Until when a lease is held; `None` if it has no holder or has expired.
 fn expiry(lease: &Lease, now: Timestamp) -> Option<Timestamp> {
     let spec = lease.spec.as_ref()?;
     if holder(lease).is_empty() {
@@ -326,8 +325,8 @@ fn expiry(lease: &Lease, now: Timestamp) -> Option<Timestamp> {
     (now <= until).then_some(until)
 }
 
-/// Whether the lease says that its last holder was another program: one that released it, or one that
-/// let it expire. A lease without any annotation says nothing about who released it.
+/// Whether the lease shows that its last holder was another program: one that released it, or one that let it expire. A
+/// lease without annotations does not show who released it.
 fn another_held(lease: &Lease) -> bool {
     let holder = holder(lease);
     if !holder.is_empty() && !holder.eq_ignore_ascii_case(HOLDER) {

@@ -1,5 +1,5 @@
-//! Compares Azure with what Services want at a fixed interval, also if nothing happens: what others changed is repaired within
-//! the interval, and its Services get an event.
+//! Compares Azure with what Services want at a fixed interval, even without events: foreign changes are repaired within
+//! the interval, and the affected Services get an event.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::observer::Observer;
 use crate::queue::Queue;
 use crate::resource_lease::ResourceLease;
 
-/// Looks at the cloud again and again.
+/// Compares the cloud's resources periodically.
 pub(crate) struct Resync {
     cloud: Arc<dyn LoadBalancers>,
     state: ClusterState,
@@ -22,7 +22,7 @@ pub(crate) struct Resync {
     observer: Arc<dyn Observer>,
     /// The queue of Services.
     queue: Queue<ObjectKey>,
-    /// The time between two looks; zero for none.
+    /// Interval between comparisons; zero for none.
     period: Duration,
 }
 
@@ -39,7 +39,7 @@ impl Resync {
         Self { cloud, state, lease, recorder, observer, queue, period }
     }
 
-    /// Works until dropped.
+    /// Runs until dropped.
     pub async fn run(&self, all_known: impl Future<Output = ()>) {
         all_known.await;
         tokio::join!(self.look(), self.follow());
@@ -53,10 +53,10 @@ impl Resync {
         loop {
             sleep(pause).await;
             let guard = match &self.lease {
-                Some(lease) => match lease.hold("look at Azure again").await {
+                Some(lease) => match lease.hold("compare Azure with the Services").await {
                     Ok(guard) => Some(guard),
                     Err(error) => {
-                        tracing::warn!(%error, "Azure is not looked at again for now");
+                        tracing::warn!(%error, "Azure is not compared with the Services for now");
                         continue;
                     }
                 },
@@ -70,7 +70,7 @@ impl Resync {
         }
     }
 
-    /// Services whose parts were changed hear of it, and are ensured where more has to be done than was.
+    /// Records the notices of Services whose parts were changed, and queues those that were not repaired completely.
     async fn follow(&self) {
         loop {
             for Drifted { service: key, notices, ensure } in self.cloud.drifted().await {
@@ -87,5 +87,5 @@ impl Resync {
     }
 }
 
-/// The shortest pause between two looks.
+/// The shortest pause between two comparisons.
 const MIN_PAUSE: Duration = Duration::from_secs(1);

@@ -1,11 +1,10 @@
-//! The route controller: a route to each range of each node's pods, and the condition that says so
-//! (NODE-096 to NODE-101).
+//! The route controller: a route to each pod range of each node, and the node condition that reports it (NODE-096 to
+//! NODE-101).
 //!
-//! All nodes are one piece of work: their routes stand in one table, and whatever is due goes into one write. Events of
-//! nodes wake it, and it looks again every `--route-reconciliation-period`, at what is known of the table for up to a
-//! minute.
+//! All nodes are reconciled together: their routes are in one table, and all changes go into one write. Events of nodes
+//! trigger it, as does `--route-reconciliation-period`, which accepts data about the table that is up to a minute old.
 //!
-//! A node says that its network is available only after the cloud has confirmed its routes.
+//! A node reports that its network is available only after the cloud has confirmed its routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -30,14 +29,13 @@ use crate::queue::{Backoff, Next};
 use crate::repeated_warning::RepeatedWarnings;
 use crate::tasks::MAX_PARALLEL_NODES;
 
-/// How old the table may be that is compared with the nodes when nothing has happened: a change by somebody else is
-/// noticed within a minute, for one read.
+/// Maximum age of the table in a periodic comparison: a foreign change is noticed within a minute, for one read.
 const MAX_TABLE_AGE: Duration = Duration::from_secs(60);
 
-/// How old may be what is known of machines whose nodes show no address of a family: hardly anybody changes those.
+/// Maximum age of data about machines whose nodes show no address of a family: such addresses hardly ever change.
 const MAX_ADDRESS_AGE: Duration = Duration::from_secs(300);
 
-/// The age up to which nobody is told that a node has no address: whoever describes new nodes takes some seconds.
+/// Minimum age of a node for an event that it has no address: its initialisation takes some seconds.
 const MAX_AGE_WITHOUT_EVENT: Duration = Duration::from_secs(60);
 
 const REACHABLE: NewCondition = NewCondition {
@@ -53,12 +51,12 @@ const UNREACHABLE: NewCondition = NewCondition {
     message: "RouteController failed to create a route",
 };
 
-/// When something happened to a node that routes depend on.
+/// When a change of a node last affected routes.
 #[derive(Debug, Default)]
 pub(crate) struct RouteChanges(Mutex<Option<LogicalTime>>);
 
 impl RouteChanges {
-    /// It happened now.
+    /// Records a change.
     pub fn note(&self) {
         *self.0.lock() = Some(LogicalTime::now());
     }
@@ -68,7 +66,7 @@ impl RouteChanges {
     }
 }
 
-/// Whether routes to a node's pods may have to change with it.
+/// Whether a change of a node may affect the routes to its pods.
 pub(crate) fn routes_changed(old: Option<&Node>, new: &Node) -> bool {
     let Some(old) = old else { return !new.pod_ranges().is_empty() };
     old.metadata.uid != new.metadata.uid
@@ -77,8 +75,8 @@ pub(crate) fn routes_changed(old: Option<&Node>, new: &Node) -> bool {
         || !old.internal_addresses().eq(new.internal_addresses())
 }
 
-/// Whether somebody changed what a node says of its network. That it has no route is what this controller itself says after
-/// a failure, and no reason to try again at once.
+/// Whether another program changed a node's network condition. `NoRouteCreated` is set by this controller itself after
+/// a failure, and is no reason to retry at once.
 pub(crate) fn network_condition_changed(old: Option<&Node>, new: &Node) -> bool {
     let condition = |node: &Node| node.condition(names::CONDITION_NETWORK_UNAVAILABLE).cloned();
     let says_no_route = new.condition(names::CONDITION_NETWORK_UNAVAILABLE);
@@ -87,13 +85,13 @@ pub(crate) fn network_condition_changed(old: Option<&Node>, new: &Node) -> bool 
     !new.pod_ranges().is_empty() && !says_no_route && old.and_then(condition) != condition(new)
 }
 
-/// Why a range of a node's pods can have no route.
+/// Why a pod range of a node can have no route.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum NoRoute {
     #[error("spec.podCIDRs of node {node}: {range} is no range of addresses; register the node anew")]
     Unreadable { node: String, range: String },
     #[error(
-        "node {node} has no InternalIP of the family of {range} among its addresses, and none is known of its machine: it has none, or nobody has described the node yet"
+        "node {node} has no InternalIP of the family of {range} among its addresses, and none is known of its machine: it has none, or the node is not initialised yet"
     )]
     NoAddress { node: String, range: IpNet },
     #[error(
@@ -104,7 +102,7 @@ enum NoRoute {
 }
 
 impl NoRoute {
-    /// Whether the range has a route all the same: nobody knows a better place for it to lead to.
+    /// Whether the range has a route nevertheless, which stays because no better next hop is known.
     fn has_route(&self, standing: &BTreeSet<PodRange>) -> bool {
         match self {
             Self::Unreadable { .. } | Self::HoldsNode { .. } => false,
@@ -113,13 +111,13 @@ impl NoRoute {
     }
 }
 
-/// What the machines of nodes have by way of addresses that the nodes do not show, by the nodes' names. A kubelet that
-/// was started with one address shows no other, and packets arrive at each all the same.
+/// Addresses of machines that their nodes do not show, by the nodes' names. A kubelet that was started with one address
+/// shows no other, although packets arrive at each.
 type MachineAddresses = BTreeMap<String, Vec<IpAddr>>;
 
-/// The addresses that are known.
+/// The known addresses.
 struct Addresses<'a> {
-    /// Of all nodes, in order.
+    /// The addresses of all nodes, sorted.
     nodes: BTreeMap<IpAddr, &'a str>,
     machines: MachineAddresses,
 }
@@ -130,15 +128,15 @@ impl<'a> Addresses<'a> {
         Self { nodes: nodes.values().copied().flat_map(of_node).collect(), machines: MachineAddresses::new() }
     }
 
-    /// The first node in a range of pods.
+    /// The first node whose address is in a pod range.
     fn within(&self, range: &IpNet) -> Option<(IpAddr, &'a str)> {
         let behind = self.nodes.range(range.network()..).next();
         behind.filter(|(address, _)| range.contains(*address)).map(|(address, name)| (*address, *name))
     }
 }
 
-/// Where the routes to a node's pods have to lead: to its first address of each range's family, or to that of its
-/// machine where the node shows none. A range in which nodes themselves are gets none (NODE-268).
+/// The desired next hops of the routes to a node's pods: its first address of each range's family, or its machine's if
+/// the node shows none. A range that contains nodes' addresses gets no route (NODE-268).
 fn wanted(node: &Node, addresses: &Addresses<'_>) -> Vec<Result<(PodRange, IpAddr), NoRoute>> {
     let of_machine = || addresses.machines.get(node.name()).into_iter().flatten().copied();
     let route = |text: &str| {
@@ -157,8 +155,7 @@ fn wanted(node: &Node, addresses: &Addresses<'_>) -> Vec<Result<(PodRange, IpAdd
     node.pod_ranges().into_iter().map(route).collect()
 }
 
-/// Asks for the machines of those nodes that somebody has described, and that show no address of a family in which they
-/// have a range.
+/// Describes the machines of initialised nodes that show no address of a family in which they have a range.
 async fn machine_addresses(
     machines: &dyn Machines,
     nodes: &BTreeMap<&str, &Node>,
@@ -189,13 +186,13 @@ async fn addresses_of_machine(
     Some((node.name().to_owned(), internal.filter_map(|one| one.address.parse().ok()).collect()))
 }
 
-/// What the routes should be, by the nodes that are known.
+/// The desired routes, derived from the known nodes.
 #[derive(Debug, Default, PartialEq)]
 struct Due {
     wanted: BTreeMap<PodRange, IpAddr>,
-    /// Of nodes that do not have these ranges any more.
+    /// Routes to ranges that their nodes no longer have.
     unwanted: BTreeSet<PodRange>,
-    /// Of nodes that are not known.
+    /// Routes of unknown nodes.
     orphans: BTreeSet<PodRange>,
 }
 
@@ -207,7 +204,7 @@ impl Due {
         for route in owned {
             match nodes.get(route.node.as_str()) {
                 None => drop(due.orphans.insert(route)),
-                // Who takes a node from Azure's management sees to its routes.
+                // The operator of a node that Azure does not manage also manages its routes.
                 Some(node) if !node.is_managed() => {}
                 Some(node) => {
                     let has = |text: &&str| text.parse::<IpNet>().is_ok_and(|own| own.trunc() == route.range);
@@ -221,24 +218,24 @@ impl Due {
     }
 }
 
-/// What the route controller would ask of the cloud ([`Routes::apply`]).
+/// The changes that the route controller would request of the cloud ([`Routes::apply`]).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoutesDue {
     /// The ranges of nodes, each with the address that its route leads to.
     pub wanted: BTreeMap<PodRange, IpAddr>,
-    /// The ranges whose routes go.
+    /// The ranges whose routes are deleted.
     pub unwanted: BTreeSet<PodRange>,
-    /// Why nodes get no route before somebody changes something.
+    /// Why nodes get no route until something is changed.
     pub refused: Vec<String>,
-    /// Why nodes get none yet, and what else is odd about their ranges.
+    /// Why nodes get no route yet, and other problems with their ranges.
     pub problems: Vec<String>,
 }
 
-/// What the route controller would ask for, were it started now. All Nodes must be in `state`, also those that a
-/// selector would hide from it. `cluster_ranges` are all that ranges of nodes are taken from.
+/// The changes that the route controller would request if it started now. All Nodes must be in `state`, including those
+/// that a selector would hide from the controller. `cluster_ranges` are all ranges that nodes' ranges are taken from.
 ///
 /// # Errors
-/// The cloud could not say which routes there are.
+/// The cloud could not list the routes.
 pub async fn routes_due(
     routes: &dyn Routes,
     machines: &dyn Machines,
@@ -252,7 +249,7 @@ pub async fn routes_due(
     addresses.machines = machine_addresses(machines, &nodes, &addresses, LogicalTime::BEGINNING).await;
     let standing = owned.clone();
     let Due { wanted: ranges, mut unwanted, orphans } = Due::of(&nodes, &addresses, owned);
-    // Whoever is not among all nodes is gone.
+    // A node that is not in the complete list was deleted.
     unwanted.extend(orphans);
     let managed = || nodes.values().filter(|node| node.is_managed());
     let unwritten = managed().flat_map(|node| wanted(node, &addresses)).filter_map(Result::err);
@@ -292,7 +289,7 @@ pub(crate) struct RouteController {
     pub recorder: Recorder,
     pub observer: Arc<dyn Observer>,
     pub clock: Clock,
-    /// How long it rests where nothing happens.
+    /// Interval of periodic comparisons.
     pub period: Duration,
     warnings: RepeatedWarnings,
     failures: AtomicU32,
@@ -330,7 +327,7 @@ impl RouteController {
         }
     }
 
-    /// Brings the routes to the nodes as they are now. All nodes must be known.
+    /// Brings the routes in line with the current nodes. All nodes must be known.
     pub async fn reconcile(&self) -> Next {
         self.observer.routes_synced();
         let newer_than = self.changes.latest().max(self.freshness.within(MAX_TABLE_AGE));
@@ -355,9 +352,9 @@ impl RouteController {
         Next::After(Backoff::NODES.after(self.failures.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// Gives what failed, if anything did.
+    /// Returns the failure, if any.
     async fn sync(&self, newer_than: LogicalTime) -> Result<Option<ServiceError>, ServiceError> {
-        // Routes before nodes: whoever has a route by then is known, if it is there.
+        // Routes before nodes: the node of any route in the list is known, if it exists.
         let owned = self.routes.owned(newer_than).await?;
         let all = self.state.nodes();
         let nodes: BTreeMap<&str, &Node> = all.iter().map(|node| (node.name(), &**node)).collect();
@@ -392,7 +389,8 @@ impl RouteController {
         Ok(failed)
     }
 
-    /// Those of the routes whose nodes are gone: not only from what is watched, which may be a part of the nodes.
+    /// The routes among these whose nodes were deleted. This is checked by reading the nodes, as the watch may be
+    /// limited by a selector.
     async fn without_node(&self, orphans: BTreeSet<PodRange>) -> Vec<PodRange> {
         let mut gone: BTreeMap<&str, bool> = BTreeMap::new();
         for range in &orphans {
@@ -406,8 +404,8 @@ impl RouteController {
         orphans.iter().filter(is_gone).cloned().collect()
     }
 
-    /// What a node should say of its network, by what came of its routes; an event where its pods cannot be reached.
-    /// `standing` are the routes that the table held before.
+    /// The network condition of a node, from the outcome of its routes; an event if its pods cannot be reached.
+    /// `standing` are the routes that the table contained before.
     fn judge(
         &self,
         node: &Node,
@@ -430,11 +428,11 @@ impl RouteController {
                 Ok((range, _)) => match answers.get(&range) {
                     Some(Ok(())) => continue,
                     Some(Err(error)) => format!("to {}: {error}", range.range),
-                    None => format!("to {}: it was not asked for", range.range),
+                    None => format!("to {}: it was not requested", range.range),
                 },
                 Err(ref why) if why.has_route(standing) => continue,
                 Err(NoRoute::NoAddress { .. }) if age < MAX_AGE_WITHOUT_EVENT => String::new(),
-                // Its pods are reached as before; it is others who are not.
+                // Its pods are reached as before; others are not.
                 Err(ref why @ NoRoute::HoldsNode { range, .. })
                     if standing.contains(&PodRange::new(node.name(), range)) =>
                 {
@@ -466,7 +464,7 @@ impl RouteController {
         })
     }
 
-    /// Says in the log what is news; whether it was.
+    /// Logs a new warning. Returns whether it was new.
     fn warn(&self, subject: &str, text: &str) -> bool {
         let is_due = self.warnings.is_due(subject, text);
         if is_due {
@@ -512,7 +510,7 @@ mod tests {
         assert!(matches!(&odd[..], [Err(NoRoute::Unreadable { .. })]), "{odd:?}");
     }
 
-    /// NODE-268: a route to a range in which a node is would take that node's traffic.
+    /// NODE-268: a route to a range that contains a node's address would take that node's traffic.
     #[test]
     fn node_268_a_range_that_holds_a_node_gets_no_route() {
         let (one, two) = (
@@ -533,7 +531,7 @@ mod tests {
         );
     }
 
-    /// NODE-097: what Azure does not manage gets no route and loses none.
+    /// NODE-097: a node that Azure does not manage gets no route and loses none.
     #[test]
     fn node_097_what_is_due_is_told_by_nodes_and_routes() {
         let mut unmanaged = node("edge", &["10.244.9.0/24"], &["10.0.0.9"]);
@@ -549,7 +547,7 @@ mod tests {
         assert_eq!(due.orphans, [range("gone", "10.244.3.0/24")].into());
     }
 
-    /// Ranges that have a route, wherever it leads.
+    /// Ranges that have a route, whatever its next hop.
     struct Table(BTreeSet<PodRange>);
 
     #[async_trait::async_trait]
@@ -574,7 +572,7 @@ mod tests {
     #[async_trait::async_trait]
     impl Machines for Rack {
         async fn presence(&self, _: &Node, _: LogicalTime) -> Existence<Presence> {
-            Existence::Unknown("nobody asks".into())
+            Existence::Unknown("not used".into())
         }
 
         async fn describe(&self, node: &Node, _: LogicalTime) -> Existence<Instance> {
@@ -587,8 +585,8 @@ mod tests {
         }
     }
 
-    /// NODE-243: a route leads to an address that the node's machine has and the node does not show; where none is known,
-    /// a route that stands is as it should be.
+    /// NODE-243: a route leads to an address that the node's machine has and the node does not show; if no address is
+    /// known, an existing route stays.
     #[tokio::test]
     async fn node_243_a_route_leads_to_what_the_machine_has_and_one_that_stands_stays() {
         let state = ClusterState::default();
@@ -600,8 +598,8 @@ mod tests {
             id.clone_into(&mut node.spec.provider_id);
             state.apply_node(Arc::new(node));
         };
-        // One whose machine tells, one whose machine is unknown, one of those that has its route, one that nobody has
-        // described yet.
+        // One with a known machine, one whose machine is unknown, one that has a route already, and one that is not
+        // initialised yet.
         for (name, id) in [("n4", "azure:///4"), ("n5", "azure:///5"), ("n6", "azure:///6"), ("n7", "")] {
             apply(name, id);
         }
@@ -610,14 +608,14 @@ mod tests {
         let due = routes_due(&table, &Rack, &state, &whole).await.unwrap();
         assert_eq!(due.wanted.get(&range("n4", "fd00:4::/64")), Some(&"fd00::4".parse().unwrap()));
         assert_eq!(due.wanted.get(&range("n4", "10.244.4.0/24")), Some(&"10.0.0.4".parse().unwrap()));
-        assert_eq!(due.wanted.get(&range("n6", "fd00:6::/64")), None, "nobody knows where it has to lead");
+        assert_eq!(due.wanted.get(&range("n6", "fd00:6::/64")), None, "its next hop is unknown");
         assert!(due.unwanted.is_empty(), "{due:?}");
         let told: Vec<bool> =
             ["n4", "n5", "n6", "n7"].map(|name| due.problems.iter().any(|why| why.contains(name))).into();
         assert_eq!(told, [false, true, false, true], "{due:?}");
     }
 
-    /// NODE-272: a preview knows all nodes, so what it does not know is gone; who gets no route is told.
+    /// NODE-272: a preview knows all nodes, so unknown ones were deleted; nodes without route are reported.
     #[tokio::test]
     async fn node_272_a_preview_says_who_gets_a_route_who_loses_one_and_who_waits() {
         let state = ClusterState::default();
@@ -637,7 +635,7 @@ mod tests {
             due.problems[2].ends_with("get their routes later: n2") && due.problems.len() == 3,
             "{due:?}"
         );
-        // NODE-269: routes out of the cluster's ranges are written, and are nobody's to remove.
+        // NODE-269: routes outside of the cluster's ranges are written, but never removed.
         let outside = "ranges of nodes are in none of --cluster-cidr: n3 10.244.3.0/24; their routes stay";
         assert!(due.problems[1].starts_with(outside), "{due:?}");
     }
@@ -657,7 +655,7 @@ mod tests {
         let theirs = saying("True", "CalicoIsDown");
         assert!(network_condition_changed(Some(&before), &theirs));
         assert!(network_condition_changed(Some(&theirs), &saying("False", "RouteCreated")));
-        // A failure of our own is tried again after a pause.
+        // Our own failure is retried after a pause.
         assert!(!network_condition_changed(Some(&before), &saying("True", "NoRouteCreated")));
         assert!(routes_changed(None, &before) && !routes_changed(None, &node("n1", &[], &["10.0.0.1"])));
         assert!(routes_changed(Some(&before), &node("n1", &["10.244.1.0/24"], &["10.0.0.2"])));

@@ -1,4 +1,4 @@
-//! Starts the controllers that are asked for, and ends them.
+//! Starts and ends the enabled controllers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,28 +32,28 @@ use crate::tasks::{MAX_PARALLEL_NODES, Queues, Tasks, wait_for};
 use crate::watch::with_answer_timeout;
 use clock::Clock;
 
-/// Services worked on at a time. They wait for the cloud, which joins them into few writes, and for the
-/// API server's answers; each costs a few kilobytes meanwhile.
+/// Maximum number of Services that are reconciled in parallel. They wait for the cloud, which merges them into few
+/// writes, and for the API server's answers; each takes a few kilobytes meanwhile.
 const MAX_PARALLEL_SERVICES: usize = 512;
 
-/// How long releasing leases and sending the last events may take after the controllers have ended. With
-/// the default of [`Options::drain`] and what a leader takes to release its Lease, a stop takes less than
-/// 20 s, of the 30 s that Kubernetes gives a terminating pod.
+/// How long it may take to release leases and send the last events after the controllers have ended. With the default
+/// of [`Options::drain`] and the time that a leader takes to release its Lease, a stop takes less than 20 s, of the 30
+/// s that Kubernetes gives a terminating pod.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Which controllers run (`--controllers`).
+/// The enabled controllers (`--controllers`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Controllers {
     /// `service-lb-controller`: load balancers.
     pub service: bool,
-    /// `cloud-node-controller`: describes new nodes. Upstream's is inert by a defect; the Helm chart
-    /// switches it off, because the node manager does the same on each node.
+    /// `cloud-node-controller`: describes new nodes. Upstream's does nothing because of a defect; the Helm chart
+    /// disables it, because the node manager does the same on each node.
     pub cloud_node: bool,
-    /// `cloud-node-lifecycle-controller`: removes nodes whose machine is gone.
+    /// `cloud-node-lifecycle-controller`: deletes nodes whose machine does not exist.
     pub cloud_node_lifecycle: bool,
-    /// `node-route-controller`: routes to the pods of nodes, where the cloud has any ([`Cloud::with_routes`]).
+    /// `node-route-controller`: routes to the pods of nodes, if the cloud has any ([`Cloud::with_routes`]).
     pub route: bool,
-    /// `node-ipam`: gives nodes the ranges of their pods, where there are any ([`Options::ranges`]).
+    /// `node-ipam`: assigns pod ranges to nodes, if there are any ([`Options::ranges`]).
     pub node_ipam: bool,
 }
 
@@ -75,47 +75,43 @@ impl Default for Controllers {
     }
 }
 
-/// How the controllers run.
+/// Options of the controllers.
 #[derive(Clone)]
 pub struct Options {
-    /// Which ones.
+    /// The enabled controllers.
     pub controllers: Controllers,
-    /// How long the lifecycle controller waits after its first look for the machine of a node that is not
-    /// ready (`--node-monitor-period`). Later pauses are longer.
+    /// The lifecycle controller's pause after the first lookup of the machine of a node that is not ready
+    /// (`--node-monitor-period`). Later pauses are longer.
     pub node_monitor_period: Duration,
-    /// How long the route controller rests between looks at the routes of all nodes
-    /// (`--route-reconciliation-period`).
+    /// Interval of the route controller's comparisons of all routes (`--route-reconciliation-period`).
     pub route_reconciliation_period: Duration,
-    /// What the ranges of nodes' pods are taken from, where this program gives them (`--allocate-node-cidrs`).
+    /// The source of nodes' pod ranges, if this program assigns them (`--allocate-node-cidrs`).
     pub ranges: Option<RangeOptions>,
-    /// How long the node controller rests between looks at all addresses
-    /// (`--node-status-update-frequency`).
+    /// Interval of the node controller's comparisons of all addresses (`--node-status-update-frequency`).
     pub node_status_update_frequency: Duration,
-    /// How long Azure rests between looks at all that Services have there (`--azure-resync-period`); zero for no looks
-    /// but those for which something happens.
+    /// Interval of comparisons of everything that Services have in Azure (`--azure-resync-period`); zero for
+    /// comparisons only on events.
     pub azure_resync_period: Duration,
-    /// A label selector that nodes must fit (`--node-filter-requirements`); none for all.
+    /// A label selector for nodes (`--node-filter-requirements`); `None` for all.
     pub node_selector: Option<String>,
-    /// Pause between the starts of controllers, with up to as much again at random
-    /// (`--controller-start-interval`).
+    /// Pause between the starts of controllers, plus up to as much again at random (`--controller-start-interval`).
     pub start_interval: Duration,
-    /// How many Services are worked on at a time, at least one. They are joined into few writes by the
-    /// cloud, which is why this is large.
+    /// Maximum number of Services that are reconciled in parallel, at least one. The cloud merges them into few writes,
+    /// which is why this is large.
     pub service_parallelism: usize,
-    /// Whether writes are guarded by the lease that this program shares with AKS
-    /// (LB-039 to LB-043).
+    /// Whether writes require the lease that this program shares with AKS (LB-039 to LB-043).
     pub resource_lease: bool,
-    /// How long running work may take to end after a stop.
+    /// How long running tasks may take to end after a stop.
     pub drain: Duration,
-    /// The host's name, which events carry as part of their source; may be empty.
+    /// The host's name, part of the source of events; may be empty.
     pub host: String,
     /// The wall clock.
     pub clock: Clock,
-    /// Seed of everything random.
+    /// Seed of all randomness.
     pub seed: u64,
-    /// Where checks are added as controllers start.
+    /// Where controllers add health checks as they start.
     pub health: HealthChecks,
-    /// Who counts.
+    /// Receives metrics.
     pub observer: Arc<dyn Observer>,
 }
 
@@ -159,7 +155,7 @@ impl fmt::Debug for Options {
 /// Why the controllers cannot run.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
-    /// A value makes no sense; the text names the flag and the remedy.
+    /// An invalid value; the text names the flag and the remedy.
     #[error("{0}")]
     Options(String),
 }
@@ -179,36 +175,36 @@ impl Options {
     }
 }
 
-/// The cloud that the controllers work with, and what they and it know of the cluster.
+/// The cloud that the controllers work with, and the shared state of the cluster.
 #[derive(Clone)]
 pub struct Cloud {
     /// Load balancers for Services.
     pub load_balancers: Arc<dyn LoadBalancers>,
     /// The machines of Nodes.
     pub machines: Arc<dyn Machines>,
-    /// Routes to the pods of Nodes; absent where nobody writes any.
+    /// Routes to the pods of Nodes; `None` if none are written.
     pub routes: Option<Arc<dyn Routes>>,
-    /// How large the ranges of Nodes are; absent where that is not asked of the cloud.
+    /// The sizes of Nodes' pod ranges; `None` if the cloud does not define them.
     pub node_ranges: Option<Arc<dyn NodeRanges>>,
-    /// The Services and Nodes: the controllers' watches fill it, and the cloud reads it.
+    /// The Services and Nodes: the controllers' watches write them, and the cloud reads them.
     pub state: ClusterState,
 }
 
 impl Cloud {
-    /// A cloud in which one value does all of it.
+    /// A cloud whose load balancers and machines are implemented by one value.
     pub fn of<C: LoadBalancers + Machines>(cloud: C, state: ClusterState) -> Self {
         let cloud = Arc::new(cloud);
         let load_balancers = Arc::clone(&cloud) as _;
         Self { load_balancers, machines: cloud, routes: None, node_ranges: None, state }
     }
 
-    /// The same cloud, which has routes to the pods of Nodes.
+    /// Adds routes to the pods of Nodes.
     #[must_use]
     pub fn with_routes(self, routes: impl Routes) -> Self {
         Self { routes: Some(Arc::new(routes)), ..self }
     }
 
-    /// The same cloud, which says how large the ranges of Nodes are.
+    /// Adds the sizes of Nodes' pod ranges.
     #[must_use]
     pub fn with_node_ranges(self, ranges: impl NodeRanges) -> Self {
         Self { node_ranges: Some(Arc::new(ranges)), ..self }
@@ -221,14 +217,14 @@ impl fmt::Debug for Cloud {
     }
 }
 
-/// Runs the enabled controllers until `stop`. Then, one after the other:
+/// Runs the enabled controllers until `stop`. Then, in this order:
 ///
-/// 1. no new work is taken, and what runs may end within [`Options::drain`];
-/// 2. what still runs is abandoned where it stands, without a word to anybody: the next process takes it up;
-/// 3. the cloud stops to write ([`LoadBalancers::stop`]);
-/// 4. leases are released, and waiting events are sent.
+/// 1. no new work is started, and running tasks may end within [`Options::drain`];
+/// 2. tasks that still run are abandoned immediately, without events: the next process continues;
+/// 3. the cloud stops writing ([`LoadBalancers::stop`]);
+/// 4. leases are released, and queued events are sent.
 ///
-/// Dropping the returned future instead abandons everything where it stands.
+/// Dropping the returned future instead abandons everything immediately.
 pub async fn run(
     client: Client,
     cloud: Cloud,
@@ -244,7 +240,7 @@ pub async fn run(
         return Err(Error::Options(problem.to_owned()));
     }
     let load_balancers = Arc::clone(&cloud.load_balancers);
-    // What outlives the controllers, because they use it to the end.
+    // These outlive the controllers, which use them to the end.
     let ended = CancellationToken::new();
     let (recorder, writer) = events::recorder(
         client.clone(),
@@ -292,7 +288,7 @@ pub async fn run(
     let local_pool_interval = load_balancers.local_pool_interval().filter(|_| controllers.service);
     let (nodes_synced, services_synced) = (watch::Sender::new(false), watch::Sender::new(false));
     let namespaces_synced = watch::Sender::new(!labels.of_namespaces);
-    // Where no Service has a pool of its own, nobody has to know the endpoints.
+    // If no Service has a pool of its own, endpoints are not needed.
     let endpoints_synced = watch::Sender::new(local_pool_interval.is_none());
     let nodes_known = wait_for(&nodes_synced);
     let nodes_known_for_draining = wait_for(&nodes_synced);
@@ -429,7 +425,7 @@ pub async fn run(
     }
 
     tasks.join().await;
-    // Before the lease goes: whoever holds it next must not find us writing.
+    // Before the lease is released: the next holder must not find this process writing.
     load_balancers.stop();
     ended.cancel();
     let closing = tokio::time::timeout(CLOSING_TIMEOUT, async {

@@ -8,18 +8,18 @@ use parking_lot::Mutex;
 
 use crate::service_change::needs_update;
 
-/// Services for which something may exist in the cloud, as they were when it was asked for: the only trace of one that
-/// is deleted without its finalizer, or replaced under its name.
+/// Services for which something may exist in the cloud, as they were when it was requested: the only record of a
+/// Service that is deleted without its finalizer, or replaced under its name.
 #[derive(Debug, Default)]
 pub(crate) struct Served(Mutex<HashMap<ObjectKey, Arc<Service>>>);
 
 impl Served {
-    /// Something is asked for.
+    /// Records that something is requested.
     pub fn insert(&self, key: &ObjectKey, service: &Arc<Service>) {
         self.0.lock().insert(key.clone(), Arc::clone(service));
     }
 
-    /// Nothing is left.
+    /// Records that nothing is left.
     pub fn remove(&self, key: &ObjectKey) {
         self.0.lock().remove(key);
     }
@@ -32,14 +32,14 @@ impl Served {
         self.0.lock().is_empty()
     }
 
-    /// All for which `wanted` holds.
+    /// All Services whose keys satisfy `wanted`.
     pub fn those(&self, wanted: impl Fn(&ObjectKey) -> bool) -> Vec<Arc<Service>> {
         let served = self.0.lock();
         served.iter().filter(|(key, _)| wanted(key)).map(|(_, service)| Arc::clone(service)).collect()
     }
 
-    /// The object is newer, and says the same about the load balancer: with a status or a finalizer of its own, each would
-    /// be in memory twice from then on.
+    /// Replaces the stored object by a newer one with the same load balancer: otherwise an object with a new status or
+    /// finalizer would be in memory twice from then on.
     pub fn follow(&self, newer: &Arc<Service>) {
         if let Some(known) = self.0.lock().get_mut(&newer.key())
             && !needs_update(known, newer)
@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    /// NODE-288: what is remembered is what was asked for, in the object that is kept anyway.
+    /// NODE-288: the record shares the object that is in memory anyway.
     #[test]
     fn node_288_a_served_service_is_in_memory_once() {
         let service = |uid: &str, version: &str, port: u16| {
@@ -71,14 +71,14 @@ mod tests {
         let asked = service("1", "1", 80);
         let key = asked.key();
         served.follow(&asked);
-        assert!(served.is_empty(), "nobody asked for it");
+        assert!(served.is_empty(), "it was not requested");
         served.insert(&key, &asked);
         let newer = service("1", "2", 80);
         served.follow(&newer);
         assert!(Arc::ptr_eq(&served.get(&key).unwrap(), &newer));
         for other in [service("1", "3", 81), service("2", "3", 80)] {
             served.follow(&other);
-            assert!(Arc::ptr_eq(&served.get(&key).unwrap(), &newer), "{other:?} was not asked for");
+            assert!(Arc::ptr_eq(&served.get(&key).unwrap(), &newer), "{other:?} was not requested");
         }
     }
 }

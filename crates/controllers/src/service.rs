@@ -1,8 +1,8 @@
-//! The service controller: load balancers for Services of that type, and their removal
-//! (Kubernetes, "Cloud Controller Manager", service controller).
+//! The service controller: creates and deletes load balancers for Services of that type (Kubernetes, "Cloud Controller
+//! Manager", service controller).
 //!
-//! Hundreds of Services are worked on at a time. Each asks the cloud for itself; the cloud joins what
-//! waits into few writes.
+//! Hundreds of Services are reconciled in parallel. Each calls the cloud by itself; the cloud merges pending requests
+//! into few writes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,21 +24,21 @@ use crate::{finalizer, status};
 /// Why a Service could not be synced.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    /// The cloud said so.
+    /// An error of the cloud.
     #[error("{doing}: {source}")]
     Cloud {
-        /// What was being done.
+        /// The attempted action.
         doing: &'static str,
-        /// What was said.
+        /// The cloud's error.
         source: ServiceError,
     },
-    /// The lease on the Azure resources was not had.
+    /// The lease on the Azure resources could not be taken.
     #[error("{0}")]
     Lease(ServiceError),
-    /// Kubernetes said so.
+    /// An error of the Kubernetes API.
     #[error(transparent)]
     Kubernetes(#[from] ApiError),
-    /// The cloud reported success and no address.
+    /// The cloud reported success but no address.
     #[error("failed to ensure load balancer: it has no address yet")]
     NoAddress,
 }
@@ -87,7 +87,7 @@ pub(crate) struct ServiceController {
 }
 
 impl ServiceController {
-    /// `recorder` speaks for any component; the controller makes its own of it.
+    /// `recorder` may be of any component; the controller derives its own.
     pub fn new(
         client: Client,
         cloud: Arc<dyn LoadBalancers>,
@@ -117,20 +117,20 @@ impl ServiceController {
         self.lease.as_ref()
     }
 
-    /// Whether something may exist in the cloud for any Service, one that is refused as it is now included:
-    /// what was made for it before still takes traffic.
+    /// Whether something may exist in the cloud for any Service, including refused ones: their earlier load balancers
+    /// still carry traffic.
     pub fn serves_any(&self) -> bool {
         !self.served.is_empty()
     }
 
-    /// The Services that have, or may have, a load balancer as they want it: not those that were refused.
+    /// The Services that have, or may have, the load balancer that they want: not those that were refused.
     pub fn served(&self) -> Vec<Arc<Service>> {
         let mut served = self.served.those(|key| !self.refusals.contains(key));
         served.sort_unstable_by_key(|service| service.key());
         served
     }
 
-    /// Works on one Service.
+    /// Reconciles one Service.
     pub async fn reconcile(&self, key: ObjectKey) -> Next {
         let service = self.state.service(&key);
         let served = self.served.get(&key);
@@ -186,7 +186,7 @@ impl ServiceController {
 
     fn after_failure(failure: &Failure) -> Next {
         match (failure.is_refusal(), failure.wait()) {
-            // A deletion has no input that its owner could correct: it is tried on, slowly.
+            // A deletion has no input that its owner could correct: it is retried, slowly.
             (true, _) => Next::After(Backoff::SERVICES.max),
             (false, Some(wait)) => Next::After(wait),
             (false, None) => Next::Retry,
@@ -217,7 +217,7 @@ impl ServiceController {
             return Err(Failure::NoAddress);
         }
         self.recorder.normal(service.as_ref(), "EnsuredLoadBalancer", "Ensured load balancer");
-        // The watch may have brought a newer status meanwhile.
+        // The watch may have delivered a newer status meanwhile.
         let latest = self.state.service(key).filter(|latest| latest.metadata.uid == service.metadata.uid);
         let latest = latest.map_or_else(|| Arc::clone(service), |latest| latest.object);
         status::write(&self.client, &latest, &ensured.addresses).await?;
@@ -238,7 +238,7 @@ impl ServiceController {
         Ok(())
     }
 
-    /// Removes what was made for a Service that is not there any more.
+    /// Deletes the load balancer of a Service that no longer exists.
     async fn clean_up_after(&self, key: &ObjectKey, served: &Arc<Service>, newer_than: LogicalTime) -> Next {
         match self.delete(served, newer_than).await {
             Ok(()) => {
@@ -275,7 +275,7 @@ impl ServiceController {
         self.refusals.remove(key);
     }
 
-    /// Notices of the cloud become events on the Service that they are about.
+    /// Records the cloud's notices as events on the Services that they are about.
     fn tell(&self, service: &Service, notices: &[Notice]) {
         for notice in notices {
             let about = if notice.service == service.key() {

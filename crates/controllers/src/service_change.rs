@@ -1,13 +1,13 @@
-//! Which changes of a Service matter to its load balancer (NODE-089).
+//! The changes of a Service that matter to its load balancer (NODE-089).
 
 use std::collections::BTreeMap;
 
 use k8s::Service;
 
-/// Whether the difference between two states of a Service matters to its load balancer. Selectors and the status do
-/// not, nor do labels but where they [choose](cloud::FollowedLabels) among several.
+/// Whether the difference between two states of a Service matters to its load balancer. Selectors and the status do not
+/// matter; labels only if they [choose](cloud::FollowedLabels) among several load balancers.
 ///
-/// The configuration of session affinity is no part of the slim type, and of nothing in Azure either.
+/// The configuration of session affinity is not in the slim type, because Azure has no such setting.
 pub(crate) fn needs_update(old: &Service, new: &Service) -> bool {
     if !old.wants_load_balancer() && !new.wants_load_balancer() {
         return false;
@@ -31,8 +31,7 @@ fn annotations(service: &Service) -> Option<&BTreeMap<String, String>> {
     service.metadata.annotations.as_ref().filter(|annotations| !annotations.is_empty())
 }
 
-/// Whether anything of a Service may concern load balancers: it wants one, or may have one left.
-/// Others are not kept in memory at all.
+/// Whether a Service may concern load balancers: it wants one, or may still have one. Others are not kept in memory.
 pub(crate) fn is_relevant(service: &Service) -> bool {
     service.wants_load_balancer()
         || service.has_finalizer()
@@ -124,7 +123,8 @@ mod tests {
         assert!(!needs_update(&old, &new));
     }
 
-    /// What is being deleted gets no finalizer any more, whoever holds it: what was made for it goes.
+    /// A Service that is being deleted gets no finalizer any more, whatever other finalizers keep it: its load balancer
+    /// is deleted.
     #[test]
     fn cleanup_needs_a_reason_and_a_load_balancer_that_was_asked_for() {
         let finalizer = json!({"metadata": {"finalizers": [names::LOAD_BALANCER_FINALIZER]}});

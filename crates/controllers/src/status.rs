@@ -9,15 +9,15 @@ use serde_json::json;
 use crate::api::ApiError;
 use crate::finalizer::patch_status;
 
-/// Whether the status says something else.
+/// Whether the status differs from the addresses.
 fn differs(service: &Service, addresses: &[IpAddr]) -> bool {
     let ingress = &service.status.load_balancer.ingress;
     ingress.len() != addresses.len()
         || ingress.iter().zip(addresses).any(|(entry, address)| entry.ip != address.to_string())
 }
 
-/// Writes the addresses where the status differs: one entry each, with the address alone. Returns
-/// whether anything was written. A Service that is gone needs no status.
+/// Writes the addresses if the status differs: one entry each, with only the address. Returns whether anything was
+/// written. A deleted Service needs no status.
 pub(crate) async fn write(
     client: &Client,
     service: &Service,
@@ -41,7 +41,7 @@ pub(crate) async fn write(
 mod tests {
     use super::*;
 
-    /// LB-330: an `ipMode` that the API server filled in is no difference.
+    /// LB-330: an `ipMode` that the API server added is not a difference.
     #[test]
     fn lb_330_a_status_is_written_only_when_it_differs() {
         let service = |ips: &[&str]| -> Service {
@@ -55,6 +55,6 @@ mod tests {
         assert!(differs(&service(&one), &ips(&two)));
         assert!(differs(&service(&two), &ips(&one)));
         assert!(differs(&service(&["fd00::1", "20.0.0.1"]), &ips(&two)), "the order is the frontends'");
-        assert!(differs(&service(&[""]), &ips(&one)), "a host name of somebody else");
+        assert!(differs(&service(&[""]), &ips(&one)), "a foreign host name");
     }
 }

@@ -1,4 +1,4 @@
-//! Writing taints.
+//! Writes taints.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use serde_json::json;
 use crate::api::{ApiError, call, patch_params};
 use crate::events::Recorder;
 
-/// How often, and how far apart, a write is tried when others write the same node, as Kubernetes' own library for cloud
-/// providers does. The node's key comes again anyway.
+/// Number and interval of attempts to write a node that others write concurrently, as in Kubernetes' own library for
+/// cloud providers. The node's key is retried anyway.
 const MAX_ATTEMPTS: u32 = 5;
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Changes a node's taints; returns whether anything was written.
+/// Changes a node's taints. Returns whether anything was written.
 ///
-/// `edit` gets the taints and says whether it changed them. The list is written whole, under the resource
-/// version that was read, so that no taint of anybody else is lost. The first try believes the node that
-/// is given, later ones read it again; a node that has another UID by then is left alone.
+/// `edit` gets the taints and returns whether it changed them. The whole list is written, on condition of the resource
+/// version that was read, so that no other program's taint is lost. The first attempt uses the given node, later ones
+/// read it again; a node that has another UID by then is not changed.
 pub(crate) async fn edit_taints(
     api: &Api<Node>,
     node: &Node,
@@ -28,7 +28,7 @@ pub(crate) async fn edit_taints(
     edit_taints_as(&patch_params(), api, node, edit).await
 }
 
-/// The same for a program of another name.
+/// Like [`edit_taints`], with another field manager.
 pub(crate) async fn edit_taints_as(
     params: &PatchParams,
     api: &Api<Node>,
@@ -61,7 +61,7 @@ pub(crate) async fn edit_taints_as(
     }
 }
 
-/// An Event on a node whose taint was put on or taken off, and why.
+/// Records an Event on a node whose taint was added or removed, with the reason.
 pub(crate) fn tell(recorder: &Recorder, node: &Node, key: &str, is_on: bool, why: &str) {
     let name = node.name();
     let (reason, text) = match is_on {
@@ -78,7 +78,7 @@ pub(crate) fn tell(recorder: &Recorder, node: &Node, key: &str, is_on: bool, why
     recorder.normal(node, reason, text);
 }
 
-/// Adds a taint unless one of its key and effect is there.
+/// Adds a taint unless one with its key and effect exists.
 pub(crate) fn add(taints: &mut Vec<Taint>, taint: Taint) -> bool {
     let missing = !taints.iter().any(|other| other.key == taint.key && other.effect == taint.effect);
     if missing {
@@ -87,7 +87,7 @@ pub(crate) fn add(taints: &mut Vec<Taint>, taint: Taint) -> bool {
     missing
 }
 
-/// Removes the taints that fit; returns whether there were any.
+/// Removes the taints that `fits` selects. Returns whether there were any.
 pub(crate) fn remove(taints: &mut Vec<Taint>, fits: impl Fn(&Taint) -> bool) -> bool {
     let before = taints.len();
     taints.retain(|taint| !fits(taint));

@@ -1,4 +1,4 @@
-//! What runs until the stop: watches, queues and the controllers that work on them.
+//! The tasks that run until the stop: watches, queues and controllers.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -36,18 +36,18 @@ use crate::service::ServiceController;
 use crate::watch::{Selector, watch as watch_objects};
 use crate::{node, node_lifecycle, out_of_service};
 
-/// Nodes worked on at a time. Their questions to the cloud are joined into lists, so this bounds what is written to the
-/// API server at once.
+/// Maximum number of nodes that are reconciled in parallel. Their calls to the cloud are merged into lists, so this
+/// limits the parallel writes to the API server.
 pub(crate) const MAX_PARALLEL_NODES: usize = 64;
 
-/// The time between two tries to list all nodes at the start.
+/// Interval between attempts to list all nodes at the start.
 const LIST_RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Ends when a watch has listed everything once.
+/// Completes when a watch has listed everything once.
 pub(crate) fn wait_for(synced: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + use<> {
     let mut synced = synced.subscribe();
     async move {
-        // An error means that the watch has ended, which happens at the stop alone.
+        // An error means that the watch has ended, which only happens at the stop.
         _ = synced.wait_for(|synced| *synced).await;
     }
 }
@@ -62,12 +62,12 @@ pub(crate) struct Queues {
     pub nodes: Option<Queue<String>>,
     pub lifecycle: Option<Queue<String>>,
     pub out_of_service: Queue<String>,
-    /// Absent where load balancers are not told of nodes that drain.
+    /// `None` if draining nodes are not reported to load balancers.
     pub draining: Option<Queue<()>>,
-    /// Absent where nobody writes routes.
+    /// `None` if this program writes no routes.
     pub routes: Option<Queue<()>>,
     pub route_changes: Arc<RouteChanges>,
-    /// Absent where nobody gives nodes the ranges of their pods.
+    /// `None` if this program assigns no pod ranges.
     pub ipam: Option<(Queue<String>, Arc<Ipam>)>,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Tasks<'a> {
         self.running.spawn(task);
     }
 
-    /// Waits before the start of every controller but the first; false when the stop came.
+    /// Waits before the start of every controller but the first; `false` if the stop came.
     pub async fn pause(&mut self) -> bool {
         if !std::mem::take(&mut self.first) && !self.options.start_interval.is_zero() {
             let pause = self.options.start_interval.mul_f64(1.0 + self.rng.random::<f64>());
@@ -103,7 +103,7 @@ impl<'a> Tasks<'a> {
         !self.stop.is_cancelled()
     }
 
-    /// Says that a controller runs.
+    /// Records that a controller runs.
     fn started(&mut self, check: &'static str, metric: &'static str) {
         self.options.health.add(HealthCheck::new(check, || Ok(())));
         self.options.observer.controller_running(metric, true);
@@ -111,7 +111,7 @@ impl<'a> Tasks<'a> {
         tracing::info!(controller = check, "started");
     }
 
-    /// Hands the events of a watch to `on`; says `synced` once everything has been listed.
+    /// Passes the events of a watch to `on`; sets `synced` once everything has been listed.
     fn watch<K>(
         &mut self,
         client: &Client,
@@ -157,7 +157,7 @@ impl<'a> Tasks<'a> {
                 let without = changes.touched.iter().filter(|node| ipam.see(node));
                 without.for_each(|node| queue.add(node.name().to_owned()));
                 if !changes.removed.is_empty() {
-                    // What a node leaves is for those who wait.
+                    // The ranges of a deleted node are free for waiting nodes.
                     ipam.waiting().into_iter().for_each(|name| queue.add(name));
                 }
             }
@@ -246,8 +246,8 @@ impl<'a> Tasks<'a> {
         self.watch::<EndpointSlice>(client, selector, "endpoint slices", on, is_synced, synced);
     }
 
-    /// Services are worked on once all Services and nodes are known, and endpoints where these matter: before, a rule
-    /// could seem unused and a node gone.
+    /// Services are reconciled once all Services and nodes are known, and endpoints if they matter: before, a rule
+    /// could seem unused and a node deleted.
     pub fn start_services(
         &mut self,
         queues: &Queues,
@@ -279,7 +279,7 @@ impl<'a> Tasks<'a> {
         self.started("service-lb-controller", "service");
     }
 
-    /// Nodes drain once all are known: before, one could be taken for one that was not there.
+    /// Draining starts once all nodes are known: before, an unlisted node could count as deleted.
     pub fn start_draining(
         &mut self,
         queue: Queue<()>,
@@ -345,7 +345,7 @@ impl<'a> Tasks<'a> {
         self.started("cloud-node-lifecycle-controller", "cloud-node-lifecycle");
     }
 
-    /// Routes are worked on once all nodes are known: before, a route could seem to be nobody's.
+    /// Routes are reconciled once all nodes are known: before, a route could seem to have no node.
     pub fn start_routes(
         &mut self,
         queue: Queue<()>,
@@ -370,7 +370,7 @@ impl<'a> Tasks<'a> {
         self.started("node-route-controller", "route");
     }
 
-    /// Nodes get ranges once all are known: before, a range could be given that another node has.
+    /// Nodes get ranges once all nodes are known: before, a range of another node could be assigned.
     pub fn start_ipam(
         &mut self,
         queue: Queue<String>,
@@ -402,7 +402,7 @@ impl<'a> Tasks<'a> {
         self.started("node-ipam", "node-ipam");
     }
 
-    /// Waits for everything to end.
+    /// Waits for all tasks to end.
     pub async fn join(mut self) {
         while let Some(ended) = self.running.join_next().await {
             propagate_panic(ended);

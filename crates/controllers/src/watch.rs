@@ -1,4 +1,4 @@
-//! Watches over slim types.
+//! Watches of slim types.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
-/// Objects asked for at once: memory follows the page, not the number of objects (5,000
-/// nodes took 89 MB as one list and 19 MB in pages).
+/// Page size of lists: memory depends on the page, not on the number of objects (5,000 nodes took 89 MB as one list and
+/// 19 MB in pages).
 const PAGE_SIZE: u32 = 50;
 
-/// How long the API server may take to answer: with the headers of a watch, or with a whole page of a list.
-/// Without a limit, one answer that never comes would leave a leader that sees nothing and reports health.
-/// What comes later in a watch is watched by kube, which ends one that is silent for too long.
+/// How long the API server may take to answer: with the headers of a watch, or with a whole page of a list. Without a
+/// limit, a missing answer would leave a leader that sees nothing and reports health. Later silence of a watch is
+/// handled by kube, which ends a watch that is silent for too long.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// There was no answer in time.
@@ -28,7 +28,7 @@ struct NoAnswer {
     path: String,
 }
 
-/// The client, with an end to each wait for an answer.
+/// The client, with a timeout for each answer.
 pub fn with_answer_timeout(client: &Client) -> Client {
     let namespace = client.default_namespace().to_owned();
     let client = client.clone();
@@ -51,7 +51,7 @@ pub fn with_answer_timeout(client: &Client) -> Client {
     Client::new(service, namespace)
 }
 
-/// Which objects are watched: all, or those that fit selectors.
+/// Selects the watched objects: all, or those that match selectors.
 #[derive(Debug, Default)]
 pub struct Selector {
     /// By labels.
@@ -60,8 +60,8 @@ pub struct Selector {
     pub fields: Option<String>,
 }
 
-/// Hands every event of a watch to `on`, until `stop`. Failures are logged and tried again with kube's
-/// back-off (0.8 s to 30 s).
+/// Passes every event of a watch to `on`, until `stop`. Failures are logged and retried with kube's backoff (0.8 s to
+/// 30 s).
 pub async fn watch<K>(
     api: Api<K>,
     selector: Selector,

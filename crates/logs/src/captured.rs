@@ -1,4 +1,4 @@
-//! What a thread logs, as text, for tests that run beside others.
+//! Captures the log of a thread as text, for tests that run side by side.
 
 use std::io::Write;
 use std::sync::{Arc, LazyLock};
@@ -9,17 +9,17 @@ use tracing::subscriber::{DefaultGuard, NoSubscriber, set_default};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// While a process has one subscriber alone, whether a log line is wanted is asked once, of the thread that comes to it
-/// first. Where tests run side by side that is often one without a subscriber, and the line is lost for all of them.
-/// With a second subscriber, which stays, all are asked.
+/// With a single subscriber in the process, tracing decides once per log line whether it is wanted, by asking the first
+/// thread that reaches the line. In parallel tests that thread often has no subscriber, and the line is lost for all
+/// threads. With a second, permanent subscriber tracing asks each thread.
 static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
 
-/// Takes what is written to it, and shows it as text. Clones share it.
+/// Collects what is written to it as text. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Captured(Arc<Mutex<Vec<u8>>>);
 
 impl Captured {
-    /// Keeps what this thread logs, on all levels, until the guard is dropped.
+    /// Captures what this thread logs, on all levels, until the guard is dropped.
     pub fn of_this_thread() -> (Self, DefaultGuard) {
         LazyLock::force(&SECOND);
         let captured = Self::default();
@@ -31,7 +31,7 @@ impl Captured {
         (captured, set_default(subscriber))
     }
 
-    /// What was written until now.
+    /// The text written so far.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock()).into_owned()
     }
@@ -63,7 +63,7 @@ mod tests {
         tracing::info!("a line that two threads come to");
     }
 
-    /// The first who comes to a line has no subscriber; the second is listened to all the same.
+    /// The first thread that reaches the line has no subscriber; the second thread's subscriber still gets it.
     #[test]
     fn a_line_that_a_deaf_thread_came_to_first_is_captured() {
         let (captured, _guard) = Captured::of_this_thread();

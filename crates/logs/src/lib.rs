@@ -1,8 +1,7 @@
 //! Log lines.
 //!
 //! Text goes to standard error in the form of Kubernetes' own components,
-//! `I0131 12:00:00.000000 4242 service.rs:12] "Message" key="value"`; JSON goes to standard output, one
-//! object a line.
+//! `I0131 12:00:00.000000 4242 service.rs:12] "Message" key="value"`; JSON goes to standard output, one object per line.
 
 #[cfg(any(test, feature = "test-util"))]
 pub mod captured;
@@ -19,18 +18,18 @@ use tracing_subscriber::layer::{Identity, Layer, Layered, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// For people and for the tooling of Kubernetes' components, to standard error.
+    /// Text for people and for the tooling of Kubernetes' components, to standard error.
     Text,
-    /// One JSON object a line, to standard output.
+    /// One JSON object per line, to standard output.
     Json,
 }
 
-/// What the libraries below say in an ordinary run: warnings, because HTTP clients write headers (and so tokens)
-/// at their lowest levels. The Kubernetes client writes an error for each request that fails, and so does whoever
-/// made the request, who knows more of it.
+/// Levels of libraries in an ordinary run: warnings, because HTTP clients log headers (and so tokens) at their lowest
+/// levels. The Kubernetes client logs an error for each failed request; it is dropped because the caller logs the
+/// failure with more context.
 pub fn of_libraries() -> Targets {
     Targets::new()
         .with_default(LevelFilter::WARN)
@@ -57,20 +56,19 @@ const OWN: [&str; 16] = [
     "traces",
 ];
 
-/// What a layer stands on that takes spans beside the log.
+/// The base of a layer that receives spans beside the log.
 pub type Filtered = Layered<Targets, Registry>;
 
 /// Starts logging for the whole process; later calls change nothing.
 ///
-/// `verbosity` is the number of the `-v` flag: up to 3 what changes and what went wrong, 4 adds debugging,
-/// 5 and more adds everything that this program's own crates say. Libraries below stay at [`of_libraries`], from 4
-/// on at all of their warnings.
+/// `verbosity` is the number of the `-v` flag: up to 3, changes and errors; 4 adds debugging; 5 and more add everything
+/// that this program's own crates log. Libraries stay at [`of_libraries`], and log all of their warnings from 4 on.
 pub fn start(format: Format, verbosity: u8, clock: Clock) {
     start_beside(format, verbosity, clock, None, Identity::new());
 }
 
-/// The same, and beside the log a layer that takes the spans of this target, which are those at [`Level::INFO`] or above, and
-/// whatever is logged. The log's lines are as without it: spans do not show in them.
+/// Like [`start`], with a layer beside the log that receives all log events and the spans of the target `spans` (those
+/// at [`Level::INFO`] or above). The log's lines are the same as without the layer: spans do not show in them.
 pub fn start_beside<L>(format: Format, verbosity: u8, clock: Clock, spans: Option<&'static str>, layer: L)
 where
     L: Layer<Filtered> + Send + Sync + 'static,
@@ -83,7 +81,7 @@ where
     };
 }
 
-/// What is taken at all.
+/// The levels of all targets.
 fn filter(verbosity: u8, spans: Option<&'static str>) -> Targets {
     let all_warnings = || Targets::new().with_default(LevelFilter::WARN);
     let (own, libraries) = match verbosity {
@@ -119,7 +117,7 @@ where
         .with_writer(writer)
 }
 
-/// One log line as Kubernetes' components write it.
+/// A log line in the format of Kubernetes' components.
 struct Line {
     clock: Clock,
 }
@@ -215,7 +213,7 @@ mod tests {
         assert_eq!(rest, "\"Wrote load balancer\" service=\"shop/web\" calls=3 why=\"two words\"\n");
     }
 
-    /// What is logged by this crate, as it stands in a program, inside of a span of this target.
+    /// The log of this crate, as in a program, written inside a span of this target.
     fn lines(format: Format, spans: Option<&'static str>) -> String {
         let captured = Captured::default();
         let clock = Clock::following_tokio(std::time::Duration::from_secs(1_700_000_000));

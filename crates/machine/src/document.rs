@@ -1,10 +1,10 @@
-//! What the documents of both kinds of machines say.
+//! The common interface of the documents of both kinds of machines.
 
 use azure_types::{
     InstanceView, NetworkInterfaceReference, ResourceId, ScaleSetInstance, VirtualMachine, VmId, Word,
 };
 
-use crate::state::status;
+use crate::view::status;
 
 /// The document of a machine: an instance of a uniform scale set, or a virtual machine.
 pub trait MachineDocument {
@@ -12,21 +12,21 @@ pub trait MachineDocument {
     fn id(&self) -> Option<&ResourceId>;
     /// Its region.
     fn location(&self) -> Option<&str>;
-    /// The zone that holds it; at most one.
+    /// The zone of the machine; at most one.
     fn zones(&self) -> &[String];
     /// Its size.
     fn size(&self) -> Option<&str>;
-    /// What it calls itself.
+    /// Its host name.
     fn host_name(&self) -> Option<&str>;
-    /// The id that its firmware shows inside.
+    /// The id that its firmware shows to the guest.
     fn vm_id(&self) -> Option<VmId>;
-    /// `Succeeded`, `Creating`, `Updating`, `Deleting` or `Failed`, in any case; empty if Azure does not say.
+    /// `Succeeded`, `Creating`, `Updating`, `Deleting` or `Failed`, in any case; empty if Azure does not report it.
     fn provisioning_state(&self) -> &str;
-    /// Its network interfaces by id.
+    /// References to its network interfaces.
     fn interfaces(&self) -> &[NetworkInterfaceReference];
-    /// What it is doing, if that was asked for.
+    /// Its instance view, if the request included it.
     fn view(&self) -> Option<&InstanceView>;
-    /// Whether it is of a scale set, uniform or flexible.
+    /// Whether it belongs to a scale set, uniform or flexible.
     fn is_of_scale_set(&self) -> bool;
 }
 
@@ -99,7 +99,7 @@ impl MachineDocument for VirtualMachine {
         self.properties.as_ref()?.vm_id.filter(|id| *id != VmId::default())
     }
 
-    /// Lists of views hold nothing else: there the view says it.
+    /// Lists of views contain nothing else: the state comes from the view.
     fn provisioning_state(&self) -> &str {
         let state = self.properties.as_ref().and_then(|p| p.provisioning_state.as_ref());
         state.map_or_else(|| status(self.view(), "ProvisioningState").unwrap_or_default(), Word::as_str)

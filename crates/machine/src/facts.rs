@@ -1,4 +1,4 @@
-//! What a machine's node is like.
+//! The properties of a machine for its node.
 
 use std::net::IpAddr;
 
@@ -9,13 +9,13 @@ use crate::document::MachineDocument;
 use crate::id::provider_id;
 use crate::name::zone_label;
 
-/// The fault domain of a machine of no scale set that does not say which is its own.
+/// The fault domain of a machine outside of scale sets that does not report its own.
 const NO_FAULT_DOMAIN: i32 = 0;
 
 /// Why a machine cannot be described.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DescribeError {
-    /// The zone is no number.
+    /// The zone is not a number.
     #[error("failed to parse zone `{zone}` of instance {instance}: Azure's zones are numbers")]
     Zone {
         /// The instance's id.
@@ -37,19 +37,18 @@ pub enum DescribeError {
     },
 }
 
-/// A machine as its node should describe it.
+/// The properties of a machine for its node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstanceFacts {
     /// `azure://` and the machine's id with the resource group in lower case.
     pub provider_id: String,
-    /// The machine's size; empty where Azure does not say.
+    /// The machine's size; empty if Azure does not report it.
     pub instance_type: String,
     /// `<region>-<number>`, or the fault domain's number outside zones.
     pub zone: String,
     /// The region in lower case.
     pub region: String,
-    /// Internal addresses, host name, external addresses, in this order; of two families, the primary one
-    /// comes first.
+    /// Internal addresses, host name, external addresses, in this order; with two families, the primary one first.
     pub addresses: Vec<NodeAddress>,
 }
 
@@ -80,15 +79,15 @@ fn addresses_of<'a>(interfaces: &[&'a NetworkInterface]) -> Vec<&'a InterfaceIpC
     [Some(primary), other].into_iter().flatten().collect()
 }
 
-/// The ids of the interfaces by which a machine is described: of its primary one, or of all where none is marked.
+/// The ids of the interfaces that describe a machine: the primary one, or all if none is marked.
 pub fn described_interfaces(machine: &impl MachineDocument) -> Vec<&ResourceId> {
     let all = machine.interfaces();
     let primary = all.iter().find(|nic| nic.properties.as_ref().and_then(|p| p.primary) == Some(true));
     primary.map_or(all, std::slice::from_ref).iter().filter_map(|nic| nic.id.as_ref()).collect()
 }
 
-/// Whether [`describe`] has to be told a virtual machine's fault domain: those of sets have one, and outside of zones it
-/// stands in place of the zone.
+/// Whether [`describe`] needs the fault domain of a virtual machine: machines of sets have one, which replaces the zone
+/// outside of zones.
 pub fn needs_fault_domain(machine: &VirtualMachine) -> bool {
     let is_of_set = machine.is_of_scale_set()
         || machine.properties.as_ref().is_some_and(|properties| properties.availability_set.is_some());
@@ -112,9 +111,9 @@ fn zone_of(
     Ok(domain.to_string())
 }
 
-/// Describes a machine for its node. `fault_domain` is what is known of it where the document has no view; `interfaces`
-/// are the machine's; `public` gives the address of a public IP, by its id; `location` is the cluster's region, for a
-/// machine that does not say where it is.
+/// Describes a machine for its node. `fault_domain` is the known fault domain if the document has no view; `interfaces`
+/// are the machine's; `public` returns the address of a public IP by its id; `location` is the cluster's region, for a
+/// machine that does not report its own.
 ///
 /// # Errors
 ///

@@ -1,18 +1,18 @@
-//! Provider ids, and the resource ids of machines.
+//! Provider IDs, and the resource ids of machines.
 
 use azure_types::ResourceId;
 
-/// What provider ids begin with.
+/// The prefix of provider IDs.
 const PREFIX: &str = "azure://";
 /// The provider namespace of machines.
 const COMPUTE: &str = "Microsoft.Compute";
 
-/// The name of one machine of a uniform scale set.
+/// The name of an instance of a uniform scale set.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct InstanceName {
     /// The scale set's id.
     pub scale_set: ResourceId,
-    /// The instance's number in it.
+    /// The instance's number in the scale set.
     pub instance_id: String,
 }
 
@@ -23,12 +23,12 @@ impl InstanceName {
     }
 }
 
-/// One machine, of whatever kind.
+/// A machine of any kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum MachineName {
-    /// A machine of a uniform scale set.
+    /// An instance of a uniform scale set.
     Instance(InstanceName),
-    /// A machine of its own, of an availability set or of a flexible scale set.
+    /// A standalone machine, or one of an availability set or of a flexible scale set.
     Machine(ResourceId),
 }
 
@@ -51,21 +51,21 @@ impl MachineName {
     }
 }
 
-/// What a node's provider id names.
+/// The machine that a node's provider ID names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProviderId {
-    /// A machine of a uniform scale set.
+    /// An instance of a uniform scale set.
     Instance(InstanceName),
-    /// A machine of its own (or of a flexible scale set).
+    /// A standalone machine (or one of a flexible scale set).
     Machine(ResourceId),
-    /// It begins as those of Azure's machines do, and names none. Nobody can tell whether the node's machine is there.
+    /// Starts like the ID of an Azure machine but names none. Whether the node's machine exists cannot be determined.
     Unreadable,
-    /// Nothing that Azure manages, or nothing at all.
+    /// Not an Azure ID, or empty.
     Other,
 }
 
 impl ProviderId {
-    /// The machine that it names.
+    /// The machine, if the ID names one.
     pub fn machine(self) -> Option<MachineName> {
         match self {
             Self::Instance(name) => Some(MachineName::Instance(name)),
@@ -75,7 +75,7 @@ impl ProviderId {
     }
 }
 
-/// The parts of a provider id of Azure's, as they are spelled.
+/// The parts of an Azure provider ID, spelled as given.
 struct Parts<'a> {
     path: &'a str,
     subscription: &'a str,
@@ -85,12 +85,12 @@ struct Parts<'a> {
 
 /// The parts that name a machine.
 struct MachineParts<'a> {
-    /// The uniform scale set; absent for a machine of its own.
+    /// The uniform scale set; `None` for a standalone machine.
     scale_set: Option<&'a str>,
     machine: &'a str,
 }
 
-/// Takes a provider id apart if it is Azure's; the words of its path compare without regard to case.
+/// Splits an Azure provider ID; the words of its path are compared without regard to case.
 fn parts(text: &str) -> Option<Parts<'_>> {
     let path = text.strip_prefix(PREFIX)?;
     let mut segments = path.strip_prefix('/')?.split('/');
@@ -115,12 +115,12 @@ fn machine_parts<'a>(mut segments: impl Iterator<Item = &'a str>) -> Option<Mach
     segments.next().is_none().then_some(MachineParts { scale_set, machine })
 }
 
-/// Whether a provider id names a machine of Azure's.
+/// Whether a provider ID names an Azure machine.
 pub fn names_machine(text: &str) -> bool {
     parts(text).is_some_and(|parts| parts.machine.is_some())
 }
 
-/// Reads a provider id. The words of the path compare without regard to case.
+/// Parses a provider ID. The words of its path are compared without regard to case.
 pub fn parse_provider_id(text: &str) -> ProviderId {
     let Some(Parts { path, subscription, group, machine }) = parts(text) else { return ProviderId::Other };
     let Some(MachineParts { scale_set, machine }) = machine else { return ProviderId::Unreadable };
@@ -135,7 +135,7 @@ pub fn parse_provider_id(text: &str) -> ProviderId {
     ProviderId::Instance(InstanceName { scale_set, instance_id })
 }
 
-/// The provider id of a machine: its resource id with the resource group in lower case.
+/// The provider ID of a machine: its resource id with the resource group in lower case.
 pub fn provider_id(id: &ResourceId) -> String {
     let mut lower_next = false;
     let segments: Vec<String> = id
@@ -149,8 +149,8 @@ pub fn provider_id(id: &ResourceId) -> String {
     format!("{PREFIX}{}", segments.join("/"))
 }
 
-/// The machine in whose scale set an interface, or something of that interface's, is
-/// (`…/virtualMachines/3/networkInterfaces/nic/ipConfigurations/x`). `None` for an interface of its own: its document
+/// The scale set instance that an interface, or a child of an interface, belongs to
+/// (`…/virtualMachines/3/networkInterfaces/nic/ipConfigurations/x`). `None` for a standalone interface: its document
 /// names its machine.
 pub fn of_interface(id: &ResourceId) -> Option<MachineName> {
     let namespace = id.namespace()?;

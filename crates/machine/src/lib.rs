@@ -1,15 +1,16 @@
-//! Machines: their identity, and what they tell about their nodes. Pure.
+//! Machines: their identity, and what their documents say about their nodes. Pure.
 //!
-//! A node is a machine by its provider id ([`parse_provider_id`]) or, before it has one, by its name
-//! ([`candidates_for_node_name`], [`is_called`]). Instances of uniform scale sets and virtual machines have documents of
-//! two types that say the same things ([`MachineDocument`]): whether the machine runs ([`is_shut_down`]), and what its
-//! node is like ([`describe`]).
+//! A node is matched to its machine by provider ID ([`parse_provider_id`]) or, before it has one, by name
+//! ([`candidates_for_node_name`], [`is_called`]). Instances of uniform scale sets and virtual machines have documents
+//! of two types with the same information ([`MachineDocument`]): whether the machine runs ([`is_shut_down`]), and the
+//! properties of its node ([`describe`]).
 
 mod document;
 mod facts;
 mod id;
 mod name;
 mod state;
+mod view;
 
 #[cfg(test)]
 mod tests;

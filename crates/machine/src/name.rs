@@ -5,11 +5,11 @@ use azure_types::ScaleSet;
 use crate::document::MachineDocument;
 use crate::id::InstanceName;
 
-/// How many characters of a node's name are its instance id.
+/// Length of the instance id in a node's name.
 const SUFFIX_LENGTH: usize = 6;
 
-/// The instance id in a node's name, where the name is one that this scale set gives: the set's prefix and
-/// six digits of base 36.
+/// The instance id in a node's name, if the name follows this scale set's pattern: the set's prefix and six digits of
+/// base 36.
 pub fn instance_id_of_node_name(node_name: &str, scale_set: &ScaleSet) -> Option<String> {
     let split = node_name.len().checked_sub(SUFFIX_LENGTH)?;
     let (prefix, digits) = node_name.split_at_checked(split)?;
@@ -21,9 +21,8 @@ pub fn instance_id_of_node_name(node_name: &str, scale_set: &ScaleSet) -> Option
     own.eq_ignore_ascii_case(prefix).then(|| number.to_string())
 }
 
-/// The machines that a node's name may stand for, in order of their ids. Several scale sets may give their
-/// machines names with the same prefix, so this is a guess until the machine itself says what it is called
-/// ([`is_called`]).
+/// The machines that a node's name may stand for, in order of their ids. Several scale sets may use the same prefix for
+/// their machines' names, so this is a guess until the machine's document confirms the name ([`is_called`]).
 pub fn candidates_for_node_name<'a>(
     node_name: &str,
     scale_sets: impl IntoIterator<Item = &'a ScaleSet>,
@@ -37,17 +36,17 @@ pub fn candidates_for_node_name<'a>(
     found
 }
 
-/// Whether a machine's host name is the node's name. Azure may spell that of a Windows machine in capitals.
+/// Whether a machine's host name is the node's name. Azure may spell the name of a Windows machine in capitals.
 pub fn is_called(machine: &impl MachineDocument, node_name: &str) -> bool {
     machine.host_name().is_some_and(|name| name.eq_ignore_ascii_case(node_name))
 }
 
-/// What a node's label says of a zone: the region in lower case, a dash and the zone's number.
+/// The zone in a node's label: the region in lower case, a dash and the zone's number.
 pub fn zone_label(location: &str, number: u32) -> String {
     format!("{}-{number}", location.to_lowercase())
 }
 
-/// The number of the zone in a node's label; `None` if that is no zone of the region, such as a fault domain.
+/// The number of the zone in a node's label; `None` if the label is not a zone of the region, such as a fault domain.
 pub fn zone_number(location: &str, label: &str) -> Option<u32> {
     label.strip_prefix(location)?.strip_prefix('-')?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Calls to Azure, as the client tells of them.
+//! Metrics of the calls to Azure, from the client's records.
 
 use arm::{CallObserver, CallRecord, Purpose};
 use telemetry::metrics::{ArmOutcome, ArmRequest, Metrics};
@@ -32,7 +32,7 @@ impl CallObserver for Calls {
     }
 }
 
-/// The name that dashboards know a resource type by.
+/// The label that dashboards use for a resource type.
 fn resource_label(resource_type: &str) -> &str {
     const LABELS: [(&str, &str); 9] = [
         ("Microsoft.Network/loadBalancers", "LoadBalancer"),

@@ -1,4 +1,5 @@
-//! Delegated authentication and authorization: the Kubernetes API says who a token belongs to and what that user may read.
+//! Delegated authentication and authorization: the Kubernetes API decides which user a token belongs to and what that
+//! user may read.
 
 use async_trait::async_trait;
 use k8s::api::api::authentication::v1::{TokenReview, TokenReviewSpec};
@@ -7,7 +8,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use telemetry::server::Authorizer;
 
-/// Asks the Kubernetes API at each request.
+/// Asks the Kubernetes API for each request.
 pub struct DelegatedAuthorizer {
     tokens: Api<TokenReview>,
     access: Api<SubjectAccessReview>,
@@ -45,7 +46,7 @@ impl DelegatedAuthorizer {
 #[async_trait]
 impl Authorizer for DelegatedAuthorizer {
     async fn may_get(&self, token: &str, path: &str) -> bool {
-        // The charts in use grant no reviews: then nobody may read, as with the program replaced.
+        // The charts in use grant no reviews: then all reads are refused, as in the replaced program.
         self.ask(token, path).await.unwrap_or_else(|error| {
             tracing::debug!(%error, "cannot find out who may read metrics");
             false

@@ -1,4 +1,4 @@
-//! What managers share between `telemetry`, which knows neither cloud nor Kubernetes, and these two.
+//! Glue that the managers share between `telemetry`, which knows neither cloud nor Kubernetes, and both of them.
 
 mod calls;
 mod delegated;

@@ -36,7 +36,7 @@ pub struct Observed {
     /// The nodes with endpoints of each Service; absent if unknown.
     pub endpoints: Option<EndpointNodes>,
     /// The private link services of all groups in use.
-    pub private_links: Vec<PrivateLinkService>,
+    pub private_links: Vec<Arc<PrivateLinkService>>,
     /// Groups whose private link services cannot be read, and why. Services that ask for one there are refused.
     pub unreadable_private_links: BTreeMap<ResourceId, String>,
     /// The labels of namespaces by name, where they affect the placement of Services.

@@ -29,7 +29,7 @@ pub struct Look<'a> {
     /// All nodes of the cluster.
     pub nodes: &'a [Arc<Node>],
     /// Private link services of the groups in which Services ask for one.
-    pub private_links: &'a [PrivateLinkService],
+    pub private_links: &'a [Arc<PrivateLinkService>],
     /// The subnets that Services name.
     pub subnets: &'a BTreeMap<ResourceId, Arc<Subnet>>,
     /// The labels of namespaces, as far as known.

@@ -33,7 +33,7 @@ pub(crate) struct Expected {
     owners: public_ip::Owners,
     security_group: Option<SecurityGroup>,
     machines: Machines,
-    private_links: Vec<PrivateLinkService>,
+    private_links: Vec<Arc<PrivateLinkService>>,
     subnets: Vec<Arc<Subnet>>,
     stand_ins: HashSet<String>,
 }
@@ -108,7 +108,7 @@ impl Expected {
         &self.machines
     }
 
-    pub(crate) fn private_links(&self) -> &[PrivateLinkService] {
+    pub(crate) fn private_links(&self) -> &[Arc<PrivateLinkService>] {
         &self.private_links
     }
 
@@ -186,7 +186,7 @@ impl Expected {
                 document.etag = None;
                 document.properties.get_or_insert_default().provisioning_state = None;
                 self.private_links.retain(|link| link.id.as_ref() != Some(id));
-                self.private_links.push(document);
+                self.private_links.push(Arc::new(document));
             }
             Some(Document::Subnet(document)) => {
                 let mut document = Subnet::clone(document);
@@ -215,8 +215,14 @@ impl Expected {
         self.load_balancers.retain(|(balancer, _)| balancers.get(id) != Some(balancer));
         self.public_ips.remove(id);
         self.private_links.retain(|link| link.id.as_ref() != Some(id));
-        for link in self.private_links.iter_mut().filter_map(|link| link.properties.as_mut()) {
-            if let Some(connections) = &mut link.private_endpoint_connections {
+        for link in &mut self.private_links {
+            let connections = link.properties.as_ref().and_then(|p| p.private_endpoint_connections.as_ref());
+            if !connections.is_some_and(|all| all.iter().any(|connection| connection.id.as_ref() == Some(id)))
+            {
+                continue;
+            }
+            let properties = Arc::make_mut(link).properties.as_mut();
+            if let Some(connections) = properties.and_then(|p| p.private_endpoint_connections.as_mut()) {
                 connections.retain(|connection| connection.id.as_ref() != Some(id));
             }
         }

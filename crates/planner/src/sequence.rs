@@ -60,7 +60,7 @@ pub struct Seen<'a> {
     pub nodes: &'a [Arc<Node>],
     /// The private link services of the groups in which the Service's may be; absent if they were not read because the
     /// Service can have none.
-    pub private_links: Option<&'a [PrivateLinkService]>,
+    pub private_links: Option<&'a [Arc<PrivateLinkService>]>,
     /// The subnet of its private link service's addresses; absent where it does not exist.
     pub private_link_subnet: Option<&'a Arc<Subnet>>,
     /// The labels of the Service's namespace; absent if unknown.

@@ -1,4 +1,4 @@
-//! The way to Azure: transport, cloud, credential.
+//! The connection to Azure: transport, cloud, credential.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use cloud_config::CloudConfig;
 
 use crate::surroundings::Surroundings;
 
-/// A client as azure.json says, whose credential has been accepted.
+/// A client configured by azure.json, whose credential has been accepted.
 ///
 /// # Errors
 /// No certificate authorities, unknown cloud endpoints, wrong credentials: one line each.

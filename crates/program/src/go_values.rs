@@ -1,12 +1,12 @@
-//! Values as Go programs take them on the command line, since manifests are written for those.
+//! Command line values in Go's formats, which manifests use.
 
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
-/// Reads a duration such as `10s`, `1h30m`, `1.5h`, `100ms` or `0`.
+/// Parses a duration such as `10s`, `1h30m`, `1.5h`, `100ms` or `0`.
 ///
 /// # Errors
-/// A sentence that tells what is missing or wrong.
+/// A sentence that says what is missing or wrong.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is no duration; write for example 10s, 5m or 1h30m");
     if text == "0" {
@@ -38,7 +38,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(total).map_err(|_| wrong())
 }
 
-/// Reads a truth value as Go does: `true`, `T`, `1` and their opposites.
+/// Parses a boolean as Go does: `true`, `T`, `1` and their opposites.
 ///
 /// # Errors
 /// A sentence that names the allowed values.
@@ -46,10 +46,11 @@ pub fn truth(text: &str) -> Result<bool, String> {
     k8s::parse_bool(text).ok_or_else(|| format!("`{text}` is neither true nor false"))
 }
 
-/// Reads where to listen: `:8443`, `localhost:8443`, `0.0.0.0:8443`; none for `0` and an empty text, which mean nowhere.
+/// Parses an address to listen on: `:8443`, `localhost:8443`, `0.0.0.0:8443`. `None` for `0` and an empty text, which
+/// disable the listener.
 ///
 /// # Errors
-/// A sentence that tells what to write.
+/// A sentence that says what to write.
 pub fn listen_address(text: &str) -> Result<Option<SocketAddr>, String> {
     if matches!(text, "" | "0") {
         return Ok(None);

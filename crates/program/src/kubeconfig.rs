@@ -1,8 +1,8 @@
 //! A kubeconfig as a client's configuration.
 //!
-//! kube's own loader asks the process's environment for a proxy, compares `NO_PROXY` with the proxy instead of
-//! the API server, and ends on entries that it does not know. Here the environment comes as a value, and the
-//! rules are those of the calls to Azure.
+//! kube's own loader takes the proxy from the process's environment, compares `NO_PROXY` with the proxy instead of the
+//! API server, and fails on unknown entries. Here the environment is passed as a value, and the rules are those of the
+//! calls to Azure.
 
 use std::fmt;
 use std::path::{MAIN_SEPARATOR, Path};
@@ -15,20 +15,21 @@ use kube::config::{Cluster, Context, ExecAuthCluster, Kubeconfig, NamedContext};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
-/// Reads a kubeconfig. What it names by relative paths lies beside it; of several documents, the first that says something
-/// counts.
+/// Reads a kubeconfig. Relative paths in it are relative to its folder; of several documents, the first that sets a
+/// value wins.
 ///
-/// kube's own reader does the same, with YAML that is read into each of its types: a third of a megabyte in every program.
+/// kube's own reader does the same with YAML deserialization into each of its types, which adds a third of a megabyte
+/// to every program.
 ///
 /// # Errors
-/// The file cannot be read, or is no kubeconfig.
+/// The file cannot be read, or is not a kubeconfig.
 pub fn read(path: &str) -> anyhow::Result<Kubeconfig> {
     let mut file = parse(&text_of(std::fs::read(path)?)?)?;
     let folder = Path::new(path).parent().unwrap_or(Path::new(""));
     let clusters = file.clusters.iter_mut().filter_map(|one| one.cluster.as_mut());
     let users = file.auth_infos.iter_mut().filter_map(|one| one.auth_info.as_mut());
     let of_users = users.flat_map(|user| {
-        // A bare name is looked for as a shell does.
+        // A bare name is searched in `PATH`, as a shell does.
         let command = user.exec.as_mut().and_then(|exec| exec.command.as_mut());
         let command = command.filter(|command| command.contains(MAIN_SEPARATOR));
         let paths = [user.client_certificate.as_mut(), user.client_key.as_mut(), user.token_file.as_mut()];
@@ -46,26 +47,26 @@ fn parse(text: &str) -> anyhow::Result<Kubeconfig> {
     let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(text)?;
     let mut file = Kubeconfig::default();
     for document in documents.into_iter().filter(|document| !document.is_null()) {
-        file = file.merge(serde_json::from_value(document).context("it is no kubeconfig")?)?;
+        file = file.merge(serde_json::from_value(document).context("it is not a kubeconfig")?)?;
     }
     Ok(file)
 }
 
-/// The text of a file; PowerShell writes UTF-16.
+/// Decodes the text of a file; PowerShell writes UTF-16.
 fn text_of(bytes: Vec<u8>) -> anyhow::Result<String> {
     let utf_16 = |rest: &[u8], read: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = rest.chunks_exact(2).map(|pair| read([pair[0], pair[1]])).collect();
-        String::from_utf16(&units).context("it is no UTF-16 text")
+        String::from_utf16(&units).context("it is not UTF-16 text")
     };
     match bytes.as_slice() {
         [0xFF, 0xFE, rest @ ..] => utf_16(rest, u16::from_le_bytes),
         [0xFE, 0xFF, rest @ ..] => utf_16(rest, u16::from_be_bytes),
-        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8(rest.to_vec()).context("it is no UTF-8 text"),
-        _ => String::from_utf8(bytes).context("it is no UTF-8 text"),
+        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8(rest.to_vec()).context("it is not UTF-8 text"),
+        _ => String::from_utf8(bytes).context("it is not UTF-8 text"),
     }
 }
 
-/// The configuration of the current context, without a proxy but its own.
+/// The configuration of the current context; its only proxy is the cluster's own.
 ///
 /// # Errors
 /// What is missing or unreadable, with its place in the file.
@@ -74,10 +75,10 @@ pub fn config_of(file: Kubeconfig) -> anyhow::Result<Config> {
     let context = context_of(&file.contexts, &name)?.clone();
     let cluster = file.clusters.into_iter().find(|cluster| cluster.name == context.cluster);
     let cluster = cluster.and_then(|cluster| cluster.cluster).with_context(|| {
-        format!("context {name:?} has the cluster {:?}, which is not there", context.cluster)
+        format!("context {name:?} has the cluster {:?}, which does not exist", context.cluster)
     })?;
     let server = cluster.server.as_deref().context("the cluster has no server")?;
-    let mut config = Config::new(server.parse().with_context(|| format!("server {server:?} is no URL"))?);
+    let mut config = Config::new(server.parse().with_context(|| format!("server {server:?} is not a URL"))?);
     if let Some(namespace) = context.namespace.filter(|namespace| !namespace.is_empty()) {
         config.default_namespace = namespace;
     }
@@ -86,13 +87,13 @@ pub fn config_of(file: Kubeconfig) -> anyhow::Result<Config> {
     config.disable_compression = cluster.disable_compression.unwrap_or(false);
     config.tls_server_name = cluster.tls_server_name.clone();
     if let Some(proxy) = cluster.proxy_url.as_deref().filter(|proxy| !proxy.is_empty()) {
-        config.proxy_url = Some(proxy.parse().map_err(|_| anyhow!("proxy-url of the cluster is no URL"))?);
+        config.proxy_url = Some(proxy.parse().map_err(|_| anyhow!("proxy-url of the cluster is not a URL"))?);
     }
     if let Some(user) = context.user.filter(|user| !user.is_empty()) {
         let found = file.auth_infos.into_iter().find(|info| info.name == user);
         config.auth_info = found
             .and_then(|info| info.auth_info)
-            .with_context(|| format!("context {name:?} has the user {user:?}, who is not there"))?;
+            .with_context(|| format!("context {name:?} has the user {user:?}, which does not exist"))?;
     }
     if let Some(exec) = &mut config.auth_info.exec
         && exec.provide_cluster_info
@@ -117,7 +118,7 @@ fn certificate_authorities(cluster: &Cluster) -> anyhow::Result<Option<Vec<Vec<u
     let pem = match (&cluster.certificate_authority_data, &cluster.certificate_authority) {
         (Some(data), _) if !data.is_empty() => base64::engine::general_purpose::STANDARD
             .decode(data)
-            .context("certificate-authority-data is no base64")?,
+            .context("certificate-authority-data is not base64")?,
         (_, Some(path)) if !path.is_empty() => {
             std::fs::read(path).with_context(|| format!("cannot read certificate-authority {path}"))?
         }
@@ -125,26 +126,26 @@ fn certificate_authorities(cluster: &Cluster) -> anyhow::Result<Option<Vec<Vec<u
     };
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let certificates =
-        certificates.map_err(|error| anyhow!("the certificate authority is no PEM: {error}"))?;
+        certificates.map_err(|error| anyhow!("the certificate authority is not PEM: {error}"))?;
     if certificates.is_empty() {
         bail!("the certificate authority holds no certificate");
     }
     Ok(Some(certificates.into_iter().map(|certificate| certificate.to_vec()).collect()))
 }
 
-/// How the Kubernetes API is reached, for log and errors. Holds no password.
+/// The route to the Kubernetes API, for log and errors. Contains no password.
 #[derive(Debug, Clone, Default)]
 pub struct Route {
     /// The URL of the API.
     pub address: String,
-    /// The proxy on the way, and who names it.
+    /// The proxy in use, and where it is configured.
     pub proxy: Option<String>,
-    /// What to do where the proxy does not lead there; empty without one.
+    /// What to do if the proxy does not work; empty without a proxy.
     remedy: String,
 }
 
 impl Route {
-    /// The error that the API cannot be used: `what` is `cannot be reached` or the like.
+    /// An error that the API cannot be used: `what` is `cannot be reached` or the like.
     pub fn failed(&self, what: &str) -> String {
         format!("the Kubernetes API at {self} {what}{}", self.remedy)
     }
@@ -157,11 +158,11 @@ impl fmt::Display for Route {
     }
 }
 
-/// Gives the configuration the proxy that the environment asks for, unless it has one of its own. Says how the
-/// API is then reached.
+/// Sets the environment's proxy in the configuration, unless it has one of its own. Returns the resulting route to the
+/// API.
 ///
 /// # Errors
-/// The proxy speaks a protocol that we do not.
+/// The proxy's protocol is not supported.
 pub fn apply_proxy(config: &mut Config, proxy: &ProxySettings) -> anyhow::Result<Route> {
     let mut route = Route { address: config.cluster_url.to_string(), ..Route::default() };
     if let Some(url) = &config.proxy_url {
@@ -242,10 +243,10 @@ users: [{name: u, user: {token: abc}}]
             assert_eq!(user.exec.unwrap().command, beside("bin/login"));
         }
         for (bytes, words) in [
-            (&b"\xFF\xFE\x00\xD8"[..], "it is no UTF-16 text"),
-            (b"\xC3", "it is no UTF-8 text"),
+            (&b"\xFF\xFE\x00\xD8"[..], "it is not UTF-16 text"),
+            (b"\xC3", "it is not UTF-8 text"),
             (b"a: [", ""),
-            (b"clusters: 5", "it is no kubeconfig"),
+            (b"clusters: 5", "it is not a kubeconfig"),
         ] {
             std::fs::write(&path, bytes).unwrap();
             let error = format!("{:#}", super::read(path.to_str().unwrap()).unwrap_err());
@@ -270,10 +271,10 @@ users: [{name: u, user: {token: abc}}]
                 "current-context: there",
                 "there is no context \"there\"; there are: \"here\"",
             ),
-            ("cluster: c,", "cluster: d,", "has the cluster \"d\", which is not there"),
-            ("user: u}}]", "user: w}}]", "has the user \"w\", who is not there"),
+            ("cluster: c,", "cluster: d,", "has the cluster \"d\", which does not exist"),
+            ("user: u}}]", "user: w}}]", "has the user \"w\", which does not exist"),
             ("server: 'https://kube.example:6443', ", "", "the cluster has no server"),
-            ("tls-server-name: inside", "certificate-authority-data: '%'", "is no base64"),
+            ("tls-server-name: inside", "certificate-authority-data: '%'", "is not base64"),
             ("tls-server-name: inside", "certificate-authority-data: YQ==", "holds no certificate"),
             ("tls-server-name: inside", "certificate-authority: /nowhere/ca.crt", "/nowhere/ca.crt"),
         ] {

@@ -1,5 +1,5 @@
-//! What programs beside Kubernetes share: values of the command line, surroundings, the life of a process, the ways to its
-//! API and to Azure.
+//! Shared parts of programs beside Kubernetes: command line values, environment, process lifecycle, the connections to
+//! its API and to Azure.
 
 pub mod azure;
 pub mod go_values;
@@ -8,8 +8,7 @@ pub mod kubernetes;
 pub mod process;
 pub mod surroundings;
 
-/// An error and its causes on one line. Many errors have the text of their cause in their own; nothing is
-/// said twice.
+/// An error and its causes on one line. Many errors repeat the text of their cause; the repetition is dropped.
 pub fn in_one_line(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for part in error.chain().map(|part| part.to_string().replace('\n', " ")) {

@@ -1,28 +1,28 @@
-//! The life of a process: one thread, until somebody ends it.
+//! The lifecycle of a process: one thread, until it is stopped.
 
 use std::io;
 
 use tokio_util::sync::CancellationToken;
 
-/// Runs `future` to its end, and then waits for nothing else.
+/// Runs `future` to its end, and waits for nothing else.
 ///
 /// # Errors
-/// The system gives no runtime.
+/// The system cannot create a runtime.
 pub fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T> {
-    // One thread: our programs wait for others nearly all of the time, and a second thread's memory pools
-    // would double what they hold.
+    // One thread: our programs are idle nearly all of the time, and a second thread's memory pools would double their
+    // memory.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(future);
-    // The system's resolver blocks a thread until its name servers answer, which may take minutes. A runtime
-    // that is dropped waits for such threads.
+    // The system's resolver blocks a thread until its name servers answer, which may take minutes. Dropping a runtime
+    // waits for such threads.
     runtime.shutdown_background();
     Ok(outcome)
 }
 
-/// Cancels `stop` when whoever ends the container says so: at SIGTERM or SIGINT.
+/// Cancels `stop` at SIGTERM or SIGINT.
 ///
 /// # Errors
-/// The system does not let us listen to signals.
+/// The system refuses the signal handler.
 #[cfg(unix)]
 pub fn stop_on_signal(stop: CancellationToken) -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -38,7 +38,7 @@ pub fn stop_on_signal(stop: CancellationToken) -> io::Result<()> {
     Ok(())
 }
 
-/// Cancels `stop` when whoever ends the container says so.
+/// Cancels `stop` at Ctrl-C.
 ///
 /// # Errors
 /// None on this system.

@@ -1,44 +1,44 @@
-//! What a process has around it, as a value: so that the demo and tests run the same program inside
-//! another process, where environment variables cannot be set.
+//! The environment of a process as a value, so that the demo and tests can run the same program inside another process,
+//! where environment variables cannot be set.
 
 use std::fmt;
 use std::sync::Arc;
 
 use arm::ProxySettings;
 
-/// Tells one environment variable.
+/// Looks up an environment variable.
 type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// Environment variables and the way to the network.
+/// Environment variables and network settings.
 #[derive(Clone)]
 pub struct Surroundings {
     variable: Variables,
     /// PEM texts of certificate authorities to trust besides the system's.
     pub extra_roots: Vec<String>,
-    /// Where requests to a host go instead, such as those to the instance metadata service.
+    /// Hosts whose requests are redirected, such as the instance metadata service, and their targets.
     pub redirects: Vec<(String, String)>,
 }
 
 impl Surroundings {
-    /// Those of this process.
+    /// The environment of this process.
     pub fn of_this_process() -> Self {
         Self::with_variables(|name| std::env::var(name).ok())
     }
 
-    /// Given variables, nothing else.
+    /// Only the given variables.
     pub fn with_variables(variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self { variable: Arc::new(variable), extra_roots: Vec::new(), redirects: Vec::new() }
     }
 
-    /// One environment variable; an empty one counts as not set.
+    /// An environment variable; an empty one counts as not set.
     pub fn variable(&self, name: &str) -> Option<String> {
         (self.variable)(name).filter(|value| !value.is_empty())
     }
 
-    /// The proxy of the environment.
+    /// The environment's proxy.
     ///
     /// # Errors
-    /// `HTTPS_PROXY` names none that can be used; the text does not hold its password.
+    /// `HTTPS_PROXY` is unusable; the text does not contain its password.
     pub fn proxy(&self) -> Result<ProxySettings, arm::Error> {
         ProxySettings::from_environment(|name| self.variable(name))
     }

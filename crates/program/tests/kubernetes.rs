@@ -1,4 +1,5 @@
-//! The way to the Kubernetes API over real sockets: who is believed to be it, and who it believes us to be.
+//! The connection to the Kubernetes API over real sockets: which servers the client trusts, and which credentials the
+//! server accepts.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 /// A simulated API server that asks for a token, and a folder for files.
 struct Fixture {
     files: tempfile::TempDir,
-    /// The kubeconfig of the one who may come in.
+    /// The kubeconfig of the accepted user.
     config: Value,
     token: String,
     stop: CancellationToken,
@@ -46,7 +47,7 @@ impl Fixture {
         path
     }
 
-    /// A try with another user, and members of the cluster that are added or, if null, taken away.
+    /// Connects with another user, and with members of the cluster added or, if null, removed.
     async fn reach(&self, user: &Value, cluster: &Value) -> Result<(), String> {
         let mut config = self.config.clone();
         config["users"][0]["user"] = user.clone();
@@ -75,12 +76,13 @@ async fn reach(kubeconfig: &Path) -> Result<(), String> {
     let address = Address { kubeconfig, master: "", agent: "program/1", waits: false, observer: None };
     let connected = connect(&address, &ProxySettings::default()).await;
     let client = connected.map_err(|error| in_one_line(&error))?;
-    // The version is nobody's secret.
+    // The version needs no credential.
     let request = http::Request::get("/api/v1/namespaces").body(Vec::new()).unwrap();
     client.request_text(request).await.map(drop).map_err(|error| error.to_string())
 }
 
-/// F4: a broken connection and a 503 pass, and are waited for; a refusal of this client ends the wait. Each request says who asks.
+/// F4: a broken connection and a 503 are retried; a refusal of this client is final. Each request carries the user
+/// agent.
 #[tokio::test]
 async fn what_passes_is_waited_for_and_a_refusal_is_not() {
     arm::install_crypto_provider();
@@ -123,7 +125,7 @@ async fn what_passes_is_waited_for_and_a_refusal_is_not() {
     assert!(error.contains("cannot be reached"), "{error}");
 }
 
-/// Each way to a token leads in, and whoever has none is refused in the API's own words.
+/// Each way to a token works, and a client without token is refused in the API's own words.
 #[tokio::test]
 async fn node_284_tokens_come_from_the_kubeconfig_a_file_or_a_program() {
     let fixture = Fixture::new().await;
@@ -149,7 +151,7 @@ async fn node_284_tokens_come_from_the_kubeconfig_a_file_or_a_program() {
         (fixture.plugin("echo no login >&2; exit 4"), "exec: sh failed (exit status: 4) no login"),
         (fixture.plugin("echo '{}'"), "printed no ExecCredential with a status"),
         (json!({"exec": {"command": "/nowhere/login"}}), "exec: cannot run /nowhere/login"),
-        (json!({"auth-provider": {"name": "gcp", "config": {}}}), r#"auth-provider "gcp" is none that"#),
+        (json!({"auth-provider": {"name": "gcp", "config": {}}}), r#"auth-provider "gcp""#),
     ] {
         let error = fixture.reach(&user, &same).await.unwrap_err();
         assert!(error.contains(words), "{words}: {error}");
@@ -157,8 +159,8 @@ async fn node_284_tokens_come_from_the_kubeconfig_a_file_or_a_program() {
     }
 }
 
-/// A token that is about to end is not used: the program is asked again for each of the two requests. One that lasts is
-/// asked for once.
+/// An expiring token is not used: the program runs again for each of the two requests. It runs once for a token that
+/// lasts.
 #[tokio::test]
 async fn node_284_a_program_is_asked_again_when_its_token_ends() {
     let fixture = Fixture::new().await;
@@ -174,7 +176,7 @@ async fn node_284_a_program_is_asked_again_when_its_token_ends() {
     }
 }
 
-/// Only who has the certificate that is expected is the API server.
+/// Only a server with the expected certificate is accepted.
 #[tokio::test]
 async fn node_285_the_api_server_is_judged_as_the_kubeconfig_says() {
     let fixture = Fixture::new().await;
@@ -186,17 +188,18 @@ async fn node_285_the_api_server_is_judged_as_the_kubeconfig_says() {
     fixture.reach(&user, &anybody).await.unwrap();
     for (cluster, words) in [
         (json!({"certificate-authority-data": other}), "certificate"),
-        // The system's authorities vouch for no simulator.
+        // The system's authorities do not sign a simulator's certificate.
         (json!({"certificate-authority-data": null}), "certificate"),
         (json!({"tls-server-name": "elsewhere.example"}), "elsewhere.example"),
-        (json!({"tls-server-name": "no name"}), "tls-server-name \"no name\" is no name of a server"),
+        (json!({"tls-server-name": "no name"}), "tls-server-name \"no name\" is not a server name"),
     ] {
         let error = fixture.reach(&user, &cluster).await.unwrap_err();
         assert!(error.contains(words), "{cluster}: {error}");
     }
 }
 
-/// A server of this authority that lets in whoever `visitors` vouch for, and answers everything with its version.
+/// A server with a certificate of this authority that accepts clients certified by `visitors`, and answers everything
+/// with its version.
 async fn server(authority: &CertificateAuthority, visitors: CertificateDer<'static>) -> u16 {
     let parts = authority.issue(&["127.0.0.1"]).unwrap();
     let mut roots = rustls::RootCertStore::empty();
@@ -231,7 +234,7 @@ async fn server(authority: &CertificateAuthority, visitors: CertificateDer<'stat
     port
 }
 
-/// A certificate from the kubeconfig, from files, or from a program is what the server asks for.
+/// A certificate from the kubeconfig, from files, or from a program satisfies the server.
 #[tokio::test]
 async fn node_284_certificates_come_from_the_kubeconfig_files_or_a_program() {
     let fixture = Fixture::new().await;
@@ -269,7 +272,7 @@ async fn node_284_certificates_come_from_the_kubeconfig_files_or_a_program() {
         (json!({"client-certificate": paths[0], "client-key": paths[0]}), "client-key holds no key in PEM"),
         (
             json!({"client-certificate-data": "?", "client-key-data": "?"}),
-            "client-certificate-data is no base64",
+            "client-certificate-data is not base64",
         ),
     ] {
         let error = fixture.reach(&user, &cluster).await.unwrap_err();

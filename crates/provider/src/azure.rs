@@ -1,4 +1,4 @@
-//! Calls to Azure, their failures in the terms that writers decide by, and a line in the log for every write.
+//! Calls to Azure. Failures are classified for the writers, and every write is logged.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::failure::{Failure, Kind};
 use crate::resource_cache::ResourceCache;
 use crate::scope;
 
-/// Codes of refusals that are about the caller or the place, never about one object of a batch.
+/// Error codes of refusals that concern the caller or the scope, never a single object of a batch.
 const ABOUT_US: &[&str] = &[
     "RequestDisallowedByPolicy",
     "ScopeLocked",
@@ -27,9 +27,9 @@ const ABOUT_US: &[&str] = &[
     "InvalidAuthenticationTokenTenant",
 ];
 
-/// Codes of refusals of a value that the Service's owner chose: the same value gets the same answer. Every
-/// other refusal may pass without a change of the Service, because something else is given up or made first
-/// (a DNS label, an address, a place), so it is tried again, more and more slowly.
+/// Error codes of refusals of a value that the Service's owner chose: the same value is refused again. Every other
+/// refusal may pass without a change of the Service, because something else is released or created first (a DNS label,
+/// an address, a slot), so it is retried with growing delays.
 const TERMINAL: &[&str] = &[
     "DomainNameLabelReserved",
     "InvalidDomainNameLabel",
@@ -52,7 +52,7 @@ const TERMINAL: &[&str] = &[
     "SecurityRuleInvalidPortRange",
 ];
 
-/// What an error of the client means.
+/// Classifies an error of the client.
 fn kind_of(error: &arm::Error) -> Kind {
     let has_one_of = |codes: &[&str]| codes.iter().any(|code| error.has_code(code));
     if error.is_not_found() {
@@ -75,25 +75,25 @@ fn kind_of(error: &arm::Error) -> Kind {
     }
 }
 
-/// A call that failed, in the terms that writers decide by.
+/// A failed call, classified for the writers.
 pub(crate) fn failure(error: arm::Error) -> Failure {
     let (kind, message, after) = (kind_of(&error), error.to_string(), error.retry_after());
     let scope = scope::of(&error, None);
     Failure { kind, message, after, cause: Some(Box::new(error)), notices: Vec::new(), scope }
 }
 
-/// The client with the words of this crate. Cheap to clone.
+/// The client with the error types of this crate. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Azure {
     client: Client,
 }
 
-/// A write that Azure has taken on.
+/// A write that Azure has accepted.
 #[derive(Debug)]
 pub(crate) struct Begun<T> {
-    /// The document as it will be; deletions have none.
+    /// The document after the write; `None` for deletions.
     pub(crate) document: Option<T>,
-    /// What tells how it ends; `None` where it has ended well.
+    /// The operation to wait for; `None` if the write has already succeeded.
     pub(crate) operation: Option<Operation>,
 }
 
@@ -107,8 +107,8 @@ impl Azure {
         self.client.budgets().has_room(subscription, group, class)
     }
 
-    /// Reads a whole list, and of each document what `keep` makes of it, page by page; `class` is that of the most urgent
-    /// work that waits for it.
+    /// Reads a whole list page by page, and keeps of each document only what `keep` returns; `class` is that of the
+    /// most urgent task that waits for it.
     pub(crate) async fn list<T: DeserializeOwned, K>(
         &self,
         listing: &Listing,
@@ -120,7 +120,7 @@ impl Azure {
         self.client.list_map(listing, version, query, class, keep).await.map_err(failure)
     }
 
-    /// Reads one resource; where Azure says that it is not there, the failure has its words.
+    /// Reads one resource; a missing resource is a failure with Azure's own words.
     pub(crate) async fn get_required<T: DeserializeOwned>(
         &self,
         id: &ResourceId,
@@ -131,8 +131,8 @@ impl Azure {
         self.client.get_with(id, version, query, class).await.map_err(failure)
     }
 
-    /// Reads one resource; `None` where Azure says that it is not there. `class` is that of the most urgent
-    /// work that waits for it.
+    /// Reads one resource; `None` if Azure says that it does not exist. `class` is that of the most urgent task that
+    /// waits for it.
     pub(crate) async fn get<T: DeserializeOwned>(
         &self,
         id: &ResourceId,
@@ -142,8 +142,8 @@ impl Azure {
         self.client.get_optional(id, version, class).await.map_err(failure)
     }
 
-    /// Carries out a step that writes a document which several owners share, waits for the end, and gives the document as it
-    /// is then. Faults of Azure's own are left to the writer, who looks for the owner that brings them about.
+    /// Writes a shared document as a step says, waits for the operation, and returns the resulting document. Server
+    /// errors are left to the writer, which searches for the owner that causes them.
     pub(crate) async fn put<T: DeserializeOwned>(
         &self,
         step: &Step,
@@ -160,8 +160,8 @@ impl Azure {
         finished(step, started, result)
     }
 
-    /// Sends a step that writes a document, and keeps the answer where documents of its type are known. A write that
-    /// failed may have changed the resource all the same: it is read again.
+    /// Writes a document as a step says, and stores the answer in the cache of its type. A failed write may still have
+    /// changed the resource: it is read again.
     pub(crate) async fn put_known<T: DeserializeOwned + Send + Sync + 'static>(
         &self,
         step: &Step,
@@ -180,7 +180,7 @@ impl Azure {
         }
     }
 
-    /// Sends a step that writes a document, and does not wait for the end.
+    /// Writes a document as a step says, without waiting for the operation.
     pub(crate) async fn begin_put<T: DeserializeOwned>(
         &self,
         step: &Step,
@@ -198,10 +198,10 @@ impl Azure {
     }
 
     /// Writes several resources, each by its own step. At most `parallel` requests are sent at a time; the operations
-    /// that they start run side by side (LB-202), since each takes Azure long and none needs another.
+    /// that they start run concurrently (LB-202), since each takes Azure long and they are independent.
     ///
-    /// Of each document that comes back no more is kept than `keep` makes of it. A step is sent once the way is `cleared` for it,
-    /// and what that gave is kept until it has ended.
+    /// Of each returned document only what `keep` returns is kept. A step is sent when its `cleared` future completes;
+    /// the future's output is held until the step has ended.
     pub(crate) async fn put_all<'a, T: DeserializeOwned, K, F: Future>(
         &self,
         steps: &'a [Step],
@@ -225,9 +225,9 @@ impl Azure {
         cleared: impl Future<Output = G>,
     ) -> Result<T, Failure> {
         let (begun, _cleared): (Begun<T>, G) = {
-            // The semaphore is never closed; without a turn the request goes out all the same.
+            // The semaphore is never closed; if it were, the request would still be sent.
             let _turn = turns.acquire().await.ok();
-            // A thousand steps wait here: what a request needs is kept elsewhere, and while it is under way.
+            // A thousand steps may wait here: what a request needs lives on the heap, and only while the request runs.
             let cleared = cleared.await;
             (Box::pin(self.begin_put(step, version)).await?, cleared)
         };
@@ -247,7 +247,7 @@ impl Azure {
         finished(step, started, result)
     }
 
-    /// Asks for the deletion of the version that the step names and does not wait for the end.
+    /// Requests the deletion of the version that the step names, without waiting for the operation.
     pub(crate) async fn begin_delete(&self, step: &Step, version: ApiVersion) -> Result<Begun<()>, Failure> {
         let started = Instant::now();
         let result = self.client.delete(&step.target, version, step.if_match.as_deref(), Class::Delete).await;
@@ -255,7 +255,7 @@ impl Azure {
             .map(|accepted| Begun { document: None, operation: accepted.operation })
     }
 
-    /// Asks a resource to do something, such as `migrateToIpBased`, and waits for the end.
+    /// Calls an action of a resource, such as `migrateToIpBased`, and waits for the operation.
     pub(crate) async fn act(
         &self,
         id: &ResourceId,
@@ -272,12 +272,12 @@ impl Azure {
         }
     }
 
-    /// Says when to look at what an operation changes.
+    /// Schedules the reads of a resource while an operation changes it.
     pub(crate) fn watch(&self, operation: &Operation) -> OperationWatch {
         self.client.watch(operation)
     }
 
-    /// How an operation ended, waiting for it.
+    /// Waits for an operation and returns its outcome.
     pub(crate) async fn outcome(&self, operation: &Operation) -> Result<(), Failure> {
         self.client.wait(operation).await.map_err(failure)
     }
@@ -289,9 +289,9 @@ fn required(step: &Step) -> Result<&Document, Failure> {
     step.document.as_ref().ok_or_else(missing)
 }
 
-/// The class in which a step, and what it waits for, queues. While something is broken nothing else gets on,
-/// so repairs and what takes a refused change back go first. Hundreds of Services wait for one write of what they share,
-/// deletions among them: it does not queue behind the public IPs of those who come after them.
+/// The priority class of a step and of the reads it waits for. A fault blocks everything else, so repairs and rollbacks
+/// of refused changes go first. Hundreds of Services, deletions among them, wait for one write of a shared resource: it
+/// does not queue behind the public IPs of later Services.
 pub(crate) fn class(step: &Step) -> Class {
     let is_of_one_service = matches!(step.document, Some(Document::PublicIp(_) | Document::PrivateLink(_)));
     match (step.purpose, step.action) {
@@ -301,11 +301,11 @@ pub(crate) fn class(step: &Step) -> Class {
     }
 }
 
-/// How many Services a line of the log names: with namespaces some 400 letters, which a terminal still shows.
+/// Maximum number of Services in a log line: with namespaces some 400 characters, which a terminal still shows.
 const MAX_OWNERS: usize = 8;
 
-/// The Services that a step is for, as logs show them: not all of hundreds. Absent if it is for what all share;
-/// then the changes say which load balancer it serves.
+/// The Services that a step is for, as shown in logs, shortened if there are hundreds. `None` if it is for all
+/// Services; the changes then name the load balancer.
 fn owners(step: &Step) -> Option<String> {
     let mut text = String::new();
     for key in step.on_behalf_of.iter().take(MAX_OWNERS) {
@@ -334,7 +334,7 @@ fn finished<T>(step: &Step, started: Instant, result: Result<T, arm::Error>) -> 
         }
         Err(error) => {
             let (owners, request_id) = (owners(step), error.request_id());
-            // It is read and planned again: nothing is wrong.
+            // It is read and planned again: not an error.
             if kind_of(&error) == Kind::Aborted {
                 info!(action, resource = %step.target, owners, ms, changes, %error, request_id,
                     "another write came first");

@@ -1,7 +1,7 @@
-//! Services whose parts in Azure were found to be other than they want them, although they had what they want.
+//! Drift: Services that had what they wanted, and whose resources in Azure were then found changed.
 //!
-//! Writers repair what differs in shared documents with each write. What else has to happen (a public IP, an
-//! address that is another one now, an event) is the Service's own matter: it is ensured again.
+//! Writers repair differences in shared documents with each write. Everything else (a public IP, a changed address, an
+//! event) is a matter of the single Service, which is ensured again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,12 +17,12 @@ use crate::Notice;
 use crate::failure;
 use crate::writer::Disturbance;
 
-/// The event for parts that were repaired.
+/// Reason of the event for repaired parts.
 const REPAIRED: &str = "LoadBalancerRepaired";
-/// The event for parts that others change again and again, or that cannot be repaired.
+/// Reason of the event for parts that are changed repeatedly, or that cannot be repaired.
 const NOT_KEPT: &str = "LoadBalancerNotKept";
 
-/// The kinds of what may differ, as metrics name them.
+/// The kinds of resources that may differ, as named in metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     LoadBalancer,
@@ -59,11 +59,11 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What was found and not fetched yet.
+/// Differences that were found and not yet returned.
 #[derive(Debug, Default)]
 pub(crate) struct Drift {
     found: Mutex<Found>,
-    /// What the latest look said and does not say again while it holds.
+    /// The notices of the latest comparison, which are not repeated while they apply.
     said: Mutex<BTreeSet<(ObjectKey, String)>>,
     wake: Notify,
 }
@@ -72,22 +72,22 @@ pub(crate) struct Drift {
 struct Found {
     drifted: BTreeMap<ObjectKey, Drifted>,
     counts: BTreeMap<&'static str, u64>,
-    /// How often a Service was asked to be ensured because of a kind that no writer repairs.
+    /// How often a Service was ensured because of a kind that no writer repairs.
     repeats: BTreeMap<(ObjectKey, Kind), Repeats>,
-    /// Whether the next look is the second one after another that found differences.
+    /// Whether the next comparison follows one that found differences.
     second_look: bool,
 }
 
 impl Drift {
-    /// Something happened to a Service's part of a shared resource, which `name` names in words.
+    /// Records a change of a Service's part of a shared resource. `name` is the resource in words.
     pub(crate) fn disturbed(&self, service: &ObjectKey, kind: Kind, name: &str, what: &Disturbance) {
         let (warning, reason, message) = told(name, what);
         let notice = Notice { service: service.clone(), warning, reason, message: failure::short(message) };
         self.add(service, kind, Some(notice), !matches!(what, Disturbance::Repeated(_)));
     }
 
-    /// Something that is a Service's alone differs: it has to be ensured. What differs again and again is ensured ever
-    /// more seldom, and its owner is warned.
+    /// Records that a resource of a single Service differs: the Service has to be ensured. On repeated differences it
+    /// is ensured ever less often, and its owner is warned.
     pub(crate) fn differs(&self, service: &ObjectKey, kind: Kind) {
         let again = {
             let mut found = self.found.lock();
@@ -110,12 +110,12 @@ impl Drift {
         self.add(service, kind, notice, true);
     }
 
-    /// Something differed that belongs to no Service in particular.
+    /// Counts a difference that belongs to no particular Service.
     pub(crate) fn count(&self, kind: Kind) {
         *self.found.lock().counts.entry(kind.as_str()).or_default() += 1;
     }
 
-    /// Tells Services' owners what a look found, but not what the look before found as well.
+    /// Sends notices to Services' owners, without those that the previous comparison sent as well.
     pub(crate) fn say(&self, notices: Vec<Notice>) {
         let now = notices.iter().map(|one| (one.service.clone(), one.message.clone())).collect();
         let before = std::mem::replace(&mut *self.said.lock(), now);
@@ -145,7 +145,7 @@ impl Drift {
         self.wake.notify_one();
     }
 
-    /// Waits until something was found, and gives it.
+    /// Waits until there are differences, and returns them.
     pub(crate) async fn next(&self) -> Vec<Drifted> {
         loop {
             let found = std::mem::take(&mut self.found.lock().drifted);
@@ -156,26 +156,26 @@ impl Drift {
         }
     }
 
-    /// Whether a look that found these differences is to be followed by a second one soon. A second one is not, so that looks do not
-    /// become frequent where something is changed again and again.
+    /// Whether a second comparison has to follow soon because this one found differences. A second one has no
+    /// successor, so that comparisons do not become frequent when something changes repeatedly.
     pub(crate) fn needs_second_look(&self, differences: &BTreeMap<&'static str, u64>) -> bool {
         let follows = &mut self.found.lock().second_look;
         *follows = !differences.is_empty() && !*follows;
         *follows
     }
 
-    /// How many differences there were since this was last asked, by kind.
+    /// The differences since the last call, by kind.
     pub(crate) fn take_counts(&self) -> BTreeMap<&'static str, u64> {
         std::mem::take(&mut self.found.lock().counts)
     }
 }
 
-/// A look found that Azure does not keep what is written, for whatever reason the `failure` gives.
+/// A notice that Azure does not keep what is written; `failure` is the reason.
 pub(crate) fn not_kept(service: &ObjectKey, failure: &str) -> Notice {
     Notice { service: service.clone(), warning: true, reason: NOT_KEPT, message: failure.to_owned() }
 }
 
-/// Whether it is a warning, the event's reason and the event's text; `name` is what it happened to, in words.
+/// Whether it is a warning, the event's reason and the event's text; `name` is the affected resource in words.
 fn told(name: &str, what: &Disturbance) -> (bool, &'static str, String) {
     match what {
         Disturbance::Repaired => {

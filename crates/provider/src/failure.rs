@@ -1,4 +1,4 @@
-//! Why a call to Azure did not do what it should, in the terms that writers decide by.
+//! Failures of calls to Azure, classified for the writers.
 
 use std::time::Duration;
 
@@ -8,47 +8,47 @@ use planner::sequence::Stop;
 use crate::scope::{self, Scope};
 use crate::{Notice, ServiceError};
 
-/// What a failed call means for the one who made it. The names are gRPC's canonical ones.
+/// The meaning of a failed call for its caller. The names are gRPC's canonical codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Azure says that the resource (or its group) is not there.
+    /// Azure says that the resource (or its resource group) does not exist.
     NotFound,
-    /// Somebody else changed the resource, or another operation superseded ours: read and plan again.
+    /// Another client changed the resource, or another operation superseded ours: read and plan again.
     Aborted,
-    /// Azure is busy, throttles or has a fault: the same request may work later.
+    /// Azure is busy, throttles or has a server error: the same request may work later.
     Unavailable,
-    /// Azure refuses a value that the Service's owner chose; asking again gives the same answer.
+    /// Azure refuses a value that the Service's owner chose; a retry gets the same answer.
     InvalidArgument,
-    /// Azure refuses what was asked, but not for good: something else has to happen first, such as somebody
-    /// giving up a name, an address or a place.
+    /// Azure refuses the request, but not for good: something else has to happen first, such as the release of a name,
+    /// an address or a slot.
     FailedPrecondition,
-    /// Azure refuses the caller, or the place: permissions, policies, locks, registration.
+    /// Azure refuses the caller or the scope: permissions, policies, locks, registration.
     PermissionDenied,
-    /// An operation has been running for longer than it is waited for: it may end by itself.
+    /// An operation has run for longer than the timeout: it may still end by itself.
     Overdue,
-    /// Nobody knows whether the request was carried out: no answer came, or an unreadable one.
+    /// It is unknown whether the request was carried out: there was no response, or an unreadable one.
     Unknown,
 }
 
 /// A call that failed.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
-    /// What it means.
+    /// The classification.
     pub(crate) kind: Kind,
-    /// Azure's code and words, or ours where Azure said nothing.
+    /// Azure's code and words, or our own if Azure gave none.
     pub(crate) message: String,
-    /// How long Azure asks to wait.
+    /// The wait that Azure asks for.
     pub(crate) after: Option<Duration>,
-    /// The client's error, where a call failed.
+    /// The client's error, if a call failed.
     pub(crate) cause: Option<Box<arm::Error>>,
-    /// What to tell the Service's owner besides.
+    /// Further notices for the Service's owner.
     pub(crate) notices: Vec<Notice>,
-    /// Whether it concerns one or all of the owners that share the resource.
+    /// Whether it concerns one or all owners of the shared resource.
     pub(crate) scope: Scope,
 }
 
 impl Failure {
-    /// A failure without a time to wait.
+    /// A failure without a requested wait.
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         let scope = match kind {
             Kind::InvalidArgument | Kind::FailedPrecondition => Scope::Unclear,
@@ -57,8 +57,8 @@ impl Failure {
         Self { kind, message: message.into(), after: None, cause: None, notices: Vec::new(), scope }
     }
 
-    /// Whether it concerns all owners that share the resource, or passes by itself. Any other refusal may be about one owner:
-    /// the writer searches for that owner.
+    /// Whether it concerns all owners of the shared resource, or passes by itself. Any other refusal may be caused by
+    /// one owner: the writer searches for that owner.
     pub(crate) fn concerns_all(&self) -> bool {
         let is_refusal = matches!(
             self.kind,
@@ -67,7 +67,7 @@ impl Failure {
         !is_refusal || self.scope == Scope::All
     }
 
-    /// The same failure, judged for the owners that share another resource than the one that the call was about.
+    /// The same failure, judged for the owners of another shared resource than the one that the call was about.
     pub(crate) fn seen_from(mut self, shared: &ResourceId) -> Self {
         if let Some(cause) = &self.cause {
             self.scope = scope::of(cause, Some(shared));
@@ -75,53 +75,53 @@ impl Failure {
         self
     }
 
-    /// Whether it may concern all: then the search for one owner has a limit.
+    /// Whether it may concern all owners: then the search for one owner is limited.
     pub(crate) fn may_concern_all(&self) -> bool {
         !matches!(self.kind, Kind::InvalidArgument | Kind::FailedPrecondition)
     }
 
-    /// Whether it may be in the way of one owner alone, and for as long as that one asks.
+    /// Whether one owner's request may cause this conflict, for as long as it is part of the write.
     pub(crate) fn may_be_a_conflict_of_one(&self) -> bool {
         matches!(self.kind, Kind::Aborted | Kind::Unavailable) && self.scope == Scope::Unclear
     }
 
-    /// Whether it is a trouble of Azure's that a part of one owner may bring about.
+    /// Whether one owner's part may cause this server error.
     pub(crate) fn may_be_a_fault_of_one(&self) -> bool {
         self.kind == Kind::Unavailable && self.scope == Scope::Unclear
     }
 
-    /// Whether Azure accepted what was asked and failed on the way.
+    /// Whether Azure accepted the request and failed later.
     pub(crate) fn is_late(&self) -> bool {
         self.cause.as_ref().and_then(|cause| cause.service()).is_some_and(|answer| answer.status == 200)
     }
 
-    /// Whether Azure said that the resource is not there.
+    /// Whether Azure said that the resource does not exist.
     pub(crate) fn is_not_found(&self) -> bool {
         self.kind == Kind::NotFound
     }
 
-    /// Whether the same request may work later: nothing is wrong with what was asked.
+    /// Whether the same request may work later: it was not the request that failed.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self.kind, Kind::Aborted | Kind::Unavailable | Kind::Unknown)
     }
 
-    /// Whether Azure gave this code, itself or in a detail.
+    /// Whether Azure's error has this code, at the top or in a detail.
     pub(crate) fn has_code(&self, code: &str) -> bool {
         self.cause.as_ref().is_some_and(|cause| cause.has_code(code))
     }
 
-    /// Everything in which Azure may have named what it refuses.
+    /// The full error text, in which Azure may name the object that it refuses.
     pub(crate) fn full_text(&self) -> String {
         self.cause.as_ref().map_or_else(|| self.message.clone(), |cause| cause.full_text())
     }
 
-    /// The same failure with a word on what was being done.
+    /// The same failure, with the attempted action before its message.
     pub(crate) fn while_doing(mut self, what: &str) -> Self {
         self.message = format!("{what}: {}", self.message);
         self
     }
 
-    /// The same failure as nobody's in particular: no answer is terminal because of it.
+    /// The same failure, attributed to no single owner, so that it is terminal for none.
     pub(crate) fn not_attributable(self) -> Self {
         let kind = match self.kind {
             Kind::InvalidArgument => Kind::FailedPrecondition,
@@ -130,24 +130,24 @@ impl Failure {
         Self { kind, scope: Scope::All, ..self }
     }
 
-    /// Of this failure and one that came before it, the one to tell: a lost race is settled by reading again.
+    /// The failure to report: the earlier one, unless it was a lost race, which the next read settles.
     pub(crate) fn unless_told(self, before: Option<Self>) -> Self {
         before.filter(|before| before.kind != Kind::Aborted).unwrap_or(self)
     }
 
-    /// The same failure with more to tell.
+    /// The same failure with additional notices.
     pub(crate) fn with_notices(mut self, more: impl IntoIterator<Item = Notice>) -> Self {
         self.notices.extend(more);
         self
     }
 }
 
-/// What the owner of a Service is told: terminal only where the Service itself was refused.
+/// The error for the owner of a Service: terminal only if the Service itself was refused.
 impl From<Failure> for ServiceError {
     fn from(failure: Failure) -> Self {
         let Failure { kind, message, after, cause, notices, .. } = failure;
         match kind {
-            // What the planner refuses says by itself what to change.
+            // The planner's refusals already say what to change.
             Kind::InvalidArgument if cause.is_none() => Self::Refused { message: short(message), notices },
             Kind::InvalidArgument => Self::Refused { message: with_remedy(message), notices },
             _ => Self::Retry { message: short(message), after, notices },
@@ -155,7 +155,7 @@ impl From<Failure> for ServiceError {
     }
 }
 
-/// Azure's refusal, and when it will be reconsidered.
+/// Azure's refusal, and when it is tried again.
 fn with_remedy(message: String) -> String {
     const REMEDY: &str = " (not tried again until the Service changes)";
     let mut message = k8s::shorten(message, k8s::MAX_EVENT_MESSAGE - REMEDY.len());
@@ -163,7 +163,7 @@ fn with_remedy(message: String) -> String {
     message
 }
 
-/// A refusal of the planner's.
+/// A refusal by the planner.
 impl From<planner::Refusal> for Failure {
     fn from(refusal: planner::Refusal) -> Self {
         let kind = if refusal.is_terminal() { Kind::InvalidArgument } else { Kind::FailedPrecondition };
@@ -171,7 +171,7 @@ impl From<planner::Refusal> for Failure {
     }
 }
 
-/// Why a Service's sequence cannot go on.
+/// Why a Service's sequence cannot continue.
 impl From<Stop> for Failure {
     fn from(stop: Stop) -> Self {
         match stop {
@@ -181,7 +181,7 @@ impl From<Stop> for Failure {
     }
 }
 
-/// The text, cut to what an event holds.
+/// The text, cut to the size limit of an event.
 pub(crate) fn short(message: String) -> String {
     k8s::shorten(message, k8s::MAX_EVENT_MESSAGE)
 }

@@ -1,4 +1,4 @@
-//! Equal writes have equal fingerprints, whatever Azure changes by itself meanwhile.
+//! Fingerprints of writes. Equal writes have equal fingerprints, whatever Azure changes on its own between them.
 
 use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
-/// Members that differ from write to write although the same is wanted.
+/// Members that vary although the desired state is the same.
 const VOLATILE: &[&str] = &["etag", "provisioningState", "resourceGuid"];
 
-/// The fingerprint of some steps.
+/// The fingerprint of steps.
 pub(crate) fn of<'a>(steps: impl IntoIterator<Item = &'a Step>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for step in steps {
@@ -27,7 +27,7 @@ pub(crate) fn of<'a>(steps: impl IntoIterator<Item = &'a Step>) -> u64 {
     hasher.finish()
 }
 
-/// Hashes the text of a document as it is made: a load balancer of a thousand Services is megabytes.
+/// Hashes a document's JSON while it is serialised: a load balancer of a thousand Services is megabytes.
 fn hash(document: &impl Serialize, hasher: &mut DefaultHasher) {
     let silent = Rc::new(Cell::new(false));
     let text = Text { hasher, silent: Rc::clone(&silent) };
@@ -36,7 +36,7 @@ fn hash(document: &impl Serialize, hasher: &mut DefaultHasher) {
     let _ = document.serialize(&mut Serializer::with_formatter(text, members));
 }
 
-/// Hashes what is written to it, unless it is about a volatile member.
+/// Hashes what is written to it, except volatile members.
 struct Text<'a> {
     hasher: &'a mut DefaultHasher,
     silent: Rc<Cell<bool>>,
@@ -55,13 +55,13 @@ impl Write for Text<'_> {
     }
 }
 
-/// Follows in which member the text is.
+/// Tracks the member that the serialiser is in.
 struct Members {
     silent: Rc<Cell<bool>>,
-    /// The name of a member, while it is read.
+    /// The name of the member, while it is being written.
     key: Option<String>,
     depth: usize,
-    /// The depth of the volatile member in which the text is.
+    /// The depth of the volatile member that the serialiser is in.
     silent_from: Option<usize>,
 }
 
@@ -132,7 +132,7 @@ mod tests {
         let mut without = document("1", "Succeeded", 80, "web");
         without.as_object_mut().map(|members| members.remove("etag"));
         assert_eq!(one, print(&without));
-        // Where a list ends is part of it.
+        // The ends of lists are part of the fingerprint.
         assert_ne!(print(&json!({"a": [["x"], "y"]})), print(&json!({"a": [["x", "y"]]})));
         assert_ne!(print(&json!({"a": "b,c"})), print(&json!({"a": "b", "c": ""})));
     }

@@ -1,5 +1,5 @@
-//! The network interfaces of a resource group's virtual machines: each is a resource of its own, but all are read with
-//! one list and planned together.
+//! The network interfaces of a resource group's virtual machines: separate resources that are read with one list and
+//! planned together.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use crate::fingerprint;
 use crate::observed::Observed;
 use crate::writer::{Planned, Resource, Written};
 
-/// How many interfaces are written at a time. A write takes Azure a second or two, so a cluster of a thousand virtual
-/// machines joins within some minutes, and the calls leave room for others in the budget of the subscription.
+/// Maximum number of parallel writes of interfaces. A write takes Azure a second or two, so a cluster of a thousand
+/// virtual machines joins within some minutes, and the calls leave room for others in the budget of the subscription.
 const MAX_PARALLEL_INTERFACES: usize = 10;
 
 /// The network interfaces of one resource group.
@@ -33,7 +33,7 @@ pub(crate) struct SharedInterfaces {
     pub(crate) state: ClusterState,
 }
 
-/// The load balancers in whose pools an interface is before or after a step.
+/// The load balancers whose pools contain the interface before or after a step.
 fn load_balancers(seen: &[Arc<NetworkInterface>], step: &Step) -> BTreeSet<ResourceId> {
     let before = seen.iter().find(|interface| interface.id.as_ref() == Some(&step.target)).map(Arc::as_ref);
     let after = match &step.document {
@@ -84,7 +84,7 @@ impl Resource for SharedInterfaces {
         let turn = |step| self.observed.turns().of_interface(load_balancers(seen, step));
         let results =
             self.azure.put_all(work, ApiVersion::NETWORK, MAX_PARALLEL_INTERFACES, keep, turn).await;
-        // Members came or went: the load balancers have a new version.
+        // Pool members changed: the load balancers have a new version.
         self.observed.load_balancers().invalidate();
         let mut after = seen.clone();
         let mut problem: Option<Failure> = None;

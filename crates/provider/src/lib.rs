@@ -1,9 +1,8 @@
 //! Observed state, one writer per shared resource, applying plans.
 //!
-//! A [`Provider`] takes Services and Nodes as they are in Kubernetes, asks the planner what has to be done,
-//! and does it: public IPs in parallel; load balancers, the security group, scale sets and the network interfaces of a
-//! resource group each by one writer that serves everybody who waits with one write. What it knows of Azure it reads
-//! once for all who ask.
+//! A [`Provider`] takes the Services and Nodes of Kubernetes, gets a plan from the planner, and applies it: public IPs
+//! in parallel; load balancers, the security group, scale sets and the network interfaces of a resource group by one
+//! writer each, which serves all pending intents with one write. Concurrent readers of Azure's state share one read.
 
 mod azure;
 mod drift;

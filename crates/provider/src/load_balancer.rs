@@ -34,22 +34,21 @@ use crate::sharing::NodeSharing;
 use crate::writer::{Disturbance, Planned, Resource, Written};
 use crate::{ClusterState, Notice};
 
-/// The time between two looks at pools that Azure migrates, and how long they are looked at, as in the program
-/// replaced (6.4).
+/// Interval and timeout of polling pools while Azure migrates them, as in the replaced program (6.4).
 const MIGRATION_INTERVAL: Duration = Duration::from_secs(5);
 const MIGRATION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
-/// How often the private link services of frontends that go are looked for: connections, the services, and nothing
-/// left; and once more for a connection that came meanwhile.
+/// Rounds of removing the private link services of frontends that are deleted: their connections, the services, a check
+/// that nothing is left; and one more for a connection that arrived meanwhile.
 const MAX_REMOVAL_ROUNDS: u32 = 4;
 
-/// Whom an intent belongs to.
+/// The owner of an intent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
-    /// Nodes that drain, and those that are back.
+    /// Nodes that start or stop draining.
     Draining,
-    /// The endpoints of Services that have pools of their own.
+    /// The endpoints of Services with pools of their own.
     Endpoints,
-    /// The look at Azure that nothing but the time asks for.
+    /// The periodic comparison with Azure.
     Look,
     /// The cluster's nodes.
     Nodes,
@@ -69,19 +68,19 @@ impl fmt::Display for Owner {
     }
 }
 
-/// What an owner wants of a load balancer.
+/// The desired state of one owner.
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "nearly all are of the larger kind")]
 pub(crate) enum Wish {
-    /// That pools are as the nodes and endpoints are: addresses, and who takes new connections.
+    /// The pools contain the current nodes and endpoints: their addresses, and which of them take new connections.
     Members,
-    /// What a Service wants.
+    /// The frontends, rules and probes of a Service.
     Service(LoadBalancerIntent),
 }
 
 type Batch = [(Owner, Wish)];
 
-/// What the Services of a batch want.
+/// The intents of the Services in a batch.
 fn of_services(batch: &Batch) -> Vec<LoadBalancerIntent> {
     let intent = |(_, wish): &(Owner, Wish)| match wish {
         Wish::Members => None,
@@ -90,7 +89,7 @@ fn of_services(batch: &Batch) -> Vec<LoadBalancerIntent> {
     batch.iter().filter_map(intent).collect()
 }
 
-/// The Services that have pools of their own, with their nodes; absent where nobody knows the endpoints.
+/// The Services with pools of their own, and their nodes; `None` while the endpoints are unknown.
 pub(crate) fn local_services(cluster: &Cluster, state: &ClusterState) -> Option<Vec<LocalService>> {
     let are_known = cluster.has_local_pools() && state.endpoints_synced();
     are_known.then(|| local_pool::local_services(cluster, &state.services(), |key| state.endpoint_nodes(key)))
@@ -106,34 +105,34 @@ pub(crate) struct SharedLoadBalancer {
     pub(crate) private_links: Arc<PrivateLinks>,
     pub(crate) membership: Arc<Membership>,
     pub(crate) state: ClusterState,
-    /// Which nodes each of several load balancers has.
+    /// The assignment of nodes to load balancers, if there are several.
     pub(crate) sharing: Arc<NodeSharing>,
     pub(crate) drift: Arc<Drift>,
-    /// The pools that interfaces left, so that addresses can be the members. What the document shows does not tell
-    /// all: a scale set without instances may bring interfaces along later.
+    /// The pools that interfaces have left, so that they can contain addresses. The document alone is not sufficient: a
+    /// scale set without instances may add interfaces later.
     pub(crate) emptied: Mutex<BTreeSet<ResourceId>>,
-    /// The entries of pools that an operator had put up before their nodes drained.
+    /// Pool entries that an operator had set to `Up` before their nodes drained.
     pub(crate) was_up: Mutex<BTreeSet<EntryKey>>,
 }
 
 /// A load balancer before and after a write.
 pub(crate) struct Seen {
-    /// `None` where there is none.
+    /// `None` if it does not exist.
     pub(crate) load_balancer: Option<Arc<LoadBalancer>>,
-    /// As it was before our write; the same where nothing was written.
+    /// The document before our write; the same if nothing was written.
     pub(crate) before: Option<Arc<LoadBalancer>>,
-    /// How many writes of its interfaces had ended ([`crate::turns::Turns::ended`]).
+    /// Number of finished writes of its interfaces ([`crate::turns::Turns::ended`]).
     interfaces: u64,
 }
 
-/// One write, and what has to happen before it.
+/// A write, and what has to happen before it.
 pub(crate) struct Work {
     step: Step,
     /// The pools that machines leave first.
     empty_first: Vec<PoolMembership>,
-    /// The public IPs whose addresses stay when their frontends go.
+    /// The public IPs whose addresses are kept when their frontends are deleted.
     addresses_to_keep: Vec<ResourceId>,
-    /// The frontends that the step takes away, and the resource groups of private link services that may offer them.
+    /// The frontends that the step deletes, and the resource groups of private link services that may use them.
     frontends_gone: Vec<ResourceId>,
     private_link_groups: BTreeSet<ResourceId>,
 }
@@ -154,7 +153,7 @@ fn frontends(load_balancer: Option<&LoadBalancer>) -> BTreeSet<(String, Option<R
         .collect()
 }
 
-/// The resource ids of a kind in a text of Azure's, without regard to case.
+/// The resource ids of a type in an error text from Azure, compared without regard to case.
 fn ids_in(text: &str, kind: &str) -> Vec<ResourceId> {
     let stops =
         |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ',' | ';' | '(' | ')' | '[' | ']' | '`');
@@ -169,14 +168,14 @@ fn ids_in(text: &str, kind: &str) -> Vec<ResourceId> {
         .collect()
 }
 
-/// What was cleared out of a write's way.
+/// The preparations for a write that have been made.
 fn prepared<'a>(what: impl IntoIterator<Item = &'a ResourceId>) -> Written<Seen> {
     let mut hasher = DefaultHasher::new();
     what.into_iter().for_each(|id| id.hash(&mut hasher));
     Written::Prepared { what: hasher.finish() }
 }
 
-/// Whether a Service is still the one that was served, and wants to be.
+/// Whether a Service is still the same object, and still wants a load balancer.
 pub(crate) fn is_wanted(state: &ClusterState, owner: &ServiceRemoval) -> bool {
     state.service(&owner.key).is_some_and(|service| {
         service.is_to_be_served() && planner::base_name(service.uid()) == owner.base_name
@@ -188,7 +187,7 @@ fn warning(service: &ObjectKey, reason: &'static str, failure: &Failure) -> Noti
     Notice { service: service.clone(), warning: true, reason, message }
 }
 
-/// What to tell the owner of a Service if load balancers could not be read.
+/// A notice for the owner of a Service that load balancers could not be read.
 pub(crate) fn not_listed(service: &ObjectKey, failure: &Failure) -> Notice {
     warning(service, "ListLoadBalancers", failure)
 }
@@ -200,7 +199,7 @@ impl SharedLoadBalancer {
 
     async fn put(&self, seen: &Seen, step: &Step) -> Result<Seen, Failure> {
         if step.action == Action::Create {
-            // Whatever was known of its pools is no longer so.
+            // Cached knowledge of its pools is outdated.
             self.membership.forget(&self.id());
         }
         let turn = self.observed.turns().of_balancer(&self.id()).await;
@@ -223,7 +222,7 @@ impl SharedLoadBalancer {
             self.observed.invalidate_public_ips();
         }
         if step.action == Action::Create && self.cluster.has_several_load_balancers() {
-            // Nobody has joined what was not there.
+            // The pools of a new load balancer are empty.
             let pools = Family::BOTH.map(|family| self.cluster.pool_id(&self.balancer, family));
             self.emptied.lock().extend(pools);
         }
@@ -234,13 +233,13 @@ impl SharedLoadBalancer {
         Ok(Seen { load_balancer, before: seen.load_balancer.clone(), interfaces })
     }
 
-    /// The interfaces of virtual machines that are known, where they matter.
+    /// The cached interfaces of virtual machines, if they are needed.
     fn cached_interfaces(&self) -> Vec<Arc<NetworkInterface>> {
         let matter = self.cluster.config.enable_load_balancer_admin_state;
         if matter { self.observed.cached_machine_interfaces() } else { Vec::new() }
     }
 
-    /// Takes note of entries that were up before a write took them down, and forgets those that are not down any more.
+    /// Records entries that were `Up` before a write set them to `Down`, and drops those that are no longer `Down`.
     fn remember_up(&self, before: &LoadBalancer, after: &LoadBalancer) {
         if !self.cluster.config.enable_load_balancer_admin_state {
             return;
@@ -256,18 +255,19 @@ impl SharedLoadBalancer {
         }
     }
 
-    /// Takes interfaces out of pools that are to hold addresses: each that left made a new version of the load balancer.
+    /// Removes interfaces from pools that are to contain addresses. Each removal creates a new version of the load
+    /// balancer.
     async fn empty(&self, seen: &Seen, pools: &[PoolMembership]) -> Result<Written<Seen>, Failure> {
         if self.cluster.config.enable_migrate_to_ip_based_backend_pool_api {
             self.migrate(seen, pools).await?;
         }
-        // Neither models of scale sets nor, where those are upgraded by hand, their instances are migrated.
+        // Azure migrates neither models of scale sets nor, with manual upgrades, their instances.
         self.membership.leave(pools).await?;
         self.emptied.lock().extend(pools.iter().map(|membership| membership.pool.clone()));
         Ok(prepared(pools.iter().map(|membership| &membership.pool)))
     }
 
-    /// Lets Azure make addresses of the interfaces in pools, and waits until each pool holds as many (LB-186).
+    /// Lets Azure convert the interfaces in pools to addresses, and waits until each pool contains as many (LB-186).
     async fn migrate(&self, seen: &Seen, pools: &[PoolMembership]) -> Result<(), Failure> {
         let Some(document) = seen.load_balancer.as_deref() else { return Ok(()) };
         let names = pools.iter().map(|membership| membership.pool.name());
@@ -315,8 +315,9 @@ impl SharedLoadBalancer {
         }
     }
 
-    /// Removes the private link services of frontends that go; gives what it removed, where there was any: the load
-    /// balancer is another version then. Frontends that somebody else offers stay: they are planned again.
+    /// Removes the private link services of frontends that are deleted. Returns what it removed, if anything: the load
+    /// balancer then has a new version. Frontends used by another owner's private link service stay: they are planned
+    /// again.
     async fn clear_private_links(&self, seen: &Seen, work: &Work) -> Result<Option<Written<Seen>>, Failure> {
         let gone = &work.frontends_gone;
         if gone.is_empty() {
@@ -334,8 +335,8 @@ impl SharedLoadBalancer {
             if steps.is_empty() {
                 return Ok((!removed.is_empty()).then(|| prepared(&removed)));
             }
-            // Whether these frontends go was decided by what may be old, and no deletion of a private link service
-            // carries the load balancer's version (LB-448).
+            // The deletion of these frontends was decided on data that may be old, and the deletion of a private link
+            // service has no If-Match on the load balancer (LB-448).
             let fresh = self.observed.settled_load_balancer(&self.id(), LogicalTime::now()).await?;
             let etag = |document: &Option<Arc<LoadBalancer>>| document.as_ref().map(|one| one.etag.clone());
             if etag(&fresh) != etag(&seen.load_balancer) {
@@ -344,17 +345,16 @@ impl SharedLoadBalancer {
             self.private_links.remove(&steps).await?;
             removed.extend(steps.into_iter().map(|step| step.target));
         }
-        let message =
-            "private endpoints connect to a private link service that is to go, faster than it goes";
+        let message = "private endpoints connect to a private link service faster than it can be deleted";
         Err(Failure::new(Kind::Unavailable, message))
     }
 
-    /// All Services that may have parts of load balancers; absent where they are not all known.
+    /// All Services that may have parts of load balancers; `None` if not all are known.
     fn known_services(&self) -> Option<KnownServices> {
         self.state.services_synced().then(|| plans::known_services(&self.state.services()))
     }
 
-    /// Azure keeps a frontend that a private link service offers, which may be in a group that nobody named.
+    /// Azure keeps a frontend that is used by a private link service, which may be in a group that no Service named.
     fn after_use(&self, failure: Failure) -> Failure {
         let named = ids_in(&failure.full_text(), "privateLinkServices");
         if self.private_links.learn_groups(&failure, &named) {
@@ -365,14 +365,14 @@ impl SharedLoadBalancer {
 
     async fn delete(&self, seen: &Seen, work: &Work) -> Result<Seen, Failure> {
         let id = self.id();
-        // Whatever becomes of the deletion: its pools are not what they were.
+        // Whatever the outcome of the deletion, the pools have changed.
         self.membership.forget(&id);
         let kept =
             self.public_ips.keep_addresses(&id, &work.addresses_to_keep, &work.step.on_behalf_of).await;
         kept.map_err(|failure| failure.seen_from(&id))?;
         self.membership.leave(&work.empty_first).await?;
         if let Some(document) = seen.load_balancer.as_deref() {
-            // Emptying pools takes its time, and a deletion has no If-Match: look once more.
+            // Emptying pools takes time, and a deletion has no If-Match: check once more.
             let fresh = self.observed.settled_load_balancer(&id, LogicalTime::now()).await?;
             let services = self.known_services();
             let known = Known { services: services.as_ref(), ..Known::default() };
@@ -403,7 +403,7 @@ impl SharedLoadBalancer {
         Ok(Seen { load_balancer: None, before: seen.load_balancer.clone(), interfaces: seen.interfaces })
     }
 
-    /// Takes the scale sets that Azure names out of the load balancer's pools.
+    /// Removes the scale sets that Azure names from the load balancer's pools.
     async fn clean_scale_sets(&self, message: &str, pools: &[PoolMembership]) -> Result<(), Failure> {
         let own = &self.cluster.config.resource_group;
         for scale_set in ids_in(message, "virtualMachineScaleSets") {
@@ -451,7 +451,7 @@ impl Resource for SharedLoadBalancer {
     fn plan(&self, seen: &Seen, batch: &Batch, claim: &Option<NodeShare>) -> Planned<Self> {
         let intents = of_services(batch);
         let observed = seen.load_balancer.as_deref();
-        // Only if all Services are known, one that is not among them is gone.
+        // An absent Service is deleted only if all Services are known.
         let known = self.known_services();
         let nodes = self.state.nodes_synced().then(|| self.state.nodes());
         let was_up = self.was_up.lock();
@@ -509,7 +509,7 @@ impl Resource for SharedLoadBalancer {
         named.into_iter().map(Owner::Service).collect()
     }
 
-    /// A public IP that is not ready makes Azure refuse the whole load balancer: it is repaired.
+    /// Repairs a public IP that is not provisioned, which makes Azure refuse the whole load balancer.
     async fn overcome(&self, failure: Failure) -> Failure {
         if !failure.has_code("ReferencedResourceNotProvisioned") {
             return failure;
@@ -546,7 +546,7 @@ impl Resource for SharedLoadBalancer {
     }
 
     fn is_urgent(&self, owner: &Owner) -> bool {
-        // Nodes join pools when this is answered, and where several load balancers share them, Services wait for that.
+        // Nodes join pools after this write, and if several load balancers share the nodes, Services wait for that.
         matches!(owner, Owner::Draining | Owner::Nodes)
     }
 
@@ -569,7 +569,7 @@ impl Resource for SharedLoadBalancer {
 
     fn concerned(&self, work: &Work, _batch: &Batch) -> Vec<Owner> {
         let services = work.step.on_behalf_of.iter().cloned().map(Owner::Service);
-        // Nodes and endpoints are concerned by whatever is written: pools are part of the document.
+        // Every write contains the pools, so it concerns nodes and endpoints, too.
         services.chain([Owner::Draining, Owner::Endpoints, Owner::Look, Owner::Nodes]).collect()
     }
 

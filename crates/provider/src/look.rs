@@ -1,8 +1,8 @@
-//! Another look at what all Services have in Azure, when nothing but the time asks for it.
+//! The periodic comparison (resync) of everything that Services have in Azure with what they want.
 //!
-//! One list a kind answers for all. What differs in shared documents their writers repair, because whatever was carried out
-//! stands and is planned into each write. What is a Service's alone is compared here by the same sequence that made
-//! it; a Service that lacks something is ensured again.
+//! One list per kind serves all Services. Writers repair differences in shared documents, because each write includes
+//! all accepted intents. Resources of a single Service are compared here by the sequence that created them; a Service
+//! that lacks something is ensured again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -29,26 +29,26 @@ use crate::provider::Inner;
 use crate::scope::Scope;
 use crate::security_group::AccessWish;
 
-/// How long a look is put off where Azure's budget is low: it refills in ten seconds.
+/// How long a resync is put off while Azure's budget is low: it refills in ten seconds.
 const PUT_OFF: Duration = Duration::from_secs(30);
 
-/// How long after a look that found differences there is a second one, which sees what came of their repair.
+/// Delay of the second resync after one that found differences; it checks the repairs.
 const SECOND_LOOK: Duration = Duration::from_secs(30);
 
-/// A Service that has its place on a load balancer.
+/// A Service that is on a load balancer.
 struct Served {
     balancer: Balancer,
     intent: Arc<ServiceIntent>,
 }
 
-/// What was read of Services' own resources.
+/// The observed resources of single Services.
 struct Read {
     public_ips: Vec<Arc<PublicIpAddress>>,
-    /// Groups that could not be read: nothing is concluded about who may have something there.
+    /// Resource groups that could not be read: absence from them proves nothing.
     unread: BTreeSet<ResourceId>,
 }
 
-/// What to tell Services if pools do not stay as they are written: pools belong to no Service in particular.
+/// Notices for Services if pools do not keep what is written: pools belong to no particular Service.
 fn not_kept_by<'a>(failure: &Failure, concerned: impl Iterator<Item = &'a Served>) -> Vec<Notice> {
     if failure.kind != failure::Kind::FailedPrecondition || failure.scope != Scope::All {
         return Vec::new();
@@ -57,7 +57,7 @@ fn not_kept_by<'a>(failure: &Failure, concerned: impl Iterator<Item = &'a Served
 }
 
 impl Inner {
-    /// Looks at everything that Services have, and repairs what differs from what they want.
+    /// Compares everything that Services have with what they want, and repairs the differences.
     pub(crate) async fn look_again(&self) -> Looked {
         let subscription = self.cluster.config.network_subscription_id();
         if !self.azure().has_room(subscription, OperationGroup::Reads, Class::Refresh) {
@@ -66,7 +66,7 @@ impl Inner {
         }
         let failures = self.look_at_all(LogicalTime::now()).await;
         for failure in &failures {
-            tracing::warn!(error = %failure.message, "not all that Services have could be looked at again");
+            tracing::warn!(error = %failure.message, "cannot compare everything that Services have with what they want");
         }
         let differences = self.drift.take_counts();
         let second = self.drift.needs_second_look(&differences).then_some(SECOND_LOOK);
@@ -78,7 +78,7 @@ impl Inner {
         }
     }
 
-    /// When something that is left as it is for a while may be repaired again.
+    /// When the next repair that is put off may be tried.
     fn next_repair(&self) -> Option<Instant> {
         let balancers = self.load_balancer_writers().into_iter();
         let balancers = balancers.filter_map(|(_, writer)| writer.next_repair());
@@ -86,7 +86,7 @@ impl Inner {
         balancers.chain(group).min()
     }
 
-    /// The Services that have what they want, as far as load balancers are concerned.
+    /// The Services that have what they want on load balancers.
     fn served(&self) -> Vec<Served> {
         let mut all = Vec::new();
         for (balancer, writer) in self.load_balancer_writers() {
@@ -163,7 +163,8 @@ impl Inner {
         (read, failures)
     }
 
-    /// Compares what is a Service's alone. Gives what Services want of the security group whose packets arrive at nodes.
+    /// Compares the resources of single Services. Returns the access intents of Services whose packets arrive at nodes'
+    /// addresses.
     async fn compare(
         &self,
         served: &[Served],
@@ -185,7 +186,7 @@ impl Inner {
         }
         let mut known_subnets = BTreeMap::new();
         for id in subnets {
-            // Of a subnet no more matters than that it is there and its ranges.
+            // Only the subnet's existence and its ranges matter.
             if let Some(subnet) = self.observed.subnet(&id, self.observed.started).await? {
                 known_subnets.insert(id, subnet);
             }
@@ -193,7 +194,7 @@ impl Inner {
         let mut private_links = Vec::new();
         for group in &link_groups {
             let found = self.observed.private_links(group).list(since).await?;
-            private_links.extend(found.iter().map(|link| (**link).clone()));
+            private_links.extend(found);
         }
         let machine_sets = match self.cluster.config.uses_basic_load_balancer() {
             true => Some(self.machine_sets(self.observed.started).await),
@@ -208,7 +209,7 @@ impl Inner {
         let nodes = self.state.nodes();
         let mut places = self.places.lock().clone();
         let look = Look {
-            // Each Service asks several times whether a load balancer holds anything of it.
+            // Each Service checks several times whether it has a part of a load balancer.
             load_balancers: load_balancers
                 .into_iter()
                 .map(|(balancer, document)| (balancer, document.indexed()))
@@ -241,7 +242,7 @@ impl Inner {
             Difference::PrivateLink(_) | Difference::Misplaced | Difference::Status => false,
         };
         if is_gone {
-            // Its part of the load balancer would refer to what is not there.
+            // Its part of the load balancer would refer to a missing public IP.
             self.load_balancer(balancer).withdraw(&Owner::Service(key.clone()));
         }
         let is_fight = |steps: &[Step]| steps.iter().all(|step| self.public_ips.is_left(step));
@@ -255,14 +256,14 @@ impl Inner {
         self.drift.differs(key, kind);
     }
 
-    /// The addresses in a Service's status; absent where it is not to be served any more.
+    /// The addresses in a Service's status; `None` if the Service no longer wants a load balancer.
     fn published(&self, key: &ObjectKey) -> Option<BTreeSet<IpAddr>> {
         let service = self.state.service(key).filter(|service| service.is_to_be_served())?;
         let ingress = service.status.load_balancer.ingress.iter();
         Some(ingress.filter_map(|entry| entry.ip.parse().ok()).collect())
     }
 
-    /// Lets the writers of shared documents compare what stands there. Gives what failed, and what to tell Services.
+    /// Lets the writers compare the shared documents. Returns failures, and notices for Services.
     async fn compare_shared(&self, served: &[Served], since: LogicalTime) -> (Vec<Failure>, Vec<Notice>) {
         let writers = self.load_balancer_writers().into_iter();
         let writers: Vec<_> = writers.filter(|(_, writer)| !writer.standing().is_empty()).collect();
@@ -291,8 +292,8 @@ impl Inner {
         (failures, notices)
     }
 
-    /// Compares the security group for Services whose packets arrive at the nodes' own addresses. Gives it as they will
-    /// make it, where they have to.
+    /// Compares the security group for Services whose packets arrive at nodes' addresses. Returns the group as it will
+    /// be, if they need a change.
     async fn compare_access(
         &self,
         wanted: &[AccessIntent],
@@ -318,8 +319,8 @@ impl Inner {
         })
     }
 
-    /// Finds what is of unknown origin beside Services' parts, to be said once, while it is there. `repaired` is the security group as it
-    /// will be, where it is about to be written.
+    /// Finds resources of unknown origin beside Services' parts, and reports each once while it exists. `repaired` is
+    /// the security group as it will be, if it is about to be written.
     async fn look_for_strangers(
         &self,
         served: &[Served],

@@ -1,4 +1,4 @@
-//! How large the ranges of nodes are: the sets of their machines say it by tags.
+//! The sizes of nodes' pod ranges, defined by tags of their scale sets.
 
 use azure_types::Tags;
 use cloud::{Existence, LogicalTime, MaskSizes};
@@ -11,7 +11,7 @@ use crate::failure::{Failure, Kind};
 use crate::provider::Inner;
 
 impl Inner {
-    /// The masks of a node (`cloud::NodeRanges::mask_sizes`).
+    /// The mask sizes of a node (`cloud::NodeRanges::mask_sizes`).
     pub(crate) async fn mask_sizes(&self, node: &Node, newer_than: LogicalTime) -> Existence<MaskSizes> {
         let name = match instance::parse_provider_id(&node.spec.provider_id) {
             ProviderId::Instance(name) => MachineName::Instance(name),
@@ -30,8 +30,8 @@ impl Inner {
         }
     }
 
-    /// The tags of a machine's set, none where it is in none. What is not known is a failure: a range of the wrong size
-    /// stays for a node's life.
+    /// The tags of a machine's scale set; none if it is in no scale set. Missing knowledge is a failure: a range of the
+    /// wrong size stays for a node's life.
     async fn tags_of_set(
         &self,
         name: &MachineName,
@@ -66,7 +66,7 @@ impl Inner {
         let (masks, problems) = machine_set::mask_sizes(tags);
         for problem in problems {
             let problem = problem.to_string();
-            // Once for all nodes of all sets that say the same.
+            // Logged once for all nodes of all scale sets with the same problem.
             if self.mask_problems.lock().insert(problem.clone()) {
                 warn!(problem, "a tag is not followed");
             }

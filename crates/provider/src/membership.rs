@@ -1,5 +1,5 @@
-//! Who is in the pools: one writer per scale set, and one for the interfaces of each resource group; all pools of a
-//! moment together.
+//! Membership of backend pools: one writer per scale set, and one for the interfaces of each resource group. Each write
+//! covers all pools that have to change.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -28,7 +28,7 @@ use crate::{ClusterState, Notice};
 /// Why pools are not filled yet.
 pub(crate) const NODES_UNKNOWN: &str = "the cluster's nodes are not all known yet";
 
-/// The machines and their place in the pools.
+/// The machines and their membership of pools.
 pub(crate) struct Membership {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) azure: Azure,
@@ -38,30 +38,30 @@ pub(crate) struct Membership {
     interfaces: Writers<SharedInterfaces>,
     /// The nodes with which each pool was last filled.
     filled: Mutex<HashMap<ResourceId, Filled>>,
-    /// When a load balancer with pools that had been filled was last made anew or deleted.
+    /// When a load balancer whose pools had been filled was last recreated or deleted.
     emptied: Mutex<Option<LogicalTime>>,
-    /// The members that pools showed when they were last compared, and the nodes of that moment.
+    /// The members of each pool at the last comparison, and the nodes at that time.
     compared: Mutex<HashMap<ResourceId, (u64, NodeIdentities)>>,
-    /// Why a scale set does not keep its pools, where its machines are in them nevertheless; not yet told.
+    /// Why a scale set does not keep its pools although its machines are in them; not yet reported.
     not_kept: Mutex<Option<Failure>>,
-    /// Whose turn it is to fill which pools.
+    /// Locks for filling pools, by set of pools.
     turns: Mutex<HashMap<Vec<ResourceId>, Arc<Turn>>>,
-    /// The eligible nodes of a version of the nodes.
+    /// The eligible nodes, by version of the nodes.
     eligible: Mutex<Option<(u64, NodeIdentities)>>,
 }
 
-/// One fills pools, and all who want the same wait for it: the latest attempt that failed, and when it began.
+/// One task fills pools while the others that want the same wait. Holds the latest failed attempt and when it began.
 type Turn = tokio::sync::Mutex<Option<(LogicalTime, Failure)>>;
 
-/// The eligible nodes: a print of their names and provider ids. Each pool remembers one, of thousands of nodes.
+/// A hash of the eligible nodes' names and provider IDs. Each pool remembers one, for thousands of nodes.
 type NodeIdentities = u64;
 
-/// What is known of a pool's members.
+/// The known members of a pool.
 struct Filled {
     membership: PoolMembership,
     /// The nodes that it was filled with.
     nodes: NodeIdentities,
-    /// Those of them that are not in it.
+    /// The nodes among them that are not in it.
     unserved: Vec<Unserved>,
 }
 
@@ -97,13 +97,14 @@ impl Membership {
         }
     }
 
-    /// A load balancer is new or going: nothing is known of its pools' members.
+    /// Drops what is known of the pools' members because a load balancer is created or deleted.
     pub(crate) fn forget(&self, load_balancer: &ResourceId) {
         let mut filled = self.filled.lock();
         let before = filled.len();
         filled.retain(|pool, _| !pool.is_within(load_balancer));
         if filled.len() < before {
-            // Azure deletes it only when nothing refers to its pools: another hand takes them from scale sets first.
+            // Azure deletes it only when nothing refers to its pools, so something else has removed the pools from
+            // scale sets before.
             *self.emptied.lock() = Some(LogicalTime::now());
         }
         self.observed.invalidate_machine_interfaces();
@@ -116,7 +117,7 @@ impl Membership {
         }
         let (version, nodes) = self.state.nodes_in_version();
         let mut print = DefaultHasher::new();
-        // They come in the order of their names.
+        // They are sorted by name.
         for node in nodes.iter().filter(|node| backend_pool::is_eligible(&self.cluster, node)) {
             (node.name(), &node.spec.provider_id).hash(&mut print);
         }
@@ -125,7 +126,7 @@ impl Membership {
         print
     }
 
-    /// Those of the pools that the eligible nodes were not brought into since they last changed.
+    /// The pools that do not contain the current eligible nodes yet.
     fn open(&self, pools: &[PoolMembership]) -> Vec<PoolMembership> {
         let nodes = self.eligible_nodes();
         let filled = self.filled.lock();
@@ -140,17 +141,16 @@ impl Membership {
     fn turn(&self, pools: &[PoolMembership]) -> Arc<Turn> {
         let pools = pools.iter().map(|membership| membership.pool.clone()).collect();
         let mut turns = self.turns.lock();
-        // Nobody waits for those that nobody holds.
+        // Entries without holders have no waiting tasks.
         turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         Arc::clone(turns.entry(pools).or_default())
     }
 
-    /// Brings the eligible nodes into the pools, unless they were brought there since the nodes last changed.
-    /// Machines that could not join then are [looked at](Self::join_waiting) for all Services together.
-    /// Gives whether there was anything to bring.
+    /// Adds the eligible nodes to the pools, unless that was done since the nodes last changed. Machines that could not
+    /// join then are [retried](Self::join_waiting) for all Services together. Returns whether there was anything to do.
     ///
-    /// Hundreds of Services come at once, and each would look at thousands of nodes: one does it for all of the same pools.
-    /// Who came before an attempt that failed gets its failure.
+    /// Hundreds of Services arrive at once, and each would check thousands of nodes: one task does it for all that want
+    /// the same pools. A task that arrived before a failed attempt began shares its failure.
     pub(crate) async fn join_if_changed(&self, pools: &[PoolMembership]) -> Result<bool, Failure> {
         let came = LogicalTime::now();
         let open = self.open(pools);
@@ -167,7 +167,7 @@ impl Membership {
             return Err(failure.clone());
         }
         let began = LogicalTime::now();
-        // The machines of nodes that are new must be in what is read.
+        // The data must include the machines of new nodes.
         let newer_than = self.state.machines_changed().max(self.observed.started);
         let emptied = *self.emptied.lock();
         let joined = self.join(&open, emptied.map_or(newer_than, |at| newer_than.max(at))).await;
@@ -175,7 +175,7 @@ impl Membership {
         joined.map(|()| true)
     }
 
-    /// Brings the eligible nodes into the pools, judged by readings after `newer_than`.
+    /// Adds the eligible nodes to the pools, based on data read after `newer_than`.
     pub(crate) async fn join(
         &self,
         pools: &[PoolMembership],
@@ -199,9 +199,9 @@ impl Membership {
         Ok(())
     }
 
-    /// Brings the eligible nodes into the pools again where load balancers show other members than when the pools were
-    /// last compared, or where scale sets do not know a pool any more. A load balancer names all members and a list all
-    /// scale sets; machines are only read if something has changed.
+    /// Adds the eligible nodes to the pools again if load balancers show other members than at the last comparison, or
+    /// if scale sets have lost a pool. A load balancer lists all members and one list covers all scale sets; machines
+    /// are only read if something has changed.
     pub(crate) async fn look_again(&self, since: LogicalTime) -> Result<bool, Failure> {
         let pools: Vec<PoolMembership> =
             self.filled.lock().values().map(|known| known.membership.clone()).collect();
@@ -216,7 +216,7 @@ impl Membership {
         let nodes = self.eligible_nodes();
         let mut shown: HashMap<ResourceId, (u64, NodeIdentities)> =
             pools.iter().filter_map(|one| Some((one.pool.clone(), (shown(one)?, nodes)))).collect();
-        // A pool that is not there is its load balancer's matter.
+        // A missing pool is repaired with its load balancer.
         let pools: Vec<PoolMembership> =
             pools.into_iter().filter(|one| shown.contains_key(&one.pool)).collect();
         let sets = self.sets(since).await?;
@@ -252,13 +252,13 @@ impl Membership {
         self.filled.lock().values().any(|known| known.waiting().next().is_some())
     }
 
-    /// Brings the machines that could not join before into their pools, judged by readings after `newer_than`.
-    /// Of scale sets and groups of interfaces in which nobody waits nothing is read.
+    /// Adds the machines that could not join before to their pools, based on data read after `newer_than`. Scale sets
+    /// and groups of interfaces without waiting machines are not read.
     pub(crate) async fn join_waiting(&self, newer_than: LogicalTime) -> Result<(), Failure> {
         let mut pools = Vec::new();
         let mut holders = BTreeSet::new();
         for known in self.filled.lock().values_mut() {
-            // Who is gone is waited for no longer.
+            // Deleted nodes are not waited for.
             known.unserved.retain(|one| self.state.node(&one.node).is_some());
             if known.waiting().next().is_some() {
                 pools.push(known.membership.clone());
@@ -284,8 +284,8 @@ impl Membership {
         Ok(())
     }
 
-    /// Brings the eligible nodes of some scale sets and groups of interfaces into the pools; gives the nodes that are
-    /// not in them.
+    /// Adds the eligible nodes of the given scale sets and groups of interfaces to the pools. Returns the nodes that
+    /// are not in them.
     async fn fill(
         &self,
         pools: &[PoolMembership],
@@ -294,7 +294,7 @@ impl Membership {
     ) -> Result<Vec<Unserved>, Failure> {
         let mut sets = self.sets(newer_than).await?;
         {
-            // Hundreds of Services wait here at a time: none of them keeps a list of all nodes.
+            // Hundreds of Services wait here at a time: the list of all nodes is dropped before waiting.
             let known = self.state.nodes_and_departed();
             sets.retain(|set| has_node(set, &known) && set.id.as_ref().is_some_and(&which));
         }
@@ -312,7 +312,7 @@ impl Membership {
             |failure: &&Failure| failure.kind == Kind::FailedPrecondition && failure.cause.is_none();
         *self.not_kept.lock() = failed.values().find(is_not_kept).cloned();
         let Some(failure) = failed.values().next() else { return Ok(unserved) };
-        // Machines that may not join are no reason to keep Services from the others.
+        // Machines that may not join do not keep Services from the other machines.
         let is_unserved = |node: &Node| unserved.iter().any(|one| one.node == node.name());
         let is_refused = |node: &Node| holder_of(node).is_some_and(|holder| failed.contains_key(&holder));
         let mut eligible = nodes.iter().filter(|node| backend_pool::is_eligible(&self.cluster, node));
@@ -356,7 +356,7 @@ impl Membership {
         Ok(machines)
     }
 
-    /// All machines of the cluster, for a plan that is not carried out.
+    /// All machines of the cluster, for a dry run.
     pub(crate) async fn machines(&self, newer_than: LogicalTime) -> Result<Machines, Failure> {
         let sets = self.sets(newer_than).await?;
         let has_flexible = sets.iter().any(|set| scale_set::is_flexible(set));
@@ -368,7 +368,8 @@ impl Membership {
         Ok(machines)
     }
 
-    /// The virtual machines in the resource groups of nodes that are some. If one group cannot be read, the others are.
+    /// The virtual machines in the resource groups of nodes that are virtual machines. If one group cannot be read, the
+    /// others are.
     pub(crate) async fn virtual_machines(
         &self,
         newer_than: LogicalTime,
@@ -380,7 +381,7 @@ impl Membership {
         Ok(lists?.concat())
     }
 
-    /// The same as far as they are known, however old.
+    /// The cached virtual machines, however old.
     pub(crate) fn cached_virtual_machines(&self) -> Vec<Arc<VirtualMachine>> {
         let groups = self.machine_groups().into_iter();
         groups.flat_map(|group| self.observed.virtual_machines(&group).all_cached()).collect()
@@ -391,7 +392,7 @@ impl Membership {
         groups_of(&self.state.nodes())
     }
 
-    /// What to tell the owner of a Service about nodes that get none of its traffic.
+    /// Notices for the owner of a Service about nodes that get none of its traffic.
     pub(crate) fn notices(&self, service: &ObjectKey, pools: &[PoolMembership]) -> Vec<Notice> {
         let filled = self.filled.lock();
         let known = pools.iter().filter_map(|membership| filled.get(&membership.pool));
@@ -399,7 +400,7 @@ impl Membership {
         unserved::notices(service, &unserved)
     }
 
-    /// Takes everybody out of the pools.
+    /// Removes all members from the pools.
     pub(crate) async fn leave(&self, pools: &[PoolMembership]) -> Result<(), Failure> {
         if pools.is_empty() {
             return Ok(());
@@ -410,13 +411,13 @@ impl Membership {
         all_done(self.submit(ids, &self.interface_groups(), pools, newer_than).await)
     }
 
-    /// Takes one scale set out of the pools.
+    /// Removes one scale set from the pools.
     pub(crate) async fn leave_one(&self, set: &ResourceId, pools: &[PoolMembership]) -> Result<(), Failure> {
         let (set, none) = ([set.clone()], BTreeSet::new());
         all_done(self.submit(set, &none, pools, LogicalTime::now()).await)
     }
 
-    /// Hands the pools to the writers of scale sets and of groups of interfaces; gives those that failed.
+    /// Submits the pools to the writers of scale sets and of groups of interfaces. Returns those that failed.
     async fn submit(
         &self,
         sets: impl IntoIterator<Item = ResourceId>,
@@ -441,7 +442,7 @@ impl Membership {
         ResourceId::group(&self.cluster.config.subscription_id, &self.cluster.config.resource_group)
     }
 
-    /// The scale sets of the cluster's resource group and of every group that a node's machine is in.
+    /// The scale sets of the cluster's resource group and of every group that contains a node's machine.
     async fn sets(&self, newer_than: LogicalTime) -> Result<Vec<Arc<ScaleSet>>, Failure> {
         let mut groups = BTreeSet::from([self.own_group()]);
         for node in self.state.nodes() {
@@ -459,7 +460,7 @@ impl Membership {
         Ok(all)
     }
 
-    /// The resource groups whose interfaces concern the pools: of every virtual machine that is or was a node, and
+    /// The resource groups whose interfaces affect the pools: those of every virtual machine that is or was a node, and
     /// the cluster's own if the pools have members from there, because their machines may be gone.
     fn interface_groups(&self) -> BTreeSet<ResourceId> {
         let mut groups = groups_of(&self.state.nodes_and_departed());
@@ -493,12 +494,12 @@ impl Membership {
     }
 }
 
-/// Whether a failure is that of machines that may not join, and not one that passes by itself.
+/// Whether a failure means that machines may not join, and does not pass by itself.
 fn is_of_machines(failure: &Failure) -> bool {
     matches!(failure.kind, Kind::PermissionDenied | Kind::FailedPrecondition | Kind::InvalidArgument)
 }
 
-/// Nothing was left undone.
+/// The first failure, if any; it concerns no single owner.
 fn all_done(failed: BTreeMap<ResourceId, Failure>) -> Result<(), Failure> {
     failed.into_values().next().map_or(Ok(()), |failure| Err(failure.not_attributable()))
 }
@@ -517,9 +518,9 @@ where
     join_all(pools.iter().map(submit)).await.into_iter().collect()
 }
 
-/// Whether any node is a machine of the scale set by its provider ID, or has the name of one: what joined by its name
-/// has to leave. Whose machines those of a flexible set are only they themselves say: a virtual machine in its resource
-/// group may be one.
+/// Whether any node is a machine of the scale set, by provider ID or by name: a machine that joined by its name has to
+/// leave. For a flexible scale set only the machines' own documents tell: any virtual machine in its resource group may
+/// belong to it.
 fn has_node(set: &ScaleSet, nodes: &[Arc<Node>]) -> bool {
     let is_flexible = scale_set::is_flexible(set);
     let is_named =
@@ -547,8 +548,8 @@ fn group_of(machine: &ResourceId) -> ResourceId {
     ResourceId::group(machine.subscription_id(), machine.group_name().unwrap_or_default())
 }
 
-/// Where a node's machine refers to pools, as its provider id names it: its scale set, or the resource group of its
-/// network interface.
+/// The resource whose document assigns a node's machine to pools, by provider ID: its scale set, or the resource group
+/// of its network interface.
 fn holder_of(node: &Node) -> Option<ResourceId> {
     match instance::parse_provider_id(&node.spec.provider_id) {
         ProviderId::Instance(machine) => Some(machine.scale_set),

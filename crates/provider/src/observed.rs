@@ -1,4 +1,4 @@
-//! What is known of Azure, each list read once for all who ask.
+//! The observed state of Azure. Concurrent readers of a list share one read.
 
 mod kept;
 mod machines;
@@ -30,31 +30,31 @@ pub(crate) use machines::{Said, Sighting};
 
 const NETWORK: &str = "Microsoft.Network";
 const COMPUTE: &str = "Microsoft.Compute";
-/// The class of reads that a writer plans by. One request answers all who wait for it, and a deletion may be
-/// among them, so it goes before what only refreshes the knowledge of machines.
+/// The class of reads that a writer plans by. One request serves all waiting owners, which may include a deletion, so
+/// it goes before reads that only refresh machines.
 const PLANNED_BY: Class = Class::Delete;
-/// The time between two looks at a resource on which somebody's operation runs. Azure takes some ten seconds for
-/// a load balancer; twenty reads a minute for a program that was killed in the middle are few.
+/// Poll interval for a resource while an operation of another client runs on it. Azure takes some ten seconds for a
+/// load balancer; twenty reads a minute are few for a program that was killed in the middle of a write.
 const SETTLE_INTERVAL: Duration = Duration::from_secs(3);
-/// How long it is looked at. Azure ends every operation on a load balancer or a security group long before; after
-/// that the Services that wait are told, and come again after their back-off.
+/// Timeout of these polls. Azure ends every operation on a load balancer or a security group long before; then the
+/// waiting Services fail and are retried with backoff.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
-/// Collections by resource group or by resource, made when first asked for.
+/// Caches by resource group or by resource, created on first use.
 type ById<T> = Mutex<HashMap<ResourceId, Arc<ResourceCache<T>>>>;
 
-/// What is known of Azure.
+/// The observed state of Azure.
 pub(crate) struct Observed {
     azure: Azure,
-    /// When this process began to look: older knowledge there is none.
+    /// When this process started: there are no older reads.
     pub(crate) started: LogicalTime,
     load_balancers: ResourceCache<LoadBalancer>,
-    /// Whether load balancers or the interfaces in their pools are written.
+    /// Locks between writes of load balancers and writes of the interfaces in their pools.
     turns: Turns,
     security_group: Option<ResourceCache<SecurityGroup>>,
     route_table: Option<ResourceCache<RouteTable>>,
     public_ips: ById<PublicIpAddress>,
-    /// Those of the subscription, by id.
+    /// The public IPs of the subscription, by id.
     all_public_ips: ResourceCache<PublicIpAddress>,
     scale_sets: ById<ScaleSet>,
     instances: ById<ScaleSetInstance>,
@@ -62,7 +62,7 @@ pub(crate) struct Observed {
     instance_public_ips: ById<PublicIpAddress>,
     flexible_views: ById<VirtualMachine>,
     sightings: ById<Sighting>,
-    /// What documents have in common.
+    /// Strings that documents share.
     recurring: Arc<Recurring>,
     machine_public_ips: ById<PublicIpAddress>,
     machine_interfaces: ById<NetworkInterface>,
@@ -70,13 +70,13 @@ pub(crate) struct Observed {
     availability_sets: ById<AvailabilitySet>,
     subnets: ById<Subnet>,
     private_links: ById<PrivateLinkService>,
-    /// Those of the subscription, by id.
+    /// The private link services of the subscription, by id.
     all_private_links: ResourceCache<PrivateLinkService>,
-    /// Whether instances are listed without their views, by configuration.
+    /// Whether instances are listed without instance views, by configuration.
     without_views: bool,
 }
 
-/// Whether an operation runs on the resource or not, and how the last one ended.
+/// Whether an operation runs on a resource, and how the last one ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     /// No operation runs; the last one succeeded.
@@ -88,7 +88,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// Reads a provisioning state; a document without one is settled.
+    /// Reads a provisioning state; a document without one counts as succeeded.
     pub(crate) fn of(word: Option<&Word>) -> Self {
         match word {
             None => Self::Succeeded,
@@ -110,12 +110,12 @@ fn named(name: Option<&String>, id: Option<&ResourceId>) -> String {
     name.cloned().or_else(|| id.map(|id| id.name().to_owned())).unwrap_or_default()
 }
 
-/// An id as a name, where names recur.
+/// An id as the cache key, for resources whose names are not unique.
 fn by_id(id: Option<&ResourceId>) -> String {
     id.map(|id| id.as_str().to_owned()).unwrap_or_default()
 }
 
-/// What is listed by resource group.
+/// Resource types that are listed by resource group.
 trait OfGroup: serde::de::DeserializeOwned + Send + Sync + 'static {
     const NAMESPACE: &'static str;
     const KIND: &'static str;
@@ -148,7 +148,7 @@ of_group! {
     VirtualMachine: COMPUTE, "virtualMachines", COMPUTE;
 }
 
-/// The resources of a type in a group; a group that does not exist holds none.
+/// The resources of a type in a group; a missing group is empty.
 fn group_cache<T: OfGroup>(azure: &Azure, group: &ResourceId) -> ResourceCache<T> {
     let listing = Listing::of(group, T::NAMESPACE, T::KIND);
     ResourceCache::new(
@@ -157,7 +157,7 @@ fn group_cache<T: OfGroup>(azure: &Azure, group: &ResourceId) -> ResourceCache<T
     )
 }
 
-/// The resources of a type in a whole subscription. Names recur from group to group; ids do not.
+/// The resources of a type in a whole subscription, by id because names are only unique within a group.
 fn subscription_cache<T: OfGroup>(
     azure: &Azure,
     subscription: &ResourceId,
@@ -169,7 +169,7 @@ fn subscription_cache<T: OfGroup>(
 }
 
 impl Observed {
-    /// Nothing known yet.
+    /// An empty state.
     pub(crate) fn new(azure: Azure, cluster: &Cluster) -> Self {
         let group = cluster.network_group(cluster.config.load_balancer_resource_group());
         let recurring: Arc<Recurring> = Arc::default();
@@ -234,7 +234,7 @@ impl Observed {
         }
     }
 
-    /// Whose turn it is to be written: a load balancer's or that of the interfaces in its pools.
+    /// The locks between writes of load balancers and writes of the interfaces in their pools.
     pub(crate) fn turns(&self) -> &Turns {
         &self.turns
     }
@@ -244,17 +244,17 @@ impl Observed {
         &self.load_balancers
     }
 
-    /// Takes over a load balancer as a write of ours left it.
+    /// Stores a load balancer as our own write left it.
     pub(crate) fn store_load_balancer(&self, document: LoadBalancer) -> Arc<LoadBalancer> {
         self.load_balancers.store(self.recurring.load_balancer(document))
     }
 
-    /// The one security group; `None` where none is configured.
+    /// The security group; `None` if none is configured.
     pub(crate) fn security_group(&self) -> Option<&ResourceCache<SecurityGroup>> {
         self.security_group.as_ref()
     }
 
-    /// The one route table; `None` where none is configured.
+    /// The route table; `None` if none is configured.
     pub(crate) fn route_table(&self) -> Option<&ResourceCache<RouteTable>> {
         self.route_table.as_ref()
     }
@@ -264,8 +264,8 @@ impl Observed {
         cache_of(&self.public_ips, group, || group_cache(&self.azure, group))
     }
 
-    /// The public IPs of the whole subscription; none where it may not be read, because only the groups that are
-    /// needed every day have to be.
+    /// The public IPs of the whole subscription; empty if it may not be read, because the program only requires access
+    /// to the groups of daily use.
     pub(crate) async fn public_ips_of_subscription(
         &self,
         newer_than: LogicalTime,
@@ -273,19 +273,20 @@ impl Observed {
         self.all_public_ips.list(newer_than).await
     }
 
-    /// The public IPs that are known, however old that knowledge is.
+    /// The cached public IPs, however old.
     pub(crate) fn cached_public_ips(&self) -> Vec<Arc<PublicIpAddress>> {
         self.public_ips.lock().values().flat_map(|known| known.all_cached()).collect()
     }
 
-    /// Public IPs may have changed because a load balancer did. Which there are in other groups has not.
+    /// Marks public IPs as outdated because a load balancer changed. The sets of public IPs in other groups have not
+    /// changed.
     pub(crate) fn invalidate_public_ips(&self) {
         for known in self.public_ips.lock().values() {
             known.invalidate();
         }
     }
 
-    /// Another program wrote what this one knows: nothing that was read before counts any more.
+    /// Marks everything as outdated because another program has written.
     pub(crate) fn invalidate_all(&self) {
         fn invalidate<T: Send + Sync + 'static>(known: &ById<T>) {
             known.lock().values().for_each(|known| known.invalidate());
@@ -314,8 +315,7 @@ impl Observed {
         self.all_private_links.invalidate();
     }
 
-    /// The memberships of a batch, without those in the pools of load balancers that are gone by now: nobody joins
-    /// them.
+    /// The memberships of a batch, without those in pools of deleted load balancers: no machine joins them.
     pub(crate) fn of_present_pools(&self, batch: &[(String, PoolMembership)]) -> Vec<PoolMembership> {
         let is_there = |pool: &ResourceId| {
             pool.parent().is_some_and(|id| self.load_balancers.cached(id.name()).is_some())
@@ -329,17 +329,17 @@ impl Observed {
         cache_of(&self.private_links, group, || group_cache(&self.azure, group))
     }
 
-    /// The private link services of the whole subscription: they tell in which groups there are any.
+    /// The private link services of the whole subscription, which show the groups that contain any.
     pub(crate) fn private_links_of_subscription(&self) -> &ResourceCache<PrivateLinkService> {
         &self.all_private_links
     }
 
-    /// The resource groups whose private link services are known, or were heard of.
+    /// The resource groups whose private link services are cached or were mentioned.
     pub(crate) fn private_link_groups(&self) -> Vec<ResourceId> {
         self.private_links.lock().keys().cloned().collect()
     }
 
-    /// Forgets the resource groups whose private link services are of no interest.
+    /// Drops the resource groups whose private link services are irrelevant.
     pub(crate) fn forget_private_link_groups(
         &self,
         is_of_interest: impl Fn(&ResourceId, &ResourceCache<PrivateLinkService>) -> bool,
@@ -347,12 +347,12 @@ impl Observed {
         self.private_links.lock().retain(|group, known| is_of_interest(group, known));
     }
 
-    /// Forgets the public IPs of all resource groups but these.
+    /// Drops the public IPs of all resource groups but these.
     pub(crate) fn keep_public_ip_groups(&self, groups: &BTreeSet<ResourceId>) {
         self.public_ips.lock().retain(|group, _| groups.contains(group));
     }
 
-    /// Forgets what was known of scale sets that are not there any more, unless it is being asked for.
+    /// Drops the caches of deleted scale sets, except those in use.
     pub(crate) fn keep_scale_sets(&self, is_there: impl Fn(&ResourceId) -> bool) {
         fn keep<T>(known: &ById<T>, is_there: impl Fn(&ResourceId) -> bool) {
             known.lock().retain(|id, known| is_there(id) || Arc::strong_count(known) > 1);
@@ -363,17 +363,17 @@ impl Observed {
         keep(&self.flexible_views, &is_there);
     }
 
-    /// Private link services are not as they were.
+    /// Marks private link services as outdated.
     pub(crate) fn invalidate_private_links(&self) {
         self.private_links.lock().values().for_each(|known| known.invalidate());
     }
 
-    /// Takes over the answer to a write of a subnet.
+    /// Stores the answer to a write of a subnet.
     pub(crate) fn store_subnet(&self, id: &ResourceId, document: Subnet) {
         drop(self.subnet_cache(id).store(document));
     }
 
-    /// A subnet is not as it was.
+    /// Marks a subnet as outdated.
     pub(crate) fn invalidate_subnet(&self, id: &ResourceId) {
         self.subnet_cache(id).invalidate();
     }
@@ -387,7 +387,7 @@ impl Observed {
         })
     }
 
-    /// A subnet.
+    /// Reads a subnet.
     pub(crate) async fn subnet(
         &self,
         id: &ResourceId,
@@ -396,7 +396,7 @@ impl Observed {
         self.subnet_cache(id).get(id.name(), newer_than).await
     }
 
-    /// Reads one load balancer.
+    /// Reads a load balancer.
     pub(crate) async fn read_load_balancer(
         &self,
         id: &ResourceId,
@@ -407,7 +407,7 @@ impl Observed {
         Ok(self.load_balancers.store_reading(id.name(), fresh, asked))
     }
 
-    /// A load balancer on which no operation runs, as read after `newer_than`.
+    /// The load balancer with no operation running on it, as read after `newer_than`.
     pub(crate) async fn settled_load_balancer(
         &self,
         id: &ResourceId,
@@ -429,7 +429,7 @@ impl Observed {
         Err(still_running(id))
     }
 
-    /// The security group with no operation running on it, as read after `newer_than`; `None` where there is none.
+    /// The security group with no operation running on it, as read after `newer_than`; `None` if it does not exist.
     pub(crate) async fn settled_security_group(
         &self,
         id: &ResourceId,
@@ -451,7 +451,7 @@ impl Observed {
         Err(still_running(id))
     }
 
-    /// The route table with no operation running on it, as read after `newer_than`; `None` where there is none.
+    /// The route table with no operation running on it, as read after `newer_than`; `None` if it does not exist.
     pub(crate) async fn settled_route_table(
         &self,
         id: &ResourceId,
@@ -495,8 +495,8 @@ fn cache_of<T>(
     known
 }
 
-/// Reads a list; a failure for which `is_empty` holds says that nothing is there, as a resource group that does not
-/// exist holds nothing.
+/// Reads a list. A failure for which `is_empty` holds counts as an empty list, such as that of a missing resource
+/// group.
 fn list<T>(
     azure: Azure,
     listing: Listing,
@@ -511,7 +511,7 @@ where
     list_kept(azure, listing, version, query, class, is_empty, |document: T| document)
 }
 
-/// The same; of each document no more is kept than `keep` makes of it.
+/// Like [`list`], but keeps of each document only what `keep` returns.
 fn list_kept<T, K>(
     azure: Azure,
     listing: Listing,
@@ -537,7 +537,7 @@ where
     })
 }
 
-/// Reads one network resource as a list of one or none.
+/// Reads one network resource as a list of at most one.
 fn one<T>(azure: Azure, id: ResourceId) -> Fetch<T>
 where
     T: serde::de::DeserializeOwned + Send + Sync + 'static,
@@ -557,8 +557,8 @@ mod tests {
 
     use super::*;
 
-    /// What a deletion may wait for goes before what only refreshes the knowledge of machines, and the
-    /// proof that a machine is lost goes before all.
+    /// Reads that a deletion may wait for go before reads that only refresh machines, and the proof that a machine is
+    /// gone goes first.
     #[tokio::test(start_paused = true)]
     async fn reads_that_a_deletion_waits_for_queue_as_deletions() {
         let cluster = Cluster {
@@ -597,7 +597,7 @@ mod tests {
             ("virtualMachines", Class::Repair),
         ];
         assert_eq!(*classes.lock(), expected.map(|(kind, class)| (kind.to_owned(), class)));
-        // C5: what was known of a scale set goes with it.
+        // C5: the caches of a scale set are dropped with it.
         observed.keep_scale_sets(|id| *id == scale_set);
         assert_eq!((observed.instances.lock().len(), observed.interfaces.lock().len()), (1, 1));
         let asking = observed.instances(&scale_set);

@@ -1,4 +1,4 @@
-//! The provider as the controllers see it.
+//! The provider's implementation of the controllers' interface.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -133,8 +133,8 @@ impl NodeRanges for Provider {
     }
 }
 
-/// What is told of a node's route. Only an input of the whole table is ever terminal to Azure, so that everything is
-/// tried again.
+/// The error of a node's route. Azure's terminal refusals are only about the whole table's input, so every route is
+/// retried.
 pub(crate) fn route_error(failure: Failure) -> ServiceError {
     ServiceError::Retry { message: short(failure.message), after: failure.after, notices: Vec::new() }
 }

@@ -1,7 +1,7 @@
 //! Private link services: read where there may be one, and written for one Service at a time.
 //!
-//! Nobody needs the right to read them unless a Service asks for one: in a group whose list is denied none is known,
-//! and Azure keeps a frontend that one offers.
+//! The right to read them is only needed if a Service asks for one: a group whose list is denied counts as empty, and
+//! Azure itself keeps a frontend that a private link service uses.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::fingerprint;
 use crate::observed::Observed;
 use crate::resource_cache::ResourceCache;
 
-/// How long nobody asks for a list again that may not be read, unless something happened since: a role takes some
-/// minutes to take effect, and hundreds of Services that ask for none would ask each time.
+/// How long a denied list is not requested again, unless an event requires newer data: a role takes some minutes to
+/// take effect, and hundreds of Services without private link services would request the list each time.
 const DENIED_INTERVAL: Duration = Duration::from_secs(10 * 60);
-/// What Azure says where a frontend is to go that a private link service offers.
+/// Azure's error code for deleting a frontend that a private link service uses.
 const FRONTEND_IN_USE: &str = "LoadBalancerFrontendIPConfigurationInUseByPrivateLinkService";
 
 /// The private link services of the cluster.
@@ -34,23 +34,23 @@ pub(crate) struct PrivateLinks {
     cluster: Arc<Cluster>,
     azure: Azure,
     observed: Arc<Observed>,
-    /// The latest writes, to notice those that are of no use.
+    /// The latest writes, to detect those that have no effect.
     repeats: Mutex<HashMap<ResourceId, Repeats>>,
-    /// The groups, and the subscription, that may not be read.
+    /// The groups, and the subscription, whose lists are denied.
     denied: Mutex<HashMap<ResourceId, Denied>>,
-    /// The groups that Azure named.
+    /// The groups that Azure named in errors.
     learned: Mutex<BTreeSet<ResourceId>>,
 }
 
-/// What could be read.
+/// The private link services that could be read.
 #[derive(Default)]
 struct Links {
-    found: Vec<PrivateLinkService>,
-    /// The resource groups that may not be read, and what Azure said.
+    found: Vec<Arc<PrivateLinkService>>,
+    /// The resource groups whose lists are denied, and Azure's error.
     denied: BTreeMap<ResourceId, Failure>,
 }
 
-/// That a list may not be read.
+/// A denied list.
 #[derive(Clone)]
 struct Denied {
     asked: LogicalTime,
@@ -70,7 +70,7 @@ impl PrivateLinks {
         }
     }
 
-    /// Reads a list; the inner error is Azure's where it does not let us. Who was denied after `newer_than` is not asked
+    /// Reads a list; the inner error is Azure's denial. A list that was denied after `newer_than` is not requested
     /// again for a while.
     async fn read(
         &self,
@@ -91,7 +91,7 @@ impl PrivateLinks {
                 self.denied.lock().remove(scope);
                 Ok(Ok(all))
             }
-            // Some clouds have none, and say so by a refusal.
+            // Some clouds do not support the type and refuse the request.
             Err(failure)
                 if matches!(
                     failure.kind,
@@ -106,8 +106,8 @@ impl PrivateLinks {
         }
     }
 
-    /// Those of some groups, each read by itself. A group that cannot be read now is a failure where it is one of `named`:
-    /// another holds what others named, and is as it was.
+    /// The private link services of some groups, each read by itself. A group that cannot be read now is a failure only
+    /// if it is one of `named`: any other group belongs to other Services, and its cached state stays.
     async fn list(
         &self,
         groups: &BTreeSet<ResourceId>,
@@ -118,11 +118,11 @@ impl PrivateLinks {
         for group in groups {
             let known = self.observed.private_links(group);
             match self.read(group, &known, newer_than).await {
-                Ok(Ok(all)) => links.found.extend(all.iter().map(|link| PrivateLinkService::clone(link))),
+                Ok(Ok(all)) => links.found.extend(all),
                 Ok(Err(failure)) => drop(links.denied.insert(group.clone(), failure)),
                 Err(failure) if !named.contains(group) => {
                     debug!(%group, error = %failure.message, "private link services cannot be read now");
-                    links.found.extend(known.all_cached().iter().map(|link| PrivateLinkService::clone(link)));
+                    links.found.extend(known.all_cached());
                 }
                 Err(failure) => return Err(failure),
             }
@@ -130,11 +130,11 @@ impl PrivateLinks {
         Ok(links)
     }
 
-    /// The groups in which there may be any that matter to the cluster. Where the subscription may be read it tells
-    /// them, once: what this process did since is known, and what Azure keeps a frontend for it names
-    /// ([`Self::learn_groups`]). Otherwise they are those that Services name.
+    /// The groups that may contain private link services of the cluster. If the subscription may be read, one list
+    /// gives them: later changes of this process are known, and if Azure keeps a frontend for another one, its error
+    /// names it ([`Self::learn_groups`]). Otherwise they are the groups that Services name.
     async fn groups(&self, named: &BTreeSet<ResourceId>) -> Result<BTreeSet<ResourceId>, Failure> {
-        // A group that a Service named is of no interest any more when the Service is gone and has left nothing there.
+        // A group that a Service named is dropped when the Service is gone and has left nothing there.
         self.observed.forget_private_link_groups(|group, known| {
             let concerns = |link: &Arc<PrivateLinkService>| private_link::concerns(&self.cluster, link);
             let is_unread = || !known.was_listed() && self.learned.lock().contains(group);
@@ -154,16 +154,16 @@ impl PrivateLinks {
         Ok(groups)
     }
 
-    /// Those of others that keep frontends of a load balancer, as far as they are known, however old that knowledge is.
-    pub(crate) fn keeping(&self, load_balancer: &ResourceId) -> Vec<PrivateLinkService> {
+    /// The foreign private link services that keep frontends of a load balancer, from the cache, however old.
+    pub(crate) fn keeping(&self, load_balancer: &ResourceId) -> Vec<Arc<PrivateLinkService>> {
         let groups = self.observed.private_link_groups();
         let all = groups.iter().flat_map(|group| self.observed.private_links(group).all_cached());
         let keeping = all.filter(|link| private_link::keeps_frontend(&self.cluster, link, load_balancer));
-        keeping.map(|link| PrivateLinkService::clone(&link)).collect()
+        keeping.collect()
     }
 
-    /// Reads again what keeps frontends of a load balancer: somebody else's private link services, which go without
-    /// a word to us.
+    /// Reads again the foreign private link services that keep frontends of a load balancer: their deletion causes no
+    /// event.
     pub(crate) async fn look_at_foreign(
         &self,
         load_balancer: &ResourceId,
@@ -172,18 +172,19 @@ impl PrivateLinks {
         let keeping = self.keeping(load_balancer);
         let groups: BTreeSet<ResourceId> =
             keeping.iter().filter_map(|link| link.id.as_ref()?.parent()).collect();
-        // What cannot be read any more is as it was.
+        // If the read fails, the cached state stays.
         self.list(&groups, &BTreeSet::new(), newer_than).await.map(drop)
     }
 
-    /// Those among which a Service's is; absent where it leaves. `is_served` tells whether any frontend is the Service's.
+    /// The private link services among which a Service's own is; `None` if the Service leaves. `is_served` returns
+    /// whether the Service has a frontend.
     pub(crate) async fn concerning(
         &self,
         sequence: &Sequence,
         is_served: impl FnOnce() -> bool,
         newer_than: LogicalTime,
         notices: &mut Vec<Notice>,
-    ) -> Result<Option<Vec<PrivateLinkService>>, Failure> {
+    ) -> Result<Option<Vec<Arc<PrivateLinkService>>>, Failure> {
         let Some(intent) = sequence.intent() else { return Ok(None) };
         let named = &sequence.owner().private_link_groups;
         if let Some(link) = &intent.private_link {
@@ -198,10 +199,10 @@ impl PrivateLinks {
         if !is_served() {
             return Ok(Some(Vec::new()));
         }
-        // It may have asked for one before this process began to look. What came since is known.
+        // It may have asked for one before this process started. Later changes are known.
         let links = self.list(&self.groups(named).await?, named, self.observed.started).await?;
         let own = self.cluster.network_group(self.cluster.config.private_link_service_resource_group());
-        // Nobody needs the right to read the cluster's own group who asks for none.
+        // A Service without private link service does not need the right to read the cluster's own group.
         let denied = links.denied.iter().filter(|(group, _)| named.contains(*group) && **group != own);
         for (group, failure) in denied {
             let message = failure::short(private_link::unreadable(group, &failure.message).to_string());
@@ -227,7 +228,7 @@ impl PrivateLinks {
         }
     }
 
-    /// The same, where it has to be written: each frontend that came into it made a new version of it.
+    /// The same subnet before a write: each new frontend in it has created a new version of it.
     pub(crate) async fn subnet_now(
         &self,
         sequence: &Sequence,
@@ -239,7 +240,7 @@ impl PrivateLinks {
         }
     }
 
-    /// All that matter to the cluster, for a preview. `asked` are the groups in which Services ask for one.
+    /// All private link services that concern the cluster, for a preview. `asked` are the groups that Services name.
     pub(crate) async fn of_services(
         &self,
         sequences: &[Sequence],
@@ -258,7 +259,8 @@ impl PrivateLinks {
         Ok(())
     }
 
-    /// Takes the steps of one Service, one after the other. What does not keep what is written to it is left.
+    /// Applies the steps of one Service in order. A private link service that does not keep what is written is left as
+    /// it is.
     pub(crate) async fn write(
         &self,
         steps: &[Step],
@@ -314,7 +316,7 @@ impl PrivateLinks {
         }
     }
 
-    /// Whether the same write was made before and did not last; what to tell the owner then.
+    /// Whether the same write was made before and did not last; returns the notice for the owner then.
     fn is_of_no_use(&self, step: &Step, sequence: &Sequence) -> Option<Notice> {
         if step.action != Action::Update {
             return None;
@@ -334,9 +336,9 @@ impl PrivateLinks {
         Some(Notice { service, warning: true, reason: "CreateOrUpdatePrivateLinkService", message })
     }
 
-    /// What removes the cluster's private link services from frontends that go, as they are now: connections first;
-    /// absent where somebody else's offers one of these frontends. A group that may not be read is left out: Azure
-    /// keeps a frontend that is offered from there.
+    /// The steps that remove the cluster's private link services from frontends that are deleted: connections first;
+    /// `None` if a foreign one uses one of these frontends. A group that may not be read is skipped: Azure keeps a
+    /// frontend that is used from there.
     pub(crate) async fn removal(
         &self,
         frontends: &[ResourceId],
@@ -350,7 +352,7 @@ impl PrivateLinks {
         Ok((!is_kept).then(|| private_link::plan_removal(&self.cluster, frontends, &links.found)))
     }
 
-    /// Takes the steps of a removal, one after the other.
+    /// Applies the steps of a removal in order.
     pub(crate) async fn remove(&self, steps: &[Step]) -> Result<(), Failure> {
         for step in steps {
             self.take(step).await?;
@@ -358,8 +360,9 @@ impl PrivateLinks {
         Ok(())
     }
 
-    /// Takes note of private link services that Azure names because they offer a frontend that is to go; tells whether
-    /// nobody knew of their resource group. A Service that names another group leaves no other trace of the first.
+    /// Records the resource groups of private link services that Azure names because they use a frontend that is to be
+    /// deleted. Returns whether one of these groups was unknown. A Service that changes to another group leaves no
+    /// other trace of the first.
     pub(crate) fn learn_groups(&self, failure: &Failure, named: &[ResourceId]) -> bool {
         if !failure.has_code(FRONTEND_IN_USE) {
             return false;

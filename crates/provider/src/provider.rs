@@ -1,4 +1,4 @@
-//! The provider: one handle on everything that knows and changes Azure.
+//! The provider: one handle for reading and changing Azure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -38,25 +38,25 @@ use crate::sharing::{NodeSharing, Unfinished};
 use crate::writer::{Pace, Writer};
 use crate::{ClusterState, Ensured, Notice, ServiceError, UpdateError};
 
-/// Times and bounds. The defaults suit production.
+/// Timing and limits. The defaults suit production.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How long a write of a shared resource waits at most for Services that are on their way to it (their
-    /// public IP is being written); where writes take more than twice as long, half of a write. Services that are alone
-    /// never wait.
+    /// The longest wait of a write of a shared resource for Services that are about to join it (their public IP is
+    /// being written); half of a write's duration if writes take more than twice as long. A single Service never waits.
     pub linger: Duration,
-    /// How many public IPs are written or deleted at the same time.
+    /// Maximum number of parallel writes and deletions of public IPs.
     pub public_ip_parallelism: usize,
-    /// How long two lists of public IPs are apart at most, because of many Services that wait while theirs are being written or
-    /// deleted. A Service that waits alone keeps no such gap.
+    /// The longest interval between two lists of public IPs while many Services wait for theirs to be written or
+    /// deleted. A single waiting Service polls at its own pace.
     pub public_ip_look: Duration,
-    /// The first wait where Azure is busy and does not say how long; doubled each time.
+    /// The first wait if Azure is busy and does not say how long; doubled each time.
     pub busy: Duration,
-    /// All that the ranges of nodes' pods are taken from: a route that leads elsewhere is not this cluster's.
+    /// All ranges that nodes' pod ranges are taken from: a route to another destination does not belong to this
+    /// cluster.
     pub cluster_ranges: Vec<IpNet>,
     /// The wall clock, for the age of Nodes.
     pub clock: Clock,
-    /// Ends all work at once when cancelled; what was cut short is taken up by whoever comes next.
+    /// Stops all work at once when cancelled; the next leader continues what was cut short.
     pub stop: CancellationToken,
 }
 
@@ -74,8 +74,8 @@ impl Default for Options {
     }
 }
 
-/// Everything that knows and changes Azure on behalf of one cluster. Cheap to clone; the work ends with the
-/// last clone (or with [`Options::stop`]).
+/// Reads and changes Azure on behalf of one cluster. Cheap to clone; the work ends with the last clone (or with
+/// [`Options::stop`]).
 #[derive(Clone)]
 pub struct Provider(pub(crate) Arc<Inner>);
 
@@ -88,9 +88,9 @@ pub(crate) struct Inner {
     pub(crate) private_links: Arc<PrivateLinks>,
     pub(crate) membership: Arc<Membership>,
     pub(crate) recently: Arc<RecentlyProgrammed>,
-    /// Services as planning reads them.
+    /// Parsed Services, for planning.
     pub(crate) parsed: Arc<Mutex<ParsedServices>>,
-    /// What was found to differ from what Services want.
+    /// Differences between what Services have and what they want.
     pub(crate) drift: Arc<Drift>,
     azure: Azure,
     pace: Pace,
@@ -98,15 +98,15 @@ pub(crate) struct Inner {
     load_balancers: Mutex<HashMap<Balancer, Writer<SharedLoadBalancer>>>,
     security_group: OnceLock<Writer<SharedSecurityGroup>>,
     route_table: OnceLock<Writer<SharedRouteTable>>,
-    /// All that the ranges of nodes' pods are taken from.
+    /// All ranges that nodes' pod ranges are taken from.
     pub(crate) cluster_ranges: Vec<IpNet>,
-    /// Who has a place on which load balancer, or was promised one.
+    /// The load balancer on which each Service has, or was promised, a place.
     pub(crate) places: Mutex<Places>,
-    /// Which nodes each of several load balancers has.
+    /// The assignment of nodes to load balancers, if there are several.
     pub(crate) sharing: Arc<NodeSharing>,
-    /// What was said of tags that are no masks.
+    /// Problems of mask size tags that were already logged.
     pub(crate) mask_problems: Mutex<BTreeSet<String>>,
-    /// Where the security group is not in force, as was last said.
+    /// The latest report of where the security group is not in force.
     pub(crate) out_of_force: Mutex<Option<String>>,
     /// The latest event for which each Service was ensured.
     answered: Mutex<HashMap<ObjectKey, LogicalTime>>,
@@ -182,15 +182,15 @@ impl Inner {
         Ok(self.route_table.get_or_init(start).clone())
     }
 
-    /// By readings newer than what a Service must be judged: than the event that asked for it, and if that event
-    /// was answered before, than this moment. Whoever comes again asks what has become of it.
+    /// How new the data for a Service must be: newer than the event, or newer than now if that event was answered
+    /// before. A repeated request wants the current state.
     pub(crate) fn required_freshness(&self, key: &ObjectKey, event: LogicalTime) -> LogicalTime {
         let fresh = self.freshness_to_look(key, event);
         self.answered.lock().insert(key.clone(), event.max(self.observed.started));
         fresh
     }
 
-    /// The same for a question that is followed by work for the same event.
+    /// The same for a check that is followed by work for the same event.
     pub(crate) fn freshness_to_look(&self, key: &ObjectKey, event: LogicalTime) -> LogicalTime {
         let event = event.max(self.observed.started);
         let last = self.answered.lock().get(key).copied();
@@ -201,7 +201,7 @@ impl Inner {
         &self.azure
     }
 
-    /// The writers of load balancers that were used so far.
+    /// The writers of load balancers used so far.
     pub(crate) fn load_balancer_writers(&self) -> Vec<(Balancer, Writer<SharedLoadBalancer>)> {
         let writers = self.load_balancers.lock();
         let mut all: Vec<_> =
@@ -210,13 +210,13 @@ impl Inner {
         all
     }
 
-    /// The writer of the security group, if it was used so far.
+    /// The writer of the security group, if used so far.
     pub(crate) fn security_group_writer(&self) -> Option<Writer<SharedSecurityGroup>> {
         self.security_group.get().cloned()
     }
 
-    /// Nothing of a Service is left in Azure, and nothing has to be remembered of it: neither an answer nor the groups that
-    /// it alone named.
+    /// Drops what is remembered of a Service once nothing of it is left in Azure: its last answered event, and the
+    /// groups that only it named.
     pub(crate) fn forget(&self, service: &Service) {
         let key = service.key();
         self.answered.lock().remove(&key);
@@ -237,13 +237,13 @@ impl Inner {
         answered.keys().cloned().chain(self.places.lock().promised()).collect()
     }
 
-    /// The cluster's load balancers: those on which Services may have a place. Those of SKU Basic that are named after
-    /// sets of machines are known by what is cached.
+    /// The cluster's load balancers: those on which Services may have a place. Load balancers of SKU Basic that are
+    /// named after scale sets or availability sets are found in the cache.
     async fn balancers(&self) -> Result<Vec<Balancer>, Failure> {
         let mut all = self.cluster.balancers();
         if self.cluster.config.uses_basic_load_balancer() {
             let primary = self.cluster.placement(Flavor::External);
-            // One list tells of all.
+            // One list contains all of them.
             self.observed.load_balancers().get(&primary.name, self.observed.started).await?;
             let own = self.cluster.own_load_balancers(self.observed.load_balancers().all_cached(), &[]);
             all.extend(own.into_iter().map(|(balancer, _)| balancer));
@@ -253,13 +253,13 @@ impl Inner {
         Ok(all)
     }
 
-    /// Brings the pools of all load balancers to the nodes, and closes the security group at addresses of nodes that left:
-    /// a Service that is refused keeps its rules, and nobody looks at it when nodes change (LB-464).
+    /// Brings the pools of all load balancers in line with the nodes, and closes the security group for addresses of
+    /// nodes that left: a refused Service keeps its rules, and is not reconciled when nodes change (LB-464).
     pub(crate) async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), Unfinished> {
         let filled = self.fill_pools(newer_than).await;
         let closed = self.close_what_nothing_has(Owner::Nodes, newer_than).await;
         filled?;
-        // The load balancers are as the nodes are: no Service has to be told.
+        // The load balancers match the nodes: no Service is informed.
         closed.map_err(|failure| Unfinished { failure, of: Some(BTreeMap::new()) })
     }
 
@@ -281,7 +281,7 @@ impl Inner {
                 self.require_nodes()?;
             }
             if !by_address && !serves {
-                // Nothing of it is known to be ours but the pools.
+                // Only its pools are known to be ours.
                 pools.extend(self.pools_to_fill(
                     &balancer,
                     sets.as_ref(),
@@ -304,7 +304,7 @@ impl Inner {
                     pools.extend(self.pools_to_fill(&balancer, sets.as_ref(), before.as_deref(), now));
                 }
                 Err(failure) => {
-                    // Nodes join what there is all the same.
+                    // Nodes still join the pools that exist.
                     let now = before.as_deref();
                     pools.extend(self.pools_to_fill(&balancer, sets.as_ref(), now, now));
                     failed.insert(balancer, failure);
@@ -333,7 +333,7 @@ impl Inner {
         writer.is_some_and(|writer| !writer.standing().is_empty())
     }
 
-    /// The Services of which parts were seen on a load balancer when these were last read or written.
+    /// The Services that had parts on a load balancer when the load balancers were last read or written.
     pub(crate) fn seen_on_load_balancers(&self) -> BTreeSet<ObjectKey> {
         let services = self.state.services();
         let all = self.observed.load_balancers().all_cached();
@@ -341,7 +341,7 @@ impl Inner {
         all.iter().flat_map(|(_, document)| services_on(document, &services)).collect()
     }
 
-    /// What is told of load balancers that are not as the nodes are.
+    /// The error for load balancers that do not match the nodes.
     fn update_error(&self, unfinished: Unfinished) -> UpdateError {
         let services = unfinished.of.map(|failed| {
             let all = self.state.services();
@@ -356,8 +356,8 @@ impl Inner {
         UpdateError { error: unfinished.failure.into(), services }
     }
 
-    /// Interfaces that have just joined a pool take connections there, those of nodes that drain as well: Azure
-    /// takes no state before they are members (10.2).
+    /// Sets the admin state of interfaces that have just joined a pool. They take connections there even if their node
+    /// drains: Azure accepts no state before they are members (10.2).
     pub(crate) async fn mark_joined(&self) -> Result<(), Failure> {
         let is_open = self.cluster.config.enable_load_balancer_admin_state
             && !self.cluster.has_pools_of_addresses()
@@ -365,8 +365,8 @@ impl Inner {
         if is_open { self.update_draining(LogicalTime::now()).await.map(drop) } else { Ok(()) }
     }
 
-    /// Lets nodes that drain take no new connections; gives the nodes in pools, and whether none of their entries takes
-    /// any. The versions that are known will do: a lost race is read again.
+    /// Stops new connections to draining nodes. Returns the nodes in pools, each with whether none of its entries takes
+    /// new connections. Cached versions are sufficient: after a lost race the load balancer is read again.
     pub(crate) async fn update_draining(
         &self,
         newer_than: LogicalTime,
@@ -383,14 +383,14 @@ impl Inner {
                 );
             }
         }
-        // One load balancer that cannot be written keeps no other from it.
+        // A load balancer that cannot be written does not keep the others from being written.
         let done = join_all(writes).await.into_iter().collect::<Result<Vec<_>, Failure>>()?;
         let documents = done.iter().filter_map(|done| done.observed.load_balancer.as_deref());
         let interfaces = self.observed.cached_machine_interfaces();
         Ok(admin_state::nodes_in_pools(documents, &self.state.nodes(), &interfaces))
     }
 
-    /// Where pools hold addresses, nothing is written to them before all nodes are known.
+    /// If pools contain addresses, nothing is written to them before all nodes are known.
     pub(crate) fn require_nodes(&self) -> Result<(), Failure> {
         if self.cluster.has_pools_of_addresses() && !self.state.nodes_synced() {
             return Err(Failure::new(Kind::Unavailable, NODES_UNKNOWN));
@@ -398,7 +398,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Where Services have pools of their own, nothing is written for one before all endpoints are known.
+    /// If Services have pools of their own, none is written before all endpoints are known.
     pub(crate) fn require_endpoints(&self) -> Result<(), Failure> {
         if self.cluster.has_local_pools() && !self.state.endpoints_synced() {
             return Err(Failure::new(
@@ -409,8 +409,9 @@ impl Inner {
         Ok(())
     }
 
-    /// Brings the pools of these Services to their endpoints, on whichever load balancers they are; gives what came of
-    /// each that has any. The versions that are known will do: a lost race is read again.
+    /// Brings the pools of these Services in line with their endpoints, on whichever load balancers they are. Returns
+    /// the outcome of each Service with a pool. Cached versions are sufficient: after a lost race the load balancer is
+    /// read again.
     pub(crate) async fn update_local_pools(
         &self,
         services: &[ObjectKey],
@@ -430,8 +431,8 @@ impl Inner {
                 }
             };
             let writer = self.load_balancer(&balancer);
-            // A pool may just be written, with the endpoints as they were, and the load balancer with it: this comes
-            // after that write. If there is neither, it is none.
+            // A write of this load balancer, with the endpoints as they were, may be in flight: this write comes after
+            // it. Without one and without a document there is no load balancer.
             writes.push(async move {
                 let done = writer.submit(Owner::Endpoints, Wish::Members, seen, None).await;
                 let now = done.as_ref().ok().and_then(|done| done.observed.load_balancer.clone());
@@ -451,7 +452,7 @@ impl Inner {
         answers
     }
 
-    /// Whether the Service's security rules name nodes.
+    /// Whether the Service's security rules contain nodes' addresses.
     pub(crate) fn follows_nodes(&self, service: &Service) -> bool {
         service.is_to_be_served()
             && ServiceIntent::from_service(&self.cluster, service)
@@ -469,7 +470,7 @@ impl Inner {
         for group in groups {
             match self.observed.public_ips(group).list(newer_than).await {
                 Ok(all) => observed.public_ips.extend(all.iter().cloned()),
-                // A group that a Service names is that Service's own matter.
+                // An unreadable group that a Service names is an error of that Service only.
                 Err(failure) if group != own => {
                     drop(observed.unreadable_groups.insert(group.clone(), failure.message))
                 }
@@ -543,7 +544,7 @@ impl Inner {
     }
 }
 
-/// Those of the Services that have a pool of their own on a load balancer.
+/// The Services among `services` that have a pool of their own on a load balancer.
 fn services_with_pools(services: &[ObjectKey], document: &LoadBalancer) -> Vec<ObjectKey> {
     let has_pool = |key: &&ObjectKey| {
         Family::BOTH.iter().any(|family| pool_in(document, &local_pool::name(key, *family)).is_some())
@@ -552,8 +553,7 @@ fn services_with_pools(services: &[ObjectKey], document: &LoadBalancer) -> Vec<O
 }
 
 impl Provider {
-    /// A provider that has looked at nothing yet. Nothing is sent and no task is started before the first
-    /// question.
+    /// A provider without observed state. It sends nothing and starts no task before the first call.
     pub fn new(cluster: Cluster, client: arm::Client, state: ClusterState, options: Options) -> Self {
         let cluster = Arc::new(cluster);
         let azure = Azure::new(client);
@@ -605,29 +605,29 @@ impl Provider {
         }))
     }
 
-    /// What the provider knows of Services and Nodes.
+    /// The Services and Nodes that the provider works with.
     pub fn state(&self) -> &ClusterState {
         &self.0.state
     }
 
-    /// Brings Azure to what a Service wants, and gives its addresses.
+    /// Brings Azure to the Service's desired state, and returns its addresses.
     ///
     /// # Guarantees
     ///
-    /// * Judged by what was read after `newer_than`, or after this moment if that event was answered before.
-    /// * Idempotent: what is so already is not written.
-    /// * May be dropped, and the process killed, at any point: the next call takes up what is there.
-    /// * Nothing that others own is changed, and no address is bought that no load balancer has a place for.
+    /// * Uses data read after `newer_than`, or after this moment if that event was answered before.
+    /// * Idempotent: nothing is written without a difference.
+    /// * May be dropped, and the process killed, at any point: the next call continues from the observed state.
+    /// * Resources of other owners are not changed, and no address is bought unless a load balancer has room for it.
     ///
     /// # Assumes
     ///
-    /// * The [`ClusterState`] holds all Services and Nodes. Until it says so nothing is concluded from absence.
+    /// * The [`ClusterState`] holds all Services and Nodes. Until it reports so, absence proves nothing.
     /// * No other call for this Service runs at the same time.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Refused`] where only a change of the Service helps, with Azure's own words;
-    /// [`ServiceError::Retry`] for everything that may pass.
+    /// [`ServiceError::Refused`] if only a change of the Service helps, with Azure's own words; [`ServiceError::Retry`]
+    /// for every error that may pass.
     pub async fn ensure(
         &self,
         service: &Arc<Service>,
@@ -636,12 +636,12 @@ impl Provider {
         self.0.ensure(service, newer_than).await
     }
 
-    /// Whether Azure holds anything of the Service's: part of a load balancer, or a public IP
-    /// (LB-030 to LB-034).
+    /// Whether Azure holds anything that belongs to the Service: part of a load balancer, or a public IP (LB-030 to
+    /// LB-034).
     ///
     /// # Errors
     ///
-    /// Where Azure could not say.
+    /// If Azure could not answer.
     pub async fn exists(
         &self,
         service: &Arc<Service>,
@@ -650,14 +650,14 @@ impl Provider {
         self.0.exists(service, newer_than).await
     }
 
-    /// Removes everything that Azure holds of the Service's (LB-045), and gives what to tell its owner.
+    /// Removes everything that Azure holds for the Service (LB-045). Returns notices for its owner.
     ///
     /// # Guarantees
     ///
-    /// * Nothing else is removed: what another Service uses or claims stays, a public IP under the version in
-    ///   which it was seen to be nobody else's.
+    /// * Nothing else is removed: what another Service uses or claims stays, and a public IP is deleted only in the
+    ///   version that was proven to have no other owner.
     /// * Idempotent, and may be dropped at any point, as [`Self::ensure`].
-    /// * A public IP to which Azure says that something else refers is kept: a notice says so.
+    /// * A public IP is kept if Azure says that something else refers to it; a notice reports it.
     ///
     /// # Assumes
     ///
@@ -665,7 +665,7 @@ impl Provider {
     ///
     /// # Errors
     ///
-    /// Where something is still there.
+    /// If something is still there.
     pub async fn delete(
         &self,
         service: &Arc<Service>,
@@ -674,45 +674,44 @@ impl Provider {
         self.0.delete(service, newer_than).await
     }
 
-    /// Brings the members of all pools to the Nodes in the [`ClusterState`], judged by what was read after
-    /// `newer_than`. The security rules of Services that are reached at the nodes' own addresses are not
-    /// touched: each of these Services has to be ensured.
+    /// Brings the members of all pools in line with the Nodes in the [`ClusterState`], based on data read after
+    /// `newer_than`. The security rules of Services that are reached at the nodes' own addresses are not changed: each
+    /// of these Services has to be ensured.
     ///
     /// # Errors
     ///
-    /// Where a machine or a load balancer could not be changed; the others are.
+    /// If a machine or a load balancer could not be changed; the others are.
     pub async fn update_nodes(&self, newer_than: LogicalTime) -> Result<(), UpdateError> {
         self.0.update_nodes(newer_than).await.map_err(|unfinished| self.0.update_error(unfinished))
     }
 
-    /// The Services that something is remembered of besides what Azure shows: an answer, or a place that was promised. These
-    /// are Services that there are.
+    /// The existing Services for which the provider remembers something beside the observed state: an answered event,
+    /// or a promised place.
     pub fn remembered(&self) -> BTreeSet<ObjectKey> {
         self.0.remembered()
     }
 
-    /// Forgets what was observed, because another program may have written it: whatever is read afterwards
-    /// is fresh (LB-041).
+    /// Drops the observed state because another program may have written: later reads are fresh (LB-041).
     pub fn forget_observed(&self) {
         self.0.observed.invalidate_all();
     }
 
-    /// What would be written to Azure for all Services and Nodes as they are now. Writes nothing.
+    /// What would be written to Azure for the current Services and Nodes. Writes nothing.
     ///
     /// # Errors
     ///
-    /// Where Azure could not be read.
+    /// If Azure could not be read.
     pub async fn dry_run(&self) -> Result<ClusterPlan, ServiceError> {
         let observed = self.observe().await?;
         let state = &self.0.state;
         Ok(planner::plan_cluster(&self.0.cluster, &state.services(), &state.nodes(), &observed))
     }
 
-    /// Reads all that a plan for the cluster is made of.
+    /// Reads the observed state that a plan for the cluster needs.
     ///
     /// # Errors
     ///
-    /// Where Azure could not be read.
+    /// If Azure could not be read.
     pub async fn observe(&self) -> Result<planner::Observed, ServiceError> {
         Ok(self.0.observe().await?)
     }

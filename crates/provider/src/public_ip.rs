@@ -1,7 +1,7 @@
-//! Public IPs: written in parallel, looked at together.
+//! Public IPs: written in parallel, polled together.
 //!
-//! No operation of a single public IP is polled. Services that wait at the same time read the same list ([`CommonLooks`]):
-//! one request shows all states and addresses. It is read when such operations were done before.
+//! Operations of single public IPs are not polled. Services that wait at the same time read the same list
+//! ([`CommonLooks`]): one request shows all states and addresses. It is read when such operations usually end.
 
 mod looks;
 
@@ -30,16 +30,16 @@ use crate::observed::{Observed, State};
 use crate::public_ip::looks::{CommonLooks, OnTheWay};
 use crate::resource_cache::ResourceCache;
 
-/// How often one Service's public IPs are planned again because somebody else changed them. Ten lost races in a
-/// row mean that something else writes all the time: the Service backs off.
+/// How often one Service's public IPs are planned again because of concurrent changes. Ten lost races in a row mean
+/// that another client writes all the time: the Service backs off.
 const MAX_CONFLICTS: u32 = 10;
-/// How often they are tried again because Azure was busy: with doubled waits some four minutes.
+/// How often they are retried because Azure was busy: with doubled waits some four minutes.
 const MAX_BUSY: u32 = 8;
 /// How often a failed public IP is written again to repair it, before its Service backs off.
 const MAX_REPAIRS: u32 = 2;
-/// How long a public IP may take: far more than Azure ever needs. The Service backs off after that.
+/// How long a public IP may take: far more than Azure ever needs. Then the Service backs off.
 const READY_TIMEOUT: Duration = Duration::from_secs(15 * 60);
-/// The longest wait between two tries where Azure does not say how long.
+/// The longest wait between two tries if Azure does not say how long.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// The public IPs of the cluster.
@@ -50,7 +50,7 @@ pub(crate) struct PublicIps {
     permits: Semaphore,
     looks: CommonLooks,
     busy: Duration,
-    /// The latest writes, to notice those that are of no use.
+    /// The latest writes, to detect those that have no effect.
     repeats: Mutex<HashMap<ResourceId, Repeats>>,
 }
 
@@ -76,7 +76,7 @@ impl PublicIps {
         Self { cluster, azure, observed, permits, looks, busy, repeats }
     }
 
-    /// Whether a write is of no use for now: it was made before and did not last.
+    /// Whether a write is skipped for now because it was made before and did not last.
     pub(crate) fn is_left(&self, step: &Step) -> bool {
         let repeats = self.repeats.lock();
         let verdict = repeats.get(&step.target).map(|one| one.judge(fingerprint::of([step]), Instant::now()));
@@ -87,7 +87,7 @@ impl PublicIps {
         id.parent().map(|group| self.observed.public_ips(&group))
     }
 
-    /// The public IPs that a Service may have to do with.
+    /// The public IPs that may belong to a Service.
     pub(crate) async fn concerning(
         &self,
         owner: &ServiceRemoval,
@@ -154,7 +154,7 @@ impl PublicIps {
                     watch.succeeded();
                     return Ok(());
                 }
-                // It stands again: the operation tells why.
+                // The deletion has ended without success: the operation says why.
                 Ok(Some(document)) if state(&document) != State::Running => {
                     self.azure.outcome(&operation).await?;
                 }
@@ -168,7 +168,7 @@ impl PublicIps {
         Err(Failure::new(Kind::Unavailable, message))
     }
 
-    /// Waits until no operation runs on these public IPs. What is known of the operations tells when to look first.
+    /// Waits until no operation runs on these public IPs. Known operations determine the time of the first read.
     async fn settled(
         &self,
         ids: &[ResourceId],
@@ -177,7 +177,7 @@ impl PublicIps {
         let begin = Instant::now();
         let watch = |id| operations.get(id).map(|operation| self.azure.watch(operation));
         let mut running: Vec<_> = ids.iter().map(|id| (id, watch(id))).collect();
-        // An operation of another program was seen running a moment ago.
+        // An operation of another program, seen running a moment ago.
         let first = |watch: &mut Option<OperationWatch>| {
             watch.as_mut().map_or(self.looks.interval(), OperationWatch::first_pause)
         };
@@ -208,9 +208,8 @@ impl PublicIps {
         Ok(())
     }
 
-    /// Writes a public IP as it is, so that Azure finishes what it failed to do; one that Azure works on is left to it.
-    /// The end is not waited for: a Service that needs the public IP comes again.
-    /// `load_balancer` is the one that refers to it.
+    /// Writes a public IP unchanged, so that Azure completes what failed; skipped while Azure works on it. Does not
+    /// wait for the end: a Service that needs the public IP is retried. `load_balancer` refers to it.
     pub(crate) async fn repair(&self, id: &ResourceId, load_balancer: &ResourceId) -> Result<(), Failure> {
         let Some(known) = self.cache(id) else { return Ok(()) };
         let Some(document) = known.get(id.name(), LogicalTime::now()).await? else { return Ok(()) };
@@ -224,8 +223,8 @@ impl PublicIps {
         }
     }
 
-    /// Lets public IPs keep their addresses when no frontend of this load balancer uses them any more, and waits until that
-    /// is so.
+    /// Makes public IPs keep their addresses when no frontend of this load balancer uses them any more, and waits until
+    /// they do.
     pub(crate) async fn keep_addresses(
         &self,
         load_balancer: &ResourceId,
@@ -249,7 +248,7 @@ impl PublicIps {
         self.settled(&written, &operations).await
     }
 
-    /// Begins work on the public IPs of one Service.
+    /// Starts work on the public IPs of one Service.
     pub(crate) fn attempt(&self) -> Attempt<'_> {
         Attempt {
             public_ips: self,
@@ -263,10 +262,10 @@ impl PublicIps {
     }
 }
 
-/// The work on one Service's public IPs, with what was tried in vain so far.
+/// Work on one Service's public IPs, with the failed attempts so far.
 pub(crate) struct Attempt<'a> {
     public_ips: &'a PublicIps,
-    /// Until it is known whether there is anything to write, and that is sent.
+    /// Held until it is known whether there is anything to write, and that is sent.
     on_the_way: Option<OnTheWay<'a>>,
     conflicts: u32,
     busy: u32,
@@ -276,17 +275,17 @@ pub(crate) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Nobody needs to wait for a write of this Service's any more.
+    /// Ends the announcement: the Service will send no further write.
     pub(crate) fn arrived(&mut self) {
         self.on_the_way = None;
     }
 
-    /// How long to wait before the next try, if Azure puts this Service off.
+    /// How long to wait before the next try, if Azure asked for it.
     pub(crate) fn put_off(&mut self) -> Option<Duration> {
         self.put_off.take()
     }
 
-    /// Whether it makes sense to try again after a failure, and after the pause that Azure asks for ([`Self::put_off`]).
+    /// Whether to retry after a failure, and after the pause that Azure asks for ([`Self::put_off`]).
     pub(crate) fn should_retry(&mut self, failure: &Failure) -> bool {
         self.arrived();
         match failure.kind {
@@ -311,7 +310,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Writes public IPs side by side. A lost race is no failure: what is there then is planned again.
+    /// Writes public IPs in parallel. A lost race is not a failure: the resource is planned again.
     pub(crate) async fn write(
         &mut self,
         steps: &[Step],
@@ -356,7 +355,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Before a failed public IP is written again: if our own write failed, its operation says why.
+    /// Checks before a failed public IP is written again: if our own write failed, its operation says why.
     async fn repair(&mut self, step: &Step, owner: &ServiceRemoval) -> Result<(), Failure> {
         let refused = [Kind::InvalidArgument, Kind::FailedPrecondition, Kind::PermissionDenied];
         if let Some(operation) = self.operations.remove(&step.target)
@@ -375,7 +374,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Whether the same write was made before and did not last; what to tell the owner then.
+    /// Whether the same write was made before and did not last; returns the notice for the owner then.
     fn is_of_no_use(&self, step: &Step, owner: &ServiceRemoval) -> Option<Notice> {
         let mut repeats = self.public_ips.repeats.lock();
         let repeats = repeats.get_mut(&step.target)?;
@@ -399,7 +398,8 @@ impl Attempt<'_> {
         }
     }
 
-    /// Gives up public IPs side by side. One to which something else refers stays: the Service may go without.
+    /// Releases public IPs in parallel. A public IP that something else refers to stays, and the Service goes on
+    /// without it.
     pub(crate) async fn release(
         &mut self,
         steps: &[Step],

@@ -1,23 +1,23 @@
-//! Versioned knowledge of the resources of one list.
+//! Versioned cache of the resources of one list.
 //!
 //! # Guarantees
 //!
-//! * An answer was asked for after the [`LogicalTime`] that the asker names, and after the latest
-//!   [`ResourceCache::invalidate`]. Answers to our own writes ([`ResourceCache::store`],
-//!   [`ResourceCache::remove`]) count as of when they came: what waited for a write goes on with its answer. A change that
-//!   others make between a write and its answer is found by its ETag at the next write, or at the next look.
-//! * Askers who wait at the same time share one request. There is never more than one under way.
-//! * What we wrote while a list was under way is not overwritten by it.
+//! * An answer was requested after the [`LogicalTime`] that the caller names, and after the latest
+//!   [`ResourceCache::invalidate`]. Answers to our own writes ([`ResourceCache::store`], [`ResourceCache::remove`])
+//!   count as of their arrival: what waited for a write continues with its answer. A foreign change between a write and
+//!   its answer is detected by its ETag at the next write, or at the next read.
+//! * Concurrent callers share one request. There is never more than one in flight.
+//! * A list does not overwrite what we wrote while it was in flight.
 //!
 //! # Assumes
 //!
-//! * One list holds all resources, each under a name of its own without regard to case.
-//! * Azure's lists show what Azure has answered before they were asked for.
+//! * One list contains all resources, each under a unique name without regard to case.
+//! * Azure's lists include everything that Azure acknowledged before they were requested.
 //!
 //! # Errors
 //!
-//! A request that fails is an error for everybody who waits for it, never an empty list. Where Azure said when to come
-//! back, it is one for all who ask before: thousands of nodes ask for one list.
+//! A failed request is an error for all callers that wait for it, never an empty list. If Azure said when to retry, it
+//! is an error for all callers before that time: thousands of nodes need one list.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,7 +31,7 @@ use tokio::time::Instant;
 
 use crate::failure::Failure;
 
-/// How long after the last question a list counts as unused.
+/// How long after its last use a list counts as unused.
 const UNUSED: Duration = Duration::from_secs(5);
 
 /// Reads the whole list.
@@ -47,13 +47,13 @@ pub(crate) struct ResourceCache<T> {
 
 struct Known<T> {
     entries: BTreeMap<String, Entry<T>>,
-    /// When the latest complete list was asked for.
+    /// When the latest complete list was requested.
     listed: LogicalTime,
-    /// Nothing read before this counts any more.
+    /// Data read before this is outdated.
     floor: LogicalTime,
-    /// The latest failed request, for those who waited for it.
+    /// The latest failed request, for the callers that waited for it.
     failed: Option<Failed>,
-    /// When it was last asked.
+    /// When it was last used.
     asked: Instant,
 }
 
@@ -61,12 +61,13 @@ struct Known<T> {
 struct Failed {
     asked: LogicalTime,
     failure: Failure,
-    /// Before this, Azure does not want to be asked again.
+    /// The earliest time at which Azure accepts the next request.
     until: Option<Instant>,
 }
 
 impl Failed {
-    /// The failure for one who came at `came`: it waited for this request, or came before Azure wants to be asked again.
+    /// The failure for a caller that arrived at `came`: it waited for this request, or arrived before Azure accepts the
+    /// next one.
     fn for_one_who(&self, came: LogicalTime) -> Option<Failure> {
         let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
         let left = left.filter(|left| !left.is_zero());
@@ -76,11 +77,11 @@ impl Failed {
 }
 
 struct Entry<T> {
-    /// Absent where our own deletion succeeded.
+    /// `None` after our own deletion.
     document: Option<Arc<T>>,
-    /// How new the document is: when it was asked for.
+    /// The age of the document: when it was requested.
     as_of: LogicalTime,
-    /// When it came: a list that was asked for before does not replace it.
+    /// When it arrived: a list that was requested before does not replace it.
     came: LogicalTime,
 }
 
@@ -95,7 +96,7 @@ impl<T> fmt::Debug for ResourceCache<T> {
 }
 
 impl<T: Send + Sync + 'static> ResourceCache<T> {
-    /// Nothing known yet. `name_of` gives a document's name, in any case.
+    /// An empty cache. `name_of` returns a document's name, in any case.
     pub(crate) fn new(name_of: fn(&T) -> String, fetch: Fetch<T>) -> Self {
         let known = Known {
             entries: BTreeMap::new(),
@@ -115,7 +116,7 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
         .await
     }
 
-    /// One resource, as read after `newer_than`; `None` where it is known to be absent.
+    /// One resource, as read after `newer_than`; `None` if it is known to be absent.
     pub(crate) async fn get(&self, name: &str, newer_than: LogicalTime) -> Result<Option<Arc<T>>, Failure> {
         let name = name.to_ascii_lowercase();
         self.read(newer_than, move |known, newer_than| {
@@ -150,7 +151,7 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
                     return Err(failure);
                 }
             }
-            // Others who are about to ask at this moment may join the request that is not sent yet.
+            // Other callers of this moment may join the request before it is sent.
             tokio::task::yield_now().await;
             let asked = LogicalTime::now();
             let result = (self.fetch)().await;
@@ -168,7 +169,7 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
         }
     }
 
-    /// Whatever is known of one resource, however old.
+    /// The cached resource, however old.
     pub(crate) fn cached(&self, name: &str) -> Option<Arc<T>> {
         self.known.lock().entries.get(&name.to_ascii_lowercase())?.document.clone()
     }
@@ -178,17 +179,17 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
         self.known.lock().listed > LogicalTime::BEGINNING
     }
 
-    /// Whatever is known, however old.
+    /// All cached resources, however old.
     pub(crate) fn all_cached(&self) -> Vec<Arc<T>> {
         self.known.lock().present()
     }
 
-    /// Takes over the answer to a write of our own.
+    /// Stores the answer to our own write.
     pub(crate) fn store(&self, document: T) -> Arc<T> {
         self.store_as_of(document, LogicalTime::now())
     }
 
-    /// Takes over a reading of this resource alone, or `None` where it was found to be absent, which was asked for then.
+    /// Stores a read of this resource alone, or `None` if it is absent, requested at the given time.
     pub(crate) fn store_reading(
         &self,
         name: &str,
@@ -204,7 +205,7 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
         }
     }
 
-    /// Takes note of a deletion of our own.
+    /// Records our own deletion.
     pub(crate) fn remove(&self, name: &str) {
         self.remove_as_of(name, LogicalTime::now());
     }
@@ -221,8 +222,8 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
         self.known.lock().entries.insert(name.to_ascii_lowercase(), entry);
     }
 
-    /// Forgets a list that nobody asks any more, again and again, as long as the cache is there. For lists of thousands
-    /// that are asked when something happens, and then mostly for a newer one: what was read before is seldom an answer.
+    /// Drops the list whenever it is unused, for as long as the cache exists. For lists of thousands of entries that
+    /// are used when something happens, and then mostly for newer data: older reads are seldom an answer.
     pub(crate) fn forget_when_unused(self: &Arc<Self>) {
         let this = Arc::downgrade(self);
         tokio::spawn(async move {
@@ -238,7 +239,7 @@ impl<T: Send + Sync + 'static> ResourceCache<T> {
         });
     }
 
-    /// Something happened that may have changed any of the resources: what was read before counts no more.
+    /// Marks everything as outdated because any of the resources may have changed.
     pub(crate) fn invalidate(&self) {
         self.known.lock().floor = LogicalTime::now();
     }
@@ -250,7 +251,8 @@ impl<T> Known<T> {
     }
 
     fn take(&mut self, asked: LogicalTime, documents: Vec<T>, name_of: fn(&T) -> String) {
-        // What came after the list was asked for may be newer than the list, which is as old as the oldest of these then.
+        // Entries that arrived after the list was requested may be newer than the list; the list is then as old as the
+        // oldest of them.
         self.entries.retain(|_, entry| entry.came > asked);
         let oldest = self.entries.values().map(|entry| entry.as_of).min();
         for document in documents {
@@ -263,7 +265,7 @@ impl<T> Known<T> {
         }
         self.listed = oldest.map_or(asked, |oldest| oldest.min(asked));
         self.failed = None;
-        // Whoever waited for it asks now.
+        // The callers that waited for it use it now.
         self.asked = Instant::now();
     }
 }
@@ -332,7 +334,7 @@ mod tests {
         assert_eq!(names, ["b", "c"]);
     }
 
-    /// C4: a reading is as old as its question. What changed between the two is asked for again.
+    /// C4: data is as old as its request. What changed between request and answer is requested again.
     #[tokio::test(start_paused = true)]
     async fn a_reading_is_as_old_as_its_question() {
         let (world, list) = cache(&["a"]);
@@ -343,7 +345,7 @@ mod tests {
         assert_eq!(world.reads.load(Ordering::Relaxed), 0);
         list.get("a", changed).await.unwrap();
         assert_eq!(world.reads.load(Ordering::Relaxed), 1, "it was asked for before the change");
-        // A reading that comes while a list is under way is kept, and makes the list no newer than it is itself.
+        // A read that arrives while a list is in flight is kept, and makes the list no newer than itself.
         let asked = LogicalTime::now();
         let changed = LogicalTime::now();
         let reading = tokio::spawn({
@@ -354,7 +356,7 @@ mod tests {
         list.store_reading("b", Some("b".to_owned()), asked);
         assert_eq!(reading.await.unwrap(), 1, "the list was read again, and b is not in it");
         assert_eq!(world.reads.load(Ordering::Relaxed), 3);
-        // What we write ourselves is as new as its answer.
+        // Our own write is as new as its answer.
         let before = LogicalTime::now();
         list.store("c".to_owned());
         assert!(list.get("c", before).await.unwrap().is_some());
@@ -372,7 +374,7 @@ mod tests {
         assert!(list.get("A", LogicalTime::BEGINNING).await.unwrap().is_some());
     }
 
-    /// NODE-262: who asks before Azure wants to be asked again gets the failure that is known, with the time that is left.
+    /// NODE-262: a caller before the time of the next request gets the known failure, with the remaining time.
     #[tokio::test(start_paused = true)]
     async fn node_262_a_failed_request_is_not_repeated_before_azure_wants_it() {
         let (world, list) = cache(&["a"]);
@@ -392,7 +394,7 @@ mod tests {
         assert_eq!(world.reads.load(Ordering::Relaxed), 2);
     }
 
-    /// NODE-289: what nobody asks any more is not kept, and is read anew for whoever asks again.
+    /// NODE-289: an unused list is dropped, and read again for the next caller.
     #[tokio::test(start_paused = true)]
     async fn node_289_a_list_that_nobody_asks_is_forgotten() {
         let (world, list) = cache(&["a"]);

@@ -1,4 +1,4 @@
-//! The one route table as a shared resource: the routes of many nodes go into one write.
+//! The route table as a shared resource: one write for the routes of many nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,12 +22,12 @@ use crate::port::route_error;
 use crate::provider::{Inner, Provider};
 use crate::writer::{Planned, Resource, Written};
 
-/// Who wants something of the table.
+/// The owner of an intent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
-    /// Nobody in particular: its tags, and what Azure left unfinished.
+    /// The table itself: its tags, and operations that Azure did not finish.
     Table,
-    /// A range of a node's pods.
+    /// A pod range of a node.
     Range(RouteKey),
 }
 
@@ -40,12 +40,12 @@ impl fmt::Display for Owner {
     }
 }
 
-/// What somebody wants of the table.
+/// The desired state of one owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// It is as azure.json says.
+    /// The table matches azure.json.
     AsConfigured,
-    /// A range's route is there, or is not.
+    /// The route of a range exists, or does not.
     Route(RouteIntent),
 }
 
@@ -53,13 +53,13 @@ pub(crate) enum Wish {
 pub(crate) struct SharedRouteTable {
     pub(crate) id: ResourceId,
     pub(crate) cluster: Arc<Cluster>,
-    /// All that the ranges of nodes are taken from.
+    /// All ranges that nodes' ranges are taken from.
     pub(crate) cluster_ranges: Vec<IpNet>,
     pub(crate) azure: Azure,
     pub(crate) observed: Arc<Observed>,
 }
 
-/// Those of a batch who want a route.
+/// The route intents of a batch.
 fn routes(batch: &[(Owner, Wish)]) -> Vec<(RouteKey, RouteIntent)> {
     let route = |(owner, wish): &(Owner, Wish)| match (owner, wish) {
         (Owner::Range(key), Wish::Route(intent)) => Some((key.clone(), *intent)),
@@ -94,7 +94,7 @@ impl Resource for SharedRouteTable {
 
     fn plan(&self, observed: &Self::Observed, batch: &[(Owner, Wish)], _: &()) -> Planned<Self> {
         let plan = Self::plan(self, observed.as_deref(), &routes(batch));
-        // What is there in the way may go: whoever asks again is judged anew.
+        // An obstacle may disappear: a retry is judged again.
         let refused = |(key, refusal): (RouteKey, plans::RouteRefusal)| {
             (Owner::Range(key), Failure::new(Kind::FailedPrecondition, refusal.to_string()))
         };
@@ -150,13 +150,13 @@ impl Resource for SharedRouteTable {
     }
 }
 
-/// Who asks for what, each for a range where it is for one.
+/// Intents with their owners, each with its range if it is for one.
 type Batch<'a> = Vec<(Option<&'a PodRange>, Owner, Wish)>;
 
-/// The routes of nodes that there are, also those that lead out of the cluster's ranges.
+/// The existing routes of nodes, including those outside of the cluster's ranges.
 type AtHand = BTreeMap<PodRange, OwnedRoute>;
 
-/// What a write has to be asked for, so that the table is as it should be. What is there already needs none.
+/// The intents that are needed to bring the table to the desired state. What already matches needs none.
 fn batch<'a>(
     resource: &SharedRouteTable,
     table: Option<&RouteTable>,
@@ -182,11 +182,11 @@ fn batch<'a>(
     batch
 }
 
-/// What came of each range.
+/// The outcome of each range.
 pub(crate) type Answers = BTreeMap<PodRange, Result<(), Failure>>;
 
 impl Inner {
-    /// The ranges that have a route of a node's.
+    /// The ranges that have a route of a node.
     async fn routes_at_hand(
         &self,
         newer_than: LogicalTime,
@@ -222,7 +222,7 @@ impl Inner {
         let (table, at_hand) = self.routes_at_hand(newer_than).await?;
         let mut answers: Answers = wanted.keys().map(|range| (range.clone(), Ok(()))).collect();
         let batch = batch(writer.resource(), table.as_deref(), &at_hand, wanted, unwanted);
-        // All are announced before the first is handed in, so that they are one batch.
+        // All are announced before the first is submitted, so that they form one batch.
         let submitted: Vec<_> = (batch.into_iter())
             .map(|(range, owner, wish)| {
                 let announcement = writer.announce();
@@ -234,9 +234,9 @@ impl Inner {
             })
             .collect();
         for (range, done) in join_all(submitted).await {
-            // The tags are nobody's matter but the log's, where the writer has put what is wrong with them.
+            // A problem with the tags has no owner: the writer has logged it.
             let Some(range) = range else { continue };
-            // Where only the name is not as it should be, packets arrive.
+            // Packets arrive even if the route has a wrong name.
             let leads_there =
                 || at_hand.get(range).is_some_and(|route| route.next_hop == wanted.get(range).copied());
             let is_wanted = wanted.contains_key(range);
@@ -248,7 +248,7 @@ impl Inner {
 }
 
 impl Provider {
-    /// All that the ranges of nodes are taken from.
+    /// All ranges that nodes' ranges are taken from.
     pub fn cluster_ranges(&self) -> &[IpNet] {
         &self.0.cluster_ranges
     }
@@ -264,7 +264,7 @@ impl Provider {
         unwanted: &BTreeSet<PodRange>,
     ) -> Result<plans::RoutePlan, ServiceError> {
         let writer = self.0.route_table().map_err(route_error)?;
-        // The table was read when it was asked which routes there are.
+        // The table was read when the routes were listed.
         let read = self.0.routes_at_hand(LogicalTime::BEGINNING).await;
         let (table, at_hand) = read.map_err(route_error)?;
         let batch = batch(writer.resource(), table.as_deref(), &at_hand, wanted, unwanted);

@@ -1,4 +1,4 @@
-//! A scale set as a shared resource: its model, then, of a uniform one, its instances.
+//! A scale set as a shared resource: its model, and the instances of a uniform one.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) struct SharedScaleSet {
     pub(crate) state: ClusterState,
 }
 
-/// What is known of a scale set; `None` where it is gone.
+/// The observed state of a scale set; `None` if it does not exist.
 pub(crate) struct Seen {
     found: Option<Found>,
 }
@@ -35,23 +35,23 @@ pub(crate) struct Seen {
 /// A scale set and its machines.
 struct Found {
     set: Arc<ScaleSet>,
-    /// Of a uniform set.
+    /// The instances of a uniform scale set.
     instances: Vec<Arc<ScaleSetInstance>>,
-    /// Those of the resource group of a flexible set.
+    /// The virtual machines in the resource group of a flexible scale set.
     virtual_machines: Vec<Arc<VirtualMachine>>,
 }
 
-/// What to write.
+/// A write.
 pub(crate) struct Work {
     model: Option<Step>,
     instances: Vec<Step>,
 }
 
-/// Texts of refusals that mean that the instance is going away: it needs nothing any more.
+/// Texts of refusals which mean that the instance is being deleted, so that no write is needed.
 const DELETION_TEXTS: &[&str] =
     &["not an active Virtual Machine Scale Set VM instanceId", "is marked for deletion", "is being deleted"];
 
-/// Whether the machine (or the set) that was written is as good as gone.
+/// Whether the machine (or the scale set) that was written is gone or being deleted.
 fn is_being_deleted(failure: &Failure) -> bool {
     let text_of = failure.full_text();
     failure.is_not_found() || DELETION_TEXTS.iter().any(|text| text_of.contains(text))
@@ -135,7 +135,7 @@ impl Resource for SharedScaleSet {
             .azure
             .put_all(&work.instances, ApiVersion::COMPUTE, parallel, keep, |_| std::future::ready(()))
             .await;
-        // Members came or went: the load balancers have a new version.
+        // Pool members changed: the load balancers have a new version.
         self.observed.load_balancers().invalidate();
         let mut after = found.instances.clone();
         let mut problem: Option<Failure> = None;
@@ -144,7 +144,7 @@ impl Resource for SharedScaleSet {
                 Ok(mut document) => {
                     let mine = after.iter_mut().find(|old| old.id.as_ref() == Some(&step.target));
                     let Some(old) = mine else { continue };
-                    // A read of one instance tells nothing of what it is doing; that has not changed.
+                    // A read of one instance contains no instance view; the view has not changed.
                     if let (Some(new), Some(was)) = (document.properties.as_mut(), old.properties.as_ref())
                         && new.instance_view.is_none()
                     {

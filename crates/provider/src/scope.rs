@@ -1,20 +1,20 @@
 //! Whether a failure concerns one or all of the owners that share a resource.
 //!
-//! Only what is said of the caller or of the shared resource itself provably concerns all. A refusal that names another
-//! resource may be about the one owner that refers to it, and so may one that names none.
+//! Only a statement about the caller or the shared resource itself proves that all are concerned. A refusal that names
+//! another resource, or none, may be about the one owner that refers to that resource.
 
 use azure_types::ResourceId;
 
-/// How many of the owners that share a resource a failure concerns.
+/// The owners of a shared resource that a failure concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// One or all: nothing tells.
+    /// One or all: undetermined.
     Unclear,
     /// All.
     All,
 }
 
-/// Codes of refusals that are about the caller or the subscription.
+/// Error codes about the caller or the subscription.
 const ABOUT_CALLER: &[&str] = &[
     "InvalidAuthenticationTokenTenant",
     "MissingSubscriptionRegistration",
@@ -22,7 +22,7 @@ const ABOUT_CALLER: &[&str] = &[
     "SubscriptionNotFound",
 ];
 
-/// The words for a resource in a text, in quotes or not: Azure names resources by their whole ids.
+/// The resource ids in a text, quoted or not: Azure names resources by their complete ids.
 fn ids_in(text: &str) -> impl Iterator<Item = ResourceId> {
     let stops = |c: char| {
         c.is_whitespace() || matches!(c, '\'' | '"' | ',' | ';' | '(' | ')' | '[' | ']' | '{' | '}' | '`')
@@ -33,14 +33,13 @@ fn ids_in(text: &str) -> impl Iterator<Item = ResourceId> {
     ids.filter_map(|word| ResourceId::parse(word).ok())
 }
 
-/// How many owners an error of the client concerns. They share this resource, or else the one that the call was about.
+/// The scope of a client error, for the owners of `shared`, or else of the resource that the call was about.
 pub(crate) fn of(error: &arm::Error, shared: Option<&ResourceId>) -> Scope {
     let Some(answer) = error.service() else {
-        // A proxy that does not let one document pass answers with a page of its own.
+        // A proxy that blocks one document answers with a page of its own.
         return if matches!(error, arm::Error::Malformed { .. }) { Scope::Unclear } else { Scope::All };
     };
-    // A part of one owner may bring about a fault of Azure's own each time that it is written, at once or when the
-    // operation ends.
+    // One owner's part may cause a server error in each write, at once or when the operation ends.
     let is_fault = matches!(answer.status, 200 | 500);
     let is_about_caller = answer.status == 401
         || ABOUT_CALLER.iter().any(|code| error.has_code(code))
@@ -54,7 +53,7 @@ pub(crate) fn of(error: &arm::Error, shared: Option<&ResourceId>) -> Scope {
     let Some(resource) = shared.or(answer.resource.as_ref()) else { return Scope::Unclear };
     let text = error.full_text();
     let is_said_of_place = match answer.status {
-        // The resource itself, or its group, is not there.
+        // The resource itself, or its group, does not exist.
         404 => {
             let group = resource.group_name().unwrap_or_default();
             let (name, group) = (resource.name().to_lowercase(), group.to_lowercase());
@@ -62,7 +61,7 @@ pub(crate) fn of(error: &arm::Error, shared: Option<&ResourceId>) -> Scope {
             let kind = resource.resource_type().to_lowercase();
             error.has_code("ResourceGroupNotFound") && quoted(&group) || quoted(&format!("{kind}/{name}"))
         }
-        // The right is missing, or the lock is, at the resource itself or above it.
+        // The permission is missing, or the lock is set, on the resource itself or above it.
         403 | 409 if error.has_code("AuthorizationFailed") || error.has_code("ScopeLocked") => {
             let mut named = ids_in(&text).peekable();
             named.peek().is_some() && named.all(|id| resource == &id || resource.is_within(&id))
@@ -99,7 +98,7 @@ mod tests {
         }))
     }
 
-    /// LB-462. All kinds of failures, each with how many of the owners that share the load balancer it concerns.
+    /// LB-462. All kinds of failures, each with the owners of the load balancer that it concerns.
     #[test]
     fn how_many_owners_each_kind_of_failure_concerns() {
         let own = format!("{GROUP}/providers/Microsoft.Network/loadBalancers/kubernetes");
@@ -166,7 +165,7 @@ mod tests {
         assert_eq!(of(&lost, None), all);
         let page = arm::Error::Malformed { subject: "s".into(), reason: "r".into() };
         assert_eq!(of(&page, None), unclear);
-        // A right that is missing at what one owner alone has says nothing of the others.
+        // A missing permission on a resource of one owner says nothing about the others.
         let of_pip = error(403, "AuthorizationFailed", &over(&own), "");
         let shared = ResourceId::group("s", "rg").resource("Microsoft.Network", "loadBalancers", "other");
         assert_eq!(of(&of_pip, Some(&shared)), unclear);

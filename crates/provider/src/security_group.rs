@@ -1,4 +1,4 @@
-//! The one security group as a shared resource.
+//! The security group as a shared resource.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -22,34 +22,34 @@ use crate::load_balancer::{Owner, is_wanted};
 use crate::observed::Observed;
 use crate::writer::{Disturbance, Planned, Resource, Written};
 
-/// Where the status of Services does not say which addresses they have.
+/// Addresses of Services where their status is not up to date.
 #[derive(Debug, Default)]
 pub(crate) struct RecentlyProgrammed(Mutex<Recent>);
 
 #[derive(Debug, Default)]
 struct Recent {
-    /// Addresses that were programmed and may not stand in the status yet.
+    /// Addresses that were programmed and may not be in the status yet.
     programmed: BTreeMap<ObjectKey, Vec<IpAddr>>,
-    /// Services of which nothing is left, although their status may name addresses until Kubernetes removes them.
+    /// Services that are completely removed, although their status may contain addresses until Kubernetes deletes them.
     removed: BTreeSet<ObjectKey>,
-    /// Services that were refused when the group was open for them already.
+    /// Services that were refused after the group had been opened for them.
     in_vain: BTreeSet<ObjectKey>,
-    /// Addresses of the cluster at which the security group is open: while it is, they prove whose the rule is, also
-    /// when nothing in the cluster has them any more.
+    /// Addresses of the cluster for which the group is open. While it is open, they prove who owns the rule, even when
+    /// nothing in the cluster has them any more.
     held: BTreeSet<IpAddr>,
-    /// Addresses of users that had gone over to others when the group was to be closed there.
+    /// Addresses of users that others had taken over when the group was to be closed for them.
     passed_on: BTreeSet<IpAddr>,
 }
 
 impl RecentlyProgrammed {
-    /// A Service's addresses are in use from now on.
+    /// Records that a Service uses these addresses from now on.
     pub(crate) fn set(&self, key: &ObjectKey, addresses: Vec<IpAddr>) {
         let mut recent = self.0.lock();
         recent.removed.remove(key);
         recent.programmed.insert(key.clone(), addresses);
     }
 
-    /// Takes note whether a Service was refused when the group was open for it already.
+    /// Records whether a Service was refused after the group had been opened for it.
     pub(crate) fn opened_in_vain(&self, key: &ObjectKey, in_vain: bool) {
         let known = &mut self.0.lock().in_vain;
         if in_vain {
@@ -59,27 +59,27 @@ impl RecentlyProgrammed {
         }
     }
 
-    /// Whether that happened at the latest attempt.
+    /// Whether that happened in the latest attempt.
     pub(crate) fn was_opened_in_vain(&self, key: &ObjectKey) -> bool {
         self.0.lock().in_vain.contains(key)
     }
 
-    /// Whether a Service was given addresses that its status may not show.
+    /// Whether a Service has addresses that its status may not show.
     pub(crate) fn has(&self, key: &ObjectKey) -> bool {
         self.0.lock().programmed.contains_key(key)
     }
 
-    /// A Service is gone, or has nothing but what Azure shows. Gives the addresses that were in use.
+    /// Drops a Service that is deleted, or has only what Azure shows. Returns its addresses.
     pub(crate) fn forget(&self, key: &ObjectKey) -> Option<Vec<IpAddr>> {
         self.0.lock().programmed.remove(key)
     }
 
-    /// Nothing of a Service is left in Azure.
+    /// Records that nothing of a Service is left in Azure.
     pub(crate) fn removed(&self, key: ObjectKey) {
         self.0.lock().removed.insert(key);
     }
 
-    /// Takes note of the addresses at which the group is open, and that the cluster has.
+    /// Records the addresses of the cluster for which the group is open.
     fn hold(&self, open: &BTreeSet<IpAddr>, is_of_cluster: impl Fn(&IpAddr) -> bool) {
         let Recent { held, passed_on, .. } = &mut *self.0.lock();
         passed_on.retain(|address| open.contains(address));
@@ -87,12 +87,12 @@ impl RecentlyProgrammed {
         held.extend(open.iter().filter(|address| is_of_cluster(address)));
     }
 
-    /// The group is about to be opened at these addresses.
+    /// Records that the group is about to be opened for these addresses.
     fn opens(&self, addresses: impl IntoIterator<Item = IpAddr>) {
         self.0.lock().held.extend(addresses);
     }
 
-    /// The group is not open at these addresses any more.
+    /// Records that the group is no longer open for these addresses.
     fn closed(&self, addresses: &BTreeSet<IpAddr>) {
         self.0.lock().held.retain(|address| !addresses.contains(address));
     }
@@ -101,7 +101,7 @@ impl RecentlyProgrammed {
         self.0.lock().held.iter().copied().collect()
     }
 
-    /// These addresses have gone over to others.
+    /// Records that these addresses are now used by others.
     fn pass_on(&self, addresses: &BTreeSet<IpAddr>) {
         self.0.lock().passed_on.extend(addresses);
     }
@@ -110,20 +110,20 @@ impl RecentlyProgrammed {
         self.0.lock().passed_on.clone()
     }
 
-    /// Of these addresses that had gone over to others, others have only `still` now.
+    /// Updates the addresses used by others: of those in `asked`, others still use only those in `still`.
     fn give_back(&self, asked: &BTreeSet<IpAddr>, still: &BTreeSet<IpAddr>) {
         let is_given_back = |address: &IpAddr| asked.contains(address) && !still.contains(address);
         self.0.lock().passed_on.retain(|address| !is_given_back(address));
     }
 
-    /// The addresses that have gone over to others and that the cluster has not got again.
+    /// The addresses that are used by others and that the cluster has not got back.
     fn passed_on(&self, has_again: impl Fn(&IpAddr) -> bool) -> Vec<IpAddr> {
         let passed_on = &mut self.0.lock().passed_on;
         passed_on.retain(|address| !has_again(address));
         passed_on.iter().copied().collect()
     }
 
-    /// The Services of which something may be left.
+    /// The Services of which something may be left in Azure.
     fn existing(&self, services: Vec<Arc<Service>>) -> Vec<Arc<Service>> {
         let mut recent = self.0.lock();
         let is_removed =
@@ -133,7 +133,7 @@ impl RecentlyProgrammed {
         existing
     }
 
-    /// The addresses of all Services, without those that the Services show by now.
+    /// The addresses of all Services that their status does not show yet.
     fn unpublished(&self, services: &[Arc<Service>]) -> Vec<(ObjectKey, IpAddr)> {
         let recent = &mut self.0.lock().programmed;
         for service in services {
@@ -151,13 +151,13 @@ impl RecentlyProgrammed {
     }
 }
 
-/// What an owner wants of the security group.
+/// The desired state of one owner.
 #[derive(Debug, Clone)]
 pub(crate) enum AccessWish {
-    /// That nothing is open at addresses that nobody has any more: of nodes that left, and of Services that were refused
-    /// before they got theirs (LB-454, LB-464).
+    /// The group is closed for unused addresses: those of deleted nodes, and of Services that were refused before they
+    /// got theirs (LB-454, LB-464).
     Closed,
-    /// What a Service's clients need.
+    /// The access that a Service's clients need.
     Service(AccessIntent),
 }
 
@@ -174,7 +174,7 @@ pub(crate) struct SharedSecurityGroup {
 }
 
 impl SharedSecurityGroup {
-    /// The group as read after `newer_than`, with no operation running on it; `None` where there is none.
+    /// The group as read after `newer_than`, with no operation running on it; `None` if it does not exist.
     pub(crate) async fn observed_group(
         &self,
         newer_than: LogicalTime,
@@ -182,7 +182,7 @@ impl SharedSecurityGroup {
         self.observed.settled_security_group(&self.id, newer_than).await
     }
 
-    /// Whose addresses are alive.
+    /// The addresses in use.
     pub(crate) fn usage<'a>(&self, batch: impl IntoIterator<Item = &'a ObjectKey>) -> ClusterUsage {
         let known = self.state.services_synced() && self.state.nodes_synced();
         let (services, nodes) = (self.state.services(), self.state.nodes());
@@ -190,12 +190,12 @@ impl SharedSecurityGroup {
         let load_balancers = self.cluster.own_load_balancers(all, &services);
         let services = self.recently.existing(services);
         let mut alive = self.recently.unpublished(&services);
-        // A Service that was cut short has its address although neither its status nor a frontend shows it.
+        // An interrupted Service has its address although neither its status nor a frontend shows it.
         let public_ips = self.observed.cached_public_ips();
         let is_own = |id: &ResourceId| load_balancers.iter().any(|(_, one)| one.id.as_ref() == Some(id));
         let tagged = public_ip::tagged_addresses(&self.cluster, public_ips.iter().map(|one| &**one), is_own);
         let shown = plans::shown_addresses(&self.cluster, &services, &load_balancers, &public_ips);
-        // Those of the batch say themselves which addresses they have.
+        // Services in the batch specify their addresses themselves.
         let batch: BTreeSet<&ObjectKey> = batch.into_iter().collect();
         let is_elsewhere = |key: &ObjectKey| !batch.contains(key) && self.state.service(key).is_some();
         let served = shown.iter().map(|one| (one.service.clone(), one.address));
@@ -210,8 +210,8 @@ impl SharedSecurityGroup {
             .with_proofs(shown.into_iter().map(|one| (one.address, one.proof)).chain(held))
     }
 
-    /// Whether the group was open, when it was last read, at one of these addresses, which the Service gets now: others that had it
-    /// before may have closed it since, so that nothing may be concluded from that reading.
+    /// Whether the group was open, when it was last read, for one of these addresses, which the Service is about to
+    /// get. Its previous user may have closed it since, so that read proves nothing.
     pub(crate) fn was_opened_by_others(&self, addresses: &[IpAddr], published: &[IpAddr]) -> bool {
         let held = self.recently.held();
         let is_new = |one: &&IpAddr| !published.contains(one) && !held.contains(one);
@@ -223,9 +223,9 @@ impl SharedSecurityGroup {
         })
     }
 
-    /// Before addresses of users are closed: whether a load balancer or a machine of others has got one since it was the
-    /// cluster's. The public IPs are read after the group was: a cluster that opened the group for an address before that
-    /// had the address by then, and a later opening is a conflict of the write.
+    /// Checks before the group is closed for addresses of users: whether a load balancer or a machine of others has got
+    /// one since the cluster had it. The public IPs are read after the group: a cluster that opened the group for an
+    /// address before had the address by then, and a later opening is a conflict of the write.
     async fn check_passed_on(&self, step: &Step) -> Result<(), Failure> {
         let passed_on = self.those_of_others(&plans::closed_addresses(step)).await?;
         if passed_on.is_empty() {
@@ -237,7 +237,7 @@ impl SharedSecurityGroup {
         Err(Failure::new(Kind::Aborted, message))
     }
 
-    /// Forgets that addresses had gone over to others where the others have them no more.
+    /// Drops addresses that others no longer use.
     async fn forget_given_back(&self) -> Result<(), Failure> {
         let passed_on = self.recently.all_passed_on();
         if passed_on.is_empty() {
@@ -248,7 +248,7 @@ impl SharedSecurityGroup {
         Ok(())
     }
 
-    /// Which of these addresses are users' and in use by others, as Azure says now.
+    /// The addresses that belong to users and are in use by others now, as read from Azure.
     async fn those_of_others(&self, addresses: &BTreeSet<IpAddr>) -> Result<BTreeSet<IpAddr>, Failure> {
         let is_asked_for = |one: &PublicIpAddress| {
             public_ip::address_of(one).is_some_and(|address| addresses.contains(&address))
@@ -262,7 +262,7 @@ impl SharedSecurityGroup {
         for group in &groups {
             match self.observed.public_ips(group).list(now).await {
                 Ok(listed) => public_ips.extend(listed),
-                // A resource group that is gone holds no public IP.
+                // A missing resource group contains no public IP.
                 Err(failure) if failure.is_not_found() => {}
                 Err(failure) => return Err(failure),
             }
@@ -273,7 +273,7 @@ impl SharedSecurityGroup {
         Ok(public_ip::addresses_of_others(&self.cluster, public_ips, &load_balancers))
     }
 
-    /// What is said to those who need the group, where there is none.
+    /// The failure of intents that need the group if it does not exist.
     pub(crate) fn absent(&self) -> Failure {
         let message = format!(
             "security group {} does not exist: create it, or correct securityGroupName and \
@@ -283,7 +283,7 @@ impl SharedSecurityGroup {
         Failure::new(Kind::NotFound, message)
     }
 
-    /// What the Services of a batch want.
+    /// The intents of the Services in a batch.
     fn intents(batch: &[(Owner, AccessWish)]) -> Vec<AccessIntent> {
         let intent = |(_, wish): &(Owner, AccessWish)| match wish {
             AccessWish::Closed => None,
@@ -297,7 +297,7 @@ impl SharedSecurityGroup {
 impl Resource for SharedSecurityGroup {
     type Key = Owner;
     type Intent = AccessWish;
-    /// `None` where there is no such group.
+    /// `None` if the group does not exist.
     type Observed = Option<Arc<SecurityGroup>>;
     type Work = Step;
     type Claim = ();
@@ -321,7 +321,7 @@ impl Resource for SharedSecurityGroup {
     fn plan(&self, observed: &Self::Observed, batch: &[(Owner, AccessWish)], _: &()) -> Planned<Self> {
         let intents = Self::intents(batch);
         let Some(observed) = observed else {
-            // What is gone needs no removal.
+            // Removals need no group.
             let asking = intents.iter().filter(|intent| matches!(intent, AccessIntent::Present { .. }));
             let refused =
                 asking.map(|intent| (Owner::Service(intent.key().clone()), self.absent())).collect();
@@ -349,7 +349,7 @@ impl Resource for SharedSecurityGroup {
         self.recently.opens(opened);
         let known = self.observed.security_group();
         let written = self.azure.put_known(step, ApiVersion::NETWORK, known).await?;
-        // What is open at such an address from now on, others have opened: Azure may give it to them.
+        // From now on such an address can only be opened by others: Azure may assign it to them.
         self.recently.closed(&closed);
         Ok(Written::Whole(Some(written)))
     }
@@ -390,8 +390,8 @@ impl Resource for SharedSecurityGroup {
         step.on_behalf_of.iter().cloned().map(Owner::Service).collect()
     }
 
-    /// Where packets arrive at the nodes' own addresses, what a Service wants changes with the nodes: it is asked anew for
-    /// that, and compared by itself ([`crate::look`]).
+    /// If packets arrive at the nodes' own addresses, the intent changes with the nodes: the Service is reconciled for
+    /// that, and compared separately ([`crate::look`]).
     fn stands(&self, wish: &AccessWish) -> bool {
         matches!(wish, AccessWish::Service(AccessIntent::Present { service, .. }) if !service.arrives_at_nodes())
     }

@@ -1,6 +1,6 @@
-//! One Service on its way through all resources: drives its [`Sequence`] with what Azure answers.
+//! Reconciles one Service across all resources: drives its [`Sequence`] with Azure's answers.
 //!
-//! What has to happen, and in which order, is decided there; here are reading, writing and waiting.
+//! The sequence decides the steps and their order; this file reads, writes and waits.
 
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ use crate::security_group::{AccessWish, SharedSecurityGroup};
 use crate::writer::Announcement;
 use crate::{Ensured, Notice, ServiceError};
 
-/// That intents will come to the writers that a Service needs.
+/// Announcements of intents to the writers that a Service needs.
 struct Announced {
-    /// To each load balancer that it may be.
+    /// One for each load balancer that the Service may get.
     load_balancers: Vec<(Balancer, Announcement<SharedLoadBalancer>)>,
     security_group: Option<Announcement<SharedSecurityGroup>>,
 }
@@ -38,13 +38,13 @@ impl Announced {
         Some(self.load_balancers.swap_remove(at).1)
     }
 
-    /// Azure puts the Service off: no other waits for it.
+    /// Withdraws all announcements because Azure asked to wait: other Services do not wait for this one.
     fn withdraw(&mut self) {
         self.load_balancers.clear();
         self.security_group = None;
     }
 
-    /// The Service has its place on one load balancer: no other waits for it elsewhere.
+    /// Withdraws the announcements to the other load balancers once the Service has a place on one.
     fn decide(&mut self, destination: Option<&Balancer>) {
         if let Some(destination) = destination {
             self.load_balancers.retain(|(balancer, _)| balancer == destination);
@@ -56,13 +56,13 @@ impl Announced {
 #[derive(Default)]
 struct Reading {
     public_ips: Vec<Arc<PublicIpAddress>>,
-    /// Those that may hold something of the Service's. Their documents are taken from the cache whenever they are needed:
-    /// of a load balancer with hundreds of Services each version that somebody keeps is a megabyte.
+    /// The load balancers that may hold parts of the Service. Their documents are taken from the cache on use: of a
+    /// load balancer with hundreds of Services each retained version is a megabyte.
     balancers: Vec<Balancer>,
     subnet: Option<Arc<Subnet>>,
     nodes: Vec<Arc<Node>>,
-    private_links: Option<Vec<PrivateLinkService>>,
-    /// Whether those were read after it was decided to delete any.
+    private_links: Option<Vec<Arc<PrivateLinkService>>>,
+    /// Whether the private link services were read after the decision to delete one.
     private_links_are_fresh: bool,
     private_link_subnet: Option<Arc<Subnet>>,
     namespace: Option<Arc<Labels>>,
@@ -89,7 +89,7 @@ impl Reading {
         }
     }
 
-    /// The load balancers as they are known now, which is at least as new as what was read or written for the Service.
+    /// The cached load balancers, at least as new as what was read or written for the Service.
     fn load_balancers(&self, observed: &Observed) -> Vec<(Balancer, ListedLoadBalancer)> {
         let cache = observed.load_balancers();
         let now = |balancer: &Balancer| Some((balancer.clone(), cache.cached(&balancer.name)?.into()));
@@ -98,7 +98,7 @@ impl Reading {
 }
 
 impl Inner {
-    /// Brings Azure to what a Service wants.
+    /// Brings Azure to the Service's desired state.
     pub(crate) async fn ensure(
         &self,
         service: &Arc<Service>,
@@ -141,9 +141,9 @@ impl Inner {
         }
     }
 
-    /// A Service that is refused keeps what it lives on. What it does not want any more is closed, and so is what was
-    /// opened beside a load balancer that it then did not get (LB-454): its addresses are those that Azure and its
-    /// status show, and no others. Costs nothing if all is as it should be.
+    /// A refused Service keeps what it depends on. What it no longer wants is closed, and so is what was opened beside
+    /// a load balancer that it then did not get (LB-454): its addresses are only those that Azure and its status show.
+    /// Free if nothing differs.
     async fn close_unused(&self, service: &Service) {
         let key = service.key();
         let programmed = self.recently.forget(&key);
@@ -151,24 +151,24 @@ impl Inner {
             self.close_what_nothing_has(Owner::Service(key.clone()), LogicalTime::BEGINNING).await
         {
             let failure = failure.full_text();
-            tracing::debug!(failure, service = %key, "cannot close what nothing has any more");
+            tracing::debug!(failure, service = %key, "cannot close the security group for unused addresses");
             programmed.into_iter().for_each(|addresses| self.recently.set(&key, addresses));
         }
     }
 
-    /// Closes the security group at addresses that the cluster had and that nothing in it has any more, judged by what was
-    /// read after `newer_than`.
+    /// Closes the security group for addresses that the cluster had and nothing in it has any more, based on data read
+    /// after `newer_than`.
     pub(crate) async fn close_what_nothing_has(
         &self,
         owner: Owner,
         newer_than: LogicalTime,
     ) -> Result<(), Failure> {
-        // Where no security group is configured, nothing is open in one.
+        // Without a configured security group nothing is open.
         let Ok(writer) = self.security_group() else { return Ok(()) };
         writer.submit(owner, AccessWish::Closed, newer_than, None).await.map(drop)
     }
 
-    /// Removes everything of a Service's.
+    /// Removes everything of a Service.
     pub(crate) async fn delete(
         &self,
         service: &Service,
@@ -176,9 +176,9 @@ impl Inner {
     ) -> Result<Vec<Notice>, ServiceError> {
         let newer_than = self.required_freshness(&service.key(), newer_than);
         let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
-        // Most leave the load balancer that they ask for.
+        // Most of them have parts on the load balancer that they ask for.
         let load_balancers = self.announce(removal.flavor);
-        // Where no security group is configured, none holds anything.
+        // Without a configured security group there are no rules.
         let security_group = self.security_group().ok().map(|writer| writer.announce());
         let announced = Announced { load_balancers, security_group };
         self.recently.forget(&removal.key);
@@ -190,7 +190,7 @@ impl Inner {
             Ok(_) => {
                 self.forget(service);
                 self.recently.removed(removal.key.clone());
-                // Its address may have been a node's that left while this went on, and stand in rules of others.
+                // Its address may have belonged to a node that was deleted meanwhile, and may be in rules of others.
                 self.close_unused(service).await;
                 Ok(notices)
             }
@@ -198,7 +198,8 @@ impl Inner {
         }
     }
 
-    /// Whether Azure holds anything of a Service's that leaves. Where it does not, nothing is remembered of the Service.
+    /// Whether Azure holds anything of a Service that is being removed. If not, everything remembered of the Service is
+    /// dropped.
     pub(crate) async fn exists(
         &self,
         service: &Service,
@@ -212,12 +213,12 @@ impl Inner {
     }
 
     async fn holds(&self, service: &Service, newer_than: LogicalTime) -> Result<bool, ServiceError> {
-        // The security group may be open for it although it never got so far that anything else is there.
+        // The security group may be open for it although nothing else was created yet.
         if self.recently.has(&service.key()) {
             return Ok(true);
         }
         let newer_than = self.freshness_to_look(&service.key(), newer_than);
-        // What leaves needs no place, whether it ever came to have one or not.
+        // A Service that is removed gives up its place, if it had one.
         self.places.lock().release(&service.key());
         let removal = Arc::new(ServiceRemoval::of(&self.cluster, service));
         let mut sequence = Sequence::remove(Arc::clone(&removal));
@@ -230,7 +231,7 @@ impl Inner {
         let Task::Submit(intents) = next.map_err(Failure::from)? else { return Ok(false) };
         for intent in intents {
             match intent {
-                // Only those that hold something are named.
+                // The intents only name load balancers that hold something.
                 Intent::LoadBalancer(..) => return Ok(true),
                 Intent::SecurityGroup(intent) => {
                     let Ok(writer) = self.security_group() else { continue };
@@ -246,7 +247,7 @@ impl Inner {
         Ok(false)
     }
 
-    /// Does what a sequence says, until it is at its end; gives the Service's addresses.
+    /// Executes a sequence to its end. Returns the Service's addresses.
     async fn drive(
         &self,
         mut sequence: Sequence,
@@ -287,7 +288,7 @@ impl Inner {
                 let load_balancers = known.load_balancers(&self.observed);
                 sequence.next(&self.cluster, &known.seen(&load_balancers), &mut self.places.lock())
             };
-            // Hundreds of Services wait for Azure at a time: none of them keeps a list of all nodes.
+            // Hundreds of Services wait for Azure at a time: the list of all nodes is dropped before waiting.
             known.nodes = Vec::new();
             announced.decide(sequence.destination(&self.cluster).as_ref());
             if !matches!(next, Ok(Task::WritePublicIps(_))) {
@@ -305,7 +306,7 @@ impl Inner {
                     sequence.submitted();
                     let asks = sequence.intent().is_some_and(|intent| intent.private_link.is_some());
                     if asks && sequence.stage() == Stage::Linking {
-                        // With frontends that went, private link services may have gone.
+                        // Private link services may have been removed with their frontends.
                         self.look_at_private_links(known, &sequence, newer_than, notices).await?;
                         let known_before = known.private_link_subnet.take();
                         known.private_link_subnet =
@@ -315,7 +316,7 @@ impl Inner {
                 Ok(Task::WritePrivateLink(steps)) => {
                     let deletes = steps.iter().any(|step| step.action == Action::Delete);
                     if deletes && !known.private_links_are_fresh {
-                        // Connections carry no version, and their private link service may be somebody else's by now.
+                        // Connections have no version, and their private link service may have another owner by now.
                         known.private_links_are_fresh = true;
                         self.observed.invalidate_private_links();
                     } else {
@@ -333,7 +334,7 @@ impl Inner {
                     public_ips.release(&steps, &mut sequence, notices).await?;
                 }
                 Ok(Task::Finish(addresses)) => return Ok(addresses),
-                // Azure may give an address only to what is in use: it is read once more.
+                // Azure may assign an address only once it is in use: read once more.
                 Err(Stop::NotYet(_)) if !looked_again => {
                     looked_again = true;
                     newer_than = LogicalTime::now();
@@ -344,7 +345,7 @@ impl Inner {
         }
     }
 
-    /// Tells the load balancers of a kind that a Service may come.
+    /// Announces a Service to the load balancers of its kind.
     fn announce(&self, flavor: Flavor) -> Vec<(Balancer, Announcement<SharedLoadBalancer>)> {
         let balancers = self.cluster.balancers().into_iter().filter(|balancer| balancer.flavor == flavor);
         balancers
@@ -355,7 +356,7 @@ impl Inner {
             .collect()
     }
 
-    /// Allocated for its time: the many Services that wait for a write have read before.
+    /// Boxed so that its memory is freed: the many Services that wait for a write have finished reading.
     fn read<'a>(
         &'a self,
         sequence: &'a mut Sequence,
@@ -372,7 +373,7 @@ impl Inner {
         notices: &mut Vec<Notice>,
     ) -> Result<Reading, Failure> {
         let mut reading = Reading::default();
-        // Side by side: none of them needs another.
+        // In parallel: they are independent.
         let owner = Arc::clone(sequence.owner());
         let (listed, public_ips, access) = futures::join!(
             self.list_load_balancers(&mut reading, newer_than),
@@ -416,8 +417,8 @@ impl Inner {
         Ok(reading)
     }
 
-    /// Nothing is taken from a Service as long as it is clear that it cannot come to its end: without the security group no
-    /// Service is served, and one that cannot be read keeps the rules of those that leave.
+    /// Takes nothing from a Service while it clearly cannot be completed: without the security group no Service is
+    /// provisioned, and an unreadable one keeps the rules of removed Services.
     async fn require_security_group(&self, is_needed: bool, newer_than: LogicalTime) -> Result<(), Failure> {
         let (Ok(writer), Some(known)) = (self.security_group(), self.observed.security_group()) else {
             return Ok(());
@@ -457,8 +458,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Looks for the Service's public IPs in groups that nothing but their tags tells of; gives whether there are
-    /// more groups now. `public_ips` are those of the groups that were known so far.
+    /// Searches for the Service's public IPs in resource groups that only their tags reveal. Returns whether there are
+    /// more groups now. `public_ips` are those of the groups known so far.
     pub(crate) async fn look_elsewhere(
         &self,
         sequence: &mut Sequence,
@@ -468,8 +469,8 @@ impl Inner {
         let since = if !sequence.lost_addresses(public_ips).is_empty() {
             newer_than
         } else {
-            // Whoever worked on it before may have been cut short in a group that it names no more. If that was this process,
-            // the groups that it wrote to are known.
+            // An earlier process may have been interrupted in a group that the Service no longer names. The groups that
+            // this process wrote to are known.
             self.observed.started
         };
         let mut all = self.observed.public_ips_of_subscription(since).await?;
@@ -477,7 +478,7 @@ impl Inner {
         Ok(sequence.see_public_ips(&self.cluster, all.iter().map(|one| &**one)))
     }
 
-    /// Hands intents to the writers, side by side, and waits until all are answered.
+    /// Submits intents to the writers in parallel, and waits for all answers.
     async fn submit(
         &self,
         reading: &mut Reading,
@@ -512,12 +513,12 @@ impl Inner {
             }
         }
         if leaves {
-            // Nothing more will come: nobody has to wait for it.
+            // There is no further intent to wait for.
             announced.load_balancers.clear();
         }
         let balancing = async {
             let balanced = join_all(balancing).await;
-            // A load balancer that came or went has changed which nodes the others have.
+            // The creation or deletion of a load balancer changed the nodes of the others.
             let own = present.as_ref().map(|(balancer, _)| balancer);
             (balanced, self.share_nodes(own).await)
         };
@@ -538,7 +539,7 @@ impl Inner {
         Ok(())
     }
 
-    /// A load balancer; where the Service is present there, then the members of its pools.
+    /// Applies the intent for a load balancer; if the Service has a frontend there, fills its pools afterwards.
     async fn ensure_load_balancer(
         &self,
         balancer: Balancer,
@@ -560,7 +561,7 @@ impl Inner {
         }
         let (owner, wish) = (Owner::Service(key.clone()), Wish::Service(intent));
         if !families.is_empty() {
-            // It has its place here: nothing of it is kept up elsewhere.
+            // It has its place here: its parts elsewhere are not maintained any more.
             let others = self.load_balancer_writers().into_iter().filter(|(other, _)| *other != balancer);
             others.for_each(|(_, other)| other.withdraw(&owner));
         }
@@ -572,21 +573,21 @@ impl Inner {
             let (before, now) = (done.observed.before.as_deref(), done.observed.load_balancer.as_deref());
             let pools = now
                 .map(|now| backend_pool::pools_to_fill(&self.cluster, &balancer, sets.as_ref(), before, now));
-            // What was seen is not kept while machines join.
+            // The observed state is not retained while machines join.
             drop(done.observed);
             let mut pools = pools.unwrap_or_default();
             if self.membership.join_if_changed(&pools).await? {
                 self.mark_joined().await?;
             }
-            // Pools of other families are nothing to this Service.
+            // Pools of other IP families do not concern this Service.
             pools.retain(|pool| families.contains(&pool.family));
             notices.extend(self.membership.notices(&key, &pools));
         }
         Ok((balancer, notices))
     }
 
-    /// What to tell the owner of a Service whose security rules have no effect at some nodes, as far as is known by now. The
-    /// log says it once, and when it is over.
+    /// The notice for the owner of a Service whose security rules have no effect at some nodes, as far as known. Logs
+    /// the problem once, and its end.
     fn security_group_out_of_force(&self, key: &ObjectKey) -> Option<Notice> {
         let (known, id) = (self.observed.security_group()?, self.cluster.security_group_id()?);
         let (group, interfaces) = (known.cached(id.name())?, self.observed.cached_machine_interfaces());

@@ -1,10 +1,9 @@
-//! Several load balancers share the cluster's nodes: each node is in the pools of one entry's load balancers
+//! Divides the cluster's nodes among several load balancers: each node is in the pools of one entry's load balancers
 //! ([`planner::placement`]).
 //!
-//! Whoever changes a load balancer, and whoever hears of a node, asks for the nodes to be divided. What is due is written
-//! by each load balancer's own writer, side by side and without anybody in whose name: [`NodeSharing`] knows what is on
-//! its way, what failed, and which nodes a load balancer may have until another has lost them. A load balancer that
-//! cannot be written keeps nobody waiting but its own Services.
+//! Each change of a load balancer or of nodes causes a new division. Each load balancer's own writer writes what is
+//! due, in parallel and without an owner: [`NodeSharing`] tracks writes in flight, failures, and the nodes that a load
+//! balancer may have before another has lost them. A load balancer that cannot be written delays only its own Services.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -26,46 +25,45 @@ use crate::failure::{Failure, Kind};
 use crate::load_balancer::{Owner, Wish};
 use crate::provider::Inner;
 
-/// How long the nodes of a load balancer are waited for by others than its own Services, counted from the moment at
-/// which they began to be written. Azure takes some twenty seconds for such a write; one that takes longer is in
-/// trouble, which its writer sits out for minutes.
+/// How long other Services than its own wait for the nodes of a load balancer, from the start of their write. Azure
+/// takes some twenty seconds for such a write; a longer one is in trouble, which its writer retries for minutes.
 const MAX_WAIT_FOR_OTHERS: Duration = Duration::from_secs(60);
 
-/// For how long what has failed is not tried again, as long as it would be the same. Hundreds of Services may ask
-/// meanwhile; one write a minute is nothing to Azure's limits, and trouble that has passed is noticed soon.
+/// How long a failed write is not repeated while it would be the same. Hundreds of Services may request it meanwhile;
+/// one write a minute is nothing to Azure's limits, and the end of the trouble is noticed soon.
 const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
 type Documents = [(Balancer, ListedLoadBalancer)];
 
-/// Which nodes each of several load balancers has, and may have.
+/// The nodes that each of several load balancers has, and may have.
 #[derive(Default)]
 pub(crate) struct NodeSharing {
     state: Mutex<State>,
-    /// Counts the writes that were answered.
+    /// Number of answered writes.
     answers: watch::Sender<u64>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Where nodes belong, as they were divided last.
+    /// The latest division of the nodes.
     places: Option<Arc<NodePlaces>>,
     holdings: Holdings,
     judged: Option<Judged>,
-    /// Since when the nodes of a load balancer are being written.
+    /// When the write in flight of a load balancer's nodes began.
     writes: BTreeMap<Balancer, Instant>,
-    /// What was tried last and in vain.
+    /// The latest failed attempts.
     failed: BTreeMap<Balancer, Failed>,
-    /// What a writer found to be as it should be.
+    /// Desired states that the writer found to be reached.
     done: BTreeMap<Balancer, Due>,
-    /// Of the members that the latest write of a load balancer was planned with.
+    /// Fingerprint of the members that the latest write of a load balancer was planned with.
     claimed: BTreeMap<Balancer, u64>,
-    /// How many writes of a load balancer were answered.
+    /// Number of answered writes, by load balancer.
     answered: BTreeMap<Balancer, u64>,
-    /// Why machines could not be read, and when that was.
+    /// Why machines could not be read, and when.
     unread: Option<(Failure, Instant)>,
 }
 
-/// What was known when the nodes were divided.
+/// The inputs of a division.
 #[derive(PartialEq)]
 struct Inputs {
     nodes: u64,
@@ -74,18 +72,18 @@ struct Inputs {
     in_flight: Vec<Balancer>,
 }
 
-/// What came of dividing them.
+/// The result of a division.
 struct Judged {
     inputs: Inputs,
     due: Vec<(Balancer, Due)>,
-    /// Whether a load balancer waits for nodes that another has.
+    /// Whether a load balancer waits for nodes that another one has.
     is_short: bool,
 }
 
-/// Pools that are not as they should be.
+/// Pools that differ from their desired state.
 #[derive(Debug, Clone, PartialEq)]
 struct Due {
-    /// Of the members that they should have.
+    /// Fingerprint of their desired members.
     print: u64,
     /// The version of the load balancer.
     version: Option<String>,
@@ -97,11 +95,11 @@ struct Failed {
     until: Instant,
 }
 
-/// Load balancers that are not as the nodes are.
+/// Load balancers that do not match the nodes.
 pub(crate) struct Unfinished {
     /// What went wrong, and when to try again.
     pub(crate) failure: Failure,
-    /// What went wrong with each; absent where it was not about certain load balancers.
+    /// What went wrong with each load balancer; `None` if the failure was not about certain load balancers.
     pub(crate) of: Option<BTreeMap<Balancer, Failure>>,
 }
 
@@ -112,19 +110,19 @@ impl From<Failure> for Unfinished {
 }
 
 impl Unfinished {
-    /// Of load balancers that failed; nothing where none did.
+    /// The failures of load balancers; `None` if there are none.
     pub(crate) fn of_each(failed: BTreeMap<Balancer, Failure>) -> Option<Self> {
         let failure = failed.values().next()?.clone();
         Some(Self { failure, of: Some(failed) })
     }
 }
 
-/// Who asks for the nodes to be divided.
+/// The caller of a division.
 #[derive(Clone, Copy)]
 enum Asker<'a> {
-    /// A Service: with its load balancer where it has its place on one.
+    /// A Service, with its load balancer if it has a place on one.
     Service(Option<&'a Balancer>),
-    /// Whoever hears of nodes.
+    /// A change of nodes.
     Nodes,
 }
 
@@ -136,7 +134,7 @@ enum Patience {
     ForEver,
 }
 
-/// Of what the pools of a load balancer should be: equal if the same would be tried.
+/// Fingerprint of the desired pools of a load balancer: equal if the same would be written.
 fn fingerprint(nodes: &[Arc<Node>], share: &NodeShare) -> u64 {
     let mut hasher = DefaultHasher::new();
     for node in nodes.iter().filter(|node| share.has(node.name())) {
@@ -146,7 +144,7 @@ fn fingerprint(nodes: &[Arc<Node>], share: &NodeShare) -> u64 {
     hasher.finish()
 }
 
-/// Whether the cluster's pools of a load balancer are not as they should be.
+/// Whether the cluster's pools of a load balancer differ from their desired state.
 fn is_due(
     cluster: &Cluster,
     balancer: &Balancer,
@@ -159,8 +157,8 @@ fn is_due(
 }
 
 impl NodeSharing {
-    /// The nodes that a load balancer may have in its pools now, for a write that is about to be made; absent as long
-    /// as nobody has divided them. Until it is seen again these are taken to be there.
+    /// The nodes that a load balancer may have in its pools now, for a write that is about to be made; `None` before
+    /// the first division. Until the load balancer is read again, these nodes are assumed to be there.
     pub(crate) fn claim(
         &self,
         cluster: &Cluster,
@@ -178,8 +176,8 @@ impl NodeSharing {
         Some(share)
     }
 
-    /// Divides the nodes; gives where they belong, and the load balancers whose pools have to be written for it. Those
-    /// that are being written are not among them, and those that failed only after a while or with something else.
+    /// Divides the nodes. Returns their places, and the load balancers whose pools have to be written. Excludes those
+    /// with a write in flight, and those that failed until some time has passed or the desired state differs.
     fn divide(
         &self,
         cluster: &Cluster,
@@ -210,7 +208,7 @@ impl NodeSharing {
         let due: Vec<(Balancer, Due)> = due.cloned().collect();
         for (balancer, _) in &due {
             state.writes.insert(balancer.clone(), now);
-            // What others wrote before does not tell what this write is planned with.
+            // Earlier writes say nothing about the members that this write is planned with.
             state.claimed.remove(balancer);
         }
         (places, due)
@@ -220,9 +218,9 @@ impl NodeSharing {
         let mut state = self.state.lock();
         state.writes.remove(&balancer);
         *state.answered.entry(balancer.clone()).or_default() += 1;
-        // Where a write and what is due differ, it is looked at once more.
+        // If a write and the desired state differ, they are compared once more.
         state.judged = None;
-        // Nodes may have come and gone while it was written: what counts is what it was planned with at last.
+        // Nodes may have come and gone during the write: the members of the last plan count.
         let claimed = state.claimed.remove(&balancer);
         match answer {
             Ok(version) => {
@@ -235,7 +233,7 @@ impl NodeSharing {
             Err(failure) => {
                 let wait = failure.after.unwrap_or_default().max(RETRY_INTERVAL);
                 let until = Instant::now() + wait;
-                // Nobody's intent in particular was refused.
+                // The refusal is not about a single owner's intent.
                 let failure = failure.not_attributable();
                 state.failed.insert(balancer, Failed { print: due.print, failure, until });
             }
@@ -244,11 +242,11 @@ impl NodeSharing {
         self.answers.send_modify(|answers| *answers += 1);
     }
 
-    /// Whether nodes should be elsewhere than they are, or may be.
+    /// Whether nodes should be elsewhere than they are, or may have to be.
     pub(crate) fn is_waiting(&self) -> bool {
         let state = self.state.lock();
         let has_unknown = state.places.as_ref().is_some_and(|places| places.unknown().next().is_some());
-        // An answer for which nobody waited has yet to be looked at.
+        // An answer that no task waited for is yet to be processed.
         let is_open = match &state.judged {
             Some(judged) => judged.is_short || !judged.due.is_empty(),
             None => state.places.is_some(),
@@ -256,14 +254,14 @@ impl NodeSharing {
         has_unknown || is_open || !state.writes.is_empty()
     }
 
-    /// How many writes of a load balancer were answered.
+    /// Number of answered writes of a load balancer.
     fn answered_writes(&self, balancer: &Balancer) -> u64 {
         self.state.lock().answered.get(balancer).copied().unwrap_or_default()
     }
 
-    /// How long somebody waits who asked at `begun`, when so many writes of his own load balancer had been answered. The
-    /// nodes may change all the time: he waits for what was under way then and for one write after that, not for all
-    /// that follow.
+    /// How long a caller waits that started at `begun`, when `answered_before` writes of its own load balancer had been
+    /// answered. Nodes may change all the time: it waits for the writes in flight at that time and for one more, not
+    /// for all that follow.
     fn patience(&self, asker: Asker<'_>, begun: Instant, answered_before: u64) -> Patience {
         let state = self.state.lock();
         if let Asker::Service(Some(own)) = asker
@@ -276,7 +274,7 @@ impl NodeSharing {
             Asker::Service(Some(own)) => state.holders_of_all(own),
             Asker::Service(None) | Asker::Nodes => Vec::new(),
         };
-        // To a Service what failed just now is not likely to do better; unless without it there is nobody to serve it.
+        // A Service does not wait for the retry of a recent failure, unless that load balancer holds all its nodes.
         let counts = |balancer: &Balancer| {
             matches!(asker, Asker::Nodes)
                 || !state.failed.contains_key(balancer)
@@ -287,7 +285,7 @@ impl NodeSharing {
         deadlines.filter(|at| *at > Instant::now()).max().map_or(Patience::None, Patience::Until)
     }
 
-    /// Why a load balancer does not have the nodes that it should.
+    /// Why a load balancer does not have the nodes that it should have.
     fn failure_of(&self, balancer: &Balancer) -> Option<Failure> {
         let state = self.state.lock();
         let failed = state.failed.get(balancer).filter(|_| !state.writes.contains_key(balancer))?;
@@ -295,7 +293,7 @@ impl NodeSharing {
         Some(Failure { after: failed.failure.after.map(|_| left), ..failed.failure.clone() })
     }
 
-    /// Why a load balancer has no node at all, although some belong to it: others have them still (LB-438).
+    /// Why a load balancer has no node at all although some belong to it: others still have them (LB-438).
     fn shortage_of(&self, balancer: &Balancer) -> Option<Failure> {
         let state = self.state.lock();
         let mut after = None;
@@ -316,7 +314,7 @@ impl NodeSharing {
         (!holders.is_empty()).then(|| Failure { after, ..Failure::new(Kind::Unavailable, message) })
     }
 
-    /// Why load balancers do not have the nodes that they should, those that are waited for no longer among them.
+    /// Why load balancers do not have the nodes that they should have, including those that are no longer waited for.
     fn unfinished(&self) -> Option<Unfinished> {
         let state = self.state.lock();
         let late = state.writes.keys().map(|balancer| {
@@ -324,10 +322,10 @@ impl NodeSharing {
             (balancer.clone(), Failure::new(Kind::Unavailable, message))
         });
         let failed = state.failed.iter().map(|(balancer, failed)| (balancer.clone(), failed.failure.clone()));
-        // One that failed before is told with why, although it is tried again.
+        // One that failed before is reported with its error, although it is being retried.
         let all: BTreeMap<Balancer, Failure> = late.chain(failed).collect();
         let unread = state.unread.as_ref().map(|(failure, _)| failure.clone());
-        // One that has to wait for long holds up no other.
+        // A long wait of one does not delay the others.
         let left = |failed: &Failed| failed.until.saturating_duration_since(Instant::now());
         let mut wait = state.failed.values().map(left).min();
         if !state.writes.is_empty() || unread.is_some() {
@@ -343,7 +341,7 @@ impl NodeSharing {
 }
 
 impl State {
-    /// Who has the nodes of a load balancer that has none at all, each with how many.
+    /// The load balancers that hold the nodes of one that has none at all, each with the number of nodes.
     fn holders_of_all(&self, balancer: &Balancer) -> Vec<(Balancer, usize)> {
         match &self.places {
             Some(places) if self.holdings.share(places, balancer).is_empty() => {
@@ -365,7 +363,7 @@ impl State {
         let writes = &self.writes;
         self.holdings
             .retain(|one| writes.contains_key(one) || load_balancers.iter().any(|(there, _)| there == one));
-        // What is being written may be there already or be there soon: its writer has said so.
+        // The result of a write in flight may be visible already: its writer reports it.
         let settled = load_balancers.iter().filter(|(balancer, _)| !writes.contains_key(balancer));
         self.holdings.see(cluster, nodes, settled.map(|(balancer, document)| (balancer, &**document)));
         let configured = cluster.balancers();
@@ -387,13 +385,13 @@ impl State {
 }
 
 impl Inner {
-    /// Divides the nodes among the load balancers that exist, and waits until their pools are so, those of others than
-    /// `own` not for long; gives which nodes are where. Nothing where there is only one of each kind, and as long as not
-    /// all nodes are known.
+    /// Divides the nodes among the existing load balancers, and waits until their pools match, for a limited time for
+    /// those other than `own`. Returns the places of the nodes. Does nothing if there is only one load balancer of each
+    /// kind, or while not all nodes are known.
     ///
     /// # Errors
     ///
-    /// Where load balancers cannot be read, the nodes of `own` not be written, or others have all of them.
+    /// If load balancers cannot be read, the nodes of `own` cannot be written, or others have all of them.
     pub(crate) async fn share_nodes(
         &self,
         own: Option<&Balancer>,
@@ -409,11 +407,11 @@ impl Inner {
         }
     }
 
-    /// Brings the pools of all load balancers to the nodes, judged by what was read after `newer_than`.
+    /// Brings the pools of all load balancers in line with the nodes, based on data read after `newer_than`.
     ///
     /// # Errors
     ///
-    /// Where one could not be written; the others are.
+    /// If one could not be written; the others are.
     pub(crate) async fn share_all_nodes(&self, newer_than: LogicalTime) -> Result<(), Unfinished> {
         self.require_nodes()?;
         self.sharing.state.lock().unread = None;
@@ -436,7 +434,7 @@ impl Inner {
             answers.mark_unchanged();
             let places = self.divide_nodes(newer_than).await?;
             newer_than = self.observed.started;
-            // Whoever is answered finds more to do, or that nothing is.
+            // After each answer there is more to do, or the division is complete.
             let is_over = match self.sharing.patience(asker, begun, answered_before) {
                 Patience::None => true,
                 Patience::Until(deadline) => timeout_at(deadline, answers.changed()).await.is_err(),
@@ -448,14 +446,14 @@ impl Inner {
         }
     }
 
-    /// Divides the nodes, and begins to write what is due. What is written is for the versions that are known: a lost race
-    /// is read again.
+    /// Divides the nodes, and starts writing what is due. Writes are planned on cached versions: after a lost race the
+    /// load balancer is read again.
     async fn divide_nodes(&self, newer_than: LogicalTime) -> Result<Arc<NodePlaces>, Failure> {
         for balancer in self.cluster.balancers() {
             self.observed.load_balancers().get(&balancer.name, newer_than).await?;
         }
         let sets = self.machine_sets(newer_than).await;
-        // Those that hold nothing but pools of single Services have no nodes to give.
+        // A load balancer with only pools of single Services has no nodes to give.
         let all = self.observed.load_balancers().all_cached();
         let load_balancers = self.cluster.own_load_balancers(all, &[]);
         let (version, nodes) = self.state.nodes_in_version();
@@ -473,8 +471,8 @@ impl Inner {
         Ok(places)
     }
 
-    /// Whether nodes are behind no load balancer of SKU Basic, or perhaps not behind all that they should, because Azure
-    /// has not told yet in which set their machines are (LB-439).
+    /// Whether nodes may be missing behind load balancers of SKU Basic because it is unknown in which scale sets or
+    /// availability sets their machines are (LB-439).
     pub(crate) fn waits_for_sets(&self) -> bool {
         let is_used = self.cluster.config.uses_basic_load_balancer() && {
             let all = self.observed.load_balancers().all_cached();
@@ -488,11 +486,11 @@ impl Inner {
         }
     }
 
-    /// The nodes of each load balancer of SKU Basic; absent where they are of another SKU.
+    /// The nodes of each load balancer of SKU Basic; `None` for another SKU.
     ///
     /// # Errors
     ///
-    /// Where the sets of machines cannot be read.
+    /// If the machines' sets cannot be read.
     pub(crate) async fn nodes_of_sets(&self, newer_than: LogicalTime) -> Result<Option<NodePlaces>, Failure> {
         if !self.cluster.config.uses_basic_load_balancer() {
             return Ok(None);
@@ -504,8 +502,8 @@ impl Inner {
         Ok(Some(placement::nodes_of_sets(&self.cluster, &self.state.nodes(), &sets)))
     }
 
-    /// The sets of the machines that are nodes. They are read again only if a machine is not known yet; what cannot be
-    /// read is not known.
+    /// The scale sets and availability sets of nodes' machines. Read again only if a machine is unknown; unreadable
+    /// ones count as unknown.
     pub(crate) async fn machine_sets(&self, newer_than: LogicalTime) -> MachineSets {
         let nodes = self.state.nodes();
         let machines =

@@ -1,5 +1,6 @@
-//! A load balancer and the network interfaces in its pools are written in turns: Azure notes a membership on both, so while
-//! the one is written, the other is refused (429 `RetryableError`) or no longer has the version that is known (412).
+//! Locks between writes of a load balancer and writes of the network interfaces in its pools. Azure records a
+//! membership on both: while one is written, a write of the other is refused (429 `RetryableError`) or has an outdated
+//! version (412).
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -9,15 +10,16 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-/// How long interfaces leave the turn to a load balancer that is planned again, because interfaces have changed it: it is read
-/// and written within that time. Otherwise a thousand machines that join would change it before each of its writes.
+/// How long a load balancer has priority over interfaces after interfaces have changed it: it is read and written
+/// within that time. Otherwise a thousand machines that join would change it before each of its writes.
 const RESERVED: Duration = Duration::from_secs(3);
 
-/// How long one side waits for the other. Azure takes some ten seconds for either; one that takes longer, such as an interface of a
-/// machine in trouble, must not hold up all Services of its load balancer. Azure's refusal is dealt with then, as any other.
+/// How long one side waits for the other. Azure takes some ten seconds for either; a longer write, such as an interface
+/// of a broken machine, must not delay all Services of its load balancer. Azure's refusal is then handled like any
+/// other.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whose turn it is, by load balancer.
+/// The locks, by load balancer.
 #[derive(Debug)]
 pub(crate) struct Turns {
     balancers: Mutex<HashMap<ResourceId, Turn>>,
@@ -26,13 +28,13 @@ pub(crate) struct Turns {
 
 #[derive(Debug, Default)]
 struct Turn {
-    /// How many interfaces are being written.
+    /// Number of interfaces being written.
     interfaces: usize,
     /// Whether the load balancer is being written, or is next.
     is_claimed: bool,
-    /// Until when the load balancer is next, without having asked for it yet.
+    /// Until when the load balancer has priority without having requested it yet.
     reserved: Option<Instant>,
-    /// How many writes of interfaces have ended.
+    /// Number of finished writes of interfaces.
     ended: u64,
 }
 
@@ -43,13 +45,13 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// How many writes of its interfaces have ended: another number means another version of the load balancer.
+    /// Number of finished writes of its interfaces: a new number means a new version of the load balancer.
     pub(crate) fn ended(&self, balancer: &ResourceId) -> u64 {
         self.balancers.lock().get(balancer).map_or(0, |turn| turn.ended)
     }
 
-    /// Waits until none of these load balancers is being written or is next, for a minute at most; none of them is until the answer
-    /// is dropped.
+    /// Waits, for at most a minute, until none of these load balancers is being written or is next; blocks them until
+    /// the guard is dropped.
     pub(crate) async fn of_interface(&self, balancers: BTreeSet<ResourceId>) -> InterfaceTurn<'_> {
         let mut changed = self.changed.subscribe();
         let deadline = Instant::now() + PATIENCE;
@@ -68,13 +70,14 @@ impl Turns {
                 }
                 until.filter(|_| !is_claimed)
             };
-            // The sender lives as long as this.
+            // The sender lives as long as `self`.
             let until = until.map_or(deadline, |until| until.min(deadline));
             drop(timeout_at(until, changed.changed()).await);
         }
     }
 
-    /// Makes this load balancer the next, and waits until none of its interfaces is being written, for a minute at most.
+    /// Makes this load balancer the next, and waits, for at most a minute, until none of its interfaces is being
+    /// written.
     pub(crate) async fn of_balancer(&self, balancer: &ResourceId) -> BalancerTurn<'_> {
         let mut changed = self.changed.subscribe();
         while !self.claim(balancer) {
@@ -102,7 +105,7 @@ impl Turns {
     }
 }
 
-/// An interface is being written.
+/// Guard of a write of an interface.
 #[derive(Debug)]
 pub(crate) struct InterfaceTurn<'a> {
     turns: &'a Turns,
@@ -122,7 +125,7 @@ impl Drop for InterfaceTurn<'_> {
     }
 }
 
-/// A load balancer is being written.
+/// Guard of a write of a load balancer.
 #[derive(Debug)]
 pub(crate) struct BalancerTurn<'a> {
     turns: &'a Turns,
@@ -130,7 +133,7 @@ pub(crate) struct BalancerTurn<'a> {
 }
 
 impl BalancerTurn<'_> {
-    /// Ends the turn, and keeps the next one for the same load balancer for a while.
+    /// Ends the write, and gives the same load balancer priority for a while.
     pub(crate) fn reserve_the_next(self) {
         {
             let mut turns = self.turns.balancers.lock();
@@ -173,20 +176,20 @@ mod tests {
         let other = turns.of_interface(both()).await;
         let mut of_a = Box::pin(turns.of_balancer(&a));
         assert!(of_a.as_mut().now_or_never().is_none());
-        // It is the next: no further interface begins, of whichever of its load balancers.
+        // It is next: no further interface of any of its load balancers starts.
         let mut third = Box::pin(turns.of_interface(both()));
         assert!(third.as_mut().now_or_never().is_none());
         drop((one, other));
         let of_a = of_a.await;
         assert_eq!((turns.ended(&a), turns.ended(&b)), (2, 2));
         assert!(third.as_mut().now_or_never().is_none());
-        // The other load balancer has nothing to do with it.
+        // The other load balancer is not affected.
         drop(turns.of_balancer(&b).await);
         drop(of_a);
         drop(third.await);
     }
 
-    /// A turn that is not taken is lost: who waits for it is not held up for long.
+    /// Unused priority expires: an interface does not wait long for it.
     #[tokio::test(start_paused = true)]
     async fn a_load_balancer_that_is_planned_again_comes_before_interfaces() {
         let turns = Turns::default();
@@ -201,7 +204,7 @@ mod tests {
         let begun = Instant::now();
         drop(turns.of_interface(both()).await);
         assert_eq!(begun.elapsed(), RESERVED);
-        // One that does not end holds up the other side for a minute.
+        // A write that does not end blocks the other side for a minute.
         let stuck = turns.of_interface(both()).await;
         let begun = Instant::now();
         let balancer = turns.of_balancer(&a).await;
@@ -209,7 +212,7 @@ mod tests {
         drop(turns.of_interface(both()).await);
         assert_eq!(begun.elapsed(), PATIENCE * 2);
         drop((stuck, balancer));
-        // A load balancer that gives up while it waits leaves nothing behind.
+        // A load balancer that gives up while waiting leaves no lock behind.
         let held = turns.of_interface(both()).await;
         drop(tokio::time::timeout(Duration::from_secs(1), turns.of_balancer(&a)).await);
         drop(turns.of_interface(both()).await);

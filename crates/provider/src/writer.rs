@@ -1,36 +1,37 @@
 //! One writer per shared resource, with group commit.
 //!
-//! A [`Writer`] owns a task that takes every waiting intent, plans all of them together, writes once and
-//! answers everybody. While a write is in flight new intents gather; they are the next batch. Whoever is on
-//! the way to a writer announces itself, and a batch waits for what was announced. Whoever comes too late waits for a whole
-//! write, so that half of one is well spent on the next who comes, and a whole one on all of them.
+//! A [`Writer`] owns a task that takes all pending intents, plans them together, writes once and answers all of them.
+//! Intents that arrive while a write is in flight form the next batch. Intents can be announced to a writer, and a
+//! batch waits for the announced ones. An intent that misses a batch waits for a whole write, so a batch waits up to
+//! half a write for the next intent, and a whole write in total.
 //!
 //! # Guarantees
 //!
-//! * Whoever is answered [`Acknowledged`] has what it wants in the resource, as read or as written by us.
-//! * One write at a time, each under the version that was read. Somebody else's write is never overwritten: it is
-//!   read, and planned again.
-//! * Whoever has what it wants is answered, although others of its batch need more writes.
-//! * An intent that Azure refuses fails with Azure's words, and alone: the others of its batch are written. Only a
-//!   refusal that [provably concerns all](Failure::concerns_all) fails more than one owner.
-//! * An owner whose part makes Azure fail or be busy each time is looked for after one repetition, or at once if an operation
-//!   fails that Azure had accepted. If there is none, all wait together.
-//! * What Azure keeps of an operation that failed is taken back: by the next write, or by one of its own before the writer rests.
-//! * An owner that was refused is written alone until Azure takes its intent. Others do not wait until all culprits are
-//!   found: between two writes of the search there is one of the intents that came meanwhile.
-//! * Of two intents of one owner only the later counts, and both are answered alike.
-//! * What an owner was given is planned into every later batch while it [stands](Resource::stands): what others changed
-//!   is repaired with the next write. A repair that fails holds up none of those who ask.
+//! * An owner that gets [`Acknowledged`] has its desired state in the resource, as read or as written by us.
+//! * One write at a time, conditional on the version that was read. A foreign write is never overwritten: the resource
+//!   is read and planned again.
+//! * An owner whose desired state is reached is answered, even if others in its batch need more writes.
+//! * An intent that Azure refuses fails alone, with Azure's words: the others in its batch are written. Only a refusal
+//!   that [provably concerns all](Failure::concerns_all) fails more than one owner.
+//! * After one retry, or at once if an operation fails that Azure had accepted, the writer searches for an owner whose
+//!   part makes Azure fail or be busy each time. If there is no such owner, all wait together.
+//! * What Azure keeps of a failed operation is reverted: by the next write, or by a separate one before the writer is
+//!   idle.
+//! * A refused owner is written alone until Azure accepts its intent. Others do not wait until all culprits are found:
+//!   the search alternates with writes of new intents.
+//! * Of two intents of one owner only the later counts, and both get the same answer.
+//! * An accepted intent is part of every later batch while it [stands](Resource::stands): foreign changes are repaired
+//!   with the next write. A failing repair delays no pending intent.
 //!
 //! # Assumes
 //!
-//! * [`Resource::plan`] is pure, and asks for nothing where the resource is as the batch wants it.
+//! * [`Resource::plan`] is pure, and returns no work if the resource matches the batch.
 //! * No other task of this process writes the resource.
 //!
 //! # Errors
 //!
-//! A [`Failure`] keeps its kind: `InvalidArgument` and `FailedPrecondition` are about this intent; every other may be about
-//! the resource, and is only given after the bounds below. After a stop everything is `Unavailable`.
+//! A [`Failure`] keeps its kind: `InvalidArgument` and `FailedPrecondition` are about this intent; every other may be
+//! about the resource, and is only returned after the limits below. After a stop every answer is `Unavailable`.
 
 mod group;
 mod resource;
@@ -63,20 +64,20 @@ use standing::Standing;
 use suspects::Suspects;
 pub(crate) use writers::Writers;
 
-/// Times and bounds of writers.
+/// Timing of writers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    /// How long a batch waits for what was announced, where writes take no longer.
+    /// How long a batch waits for announced intents, unless writes take longer.
     pub(crate) linger: Duration,
-    /// The first wait where Azure is busy and does not say how long; doubled each time.
+    /// The first wait if Azure is busy and does not say how long; doubled each time.
     pub(crate) busy: Duration,
 }
 
-/// How many writes a group makes for the same wishes, each other than those before. Two suffice for all that is known;
-/// more would hide that we and Azure do not agree. Whatever is wanted anew meanwhile is counted from the beginning.
+/// How many different writes a group makes for the same intents. Two suffice in all known cases; more would hide a
+/// disagreement with Azure. New intents reset the count.
 const MAX_WRITES: usize = 6;
-/// The longest that a batch waits for the next who was announced: half of a write that takes a minute. Who is announced for
-/// longer has troubles of its own.
+/// The longest that a batch waits for the next announced intent: half of a write that takes a minute. An intent that is
+/// announced for longer is in trouble.
 const MAX_LINGER: Duration = Duration::from_secs(30);
 
 struct Queue<R: Resource> {
@@ -91,16 +92,16 @@ struct Inner<R: Resource> {
     queue: Mutex<Queue<R>>,
     wake: Notify,
     repeats: Mutex<Repeats>,
-    /// What owners were given and still want.
+    /// Accepted intents that are still wanted.
     standing: Standing<R::Key, R::Intent>,
     suspects: Mutex<Suspects<R::Key>>,
-    /// As it was before the latest write, which failed late: Azure may keep what it accepted.
+    /// The observed state before the latest write, which failed late: Azure may keep what it accepted.
     left_behind: Mutex<Option<Arc<R::Observed>>>,
-    /// How long the latest write took.
+    /// Duration of the latest write.
     took: Mutex<Duration>,
 }
 
-/// The one writer of a shared resource. Cheap to clone.
+/// The writer of a shared resource. Cheap to clone.
 pub(crate) struct Writer<R: Resource>(Arc<Inner<R>>);
 
 impl<R: Resource> Clone for Writer<R> {
@@ -109,7 +110,7 @@ impl<R: Resource> Clone for Writer<R> {
     }
 }
 
-/// Says that an intent will come, until dropped.
+/// Announces an intent, until dropped.
 pub(crate) struct Announcement<R: Resource>(Arc<Inner<R>>);
 
 impl<R: Resource> Drop for Announcement<R> {
@@ -120,7 +121,7 @@ impl<R: Resource> Drop for Announcement<R> {
 }
 
 impl<R: Resource> Writer<R> {
-    /// Starts the task, which ends when `stop` is cancelled, in the middle of whatever it does.
+    /// Starts the task, which ends when `stop` is cancelled, at any point of its work.
     pub(crate) fn start(resource: R, pace: Pace, stop: CancellationToken) -> Self {
         let queue = Queue { waiting: BTreeMap::new(), announced: 0, stopped: false };
         let inner = Arc::new(Inner {
@@ -149,18 +150,18 @@ impl<R: Resource> Writer<R> {
         &self.0.resource
     }
 
-    /// Whether others than its own task and its list hold on to it: they hand in, or wait.
+    /// Whether it is referenced beside its own task and its list: by submitting or waiting tasks.
     fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.0) > 2
     }
 
-    /// Says that an intent will come.
+    /// Announces an intent.
     pub(crate) fn announce(&self) -> Announcement<R> {
         self.0.queue.lock().announced += 1;
         Announcement(Arc::clone(&self.0))
     }
 
-    /// Hands in what `key` wants and waits until it is so, judged by a reading after `newer_than`.
+    /// Submits the intent of `key` and waits until it is carried out, based on data read after `newer_than`.
     pub(crate) async fn submit(
         &self,
         key: R::Key,
@@ -184,17 +185,17 @@ impl<R: Resource> Writer<R> {
         receiver.await.unwrap_or_else(|_closed| Err(stopping()))
     }
 
-    /// What owners were given and still want.
+    /// Accepted intents that are still wanted.
     pub(crate) fn standing(&self) -> Vec<(R::Key, R::Intent)> {
         self.0.standing.wanted(|key, intent| self.0.resource.is_wanted(key, intent))
     }
 
-    /// What an owner was given is not kept up any more.
+    /// Stops maintaining an owner's accepted intent.
     pub(crate) fn withdraw(&self, key: &R::Key) {
         self.0.standing.withdraw(key);
     }
 
-    /// When a part that is left as it is for a while may be repaired again.
+    /// When the next part whose repair is put off may be repaired again.
     pub(crate) fn next_repair(&self) -> Option<Instant> {
         self.0.standing.next()
     }
@@ -205,7 +206,8 @@ fn stopping() -> Failure {
 }
 
 impl<R: Resource> Inner<R> {
-    /// One group is open to all who come. Beside it are closed ones, in which culprits are looked for, the latest last.
+    /// One group is open to new intents. Beside it are closed groups in which culprits are searched for, the latest
+    /// last.
     async fn run(&self) {
         let (mut open, mut closed): (Option<Group<R>>, Vec<Group<R>>) = (None, Vec::new());
         loop {
@@ -225,7 +227,7 @@ impl<R: Resource> Inner<R> {
             if let Some(group) = open.take_if(|group| group.is_due()) {
                 let elsewhere = closed.iter().flat_map(|group| group.entries.keys().cloned()).collect();
                 for mut rest in self.attempt(group, &elsewhere).await {
-                    // Others do not join the one who may be the reason for a fault, but are tried beside it.
+                    // Other intents do not join an owner that may cause a server error, but are tried beside it.
                     rest.open &= !(rest.is_doubtful && closed.is_empty());
                     if rest.open { open = Some(rest) } else { closed.push(rest) }
                 }
@@ -235,7 +237,7 @@ impl<R: Resource> Inner<R> {
                 let group = closed.remove(at);
                 let is_first_half = group.is_first_half;
                 let parts = self.attempt(group, &BTreeSet::new()).await;
-                // As a rule one half holds the culprit: the other is written before the search goes on.
+                // Usually one half contains the culprit: the other half is written before the search continues.
                 let other = closed.pop_if(|_| is_first_half && parts.len() > 1);
                 closed.extend(parts.into_iter().chain(other));
                 self.join_searched(&mut closed);
@@ -247,14 +249,14 @@ impl<R: Resource> Inner<R> {
         }
     }
 
-    /// Waits until a group is due, or an intent comes.
+    /// Waits until a group is due, or an intent arrives.
     async fn wait_for(&self, groups: impl Iterator<Item = &Group<R>>) {
         let Some(due) = groups.map(|group| group.not_before).min() else { return };
-        // An intent that comes joins the open group when that is due.
+        // A new intent joins the open group when that is due.
         let _ = timeout_at(due, self.wake.notified()).await;
     }
 
-    /// The intents that wait, to be written together: not of owners that were refused before, nor of owners that have an
+    /// The pending intents that are written together: not those of previously refused owners, nor of owners with an
     /// earlier intent in one of these groups.
     fn newcomers(&self, closed: &[Group<R>]) -> Option<Group<R>> {
         let suspects = self.suspects.lock();
@@ -269,7 +271,7 @@ impl<R: Resource> Inner<R> {
         Some(Group::new(entries, newer_than, true))
     }
 
-    /// One of the intents that wait whose owners were refused before.
+    /// One pending intent of a previously refused owner.
     fn suspect(&self) -> Option<Group<R>> {
         let mut queue = self.queue.lock();
         let key = self.suspects.lock().first(queue.waiting.keys())?;
@@ -278,7 +280,7 @@ impl<R: Resource> Inner<R> {
         Some(Group::new(BTreeMap::from([(key, entry)]), newer_than, false))
     }
 
-    /// Waits for an intent, then for what was announced, but not too long.
+    /// Waits for an intent, then for a limited time for announced ones.
     async fn gather(&self) {
         while self.queue.lock().waiting.is_empty() {
             self.wake.notified().await;
@@ -302,7 +304,7 @@ impl<R: Resource> Inner<R> {
         }
     }
 
-    /// Takes over what came meanwhile: always from the same owners, from others if the group is open.
+    /// Merges new intents into a group: always those of its owners, those of others only if the group is open.
     fn absorb(&self, group: &mut Group<R>, elsewhere: &BTreeSet<R::Key>) {
         let suspects = self.suspects.lock();
         let joins = |key: &R::Key| group.open && !suspects.contains(key) && !elsewhere.contains(key);
@@ -319,7 +321,7 @@ impl<R: Resource> Inner<R> {
         }
     }
 
-    /// Takes in what owners were given before and do not ask for now.
+    /// Adds the accepted intents of owners without a pending intent.
     fn join_standing(&self, group: &mut Group<R>, elsewhere: &BTreeSet<R::Key>) {
         if !group.open {
             return;
@@ -338,7 +340,7 @@ impl<R: Resource> Inner<R> {
         }
     }
 
-    /// Answers who waits; what an owner was given is kept up from now on.
+    /// Answers the waiting tasks; from now on the accepted intent is maintained.
     fn answer(&self, key: R::Key, entry: Entry<R>, answer: Answer<R>) {
         if !entry.stands {
             match &answer {
@@ -346,7 +348,7 @@ impl<R: Resource> Inner<R> {
                     self.standing.keep(key, self.resource.carried_out(entry.intent.clone()));
                 }
                 Ok(_) => self.standing.withdraw(&key),
-                // What it has stays as it is until it can be served.
+                // What it has stays until the intent can be carried out.
                 Err(failure) if failure.kind == Kind::InvalidArgument => self.standing.withdraw(&key),
                 Err(_) => {}
             }
@@ -354,7 +356,7 @@ impl<R: Resource> Inner<R> {
         entry.answer(answer);
     }
 
-    /// Refuses an intent. Of an owner who did not ask, the part is left as it is for a while.
+    /// Refuses an intent. Without a waiting owner, the repair is put off.
     fn refuse(&self, key: R::Key, entry: Entry<R>, failure: Failure) {
         if entry.stands {
             self.standing.hold(&key, Instant::now());
@@ -364,17 +366,18 @@ impl<R: Resource> Inner<R> {
         }
     }
 
-    /// How those who wait are answered.
+    /// A function that answers waiting tasks.
     fn answering(&self) -> impl FnMut(R::Key, Entry<R>, Answer<R>) + '_ {
         |key, entry, answer| self.answer(key, entry, answer)
     }
 
-    /// Plans and writes a group once; gives what is left to do. `elsewhere` are owners with an earlier intent in another group.
+    /// Plans and writes a group once. Returns what is left to do. `elsewhere` are owners with an earlier intent in
+    /// another group.
     async fn attempt(&self, mut group: Group<R>, elsewhere: &BTreeSet<R::Key>) -> Vec<Group<R>> {
         self.absorb(&mut group, elsewhere);
         self.join_standing(&mut group, elsewhere);
         if let Some((refused, failure)) = group.search.as_ref().and_then(|search| search.lock().in_vain()) {
-            // It is the resource that is refused, and not these owners.
+            // The refusal is about the resource, not about these owners.
             refused.iter().for_each(|key| self.suspects.lock().clear(key));
             return self.retry_or_fail(group, None, failure.not_attributable());
         }
@@ -438,14 +441,14 @@ impl<R: Resource> Inner<R> {
             }
             Err(failure) => {
                 if failure.is_late() {
-                    // Others would write again what Azure keeps.
+                    // Writes of other groups would include what Azure keeps.
                     *self.left_behind.lock() = Some(Arc::clone(&observed));
                 }
                 if (!failure.may_pass() || failure.may_be_a_fault_of_one())
                     && let Some(parts) = self.part(&mut group, &work)
                 {
                     info!(resource = %self.resource.name(), error = %failure.message,
-                        "failed to write, and others than those who ask may be the reason: they are written apart");
+                        "failed to write, possibly because of repairs: they are written separately");
                     return parts;
                 }
                 if failure.concerns_all() {
@@ -457,7 +460,7 @@ impl<R: Resource> Inner<R> {
         }
     }
 
-    /// Takes note of what a write repaired for those who did not ask.
+    /// Records repairs of owners without a pending intent.
     fn note_repairs(&self, group: &Group<R>, repairs: &[R::Key]) {
         for key in repairs {
             if let Some(entry) = group.entries.get(key) {
@@ -467,9 +470,9 @@ impl<R: Resource> Inner<R> {
         }
     }
 
-    /// After a write: whoever has what it wants is answered, and the others go on. What is left because more is wanted
-    /// than before, or because it takes several writes, is progress; a difference that was written and is found again
-    /// is not.
+    /// Continues after a write: owners whose desired state is reached are answered, the others stay in the group. A
+    /// remaining difference because of new intents, or because several writes are needed, is progress; a difference that
+    /// was written and is found again is not.
     fn go_on(
         &self,
         mut group: Group<R>,
@@ -497,7 +500,7 @@ impl<R: Resource> Inner<R> {
         }
         let mut waiting: BTreeSet<R::Key> = self.resource.concerned(&rest, &batch).into_iter().collect();
         waiting.retain(|key| group.entries.contains_key(key));
-        // What is nobody's in particular is everybody's: somebody has to see to it.
+        // A difference that belongs to no owner concerns all: the group stays to handle it.
         if !waiting.is_empty() && !self.resource.is_repair(&rest) {
             waiting.extend(planned.refused.into_iter().map(|(key, _)| key));
             group.answer_others(self.answering(), &waiting, |key| acknowledged(key, &after));
@@ -507,9 +510,9 @@ impl<R: Resource> Inner<R> {
         vec![group]
     }
 
-    /// The same difference was found again after it had been written: the owners that it concerns are warned and
-    /// back off; the others have what they want. Where it concerns owners who did not ask, those who ask are planned
-    /// again without them.
+    /// Handles a difference that was found again after it had been written: the owners that it concerns are warned and
+    /// back off; the others have what they want. If it concerns owners without a pending intent, the pending ones are
+    /// planned again without them.
     fn stop_repeating(
         &self,
         mut group: Group<R>,

@@ -1,5 +1,5 @@
-//! A certificate in files that somebody else renews: cert-manager through a mounted Secret, whose files are swapped by a
-//! symbolic link, or a program that writes them one after the other.
+//! A certificate in files that another program renews: cert-manager through a mounted Secret, whose files are swapped
+//! by a symbolic link, or a program that writes them one after the other.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::server::ServeError;
+use crate::serve_error::ServeError;
 
-/// How often the files are looked at. They are small, links may be swapped anywhere on their way, and a new certificate is
-/// there long before the old one ends.
+/// How often the files are read. They are small, links may be swapped anywhere on their path, and a new certificate is
+/// there long before the old one expires.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The files, and what was read from them last that fits together.
+/// The paths of the files, and the last matching pair read from them.
 #[derive(Debug)]
 pub(crate) struct CertificateFiles {
     certificate: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct CertificateFiles {
 
 #[derive(Debug)]
 struct Known {
-    /// What was read last, whether it fits together or not: it is told of once.
+    /// The last contents read, matching or not, so that each change is reported once.
     read: Vec<Vec<u8>>,
     current: Arc<CertifiedKey>,
 }
@@ -37,14 +37,14 @@ impl CertificateFiles {
     /// Reads the files.
     ///
     /// # Errors
-    /// One of them cannot be read or holds something else, or the key is another's.
+    /// A file cannot be read or parsed, or the key does not belong to the certificate.
     pub(crate) fn read(certificate: PathBuf, key: PathBuf) -> Result<Self, ServeError> {
         let read = contents(&certificate, &key)?;
         let current = Arc::new(parse(&certificate, &key, &read)?);
         Ok(Self { certificate, key, known: Mutex::new(Known { read, current }) })
     }
 
-    /// Looks at the files for ever.
+    /// Polls the files for ever.
     pub(crate) async fn watch(&self) {
         let mut looks = tokio::time::interval(LOOK_INTERVAL);
         loop {
@@ -53,13 +53,13 @@ impl CertificateFiles {
                 Ok(false) => {}
                 Ok(true) => tracing::info!(path = %self.certificate.display(), "Read the new certificate"),
                 Err(error) => {
-                    tracing::warn!(%error, "The certificate has changed and cannot be used; the one before still counts");
+                    tracing::warn!(%error, "The certificate has changed and cannot be used; the previous one stays in use");
                 }
             }
         }
     }
 
-    /// Reads the files again, and says whether there is a new certificate.
+    /// Reads the files again. Returns whether there is a new certificate.
     fn look(&self) -> Result<bool, ServeError> {
         let read = contents(&self.certificate, &self.key)?;
         let mut known = self.known.lock();
@@ -99,7 +99,7 @@ fn parse(certificate: &Path, key: &Path, read: &[Vec<u8>]) -> Result<CertifiedKe
         return Err(unusable(certificate, "it holds no certificate"));
     }
     let private = PrivateKeyDer::from_pem_slice(private).map_err(|error| unusable(key, error))?;
-    // It also compares the two.
+    // Also checks that the key belongs to the certificate.
     CertifiedKey::from_der(chain, private, &ring::default_provider()).map_err(|error| unusable(key, error))
 }
 
@@ -111,7 +111,8 @@ mod tests {
 
     use super::*;
 
-    /// A folder as a mounted Secret is: `tls.crt` links to `..data/tls.crt`, and `..data` to a folder that is swapped.
+    /// A folder like a mounted Secret: `tls.crt` links to `..data/tls.crt`, and `..data` links to a folder that is
+    /// swapped.
     fn fill(mount: &Path, version: &str, certificate: &str, key: &str) {
         let folder = mount.join(version);
         std::fs::create_dir(&folder).unwrap();
@@ -141,11 +142,11 @@ mod tests {
         let before = shown();
         let watched = files.clone();
         tokio::spawn(async move { watched.watch().await });
-        // The key is still the old one's: nobody can use that.
+        // The key still belongs to the old certificate: the pair is unusable.
         fill(mount.path(), "..2", &second.certificate_pem, &first.key_pem);
         tokio::time::sleep(2 * LOOK_INTERVAL).await;
         assert_eq!(shown(), before);
-        assert!(files.look().is_ok_and(|new| !new), "it is told of once");
+        assert!(files.look().is_ok_and(|new| !new), "it is reported once");
         fill(mount.path(), "..3", &second.certificate_pem, &second.key_pem);
         tokio::time::sleep(2 * LOOK_INTERVAL).await;
         assert_ne!(shown(), before);

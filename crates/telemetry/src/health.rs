@@ -12,11 +12,11 @@ use http::StatusCode;
 pub struct Check {
     /// Its name, as it stands in URLs: `/healthz/leaderElection`.
     pub name: String,
-    /// Asks: nothing to say, or what is wrong. It must answer at once.
+    /// Runs the check: `Ok`, or what is wrong. It must return at once.
     pub ask: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
 }
 
-/// Serves the checks that somebody else keeps.
+/// Serves the checks that a function returns.
 #[derive(Clone)]
 pub struct Health {
     checks: Arc<dyn Fn() -> Vec<Check> + Send + Sync>,
@@ -24,7 +24,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// Serves what `checks` gives at each request; those named in `ready` decide about readiness, too.
+    /// Serves the checks that `checks` returns for each request; those named in `ready` also decide about readiness.
     pub fn new(
         checks: impl Fn() -> Vec<Check> + Send + Sync + 'static,
         ready: &'static [&'static str],

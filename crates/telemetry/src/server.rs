@@ -4,7 +4,6 @@
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,58 +26,34 @@ use tokio_util::task::TaskTracker;
 use crate::metrics::Metrics;
 use crate::tls::{TlsOptions, server_config};
 
-/// Why the listener could not start.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The address is taken or not ours.
-    #[error("cannot listen on {address}: {reason}; choose another {flag}")]
-    Bind {
-        /// The address asked for.
-        address: SocketAddr,
-        /// What asks for it.
-        flag: &'static str,
-        /// What the operating system said.
-        reason: io::Error,
-    },
-    /// A certificate or key file is unreadable or holds something else.
-    #[error("cannot use {}: {reason}", path.display())]
-    Certificate {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A certificate could not be made or used.
-    #[error("cannot set up TLS: {0}")]
-    Tls(String),
-}
+pub use crate::serve_error::ServeError;
 
 /// How long a client may take to agree on TLS.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a client may take to send the head of a request: what Kubernetes' own servers allow.
+/// How long a client may take to send the head of a request; the limit of Kubernetes' own servers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
 
 /// How long a request may take after the stop.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long nothing is accepted after the operating system refused, so that a process without free file
-/// descriptors does not spin.
+/// Pause after the operating system refused to accept a connection, so that a process without free file descriptors
+/// does not spin.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Decides who may read what is not open to everyone.
+/// Decides which callers may read protected paths.
 #[async_trait]
 pub trait Authorizer: Send + Sync {
-    /// Whether the bearer of `token` may `get` `path`; `false` also where that cannot be found out.
+    /// Whether the bearer of `token` may `get` `path`; `false` if that cannot be determined.
     async fn may_get(&self, token: &str, path: &str) -> bool;
 }
 
 /// Who may read metrics.
 #[derive(Clone)]
 pub enum Readers {
-    /// Whoever reaches the port.
+    /// All clients that reach the port.
     Everyone,
-    /// Callers with a token that this lets in.
+    /// Callers with a token that this authorizer admits.
     Authorized(Arc<dyn Authorizer>),
 }
 
@@ -105,10 +80,10 @@ async fn read_metrics(State((metrics, readers)): State<(Metrics, Readers)>, head
     ([(header::CONTENT_TYPE, kind)], metrics.encode()).into_response()
 }
 
-/// A listener that serves.
+/// A running listener.
 #[derive(Debug)]
 pub struct Listening {
-    /// Where, with the port that the system has chosen if none was asked for.
+    /// The address, with the port that the system chose if none was requested.
     pub address: SocketAddr,
     work: TaskTracker,
 }
@@ -119,17 +94,17 @@ impl Listening {
         !self.work.is_closed()
     }
 
-    /// Waits after a stop until requests that had come are answered.
+    /// Waits until the requests that arrived before the stop are answered.
     pub async fn ended(&self) {
         self.work.wait().await;
     }
 }
 
-/// Serves `router` until `stop`, over HTTPS if there is something said of TLS; returns the bound address at once. After the
-/// stop, requests that have come have five seconds for their answers.
+/// Serves `router` until `stop`, over HTTPS if `tls` is set; returns once the address is bound. After the stop, pending
+/// requests have five seconds to finish.
 ///
 /// # Errors
-/// The certificate is unusable, or the address, which `flag` asks for, cannot be had.
+/// The certificate is unusable, or the address, which `flag` requests, cannot be bound.
 pub async fn serve(
     router: axum::Router,
     (address, flag): (SocketAddr, &'static str),
@@ -166,12 +141,12 @@ pub async fn serve(
     Ok(Listening { address: bound, work })
 }
 
-/// A listener. The unspecified address of either family means all addresses of both, as it does for Go's
-/// programs: kubelets of dual-stack and IPv6 clusters probe by IPv6.
+/// Binds a listener. The unspecified address of either family means all addresses of both, as in Go programs: kubelets
+/// of dual-stack and IPv6 clusters probe over IPv6.
 async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     if address.ip().is_unspecified() {
         match bind_both_families(address.port()) {
-            // This machine speaks no IPv6, and the address asked for is another.
+            // This host has no IPv6, and the requested address is IPv4.
             Err(error) if address.is_ipv4() && error.kind() != io::ErrorKind::AddrInUse => {}
             done => return done,
         }
@@ -197,7 +172,7 @@ where
     loop {
         match accept().await {
             Ok(stream) => serve(stream),
-            // The client was gone before we came to it.
+            // The client closed the connection before it was accepted.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 tracing::warn!(%error, "cannot accept connections");
@@ -229,7 +204,7 @@ async fn serve_requests(
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(HEADER_TIMEOUT);
     let service = TowerToHyperService::new(router);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    // However it ends, the client knows.
+    // The client sees the outcome in any case.
     tokio::select! {
         _ended = connection.as_mut() => return,
         () = stop.cancelled() => {}
@@ -332,7 +307,7 @@ mod tests {
         let listening = serve(axum::Router::new(), any, Some(&tls), stop.clone()).await.unwrap();
         let mut silent = TcpStream::connect(listening.address).await.unwrap();
         let mut byte = [0];
-        // Without an end of the handshake this would wait for ever.
+        // Without a handshake timeout this would wait for ever.
         let read = silent.read(&mut byte);
         assert_eq!(timeout(10 * HANDSHAKE_TIMEOUT, read).await.unwrap().unwrap(), 0);
     }

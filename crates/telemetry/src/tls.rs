@@ -1,4 +1,4 @@
-//! How our listeners speak TLS.
+//! TLS of the listeners.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use rustls::{CipherSuite, ServerConfig, SupportedCipherSuite, SupportedProtocolV
 use rustls_pki_types::PrivateKeyDer;
 
 use crate::certificate_files::CertificateFiles;
-use crate::server::ServeError;
+use crate::serve_error::ServeError;
 
-/// Where the certificate comes from.
+/// The source of the certificate.
 #[derive(Debug, Clone)]
 pub enum Certificate {
-    /// Made at start and kept in memory, for `localhost`.
+    /// Generated at start and kept in memory, for `localhost`.
     SelfSigned,
     /// PEM files, read again when they change.
     Files {
@@ -26,7 +26,7 @@ pub enum Certificate {
     },
 }
 
-/// How a port speaks TLS.
+/// The TLS settings of a port.
 #[derive(Debug, Clone)]
 pub struct TlsOptions {
     /// Where the certificate comes from.
@@ -35,7 +35,7 @@ pub struct TlsOptions {
     pub only_tls13: bool,
     /// Whether HTTP/2 is offered.
     pub http2: bool,
-    /// What is offered for TLS 1.2.
+    /// The cipher suites of TLS 1.2.
     pub suites: Suites,
 }
 
@@ -50,16 +50,16 @@ impl Default for TlsOptions {
     }
 }
 
-/// Cipher suites of TLS 1.2. Those of TLS 1.3 are always offered: nobody can choose among them in Go's programs either.
+/// Cipher suites of TLS 1.2. Those of TLS 1.3 are always offered; Go programs cannot choose among them either.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Suites {
-    /// All that are good where nothing was chosen.
+    /// The chosen suites; `None` for all secure ones.
     chosen: Option<Vec<CipherSuite>>,
-    /// Names of suites without forward secrecy or authenticated encryption, which nobody is offered.
+    /// Requested suites without forward secrecy or authenticated encryption, which are never offered.
     pub left_out: Vec<String>,
 }
 
-/// What Go's programs also know by name (`crypto/tls`), and we do not offer.
+/// Suites that Go programs know by name (`crypto/tls`) and this server does not offer.
 const WEAK: [&str; 16] = [
     "TLS_RSA_WITH_RC4_128_SHA",
     "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
@@ -80,10 +80,10 @@ const WEAK: [&str; 16] = [
 ];
 
 impl Suites {
-    /// Those of these names, as `--tls-cipher-suites` has them; all that are good where there is none.
+    /// Selects suites by the names in `--tls-cipher-suites`; an empty list selects all secure ones.
     ///
     /// # Errors
-    /// The first name that no suite has.
+    /// The first unknown name.
     pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let mut this = Self::default();
         for name in names {
@@ -92,7 +92,7 @@ impl Suites {
                 this.chosen.get_or_insert_default();
                 continue;
             }
-            // An older name of Go's.
+            // A deprecated Go name.
             let name = match name {
                 "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305" => "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
                 "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305" => "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
@@ -105,7 +105,7 @@ impl Suites {
         Ok(this)
     }
 
-    /// The names of all that are good.
+    /// The names of all secure suites.
     pub fn names() -> Vec<String> {
         ring::DEFAULT_CIPHER_SUITES.iter().map(|suite| go_name(suite.suite())).collect()
     }
@@ -123,7 +123,7 @@ fn go_name(suite: CipherSuite) -> String {
     suite.as_str().unwrap_or_default().replace("TLS13_", "TLS_")
 }
 
-/// The configuration of a listener, and its files, which somebody has to watch.
+/// The configuration of a listener, and its certificate files, which the caller has to watch.
 pub(crate) fn server_config(
     tls: &TlsOptions,
 ) -> Result<(ServerConfig, Option<Arc<CertificateFiles>>), ServeError> {
@@ -196,7 +196,7 @@ mod tests {
             offered(&[one, "TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_128_CBC_SHA"]),
             (vec![one.to_owned()], 2, vec!["TLS_RSA_WITH_AES_128_CBC_SHA".to_owned()])
         );
-        // A TLS 1.2 that no suite is left for is not spoken.
+        // TLS 1.2 is not offered if no suite is left for it.
         assert_eq!(offered(&["TLS_RSA_WITH_AES_128_CBC_SHA"]).1, 1);
         assert_eq!(offered(&["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305"]).0.len(), 1);
         assert_eq!(Suites::named(["TLS_A"]), Err("TLS_A".to_owned()));

@@ -1,4 +1,4 @@
-//! Where the collector is, and how it is reached.
+//! The collector's address, and the connection to it.
 
 use std::path::PathBuf;
 
@@ -7,11 +7,11 @@ use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithTonicConfig as
 
 use crate::Error;
 
-/// A variable about traces counts more than the one about all that is exported.
+/// A variable for traces takes precedence over the one for all signals.
 const ENDPOINT: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 const AUTHORITY: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"];
 
-/// What sends spans, and to whom, for people.
+/// Builds the exporter. Returns it with the collector's address for the log.
 pub fn exporter(
     default: &str,
     variable: impl Fn(&str) -> Option<String>,
@@ -19,7 +19,7 @@ pub fn exporter(
     let endpoint = ENDPOINT.iter().find_map(|name| variable(name));
     let endpoint = endpoint.unwrap_or_else(|| default.to_owned());
     let mut builder = SpanExporter::builder().with_tonic().with_endpoint(&endpoint);
-    // Roots are read, and kept, for those alone who need them.
+    // Certificate authorities are read and kept only for connections that need them.
     if !endpoint.starts_with("http://") {
         builder = builder.with_tls_config(tls(variable)?);
     }
@@ -30,7 +30,7 @@ pub fn exporter(
     }
 }
 
-/// The system's authorities or those of `SSL_CERT_FILE`, and the collector's own.
+/// Trusts the system's authorities or those of `SSL_CERT_FILE`, and the collector's own.
 fn tls(variable: impl Fn(&str) -> Option<String>) -> Result<ClientTlsConfig, Error> {
     let tls = ClientTlsConfig::new().with_native_roots();
     let Some((variable, path)) = AUTHORITY.iter().find_map(|name| Some((*name, variable(name)?))) else {
@@ -42,7 +42,7 @@ fn tls(variable: impl Fn(&str) -> Option<String>) -> Result<ClientTlsConfig, Err
     }
 }
 
-/// A URL without name and password.
+/// Removes user name and password from a URL.
 fn without_user(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

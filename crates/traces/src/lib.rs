@@ -1,11 +1,11 @@
-//! Traces: spans on their way to a collector, over OTLP and gRPC.
+//! Traces: exports spans to a collector, over OTLP and gRPC.
 //!
-//! Programs make spans with `tracing`, under [`TARGET`], which no log takes: they cost nothing where nobody asks for
-//! traces. [`Traces`] takes them, together with what is logged meanwhile, keeps them for some seconds, and sends them from a
-//! thread of its own. What cannot be sent is dropped: nobody ever waits for a collector.
+//! Programs create spans with `tracing` under [`TARGET`], which the log ignores; without a collector they cost nothing.
+//! [`Traces`] receives them together with the log events inside them, buffers them for some seconds, and sends them
+//! from a thread of its own. Spans that cannot be sent are dropped: the program never waits for a collector.
 //!
-//! The variables that OpenTelemetry defines count: the collector and what it is told (`OTEL_EXPORTER_OTLP_…`), names of the
-//! service and its attributes, which spans are taken (`OTEL_TRACES_SAMPLER`, by default all of them), and how many are kept
+//! OpenTelemetry's environment variables apply: the collector and its settings (`OTEL_EXPORTER_OTLP_…`), the service's
+//! name and attributes, sampling (`OTEL_TRACES_SAMPLER`, by default all spans), and the size of the buffer
 //! (`OTEL_BSP_…`).
 
 mod collector;
@@ -28,25 +28,24 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::report::Reporting;
 
-/// The beginning of the targets of spans that are traced. They are no target of a crate: the log's filter knows none of
-/// them.
+/// The prefix of the targets of traced spans. It is not the name of a crate, so that the log's filter ignores them.
 pub const TARGET: &str = "spans";
 
-/// How long the end of a program may wait for a collector.
+/// How long the program waits for a collector when it ends.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Why no traces can be sent.
+/// Why traces cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The collector cannot be what the variables say.
+    /// The variables describe an invalid collector.
     #[error("no traces can be sent to {collector}: {source} (see the variables OTEL_EXPORTER_OTLP_…)")]
     Collector {
-        /// Where it is, without what stands before the host.
+        /// Its address, without user name and password.
         collector: String,
         /// What is wrong.
         source: ExporterBuildError,
     },
-    /// The certificate authority of the collector cannot be read.
+    /// The collector's certificate authority cannot be read.
     #[error("no traces can be sent: {variable} names {path}: {source}", path = path.display())]
     Authority {
         /// The variable that names the file.
@@ -56,23 +55,23 @@ pub enum Error {
         /// The system's reason.
         source: io::Error,
     },
-    /// Nothing runs that could send them.
+    /// There is no runtime to send from.
     #[error("no traces can be sent: {0}")]
     Runtime(#[from] tokio::runtime::TryCurrentError),
 }
 
-/// What is traced, as a collector knows it.
+/// The traced service, as the collector sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Service {
     /// Its name (`service.name`), unless `OTEL_SERVICE_NAME` gives another.
     pub name: &'static str,
     /// Its version.
     pub version: &'static str,
-    /// The collector, where no variable names one.
+    /// The collector if no variable names one.
     pub collector: &'static str,
 }
 
-/// The way of spans to a collector.
+/// The export of spans to a collector.
 #[derive(Debug)]
 pub struct Traces {
     provider: SdkTracerProvider,
@@ -80,11 +79,11 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Prepares the way; nobody is called before the first span has ended. The library that sends reads the variables of
-    /// this process, `variable` those of them that decide where it sends to.
+    /// Prepares the export; no connection is made before the first span has ended. The exporter reads the variables of
+    /// this process; `variable` provides those that decide where it sends to.
     ///
     /// # Errors
-    /// The collector cannot be what the variables say, or no runtime of tokio runs here.
+    /// The variables describe an invalid collector, or there is no tokio runtime.
     pub fn prepare(service: Service, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let runtime = Handle::try_current()?;
         let (exporter, collector) = collector::exporter(service.collector, &variable)?;
@@ -103,12 +102,12 @@ impl Traces {
         Ok(Self { provider, service: service.name })
     }
 
-    /// Takes spans, and what is logged in them as their events.
+    /// A layer that receives spans, and log events as events of their spans.
     pub fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
     where
         S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
     {
-        // Where in our sources a span was made, on which thread, and how long it was polled, nobody asks.
+        // Source locations, threads and poll times of spans are left out: they are of no use to operators.
         tracing_opentelemetry::layer()
             .with_tracer(self.provider.tracer(self.service))
             .with_location(false)
@@ -118,10 +117,10 @@ impl Traces {
             .with_context_activation(false)
     }
 
-    /// Sends what is kept, and waits for that a moment at most.
+    /// Sends the buffered spans, and waits for that at most five seconds.
     pub async fn end(self) {
         let provider = self.provider;
-        // It blocks its thread, and this one is needed to send.
+        // Shutdown blocks its thread, and this thread is needed for sending.
         let ended = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(LAST_WORDS)).await;
         if let Ok(Err(error)) = ended {
             tracing::debug!(%error, "The last spans were not sent");

@@ -1,4 +1,4 @@
-//! Tells people whether spans arrive: once when they do not, and once when they do again.
+//! Logs whether spans arrive: once when sending fails, and once when it works again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,22 +8,22 @@ use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use tokio::runtime::Handle;
 
-/// How long it may take to send spans, repetitions included: what OpenTelemetry takes by default (`OTEL_BSP_EXPORT_TIMEOUT`).
-/// Without it a host that does not answer at all would be waited for as long as the system tries.
+/// How long an export may take, retries included: OpenTelemetry's default (`OTEL_BSP_EXPORT_TIMEOUT`). Without the
+/// limit an export to a host that does not answer lasts as long as the system tries.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// An exporter whose failures are told.
+/// An exporter that logs its failures.
 #[derive(Debug)]
 pub struct Reporting<E> {
     exporter: E,
     collector: String,
-    /// Whose clock limits the time; spans are sent from a thread outside of it.
+    /// The runtime whose clock limits the time; spans are sent from a thread outside of it.
     runtime: Handle,
     fails: AtomicBool,
 }
 
 impl<E> Reporting<E> {
-    /// `collector` is where it sends to, for people.
+    /// `collector` is its address for the log.
     pub fn new(exporter: E, collector: String, runtime: Handle) -> Self {
         Self { exporter, collector, runtime, fails: AtomicBool::new(false) }
     }

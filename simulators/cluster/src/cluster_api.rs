@@ -1,4 +1,4 @@
-//! Cluster API played beside an API server, the simulated one or a real one.
+//! Simulates Cluster API beside an API server, the simulated one or a real one.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,11 +14,12 @@ use tokio_util::sync::CancellationToken;
 use crate::files::{HostError, certificates, listen};
 use crate::workload::WorkloadClusters;
 
-/// Installs the kinds of these parts, converts between their versions on a socket of its own, and plays their controllers, until
-/// `stop`. What is not played may come later: the controllers begin once they know all kinds.
+/// Installs the kinds of these parts, converts between their versions on a socket of its own, and runs their simulated
+/// controllers, until `stop`. Kinds of the other parts may be installed later: the controllers start once they know all
+/// kinds.
 ///
 /// # Errors
-/// There is no socket, or the API server does not take the kinds.
+/// No socket can be opened, or the API server refuses the kinds.
 pub async fn play_cluster_api(
     parts: &[Part],
     client: &Client,

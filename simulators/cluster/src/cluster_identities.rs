@@ -1,5 +1,5 @@
-//! Whoever the identities of a management cluster name may sign in to the simulated Azure, in the subscriptions that its
-//! clusters name: so that manifests which were written for the real one work here, with the secrets that stand in them.
+//! Registers the identities that a management cluster declares with the simulated Entra, for the subscriptions that its
+//! clusters name. Manifests written for the real Azure work unchanged, with the secrets that they contain.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use kubernetes_simulator::{AdmissionHook, Decision, Kubernetes};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// The group of identities and clusters.
+/// The API group of identities and clusters.
 const GROUP: &str = "infrastructure.cluster.x-k8s.io";
-/// Who issues the tokens of service accounts in a simulated Kubernetes.
+/// The issuer of service account tokens in a simulated Kubernetes.
 const ISSUER: &str = "https://kubernetes.default.svc";
-/// The service account as which the program runs that makes clusters, and whose tokens prove workload identities.
+/// The service account of the program that creates clusters. Its tokens prove workload identities.
 pub const SERVICE_ACCOUNT: (&str, &str) = ("capz-system", "capz-manager");
-/// Resources that machines may name and nobody of Cluster API makes.
+/// The type of user-assigned identities, which machines may name and no Cluster API provider creates.
 const MACHINE_IDENTITIES: &str = "Microsoft.ManagedIdentity/userAssignedIdentities";
 
-/// What was let in or made so far.
+/// The identities registered and the resources created so far.
 #[derive(Clone)]
 pub(crate) struct ClusterIdentities {
     kubernetes: Kubernetes,
@@ -32,7 +32,8 @@ pub(crate) struct ClusterIdentities {
 }
 
 impl ClusterIdentities {
-    /// Follows what is written to a management cluster: what it asks for is there before the object is.
+    /// Follows the writes to a management cluster. An identity can sign in before the object that declares it is
+    /// stored.
     pub(crate) fn follow(kubernetes: &Kubernetes, azure: &Azure, entra: &Entra) -> Self {
         let this = Self {
             kubernetes: kubernetes.clone(),
@@ -94,7 +95,7 @@ impl ClusterIdentities {
         }
     }
 
-    /// Lets an identity sign in by whatever proves it.
+    /// Lets an identity sign in with its secret, certificate or token, depending on its type.
     fn let_in(&self, identity: &Value, secret: Option<&Value>) {
         let spec = &identity["spec"];
         let (client, tenant) = (text(&spec["clientID"]).trim(), text(&spec["tenantID"]).trim());
@@ -128,7 +129,8 @@ impl ClusterIdentities {
         });
     }
 
-    /// Makes the user-assigned identities that machines are to have, as somebody does who then writes their ids into manifests.
+    /// Creates the user-assigned identities that machines name, as a user would before writing their IDs into
+    /// manifests.
     fn make_identities_of_machines(&self, object: &Value) {
         let mut named = Vec::new();
         texts(object, &mut |text| {
@@ -141,7 +143,7 @@ impl ClusterIdentities {
         });
         for id in named {
             self.azure.add_subscription(id.subscription_id());
-            // What cannot be made is told by Azure once it is asked for.
+            // If it cannot be created, Azure reports that when the identity is used.
             if self.azure.document(&id).is_none() && self.azure.put(&id, json!({})).is_ok() {
                 self.made.lock().insert(id.to_string());
             }
@@ -250,7 +252,7 @@ mod tests {
             status(entra.router(), request).await
         };
         assert_ne!(sign_in(TENANT, "first").await, StatusCode::OK);
-        // Whichever comes first, and whatever the password becomes.
+        // The order of identity and Secret does not matter, nor do changes of the password.
         for object in [&secret("first"), &identity] {
             manifests::apply(&client, std::slice::from_ref(object)).await.unwrap();
         }

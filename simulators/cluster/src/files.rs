@@ -1,4 +1,4 @@
-//! Files that programs are pointed at, and what can go wrong while simulators are set up.
+//! The files that programs are configured with, and the errors of setting up simulators.
 
 use std::path::{Path, PathBuf};
 
@@ -9,32 +9,32 @@ use kubernetes_simulator::Token;
 /// Why the cluster could not be served.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// A file or folder could not be written or read.
+    /// A file or folder cannot be written or read.
     #[error("{}: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Certificates could not be made.
-    #[error("certificates cannot be made: {0}")]
+    /// Certificates cannot be created.
+    #[error("cannot create certificates: {0}")]
     Certificates(String),
-    /// The key that signs tokens, which the folder keeps, cannot be used.
-    #[error("{}: {source}; remove the file to have a new one, with which tokens of before end", path.display())]
+    /// The key in the folder that signs tokens cannot be used.
+    #[error("{}: {source}; remove the file to generate a new key, which invalidates earlier tokens", path.display())]
     TokenKey {
         /// Its file.
         path: PathBuf,
         /// Why not.
         source: KeyError,
     },
-    /// A listener could not be opened.
+    /// A listener cannot be opened.
     #[error("{0}")]
     Listen(String),
-    /// Azure refuses the cluster's own parts.
-    #[error("the cluster's parts cannot be laid out: {0}")]
+    /// Azure refuses the cluster's own resources.
+    #[error("cannot create the cluster's resources: {0}")]
     LayOut(String),
-    /// The state to begin with cannot be taken up.
+    /// The initial state cannot be restored.
     #[error(transparent)]
     State(#[from] kubernetes_simulator::BadSnapshot),
     /// Kubernetes cannot be reached.
@@ -63,7 +63,7 @@ pub(crate) fn write(path: &Path, text: &str, reader: Reader) -> Result<(), HostE
     std::fs::rename(&partial, path).map_err(failed)
 }
 
-/// The secret that a file holds; made and kept there if there is none.
+/// Reads the secret in a file; generates and writes it if the file does not exist.
 pub(crate) fn kept_secret(
     path: &Path,
     make: impl FnOnce() -> Result<Token, HostError>,

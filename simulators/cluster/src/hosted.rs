@@ -1,5 +1,5 @@
-//! The cluster on sockets: Azure over HTTPS with its own certificate authority and over plain HTTP for
-//! people, Entra, Kubernetes; and the files that programs are pointed at.
+//! The cluster on sockets: Azure over HTTPS with its own certificate authority and over plain HTTP for browsers, Entra,
+//! Kubernetes, and the files that programs are configured with.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -40,13 +40,13 @@ pub struct Ports {
     pub kubernetes: u16,
     /// The control API of the simulated Kubernetes.
     pub kubernetes_control: u16,
-    /// Where machines' metadata has a listener of its own, such as 169.254.169.254:80 in a network namespace. It is on
-    /// the control listener in any case.
+    /// A separate listener for the machines' metadata, such as 169.254.169.254:80 in a network namespace. The control
+    /// listener serves it in any case.
     pub metadata: Option<SocketAddr>,
 }
 
-/// What programs show to be let in. What is not given is made at the first start and kept in the directory, so
-/// that a kubeconfig and an azure.json stay good over restarts.
+/// The credentials that programs use. Those that are `None` are generated at the first start and kept in the directory,
+/// so that a kubeconfig and an azure.json stay valid over restarts.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
     /// The secret in azure.json.
@@ -58,23 +58,23 @@ pub struct Credentials {
 /// How the cluster is served.
 #[derive(Debug, Clone)]
 pub struct HostedOptions {
-    /// What exists in Azure.
+    /// The resources in Azure before the first Service.
     pub shape: Shape,
     /// How long Azure's operations take.
     pub latency: LatencyProfile,
     /// Source of every id and address.
     pub seed: u64,
-    /// How fast kubelets speak and are missed.
+    /// The intervals of kubelets and of the node monitor.
     pub pace: Pace,
-    /// Where files go; the certificate authorities are kept there over restarts.
+    /// The directory of the files; it keeps the certificate authorities over restarts.
     pub directory: PathBuf,
     /// A kubeconfig of another Kubernetes to use instead of the simulated one.
     pub kubeconfig: Option<PathBuf>,
-    /// Where everything listens.
+    /// The ports of all listeners.
     pub ports: Ports,
-    /// What programs show to be let in.
+    /// The credentials that programs use.
     pub credentials: Credentials,
-    /// What the time is at the start.
+    /// The time at the start.
     pub now: jiff::Timestamp,
 }
 
@@ -88,9 +88,9 @@ pub struct HostedCluster {
     pub kubernetes_url: Option<String>,
     /// The control API of the simulated Kubernetes.
     pub kubernetes_control: Option<String>,
-    /// A client of whichever Kubernetes it is.
+    /// A client of the simulated or the other Kubernetes.
     pub client: Client,
-    /// What the nodes answer to probes.
+    /// The nodes' responses to probes.
     pub answers: NodeAnswers,
     /// Resource Manager over HTTPS.
     pub resource_manager: String,
@@ -146,12 +146,12 @@ impl HostedCluster {
     /// Lays everything out, opens all listeners, starts the stand-ins and writes the files.
     ///
     /// # Errors
-    /// The first thing that cannot be done.
+    /// The first step that fails.
     pub async fn start(options: HostedOptions, stop: &CancellationToken) -> Result<Self, HostError> {
         let HostedOptions { shape, latency, seed, pace, directory, kubeconfig, ports, credentials, now } =
             options;
         let files = Files::in_directory(&directory);
-        // A reader waits for this file: an old one would tell it old addresses.
+        // Readers wait for this file: an old one would give them old addresses.
         remove(&files.endpoints)?;
 
         let options = Options {
@@ -245,17 +245,17 @@ impl HostedCluster {
         Ok(cluster)
     }
 
-    /// Where people look at it.
+    /// The URL of the page for browsers.
     pub fn page(&self) -> String {
         format!("{}{}", self.control, page::PATH)
     }
 
-    /// What becomes of a packet now.
+    /// The fate of a packet in the current state.
     pub fn send(&self, packet: &Packet) -> Verdict {
         azure_simulator::packet::trace(&self.azure, &self.answers, packet)
     }
 
-    /// What there is, as people like to see it.
+    /// The current topology, as the page shows it.
     pub fn topology(&self) -> Topology {
         Topology::read(&self.azure, &self.answers)
     }
@@ -264,7 +264,7 @@ impl HostedCluster {
 /// A client of the API server that this kubeconfig, YAML, leads to on this machine.
 ///
 /// # Errors
-/// The kubeconfig cannot be used.
+/// The kubeconfig is invalid.
 pub async fn client_of(kubeconfig: &str) -> Result<Client, HostError> {
     let failed = |error: &dyn std::fmt::Display| HostError::Kubernetes(error.to_string());
     let file = Kubeconfig::from_yaml(kubeconfig).map_err(|error| failed(&error))?;

@@ -1,5 +1,5 @@
-//! Azure alone on sockets: Resource Manager and Entra over HTTPS with their own certificate authority, and
-//! plain HTTP beside it, with the page, the control API and the metadata of machines.
+//! Azure alone on sockets: Resource Manager and Entra over HTTPS with their own certificate authority, and plain HTTP
+//! for the page, the control API and the metadata of machines.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -22,15 +22,15 @@ use crate::sign_in::{Applicant, SignIn};
 /// How Azure is served.
 #[derive(Debug, Clone)]
 pub struct HostedAzureOptions {
-    /// Azure itself; its authority and whether it checks tokens are set here.
+    /// Options of the simulated Azure; its authority and whether it checks tokens are set here.
     pub azure: Options,
     /// The application that may sign in.
     pub client_id: String,
     /// That application's object id.
     pub object_id: String,
-    /// What the application signs in with; made at the first start and kept in the directory if none is given.
+    /// The application's secret; if `None`, it is generated at the first start and kept in the directory.
     pub client_secret: Option<Token>,
-    /// Where files go; the certificate authority is kept there over restarts.
+    /// The directory of the files; it keeps the certificate authority over restarts.
     pub directory: PathBuf,
     /// The port for plain HTTP; 0 for any.
     pub port: u16,
@@ -40,8 +40,8 @@ pub struct HostedAzureOptions {
     pub authority_port: u16,
     /// The port of the proxy; 0 for any.
     pub proxy_port: u16,
-    /// Where machines' metadata has a listener of its own, such as 169.254.169.254:80 in a network
-    /// namespace of its own. It is on the listener for plain HTTP in any case.
+    /// A separate listener for the machines' metadata, such as 169.254.169.254:80 in a network namespace of its own.
+    /// The listener for plain HTTP serves it in any case.
     pub metadata: Option<SocketAddr>,
     /// Whether requests need a token that the simulated Entra has issued.
     pub check_tokens: bool,
@@ -50,8 +50,8 @@ pub struct HostedAzureOptions {
 }
 
 impl HostedAzureOptions {
-    /// Azure as a shape names it, its subscription, region and application, on any ports, for whoever shows a token. The rest is
-    /// as in `azure`.
+    /// Azure with the subscription, region and application of a shape, on any ports, open to every client with a token.
+    /// The rest is as in `azure`.
     pub fn of(shape: &Shape, azure: Options, directory: &Path) -> Self {
         Self {
             azure: as_named(shape, azure),
@@ -96,7 +96,7 @@ pub struct HostedAzure {
     pub http: String,
     /// Where `https` listens.
     pub https_address: SocketAddr,
-    /// The URL of a proxy that leads to `https`, whatever name of Azure's is asked for: what `HTTPS_PROXY` is set to.
+    /// The URL of a proxy that leads to `https` for any of Azure's host names: the value for `HTTPS_PROXY`.
     pub proxy: String,
     /// The URL of machines' metadata alone, where it was asked for.
     pub metadata: Option<String>,
@@ -110,12 +110,12 @@ impl HostedAzure {
     /// Opens both listeners and writes the files.
     ///
     /// # Errors
-    /// The first thing that cannot be done.
+    /// The first step that fails.
     pub async fn start(options: HostedAzureOptions, stop: &CancellationToken) -> Result<Self, HostError> {
         Self::start_with_page(options, stop, |azure| AzurePage::new(azure.clone(), AlwaysHealthy)).await
     }
 
-    /// The same with another page, which is made once Azure is there and before anybody can ask it.
+    /// The same with another page, which is built once Azure exists and before any client can reach it.
     pub(crate) async fn start_with_page<S: PageSource>(
         options: HostedAzureOptions,
         stop: &CancellationToken,
@@ -136,7 +136,7 @@ impl HostedAzure {
             record,
         } = options;
         let (subscription, tenant) = (options.subscription.clone(), options.tenant.clone());
-        // The authority's URL stands in Azure's answers, and its port is known once it listens.
+        // Azure's responses contain the authority's URL, and its port is known once it listens.
         let address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
         let applicant = Applicant { client_id: &client_id, object_id: &object_id, secret: client_secret };
         let login = SignIn::start(&directory, &options, applicant, address(authority_port), stop).await?;

@@ -20,21 +20,21 @@ const EVENT_TTL: Duration = Duration::from_secs(60 * 60);
 pub struct HostedKubernetesOptions {
     /// Source of every UID, address and port.
     pub seed: u64,
-    /// Where files go; the certificate authority is kept there over restarts.
+    /// The directory of the files; it keeps the certificate authority over restarts.
     pub directory: PathBuf,
     /// The port; 0 for any.
     pub port: u16,
     /// Whether Services can have IPv6 addresses beside IPv4 ones.
     pub dual_stack: bool,
-    /// The bearer token that clients show; made at the first start and kept in the directory if none is given.
+    /// The bearer token of clients; if `None`, it is generated at the first start and kept in the directory.
     pub token: Option<Token>,
-    /// What the time is at the start.
+    /// The time at the start.
     pub now: jiff::Timestamp,
     /// The port of the control API, over plain HTTP; 0 for any.
     pub control_port: u16,
     /// Faults that are in force from the start.
     pub faults: Vec<Fault>,
-    /// The state to begin with, as [`Kubernetes::save`] gave it.
+    /// The initial state, from [`Kubernetes::save`].
     pub state: Option<Value>,
 }
 
@@ -57,7 +57,7 @@ impl HostedKubernetes {
     /// Opens the listener and writes the kubeconfig.
     ///
     /// # Errors
-    /// The first thing that cannot be done.
+    /// The first step that fails.
     pub async fn start(
         options: HostedKubernetesOptions,
         stop: &CancellationToken,
@@ -93,7 +93,7 @@ impl HostedKubernetes {
         });
         if let Some(state) = state {
             kubernetes.restore(state)?;
-            // It said where the server listened before; the new listener says where it does now.
+            // A restored slice has the address of the former listener; the new listener writes its own.
             let _ = kubernetes.delete("endpointslices", "default", "kubernetes");
         }
         faults.into_iter().for_each(|fault| kubernetes.inject(fault));
@@ -109,11 +109,10 @@ impl HostedKubernetes {
         Ok(Self { kubernetes, url, control, kubeconfig, kubeconfig_text })
     }
 
-    /// Runs beside it, until `stop`, what a cluster without nodes needs of its controllers: claims and volumes that
-    /// are to go do so.
+    /// Runs, until `stop`, the controllers that a cluster without nodes needs: they remove deleted claims and volumes.
     ///
     /// # Errors
-    /// The kubeconfig leads nowhere.
+    /// The kubeconfig is invalid.
     pub async fn spawn_stand_ins(&self, stop: &CancellationToken) -> Result<(), HostError> {
         let client = client_of(&self.kubeconfig_text).await?;
         // Dropping the handle does not end it; the token does.

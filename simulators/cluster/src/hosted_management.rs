@@ -1,5 +1,5 @@
-//! A management cluster on sockets: Kubernetes with a stand-in for Cluster API's core, the Azure in which clusters are made, and
-//! the workload clusters that its machines become. What makes the infrastructure is not part of it.
+//! A management cluster on sockets: Kubernetes with a stand-in for Cluster API's core, the Azure in which clusters are
+//! created, and the workload clusters that their machines form. The infrastructure provider is not part of it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -34,11 +34,11 @@ pub struct HostedManagementOptions {
     pub azure: HostedAzureOptions,
     /// Kubernetes.
     pub kubernetes: HostedKubernetesOptions,
-    /// The clusters that machines become.
+    /// The workload clusters.
     pub workloads: WorkloadOptions,
-    /// The parts of Cluster API that are played. The others are left to the real programs, definitions included.
+    /// The parts of Cluster API that are simulated. The others, their CRDs included, are left to the real programs.
     pub played: Vec<Part>,
-    /// The port of the proxy for managers of clusters; 0 for any.
+    /// The port of the proxy for managers of workload clusters; 0 for any.
     pub proxy_port: u16,
 }
 
@@ -50,14 +50,15 @@ pub struct HostedManagement {
     pub kubernetes: HostedKubernetes,
     /// A client of Kubernetes.
     pub client: Client,
-    /// The clusters that machines become.
+    /// The workload clusters.
     pub workloads: WorkloadClusters,
-    /// A token of [`SERVICE_ACCOUNT`] for Entra: what proves workload identities. Only its owner may read it.
+    /// A token of [`SERVICE_ACCOUNT`] for Entra, which proves workload identities. Only its owner may read it.
     pub federated_token: PathBuf,
-    /// The URL of a proxy for managers of clusters: it leads to API servers of workload clusters under the clusters' own endpoints,
-    /// and to Azure under its names.
+    /// The URL of a proxy for managers of workload clusters: it leads to the API servers of workload clusters under the
+    /// clusters' own endpoints, and to Azure under its names.
     pub proxy: String,
-    /// The URL of what proves `UserAssignedMSI` identities: where requests to 169.254.169.254 are to be led.
+    /// The URL of the metadata service that proves `UserAssignedMSI` identities: requests to 169.254.169.254 have to be
+    /// redirected there.
     pub metadata: String,
     identities: ClusterIdentities,
 }
@@ -69,17 +70,19 @@ impl std::fmt::Debug for HostedManagement {
 }
 
 impl HostedManagement {
-    /// Opens all listeners, lets the identities sign in that come to be written to Kubernetes, installs the kinds of Cluster API's core and starts its controllers.
+    /// Opens all listeners, registers the identities that are written to Kubernetes, installs the kinds of Cluster
+    /// API's core and starts its controllers.
     ///
     /// # Errors
-    /// The first thing that cannot be done.
+    /// The first step that fails.
     pub async fn start(
         options: HostedManagementOptions,
         stop: &CancellationToken,
     ) -> Result<Self, HostError> {
         let HostedManagementOptions { mut azure, kubernetes, workloads, played: parts, proxy_port } = options;
         let (seed, directory) = (kubernetes.seed, kubernetes.directory.clone());
-        // Identities name tenants, and clusters name subscriptions: which belongs to which says nobody.
+        // Identities name tenants and clusters name subscriptions; no object says which subscription belongs to which
+        // tenant.
         azure.azure.any_tenant = true;
         let kubernetes = HostedKubernetes::start(kubernetes, stop).await?;
         let mut played = None;
@@ -115,16 +118,16 @@ impl HostedManagement {
         self.identities.made()
     }
 
-    /// How far the clusters are, each as a tree.
+    /// The progress of the clusters, each as a tree.
     pub fn clusters(&self) -> Vec<ClusterView> {
         clusters(&self.kubernetes.kubernetes, &self.workloads)
     }
 }
 
-/// How long the token of the service account is good, in seconds: nobody renews it.
+/// Lifetime of the service account's token in seconds, long because it is never renewed.
 const TOKEN_SECONDS: u64 = 10 * 365 * 24 * 60 * 60;
 
-/// Makes the service account as which managers of clusters run, and a token for it.
+/// Creates the service account of managers of clusters, and a token for it.
 async fn token_of_the_manager(client: &Client) -> kube::Result<String> {
     let (namespace, name) = SERVICE_ACCOUNT;
     let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
@@ -146,7 +149,7 @@ fn clusters(management: &Kubernetes, workloads: &WorkloadClusters) -> Vec<Cluste
     Objects::read(management, workloads.iter().map(|cluster| &cluster.kubernetes)).clusters()
 }
 
-/// How often it is looked whether objects have changed that the page shows.
+/// Interval between checks for changes of the objects that the page shows.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The page's view of Azure and of the clusters in it.

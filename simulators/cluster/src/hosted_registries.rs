@@ -1,5 +1,5 @@
-//! Container registries on sockets as a node sees them: the registries, Entra and the metadata of the machine, all under
-//! Azure's own names behind one proxy.
+//! Container registries on sockets as a node sees them: registries, Entra and the machine's metadata, all under Azure's
+//! own names behind one proxy.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -14,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::files::{HostError, Reader, certificates, listen, write};
 
-/// Names that certificates are for, beside those of registries.
+/// The names in certificates beside those of registries.
 const NAMES: [&str; 3] = ["login.microsoftonline.com", "localhost", "127.0.0.1"];
-/// What asks for a managed identity in the form of App Service, which needs no address of its own.
+/// The secret of App Service's form of managed identities, which needs no address of its own.
 const IDENTITY_HEADER: &str = "a-machine";
 
-/// What there is.
+/// The registries, applications and identities to serve.
 pub struct HostedRegistriesOptions {
     /// The tenant's id.
     pub tenant: String,
@@ -29,9 +29,9 @@ pub struct HostedRegistriesOptions {
     pub identities: Vec<ManagedIdentity>,
     /// The registries, each under its own name on port 443.
     pub registries: Vec<Registry>,
-    /// The wall clock of whoever issues tokens.
+    /// The wall clock of the token issuer.
     pub clock: Clock,
-    /// Where the certificate authority's file goes.
+    /// The directory of the certificate authority's file.
     pub directory: PathBuf,
 }
 
@@ -42,9 +42,9 @@ pub struct HostedRegistries {
     pub entra: Entra,
     /// The registries.
     pub registries: Registries,
-    /// The way to all of them.
+    /// The proxy to all of them.
     pub tunnels: Tunnels,
-    /// Where HTTPS is served, whatever name is asked for.
+    /// The address of HTTPS, for any host name.
     pub https: SocketAddr,
     /// The URL of the machine's metadata, which is at 169.254.169.254 on a real one.
     pub metadata: String,
@@ -56,7 +56,7 @@ impl HostedRegistries {
     /// Opens the listeners and writes the certificate authority's file.
     ///
     /// # Errors
-    /// The first thing that cannot be done.
+    /// The first step that fails.
     pub async fn start(
         options: HostedRegistriesOptions,
         stop: &CancellationToken,
@@ -92,7 +92,7 @@ impl HostedRegistries {
         Ok(Self { entra, registries, tunnels, https, metadata: metadata.url(), certificate_authority })
     }
 
-    /// The variables by which a program on this machine finds its way here.
+    /// The environment variables that lead a program on this machine to these servers.
     pub fn environment(&self) -> [(&'static str, String); 5] {
         [
             ("HTTPS_PROXY", format!("http://{}", self.tunnels.address())),

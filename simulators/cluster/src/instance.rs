@@ -1,8 +1,8 @@
-//! Documents of machines, as far as several files read them.
+//! Reads documents of machines, for several files.
 
 use serde_json::Value;
 
-/// The full type of machines of uniform scale sets.
+/// The full type of machines in uniform scale sets.
 pub(crate) const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 
 /// The host name of an instance, which is its node's name.

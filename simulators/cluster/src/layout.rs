@@ -1,4 +1,4 @@
-//! The cluster's parts in Azure, laid out before the first Service.
+//! Creates the cluster's resources in Azure before the first Service.
 
 use azure_simulator::{Azure, Refusal};
 use azure_types::ResourceId;
@@ -6,26 +6,27 @@ use serde_json::{Value, json};
 
 use crate::shape::{NodePool, Orchestration, Shape, StandaloneMachine};
 
-/// The tag of machines that run the control plane.
+/// The tag of control plane machines.
 pub(crate) const ROLE_TAG: &str = "role";
 
-/// That tag's value.
+/// The tag's value.
 pub(crate) const CONTROL_PLANE: &str = "control-plane";
 
-/// The tag of machines whose kubelets say their provider id.
+/// The tag of machines whose kubelets set their provider ID.
 pub(crate) const KUBELET_TAG: &str = "kubelet";
 
-/// That tag's value.
+/// The tag's value.
 pub(crate) const SAYS_PROVIDER_ID: &str = "says-provider-id";
 
-/// What the Compute API wants of flexible sets: the version of the network interfaces that they make.
+/// The Compute API requires flexible sets to name the API version of the network interfaces that they create.
 const NETWORK_API_VERSION: &str = "2020-11-01";
 
 impl Shape {
-    /// Builds all of it, at once. What another cluster has built and this one shares stays as it is.
+    /// Creates all resources at once. Resources that this shape shares with another cluster and that exist already stay
+    /// as they are.
     ///
     /// # Errors
-    /// What Azure would refuse: impossible names, for example.
+    /// Azure refuses a resource, for example because of an invalid name.
     pub fn lay_out(&self, azure: &Azure) -> Result<(), Refusal> {
         let (guard, location) = (self.security_group(), &self.region);
         let put_missing = |id: &ResourceId, document: Value| match azure.document(id) {
@@ -59,7 +60,7 @@ impl Shape {
         Ok(())
     }
 
-    /// Builds one more machine, beside those that the shape names.
+    /// Creates one more machine, beside those of the shape.
     ///
     /// # Errors
     /// As [`Self::lay_out`].
@@ -106,7 +107,7 @@ impl Shape {
 
     fn interface_document(&self) -> Value {
         json!({"location": self.region, "properties": {
-            // Machines pass on what is for their pods.
+            // Machines forward packets for their pods.
             "enableIPForwarding": self.route_table.is_some(), "ipConfigurations": self.ip_configurations()}})
     }
 
@@ -143,7 +144,7 @@ impl Shape {
             "zones": ["1", "2", "3"],
             "properties": {
                 "orchestrationMode": pool.orchestration.as_str(),
-                // One placement group holds a hundred machines.
+                // One placement group holds at most a hundred machines.
                 "singlePlacementGroup": pool.nodes <= 100,
                 "virtualMachineProfile": {
                     "osProfile": {"computerNamePrefix": pool.prefix, "adminUsername": "azureuser",
@@ -182,7 +183,7 @@ fn storage() -> Value {
     })
 }
 
-/// Nobody signs in with a password.
+/// The Linux configuration of machines: no sign-in with a password.
 fn linux() -> Value {
     json!({"disablePasswordAuthentication": true, "ssh": {"publicKeys": [
         {"path": "/home/azureuser/.ssh/authorized_keys", "keyData": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGNlcnVsZWFu"}]}})

@@ -1,16 +1,19 @@
 //! Both simulators joined into one cluster: machines become nodes, nodes answer probes.
 //!
-//! * [`Shape`] is what exists in Azure before the first Service, and the azure.json that tells of it.
+//! * [`Shape`] describes what exists in Azure before the first Service, and the azure.json for it.
 //! * [`spawn_stand_ins`] starts the kubelets and controllers that a cluster has beside its API server;
 //!   [`spawn_stand_ins_of`] does so for one cluster of several in an Azure.
-//! * [`HostedCluster`] is all of it on sockets, over TLS, with files to point programs at.
+//! * [`HostedCluster`] is all of it on sockets, over TLS, with the files that programs are configured with.
 //! * [`HostedAzure`] is Azure alone, the same way, and [`HostedKubernetes`] is Kubernetes alone.
-//! * [`HostedManagement`] is a management cluster with Cluster API's core, and an Azure for the clusters that it makes.
+//! * [`HostedManagement`] is a management cluster with Cluster API's core, and an Azure for the clusters that it
+//!   creates.
 //! * [`HostedRegistries`] are container registries with the sign-in that a node needs for them.
-//! * [`upstream_arguments`] is what the program that Cerulean replaces needs beside these files.
-//! * [`play_cluster_api`] plays Cluster API beside any API server, and [`WebhookServer`] leads one to webhooks beside it.
-//! * [`WorkloadClusters`] are clusters that machines become whose bootstrap data is kubeadm's.
-//! * [`manifests`] applies what users apply.
+//! * [`upstream_arguments`] returns the arguments that cloud-controller-manager of cloud-provider-azure needs beside
+//!   these files.
+//! * [`play_cluster_api`] simulates Cluster API beside any API server, and [`WebhookServer`] connects one to webhooks
+//!   beside it.
+//! * [`WorkloadClusters`] are clusters of machines with kubeadm's bootstrap data.
+//! * [`manifests`] applies users' manifests.
 
 mod cluster_api;
 mod cluster_identities;

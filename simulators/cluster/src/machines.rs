@@ -1,4 +1,4 @@
-//! The machines of a simulated Azure, as stand-in kubelets ask for them.
+//! The machines of a simulated Azure, for stand-in kubelets.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::layout::{CONTROL_PLANE, KUBELET_TAG, ROLE_TAG, SAYS_PROVIDER_ID};
 use crate::managed_clusters;
 use crate::shape::Shape;
 
-/// The full type of virtual machines of their own, and of flexible scale sets.
+/// The full type of standalone virtual machines and of machines in flexible scale sets.
 const VIRTUAL_MACHINES: &str = "Microsoft.Compute/virtualMachines";
 
-/// The machines of an Azure, or those of one cluster among others.
+/// The machines of an Azure, or of one cluster in it.
 #[derive(Debug, Clone)]
 pub struct AzureMachines {
     azure: Azure,
@@ -46,13 +46,13 @@ impl AzureMachines {
         Self { azure, of: Some(shape) }
     }
 
-    /// Whether a machine is one of these.
+    /// Whether a machine belongs to these.
     pub(crate) fn has(&self, machine: &Value) -> bool {
         self.of.as_ref().is_none_or(|shape| shape.has_machine(machine))
     }
 
-    /// The machine behind a document; none while it has no address. A kubelet reports the first address of
-    /// each family that its first interface has, IPv4 first.
+    /// The machine of a document; `None` while it has no address. A kubelet reports the first address of each family
+    /// that its first interface has, IPv4 first.
     pub(crate) fn machine(&self, instance: &Value) -> Option<Machine> {
         let name = host_name(instance)?;
         let interface = instance.pointer("/properties/networkProfile/networkInterfaces/0/id")?.as_str()?;
@@ -79,7 +79,7 @@ impl AzureMachines {
     }
 }
 
-/// Whether the machine runs, by its instance view.
+/// Whether the machine runs, according to its instance view.
 fn is_running(instance: &Value) -> bool {
     let statuses = instance.pointer("/properties/instanceView/statuses").and_then(Value::as_array);
     let stopped = |status: &Value| {
@@ -89,7 +89,7 @@ fn is_running(instance: &Value) -> bool {
     !statuses.is_some_and(|statuses| statuses.iter().any(stopped))
 }
 
-/// The host name of a machine's document, if the machine runs.
+/// The host name in a machine's document, if the machine runs.
 pub fn running_host(machine: &Value) -> Option<String> {
     is_running(machine).then(|| host_name(machine)).flatten()
 }

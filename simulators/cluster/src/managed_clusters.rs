@@ -1,5 +1,5 @@
-//! Managed clusters that somebody creates in the simulated Azure: the Kubernetes beside it stands behind them, and the
-//! machines of their pools are its nodes, as AKS's own cloud controller manager would have them.
+//! Managed clusters in the simulated Azure: the Kubernetes beside it serves them, and the machines of their pools are
+//! its nodes, initialized as by AKS's own cloud controller manager.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,21 +17,21 @@ use tokio_util::sync::CancellationToken;
 use crate::files::HostError;
 use crate::instance::{INSTANCES, host_name};
 
-/// The tag of a scale set that says whose pool it is.
+/// The tag of a scale set with the name of its pool.
 const POOL_TAG: &str = "aks-managed-poolName";
-/// The label of a node that says the same.
+/// The label of a node with the name of its pool.
 const POOL_LABEL: &str = "kubernetes.azure.com/agentpool";
 /// The type of managed clusters.
 const CLUSTERS: &str = "Microsoft.ContainerService/managedClusters";
-/// Longest value of a label.
+/// The maximum length of a label's value.
 const MAX_LABEL: usize = 63;
-/// How often it is looked whether machines have gone.
+/// Interval between checks for machines that are gone.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Lets kubeconfigs of managed clusters lead to the Kubernetes of this kubeconfig.
+/// Makes kubeconfigs of managed clusters lead to the Kubernetes of this kubeconfig.
 ///
 /// # Errors
-/// The text is no kubeconfig.
+/// The text is not a kubeconfig.
 pub(crate) fn attach(azure: &Azure, kubeconfig: &str) -> Result<(), HostError> {
     let bad = |text: String| HostError::Kubernetes(format!("the kubeconfig cannot be read: {text}"));
     let config: Value = serde_saphyr::from_str(kubeconfig).map_err(|error| bad(error.to_string()))?;
@@ -48,7 +48,7 @@ pub(crate) fn attach(azure: &Azure, kubeconfig: &str) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Gives the machine of a pool what AKS tells its kubelet, and what its cloud controller manager says of it.
+/// Adds the settings that AKS gives the kubelet of a pool's machine, and those of its cloud controller manager.
 pub(crate) fn complete(azure: &Azure, instance: &Value, machine: &mut Machine) {
     let Some((pool, cluster)) = pool_of(azure, instance) else { return };
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -80,7 +80,7 @@ pub(crate) fn complete(azure: &Azure, instance: &Value, machine: &mut Machine) {
     machine.initialized = true;
 }
 
-/// The documents of the pool and of the cluster that a machine belongs to.
+/// The documents of a machine's pool and cluster.
 fn pool_of(azure: &Azure, instance: &Value) -> Option<(Value, Value)> {
     let tag = |name: &str| instance["tags"][name].as_str();
     let (pool, cluster, group) =
@@ -94,7 +94,7 @@ fn pool_of(azure: &Azure, instance: &Value) -> Option<(Value, Value)> {
     Some((azure.document(&cluster.child("agentPools", pool))?, azure.document(&cluster)?))
 }
 
-/// The provider id that the cloud controller manager gives a node: the name of the group is in lower case.
+/// The provider ID that the cloud controller manager sets: the name of the resource group is in lower case.
 pub(crate) fn provider_id(instance: &str) -> String {
     let Some((before, rest)) = instance.split_once("/resourceGroups/") else {
         return format!("azure://{instance}");
@@ -103,14 +103,14 @@ pub(crate) fn provider_id(instance: &str) -> String {
     format!("azure://{before}/resourceGroups/{}/{after}", group.to_ascii_lowercase())
 }
 
-/// A taint as pools have it: `key=value:effect`.
+/// Parses a taint of a pool: `key=value:effect`.
 pub(crate) fn parse_taint(text: &str) -> Option<Taint> {
     let (key, effect) = text.rsplit_once(':')?;
     let (key, value) = key.split_once('=').map_or((key, None), |(key, value)| (key, Some(value.to_owned())));
     Some(Taint { key: key.to_owned(), value, effect: effect.to_owned(), ..Taint::default() })
 }
 
-/// Removes Nodes of pools whose machines have gone, until `stop`. Without a managed cluster it asks for nothing.
+/// Deletes Nodes of pools whose machines are gone, until `stop`. Sends no requests while there is no managed cluster.
 pub(crate) async fn forget_lost_nodes(azure: Azure, client: Client, stop: CancellationToken) {
     let nodes: Api<Node> = Api::all(client);
     let mut changed = azure.subscribe();
@@ -119,10 +119,10 @@ pub(crate) async fn forget_lost_nodes(azure: Azure, client: Client, stop: Cancel
         changed.mark_unchanged();
         seen |= !azure.documents_of_type(CLUSTERS).is_empty();
         if seen && let Err(error) = forget(&azure, &nodes).await {
-            tracing::debug!(%error, "nodes of pools could not be looked at");
+            tracing::debug!(%error, "cannot check the nodes of pools");
         }
         let next = async {
-            // Whoever changes much is looked at once.
+            // Several changes in a row cause one check.
             tokio::time::sleep(PAUSE).await;
             changed.changed().await
         };
@@ -134,7 +134,7 @@ pub(crate) async fn forget_lost_nodes(azure: Azure, client: Client, stop: Cancel
 }
 
 async fn forget(azure: &Azure, nodes: &Api<Node>) -> Result<(), kube::Error> {
-    // Nodes first: a machine that comes meanwhile is among the machines then.
+    // Nodes are listed first, so that a machine created meanwhile is in the list of machines.
     let registered = nodes.list_metadata(&ListParams::default().labels(POOL_LABEL)).await?;
     let machines: BTreeSet<String> =
         azure.documents_of_type(INSTANCES).iter().filter_map(host_name).collect();

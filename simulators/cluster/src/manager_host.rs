@@ -1,5 +1,6 @@
-//! The metadata service of the machine on which a manager of clusters would run, as far as it gives tokens: what proves identities
-//! of the type `UserAssignedMSI`. It is asked at an address of this machine, by programs whose requests can be led there.
+//! The metadata service of the machine on which a manager of clusters would run, as far as it issues tokens. It proves
+//! identities of the type `UserAssignedMSI`. It listens at an address of this machine, for programs whose requests can
+//! be redirected there.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -22,7 +23,7 @@ struct Host {
     entra: Entra,
 }
 
-/// Serves it for the identities of a management cluster, and gives its URL.
+/// Serves it for the identities of a management cluster. Returns its URL.
 pub(crate) async fn serve(
     kubernetes: &Kubernetes,
     entra: &Entra,
@@ -35,7 +36,7 @@ pub(crate) async fn serve(
     Ok(server.url())
 }
 
-/// Answers as a machine that has all identities which are declared now.
+/// Answers as a machine that has all currently declared identities.
 async fn answer(State(host): State<Host>, request: Request) -> Response {
     let identities = host.kubernetes.list("AzureClusterIdentity");
     let identities = identities.iter().filter_map(|identity| {

@@ -1,4 +1,4 @@
-//! Kubernetes manifests: read from YAML or JSON, and applied as `kubectl apply --server-side` does.
+//! Kubernetes manifests: reads YAML or JSON, and applies objects as `kubectl apply --server-side` does.
 
 use std::error::Error as _;
 use std::path::Path;
@@ -8,9 +8,9 @@ use kube::discovery::{Scope, pinned_kind};
 use kube::{Api, Client};
 use serde_json::Value;
 
-/// The name under which fields are owned.
+/// The field manager of [`apply`].
 const FIELD_MANAGER: &str = "cerulean";
-/// The name under which `kubectl apply --server-side` owns fields.
+/// The field manager of `kubectl apply --server-side`.
 const KUBECTL: &str = "kubectl";
 
 /// Why manifests could not be read or applied.
@@ -23,20 +23,20 @@ pub enum ManifestError {
         source_name: String,
         /// `YAML` or `JSON`.
         format: &'static str,
-        /// The parser's words.
+        /// The parser's message.
         reason: String,
     },
-    /// A document is no object at all.
+    /// A document is not an object.
     #[error("{source_name}, document {number}: expected a Kubernetes object, found {found}")]
     NoObject {
         /// Where the text came from.
         source_name: String,
         /// Which document, from 1.
         number: usize,
-        /// What stands there instead.
+        /// The type of value in its place.
         found: &'static str,
     },
-    /// A document lacks what every object has.
+    /// A document lacks a required member.
     #[error("{source_name}, document {number}: {field} is missing")]
     Incomplete {
         /// Where the text came from.
@@ -46,26 +46,26 @@ pub enum ManifestError {
         /// The missing member.
         field: String,
     },
-    /// The API refuses an object, or does not know its kind.
+    /// The API refuses an object, or does not serve its kind.
     #[error("cannot apply {object}: {reason}")]
     Apply {
         /// Kind and name.
         object: String,
-        /// What the API said.
+        /// The API's message.
         reason: String,
     },
-    /// The API, or a webhook that it asks, does not answer: later it may.
+    /// The API, or a webhook that it calls, does not answer. Trying again may help.
     #[error("cannot apply {object}: {reason}")]
     Unanswered {
         /// Kind and name.
         object: String,
-        /// What the API said, or why it said nothing.
+        /// The API's message, or why there was no answer.
         reason: String,
     },
 }
 
 impl ManifestError {
-    /// What came of applying an object: who was told that something is wrong with it need not try again.
+    /// The error of applying an object. After a refusal, applying it again does not help.
     fn of(object: String, error: &kube::Error) -> Self {
         let reason = describe_api_error(error);
         match error {
@@ -77,7 +77,7 @@ impl ManifestError {
     }
 }
 
-/// What every object has.
+/// The members that every object must have.
 const REQUIRED: [(&str, &str); 3] =
     [("apiVersion", "/apiVersion"), ("kind", "/kind"), ("metadata.name", "/metadata/name")];
 
@@ -85,7 +85,7 @@ const REQUIRED: [(&str, &str); 3] =
 /// `kubectl get -o yaml` prints them. Empty documents are skipped.
 ///
 /// # Errors
-/// The text is neither, or an object lacks `apiVersion`, `kind` or `metadata.name`.
+/// The text is neither YAML nor JSON, or an object lacks `apiVersion`, `kind` or `metadata.name`.
 pub fn read(source_name: &str, text: &str) -> Result<Vec<Value>, ManifestError> {
     let mut objects = Vec::new();
     let documents = documents(source_name, text)?.into_iter().filter(|document| !document.is_null());
@@ -113,12 +113,12 @@ fn documents(source_name: &str, text: &str) -> Result<Vec<Value>, ManifestError>
     match json {
         Ok(documents) => Ok(documents),
         Err(error) if is_json => Err(syntax("JSON", error.to_string())),
-        // A YAML mapping in braces begins like JSON, so only YAML's own parser can say what is wrong.
+        // A YAML mapping in braces begins like JSON, so only YAML's own parser can report the error.
         Err(_) => serde_saphyr::from_multiple(text).map_err(|error| syntax("YAML", problem_of(&error))),
     }
 }
 
-/// Where the text is wrong and what is: the parser also prints the lines around it, and advice for programmers.
+/// The place and the error alone: the parser also prints the lines around it, and advice for programmers.
 fn problem_of(error: &serde_saphyr::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
@@ -127,13 +127,13 @@ fn problem_of(error: &serde_saphyr::Error) -> String {
 }
 
 enum Problem {
-    /// What stands where an object should.
+    /// The type of value in the place of an object.
     Found(&'static str),
-    /// The member that is missing.
+    /// The required member that is missing.
     Missing(String),
 }
 
-/// Takes an object, or the objects of a list; `place` says where in the document it stands.
+/// Adds an object, or the objects of a list; `place` is its position in the document.
 fn take(mut object: Value, place: &str, objects: &mut Vec<Value>) -> Result<(), Problem> {
     let found = match &object {
         Value::Object(_) => None,
@@ -150,7 +150,7 @@ fn take(mut object: Value, place: &str, objects: &mut Vec<Value>) -> Result<(), 
     if let (Some(item_kind), Some(Value::Array(items))) = (kind.strip_suffix("List"), object.get_mut("items"))
     {
         for (index, mut item) in std::mem::take(items).into_iter().enumerate() {
-            // Lists of one kind, as the API answers them, name it once for all.
+            // Lists of one kind, as the API returns them, name the kind once for all items.
             if let (Value::Object(members), false) = (&mut item, item_kind.is_empty()) {
                 members.entry("apiVersion").or_insert_with(|| api_version.as_str().into());
                 members.entry("kind").or_insert_with(|| item_kind.into());
@@ -173,13 +173,13 @@ fn take(mut object: Value, place: &str, objects: &mut Vec<Value>) -> Result<(), 
     Ok(())
 }
 
-/// A member that is a text; empty where it is none.
+/// A text member; empty if it is missing or not a text.
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What an API said, or why nothing was heard from it, in one line. (An error's own text has the whole
-/// answer in it a second time, as a Rust value.)
+/// The API's message, or why there was no answer, in one line. (An error's own text repeats the whole response as a
+/// Rust value.)
 pub fn describe_api_error(error: &kube::Error) -> String {
     if let kube::Error::Api(status) = error {
         return match status.message.is_empty() {
@@ -191,7 +191,7 @@ pub fn describe_api_error(error: &kube::Error) -> String {
     let mut cause = error.source();
     while let Some(error) = cause {
         let next = error.to_string();
-        // Many errors have the text of their cause in their own.
+        // Many errors include the text of their cause in their own.
         if !text.contains(&next) {
             text = format!("{text}: {next}");
         }
@@ -200,11 +200,11 @@ pub fn describe_api_error(error: &kube::Error) -> String {
     text.trim_start_matches("ServiceError: ").replace('\n', " ")
 }
 
-/// Applies objects in their order, server side; those of namespaced kinds without a namespace go to
-/// `default`. Returns the objects as the API answered.
+/// Applies objects in order, server side; namespaced objects without a namespace go to `default`. Returns the objects
+/// that the API returned.
 ///
 /// # Errors
-/// The first object that the API refuses; earlier ones stay applied.
+/// The first object that the API refuses; objects before it stay applied.
 pub async fn apply(client: &Client, objects: &[Value]) -> Result<Vec<DynamicObject>, ManifestError> {
     let how = PatchParams::apply(FIELD_MANAGER).force();
     let mut applied = Vec::with_capacity(objects.len());
@@ -214,11 +214,11 @@ pub async fn apply(client: &Client, objects: &[Value]) -> Result<Vec<DynamicObje
     Ok(applied)
 }
 
-/// Applies an object as [`apply`] does, as kubectl would: members that its kind does not have are refused, and who applies it with
-/// kubectl later goes on.
+/// Applies an object as [`apply`] does, but as kubectl would: unknown members are refused, and a later `kubectl apply`
+/// continues with the same field manager.
 ///
 /// # Errors
-/// What the API says.
+/// The API's error.
 pub async fn apply_strictly(client: &Client, object: &Value) -> Result<DynamicObject, ManifestError> {
     send(client, object, &PatchParams::apply(KUBECTL).force().validation_strict()).await
 }
@@ -241,10 +241,10 @@ async fn send(client: &Client, object: &Value, how: &PatchParams) -> Result<Dyna
     patched.map_err(|error| ManifestError::of(about, &error))
 }
 
-/// The API of a kind; `None` where the cluster has no such kind.
+/// The API of a kind; `None` if the cluster does not serve it.
 ///
 /// # Errors
-/// The cluster did not say.
+/// The cluster did not answer.
 pub async fn find_kind(
     client: &Client,
     api_version: &str,

@@ -1,4 +1,4 @@
-//! What the stand-in nodes answer when Azure's health probes ask them.
+//! The stand-in nodes' responses to Azure's health probes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,7 +32,7 @@ use crate::service_views::service_view;
 /// Objects by namespace and name.
 type Objects = Arc<RwLock<BTreeMap<(String, String), Value>>>;
 
-/// Answers probes as kube-proxy on each node would: by the Services and EndpointSlices of the cluster.
+/// Answers probes as kube-proxy on each node would, from the Services and EndpointSlices of the cluster.
 #[derive(Clone)]
 pub struct NodeAnswers {
     azure: Azure,
@@ -54,7 +54,7 @@ impl NodeAnswers {
         Self::follow_machines(Arc::new(AzureMachines::all(azure.clone())), azure, client, stop)
     }
 
-    /// The same for these machines alone: others answer nothing.
+    /// The same for these machines alone: other machines do not answer.
     pub(crate) fn follow_machines(
         machines: Arc<AzureMachines>,
         azure: Azure,
@@ -71,12 +71,12 @@ impl NodeAnswers {
         this
     }
 
-    /// The Services that want a load balancer, by namespace and name.
+    /// The Services of type LoadBalancer, by namespace and name.
     pub fn services(&self) -> Vec<ServiceView> {
         self.services.read().values().filter_map(service_view).collect()
     }
 
-    /// Changes whenever an answer may.
+    /// Changes whenever a response may have changed.
     pub fn changed(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()
     }
@@ -90,7 +90,7 @@ impl ProbeAnswers for NodeAnswers {
     }
 }
 
-/// Keeps a copy of all objects of a kind.
+/// Keeps a cache of all objects of a kind.
 async fn keep<K>(api: Api<K>, objects: Objects, revision: Arc<watch::Sender<u64>>, stop: CancellationToken)
 where
     K: Resource + Clone + fmt::Debug + DeserializeOwned + Serialize + Send + 'static,
@@ -109,7 +109,7 @@ where
                 objects.write().remove(&key(&object));
             }
             // The watcher backs off and lists again.
-            Err(error) => tracing::debug!(%error, "the stand-in nodes lost sight of the cluster"),
+            Err(error) => tracing::debug!(%error, "a watch of the stand-in nodes failed"),
         }
         revision.send_modify(|revision| *revision += 1);
     }

@@ -1,4 +1,4 @@
-//! How far a cluster is that Cluster API's objects declare, as a tree: its network, its control plane, its workers, machine by
+//! The progress of clusters that Cluster API's objects declare, as a tree: network, control plane, workers, machine by
 //! machine.
 
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use azure_simulator::view::{ClusterPart, ClusterView, Stand};
 use kubernetes_simulator::Kubernetes;
 use serde_json::Value;
 
-/// The label with what a Machine was made for.
+/// The labels that name the owner for which a Machine was created.
 const MAKERS: [&str; 3] =
     ["cluster.x-k8s.io/control-plane-name", "cluster.x-k8s.io/deployment-name", POOL_NAME];
 const POOL_NAME: &str = "cluster.x-k8s.io/pool-name";
@@ -15,10 +15,10 @@ const POOL_NAME: &str = "cluster.x-k8s.io/pool-name";
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 /// The label of nodes with their zone, such as `westeurope-1`.
 const ZONE: &str = "topology.kubernetes.io/zone";
-/// Conditions that sum others up.
+/// Conditions that summarize others.
 const SUMS: [&str; 2] = ["Ready", "NetworkInfrastructureReady"];
 
-/// What the tree is made of.
+/// The objects that the tree is built from.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     /// Objects of the management cluster, by kind.
@@ -27,9 +27,9 @@ pub(crate) struct Objects {
     nodes: Vec<Value>,
 }
 
-/// Names that say less than these words.
+/// Names with a clearer wording.
 const OTHER_WORDS: [(&str, &str); 2] = [("VNet", "Virtual network"), ("VnetPeering", "Peerings")];
-/// The kinds that are looked at.
+/// The kinds that are read.
 const KINDS: [&str; 9] = [
     "Cluster",
     "AzureCluster",
@@ -43,7 +43,7 @@ const KINDS: [&str; 9] = [
 ];
 
 impl Objects {
-    /// Those of a management cluster and of the clusters that it has.
+    /// Reads the objects of a management cluster and of its workload clusters.
     pub(crate) fn read<'a>(
         management: &Kubernetes,
         workloads: impl IntoIterator<Item = &'a Kubernetes>,
@@ -61,7 +61,7 @@ impl Objects {
         self.by_kind.get(kind).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// What an object refers to: it is in the same namespace.
+    /// The object that another one refers to, in the same namespace.
     fn referred(&self, by: &Value, kind: &str, name: &str) -> Option<&Value> {
         self.of(kind).iter().find(|object| object["metadata"]["name"] == name && are_together(object, by))
     }
@@ -132,18 +132,18 @@ impl Objects {
         parts
     }
 
-    /// What a pool whose machines are all ready lacks still.
+    /// What is still missing of a pool whose machines are all ready.
     fn lacks_of_pool(&self, pool: &Value) -> Option<String> {
         if pool["metadata"]["generation"] != pool["status"]["observedGeneration"] {
-            return Some("and not looked at yet".to_owned());
+            return Some("not reconciled yet".to_owned());
         }
         let (name, template) = (text(&pool["metadata"]["name"]), &pool["spec"]["template"]["spec"]);
         let reference = &template["infrastructureRef"];
         let azure = self.referred(pool, text(&reference["kind"]), text(&reference["name"]));
         if !azure.is_some_and(|azure| azure["status"]["ready"] == true) {
-            return Some(format!("and its {} is not", text(&reference["kind"])));
+            return Some(format!("its {} is not ready", text(&reference["kind"])));
         }
-        // An image of somebody's own may have any version.
+        // The version of a custom image is unknown.
         let has_own_image = azure.is_some_and(|azure| !azure["spec"]["template"]["image"].is_null());
         let machines: Vec<&Value> = self
             .of("Machine")
@@ -161,7 +161,7 @@ impl Objects {
         (updated != machines.len()).then(|| format!("{updated} up to date"))
     }
 
-    /// The node that a machine has become. Those of other clusters may have the same name.
+    /// The Node of a machine. Nodes of other clusters may have the same name.
     fn node(&self, machine: &Value) -> Option<&Value> {
         let name = text(&machine["status"]["nodeRef"]["name"]);
         self.nodes.iter().find(|it| {
@@ -186,18 +186,19 @@ impl Objects {
             (Some(azure), None) => waiting(azure),
             (None, None) => (Stand::Waits, "waits".to_owned()),
         };
-        // A scale set chooses the zones of its machines; the node's label has the region before it.
+        // A scale set chooses the zones of its machines; the Node's label has the region before the zone.
         let label = || node?["metadata"]["labels"][ZONE].as_str()?.rsplit('-').next();
         let zone = machine["spec"]["failureDomain"].as_str().or_else(label).map(str::to_owned);
         ClusterPart { zone, ..part(2, name, stand, words) }
     }
 }
 
-/// What a control plane or a deployment whose machines are all ready lacks still: some may be of an earlier version.
+/// What is still missing of a control plane or a deployment whose machines are all ready: some may have an earlier
+/// version.
 fn lacks(maker: &Value, wanted: u64) -> Option<String> {
     let status = &maker["status"];
     if maker["metadata"]["generation"] != status["observedGeneration"] {
-        return Some("and not looked at yet".to_owned());
+        return Some("not reconciled yet".to_owned());
     }
     let number = |member: &str| status[member].as_u64().unwrap_or_default();
     let (count, updated) = (number("replicas"), number("upToDateReplicas"));
@@ -208,7 +209,7 @@ fn are_together(one: &Value, other: &Value) -> bool {
     one["metadata"]["namespace"] == other["metadata"]["namespace"]
 }
 
-/// The name of an object, after its namespace where that is not the usual one.
+/// The name of an object, with its namespace unless that is the usual one.
 fn full_name(object: &Value) -> String {
     let name = text(&object["metadata"]["name"]);
     match text(&object["metadata"]["namespace"]) {
@@ -217,7 +218,7 @@ fn full_name(object: &Value) -> String {
     }
 }
 
-/// What a machine without a node waits for, by its conditions.
+/// What a machine without a Node waits for, according to its conditions.
 fn waiting(azure: &Value) -> (Stand, String) {
     let unmet = conditions(azure).find(|one| one["status"] != "True" && one["type"] != "Ready");
     match unmet.map(|one| text(&one["reason"])) {
@@ -250,7 +251,7 @@ fn network(azure: &Value) -> Vec<ClusterPart> {
     parts
 }
 
-/// Whether a condition tells of something that is wanted: some hold also where nothing is.
+/// Whether a condition is about something that is desired: some conditions are true even where nothing is.
 fn is_of_interest(azure: &Value, condition: &str) -> bool {
     let has_endpoints =
         |subnet: &Value| subnet["privateEndpoints"].as_array().is_some_and(|it| !it.is_empty());
@@ -271,7 +272,7 @@ fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
     object["status"]["conditions"].as_array().into_iter().flatten()
 }
 
-/// Whether a node is ready, and has been initialised by a cloud controller manager.
+/// Whether a Node is ready and a cloud controller manager has initialized it.
 fn is_ready(node: &Value) -> bool {
     let ready = conditions(node).any(|one| one["type"] == "Ready" && one["status"] == "True");
     let mut taints = node["spec"]["taints"].as_array().into_iter().flatten();
@@ -282,7 +283,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// `SecurityGroups` as people write it: `Security groups`; what is in capitals stays so.
+/// `SecurityGroups` in words: `Security groups`; abbreviations in capitals stay so.
 fn in_words(name: &str) -> String {
     if let Some((_, words)) = OTHER_WORDS.iter().find(|(known, _)| *known == name) {
         return (*words).to_owned();
@@ -332,7 +333,7 @@ mod tests {
             json!({ "metadata": { "generation": 2 }, "status": { "observedGeneration": observed,
                 "replicas": replicas, "upToDateReplicas": updated } })
         };
-        assert_eq!(lacks(&deployment(1, 2, 2), 2).as_deref(), Some("and not looked at yet"));
+        assert_eq!(lacks(&deployment(1, 2, 2), 2).as_deref(), Some("not reconciled yet"));
         assert_eq!(lacks(&deployment(2, 2, 1), 2).as_deref(), Some("1 up to date"));
         assert_eq!(lacks(&deployment(2, 3, 2), 2).as_deref(), Some("2 up to date"));
         assert_eq!(lacks(&deployment(2, 2, 2), 2), None);
@@ -386,7 +387,7 @@ mod tests {
         let old = said(Stand::Works, "1 of 1 ready, 0 up to date");
         assert_eq!(stands(true, true, "v1.32.0", Value::Null), old);
         assert_eq!(stands(true, false, "v1.33.2", Value::Null), old);
-        let unready = said(Stand::Works, "1 of 1 ready, and its AzureMachinePool is not");
+        let unready = said(Stand::Works, "1 of 1 ready, its AzureMachinePool is not ready");
         assert_eq!(stands(false, true, "v1.33.2", Value::Null), unready);
     }
 

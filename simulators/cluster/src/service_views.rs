@@ -1,12 +1,13 @@
-//! What the page shows of Kubernetes Services.
+//! The page's view of Kubernetes Services.
 
 use azure_simulator::view::ServiceView;
 use serde_json::Value;
 
-/// Most characters of a load balancer's name of old, which names of frontends and rules have in them (LB-001).
+/// Maximum length of the name that a Service's UID gives its load balancer, which names of frontends and rules contain
+/// (LB-001).
 const BASE_LENGTH: usize = 32;
 
-/// A Service that wants a load balancer.
+/// The view of a Service of type LoadBalancer.
 pub(crate) fn service_view(service: &Value) -> Option<ServiceView> {
     let text = |path: &str| service.pointer(path).and_then(Value::as_str);
     if text("/spec/type") != Some("LoadBalancer") || text("/metadata/deletionTimestamp").is_some() {

@@ -1,4 +1,4 @@
-//! The cluster's shape: what exists in Azure before the first Service, and how programs are told of it.
+//! The cluster's shape: the resources in Azure before the first Service, and the configuration for programs.
 
 use azure_types::ResourceId;
 use serde_json::{Map, Value, json};
@@ -59,8 +59,8 @@ impl StandaloneMachine {
         Self { availability_set: Some(name.to_owned()), ..self }
     }
 
-    /// The same machine in a resource group of its own. Its kubelet says its provider id: by name, machines are looked
-    /// for in the cluster's group alone.
+    /// The same machine in a resource group of its own. Its kubelet sets its provider ID: machines are found by name
+    /// only in the cluster's resource group.
     #[must_use]
     pub fn in_group(self, name: &str) -> Self {
         Self { resource_group: Some(name.to_owned()), ..self }
@@ -102,7 +102,7 @@ pub struct NodePool {
     pub orchestration: Orchestration,
     /// Whether each machine has a public address of its own.
     pub public_addresses: bool,
-    /// Whether they are spot machines, which Azure takes back, and deletes, when it needs their room.
+    /// Whether they are spot machines, which Azure evicts, and deletes, when it needs the capacity.
     pub spot: bool,
 }
 
@@ -139,7 +139,7 @@ impl NodePool {
     }
 }
 
-/// Names and sizes of everything that a cluster stands on. `Default` is one pool of three machines.
+/// Names and sizes of all of a cluster's resources. `Default` is one pool of three machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     /// The subscription's id.
@@ -148,7 +148,7 @@ pub struct Shape {
     pub tenant: String,
     /// The region.
     pub region: String,
-    /// The resource group of everything.
+    /// The resource group of all resources.
     pub resource_group: String,
     /// The resource group of the network, its security group and its route table, if it is another one: what several
     /// clusters share.
@@ -163,18 +163,18 @@ pub struct Shape {
     pub dual_stack: bool,
     /// The security group that guards the subnet.
     pub security_group: String,
-    /// The route table of the nodes' subnet, where pods have addresses of their own ([`Self::PODS_V4`]) that machines
-    /// pass on; `None` where the network of pods needs none.
+    /// The route table of the nodes' subnet, for clusters whose pods have addresses of their own ([`Self::PODS_V4`])
+    /// that machines forward; `None` if the pod network needs none.
     pub route_table: Option<String>,
     /// The worker machines in scale sets.
     pub pools: Vec<NodePool>,
-    /// Machines beside them.
+    /// Standalone machines.
     pub machines: Vec<StandaloneMachine>,
     /// The application that the controller manager signs in as.
     pub client_id: String,
     /// That application's object id.
     pub object_id: String,
-    /// Further keys of azure.json, or other values of those that follow from the rest.
+    /// Further keys of azure.json, or overrides of those that follow from the rest.
     pub settings: Map<String, Value>,
 }
 
@@ -208,7 +208,7 @@ impl Shape {
     pub const NETWORK_V6: &str = "fd00:10:240::/48";
     /// The IPv4 range of the nodes' subnet: a quarter of the network.
     pub const NODES_V4: &str = "10.240.0.0/16";
-    /// The IPv6 range of the nodes' subnet. Azure wants /64.
+    /// The IPv6 range of the nodes' subnet. Azure requires /64.
     pub const NODES_V6: &str = "fd00:10:240::/64";
 
     /// The range of all pods, where nodes have ranges of their own.
@@ -243,13 +243,13 @@ impl Shape {
         group.map_or_else(|| self.group(), |group| ResourceId::group(&self.subscription, group))
     }
 
-    /// The id of the resource group of the network and of what guards it.
+    /// The id of the resource group of the network, its security group and its route table.
     pub fn group_of_network(&self) -> ResourceId {
         let group = self.network_group.as_ref();
         group.map_or_else(|| self.group(), |group| ResourceId::group(&self.subscription, group))
     }
 
-    /// Whether a machine belongs to one of the scale sets, or is one of the machines beside them.
+    /// Whether a machine belongs to one of the scale sets, or is one of the standalone machines.
     pub fn has_machine(&self, machine: &Value) -> bool {
         let id = machine["id"].as_str().and_then(|id| ResourceId::parse(id).ok());
         let set = machine.pointer("/properties/virtualMachineScaleSet/id").and_then(Value::as_str);
@@ -295,7 +295,7 @@ impl Shape {
         if self.dual_stack { vec![v4, v6] } else { vec![v4] }
     }
 
-    /// azure.json for a program that signs in with `secret` at the Azure behind `resource_manager` (a URL).
+    /// azure.json for a program that signs in with `secret` to the Azure behind `resource_manager` (a URL).
     pub fn azure_json(&self, resource_manager: &str, secret: &str) -> Value {
         let mut document = json!({
             "cloud": "AzurePublicCloud",

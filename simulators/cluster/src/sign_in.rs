@@ -1,5 +1,5 @@
-//! Who may ask the simulated Azure, and its certificates: Entra on a listener of its own, and one
-//! application with a secret.
+//! Access to the simulated Azure, and its certificates: Entra on a listener of its own, and one application with a
+//! secret.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,27 +15,27 @@ use tokio_util::sync::CancellationToken;
 
 use crate::files::{HostError, certificates, kept_secret, listen};
 
-/// The names that certificates are for.
+/// The names in certificates.
 const NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
-/// Azure's own names of Resource Manager, Entra and Microsoft Graph, for clients that come through a proxy.
+/// Azure's own names of Resource Manager, Entra and Microsoft Graph, for clients that connect through a proxy.
 const AZURES_NAMES: [&str; 3] = ["management.azure.com", "login.microsoftonline.com", "graph.microsoft.com"];
 
-/// What the application is called.
+/// The application's name.
 const APPLICATION: &str = "cerulean";
 
 /// The application that may sign in.
 pub(crate) struct Applicant<'a> {
     pub(crate) client_id: &'a str,
     pub(crate) object_id: &'a str,
-    /// What it shows; the one that is kept in the directory if none is given.
+    /// Its secret; the one in the directory if `None`.
     pub(crate) secret: Option<Token>,
 }
 
 pub(crate) struct SignIn {
     pub(crate) entra: Entra,
-    /// What the application shows.
+    /// The application's secret.
     pub(crate) secret: String,
-    /// Where Entra listens. Azure names it in its answers.
+    /// Entra's URL. Azure names it in its responses.
     pub(crate) url: String,
     /// Kept in the directory over restarts.
     pub(crate) certificates: CertificateAuthority,
@@ -44,7 +44,7 @@ pub(crate) struct SignIn {
 }
 
 impl SignIn {
-    /// Opens Entra's listener. Tenants and the time are those of the Azure that `azure` describes.
+    /// Opens Entra's listener. Tenants and time are those of the Azure that `azure` describes.
     pub(crate) async fn start(
         directory: &Path,
         azure: &Options,
@@ -67,7 +67,7 @@ impl SignIn {
         let key = kept_secret(&path, || SigningKey::generate_text().map(Token::new).map_err(unusable))?;
         let key = SigningKey::from_text(key.reveal()).map_err(unusable)?;
         let secret = secret.reveal().to_owned();
-        // One clock for both: tokens must be valid by the clock of who checks them.
+        // Both use one clock: tokens must be valid by the clock of the server that checks them.
         let clock: Arc<OnceLock<Clock>> = Arc::default();
         let (joined, start) = (clock.clone(), azure.start);
         let now = move || joined.get().map_or(start, |clock| clock());
@@ -83,12 +83,13 @@ impl SignIn {
         Ok(Self { entra, secret, url: login.url(), certificates: authority, clock, stop: stop.clone() })
     }
 
-    /// Lets Azure check tokens, Entra look up identities in it and go by its clock, and both serve Azure's registries.
+    /// Makes Azure check tokens, Entra look up identities in Azure and use its clock, and both serve Azure's
+    /// registries.
     pub(crate) fn join(&self, azure: &Azure, check_tokens: bool) -> Result<(), HostError> {
-        // Azure's clock begins when it is first looked at: now.
+        // Azure's clock starts at its first use: now.
         let clock = azure.clock();
         clock();
-        // Who joins twice keeps the first clock.
+        // After a second `join` the first clock stays.
         let _ = self.clock.set(clock);
         if check_tokens {
             azure.set_verifier(Arc::new(self.entra.clone()));
@@ -100,15 +101,15 @@ impl SignIn {
         Ok(())
     }
 
-    /// Serves Resource Manager over HTTPS, also under Azure's own names and those of hosts with these suffixes; tokens for
-    /// its URL are issued from now on.
+    /// Serves Resource Manager over HTTPS, also under Azure's own names and those of hosts with these suffixes. From
+    /// now on tokens for its URL are issued.
     pub(crate) async fn serve(
         &self,
         address: SocketAddr,
         routes: Router,
         suffixes: &[String],
     ) -> Result<Server, HostError> {
-        // A wildcard stands for one label alone.
+        // A wildcard matches a single label.
         let hosts =
             suffixes.iter().flat_map(|suffix| [format!("*.{suffix}"), format!("*.privatelink.{suffix}")]);
         let hosts: Vec<String> = hosts.collect();

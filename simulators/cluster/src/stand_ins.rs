@@ -1,5 +1,5 @@
-//! What a real cluster has beside its API server: kubelets, and the controllers that judge nodes, keep pods and make
-//! EndpointSlices.
+//! The parts of a real cluster beside its API server: kubelets, and the controllers that monitor nodes, run pods and
+//! write EndpointSlices.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::managed_clusters::forget_lost_nodes;
 use crate::node_answers::NodeAnswers;
 use crate::shape::Shape;
 
-/// Runs a kubelet for each machine of `azure`, the controllers of workloads and their pods, one ready pod on each node for every
-/// Service that selects none of these, and the node monitor, all against the API behind `client`, until `stop`.
-/// Returns what the nodes answer to probes.
+/// Runs, against the API behind `client` and until `stop`: a kubelet for each machine of `azure`, the controllers of
+/// workloads and their pods, the node monitor, and one ready simulated pod on each node for every Service whose
+/// selector matches no pod. Returns the nodes' responses to probes.
 pub fn spawn_stand_ins(azure: &Azure, client: &Client, pace: Pace, stop: &CancellationToken) -> NodeAnswers {
     spawn(AzureMachines::all(azure.clone()), azure, client, pace, stop)
 }
 
-/// The same for one cluster among others: kubelets run on the machines of its shape, and no others.
+/// The same for one of several clusters: kubelets run only on the machines of its shape.
 pub fn spawn_stand_ins_of(
     shape: Arc<Shape>,
     azure: &Azure,

@@ -1,10 +1,10 @@
-//! How the program that Cerulean replaces is started over simulators.
+//! The command line of the program that Cerulean replaces, when it runs against simulators.
 
 use std::path::Path;
 
-/// What upstream's controller manager needs on its command line beside what ours needs. The simulated Kubernetes reads
-/// JSON alone; it has no other API server to ask who may ask for metrics; and upstream's own limit on its calls to
-/// Kubernetes is no part of what it is compared in.
+/// The arguments that upstream's controller manager needs beside those that ours takes, too. The simulated Kubernetes
+/// reads JSON alone; there is no other API server to authorize requests for metrics; and upstream's own limit on its
+/// requests to Kubernetes is not part of the comparison.
 pub fn upstream_arguments(kubeconfig: &Path) -> Vec<String> {
     let kubeconfig = kubeconfig.display();
     vec![

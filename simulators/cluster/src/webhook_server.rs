@@ -1,4 +1,5 @@
-//! Webhooks of a program that runs beside an API server and not in a cluster: reached by address, with an authority made here.
+//! Webhooks of a program that runs beside an API server and not in a cluster: reached by address, with a certificate
+//! authority created here.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -11,10 +12,10 @@ use tokio::net::TcpStream;
 
 use crate::files::{HostError, Reader, certificates, write};
 
-/// Where a program is to serve its webhooks, and how an API server asks there.
+/// Where a program has to serve its webhooks, and how an API server calls them.
 #[derive(Debug)]
 pub struct WebhookServer {
-    /// The port on this machine where it is to listen.
+    /// The port on this machine to listen on.
     pub port: u16,
     /// The folder with its `tls.crt` and `tls.key`.
     pub certificates: PathBuf,
@@ -22,10 +23,10 @@ pub struct WebhookServer {
 }
 
 impl WebhookServer {
-    /// A free port, and a new certificate in this folder, which is made.
+    /// Finds a free port, and creates this folder with a new certificate.
     ///
     /// # Errors
-    /// There is no port, no certificate can be made, or the folder cannot be written.
+    /// No port is free, no certificate can be created, or the folder cannot be written.
     pub fn new(folder: PathBuf) -> Result<Self, HostError> {
         Self::at(folder, 0)
     }
@@ -38,7 +39,7 @@ impl WebhookServer {
         Self::named(folder, port, &[])
     }
 
-    /// A free port, and a certificate for a Service, too.
+    /// The same with a free port and a certificate that is also valid for a Service.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -58,7 +59,7 @@ impl WebhookServer {
         Ok(Self { port, certificates: folder, authority })
     }
 
-    /// How an API server reaches this path.
+    /// The `clientConfig` for this path by URL.
     pub fn client_config(&self, path: &str) -> Value {
         json!({
             "url": format!("https://127.0.0.1:{}{path}", self.port),
@@ -66,7 +67,7 @@ impl WebhookServer {
         })
     }
 
-    /// How an API server reaches this path by a Service.
+    /// The `clientConfig` for this path by Service.
     pub fn service_config(&self, namespace: &str, name: &str, path: &str) -> Value {
         json!({
             "service": { "namespace": namespace, "name": name, "path": path, "port": 443 },
@@ -74,7 +75,7 @@ impl WebhookServer {
         })
     }
 
-    /// A registration of webhooks that leads here instead of to a Service.
+    /// A registration of webhooks whose Service is replaced by this server.
     pub fn registration(&self, mut registration: Value) -> Value {
         for webhook in registration["webhooks"].as_array_mut().into_iter().flatten() {
             let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap_or_default().to_owned();
@@ -89,13 +90,12 @@ impl WebhookServer {
     }
 }
 
-/// A port of this machine that nobody listens on now.
+/// A port of this machine that is currently free.
 ///
 /// # Errors
-/// There is none.
+/// No port is free.
 pub fn free_port() -> Result<u16, HostError> {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let port = TcpListener::bind(any).and_then(|listener| listener.local_addr());
-    port.map(|address| address.port())
-        .map_err(|error| HostError::Listen(format!("there is no port: {error}")))
+    port.map(|address| address.port()).map_err(|error| HostError::Listen(format!("no port is free: {error}")))
 }

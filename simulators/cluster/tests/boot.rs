@@ -12,7 +12,7 @@ use kubernetes_simulator::Kubernetes;
 use serde_json::json;
 use simulated_cluster::Shape;
 
-/// What cloud-init would do, for the one thing that these machines are told: join, after a minute.
+/// A minimal cloud-init for the only command of these machines: join, after a minute.
 struct CloudInit(Kubernetes);
 
 impl Guest for CloudInit {

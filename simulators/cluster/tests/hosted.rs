@@ -1,4 +1,4 @@
-//! The served cluster: machines become nodes, files say where everything is, and the page answers.
+//! The served cluster: machines become nodes, files contain all addresses, and the page answers.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -35,7 +35,7 @@ async fn nodes(cluster: &HostedCluster) -> Vec<Node> {
     Api::<Node>::all(cluster.client.clone()).list(&ListParams::default()).await.unwrap().items
 }
 
-/// The answer to a GET without TLS, as it comes.
+/// The raw response to a GET without TLS.
 async fn ask(host: &str, path: &str) -> String {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let mut stream = tokio::net::TcpStream::connect(host).await.unwrap();
@@ -188,7 +188,7 @@ async fn a_managed_cluster_is_the_kubernetes_beside_it() {
     stop.cancel();
 }
 
-/// A kubeconfig that somebody has copied stays good: token, certificate authority and, where it is fixed, port.
+/// A copied kubeconfig stays valid: token, certificate authority and, if it is fixed, port.
 #[tokio::test]
 async fn a_kubeconfig_stays_good_over_restarts() {
     let directory = tempfile::tempdir().unwrap();

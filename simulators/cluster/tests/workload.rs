@@ -72,7 +72,7 @@ impl World {
         self.shape.group().resource(provider, kind, name)
     }
 
-    /// Plays the provider of infrastructure, in the simplest way.
+    /// A minimal infrastructure provider.
     async fn play(self) {
         loop {
             for object in self.management.list("AzureCluster") {
@@ -337,7 +337,8 @@ async fn machines_become_a_cluster_behind_its_load_balancer() {
         }
     }
 
-    // Whoever has the kubeconfig gets in; a stranger does not, and nobody if the way is closed.
+    // A client with the kubeconfig gets access. Without its token access is refused, and with the endpoint closed no
+    // client gets through.
     let secret = world.management.get("Secret", "default", "c-kubeconfig").unwrap();
     let kubeconfig = STANDARD.decode(secret["data"]["value"].as_str().unwrap()).unwrap();
     let kubeconfig: Value = serde_saphyr::from_str(std::str::from_utf8(&kubeconfig).unwrap()).unwrap();
@@ -357,7 +358,7 @@ async fn machines_become_a_cluster_behind_its_load_balancer() {
     let served = world.workloads.serve(&cluster, "c", "127.0.0.1:0".parse().unwrap()).await.unwrap();
     assert!(served.contains("https://127.0.0.1:") && served.contains(token));
 
-    // Deleted behind everybody's back: the Node stays and falls silent, the API goes on.
+    // Deleted without Kubernetes' knowledge: the Node stays and becomes silent, the API goes on.
     let gone = nodes[0].name().to_owned();
     world.azure.delete(&world.id("virtualMachines", &gone)).unwrap();
     tokio::time::sleep(Duration::from_secs(120)).await;
@@ -374,7 +375,7 @@ const OF_KUBEADM: [&str; 2] = [
     include_str!("../../certificate-authority/tests/authorities/kubeadm.key"),
 ];
 
-/// The Secret in which a cluster's authority lies, made before Cluster API makes one.
+/// The Secret of a cluster's authority, created before Cluster API creates one.
 fn authority_of(cluster: &str, [certificate, key]: [&str; 2]) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "type": "cluster.x-k8s.io/secret",
         "metadata": {"namespace": "default", "name": format!("{cluster}-ca"),
@@ -382,8 +383,8 @@ fn authority_of(cluster: &str, [certificate, key]: [&str; 2]) -> Value {
         "data": {"tls.crt": STANDARD.encode(certificate), "tls.key": STANDARD.encode(key)}})
 }
 
-/// R1, R2: a cluster takes an authority that its user has, and clients with a certificate of that authority: Cluster API's
-/// kubeadm providers prove themselves by nothing else.
+/// R1, R2: a cluster uses an authority that its user provides, and accepts clients with a certificate of that
+/// authority: Cluster API's kubeadm providers authenticate with nothing else.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_has_any_authority_and_lets_its_clients_in() {
     // The authority is valid from November 2026 on.
@@ -428,7 +429,7 @@ async fn a_cluster_has_any_authority_and_lets_its_clients_in() {
     assert!(who(through(&foreign).await).await.is_err());
 }
 
-/// R1: a cluster whose authority is broken does not come up; that of another one does.
+/// R1: a cluster with a broken authority does not come up; another cluster does.
 #[tokio::test(start_paused = true)]
 async fn a_broken_authority_ends_its_own_cluster_alone() {
     let world = World::start(WorkloadOptions::default()).await;
@@ -486,7 +487,7 @@ async fn boots_fail_as_they_are_told() {
     let machine = world.management.list("Machine")[0].name().to_owned();
     let result = world.workloads.bootstrapped(&world.id("virtualMachines", &machine));
     assert_eq!(result, Some(Err("the disk is full".to_owned())));
-    // What looks for the sentinel fails, in its time.
+    // The extension that waits for the sentinel fails after its timeout.
     let extension = world.id("virtualMachines", &machine).child("extensions", "CAPZ.Linux.Bootstrapping");
     world
         .azure
@@ -498,7 +499,7 @@ async fn boots_fail_as_they_are_told() {
         )
         .unwrap();
     let vm = world.id("virtualMachines", &machine);
-    // Put at once, it counts as made; what it says comes from the machine.
+    // Once written, it counts as created; its status comes from the machine.
     let said = || {
         let view = world.azure.document(&vm).unwrap()["properties"]["instanceView"].clone();
         view["extensions"][0]["statuses"][0]["message"].clone()
@@ -535,7 +536,7 @@ async fn instances_of_scale_sets_join_with_the_token_of_their_pool() {
     let instance = world.azure.document(&set.child("virtualMachines", "0")).unwrap();
     assert_eq!(instance["resources"][0]["properties"]["provisioningState"], "Succeeded", "{instance:#}");
 
-    // Data that is older than its token's life is worth nothing: the machine runs, and does not join.
+    // With an expired token the machine runs but does not join.
     tokio::time::sleep(Duration::from_secs(1800)).await;
     world.azure.scale(&set, 3).unwrap();
     tokio::time::sleep(Duration::from_secs(900)).await;

@@ -1,5 +1,5 @@
-//! Discovery in one answer (`apidiscovery.k8s.io`): all groups, versions and resources, made of the same rows as the lists
-//! that clients without it read one by one.
+//! Aggregated discovery (`apidiscovery.k8s.io`): all groups, versions and resources in one response, built from the
+//! rows of the plain lists that other clients read one by one.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ const VERSIONS: &[(&str, &str)] = &[
     ("v2beta1", "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"),
 ];
 
-/// The version that a client would rather have than the plain lists, and its media type.
+/// The version that a client prefers to the plain lists, and its media type.
 pub(crate) fn negotiate(accept: &str) -> Option<(&'static str, &'static str)> {
     for clause in accept.split(',') {
         let parameters: Vec<&str> = clause.split(';').map(str::trim).collect();
@@ -44,7 +44,7 @@ pub(crate) fn group(name: &str, versions: &[(&str, Value)]) -> Value {
     json!({ "metadata": { "name": name, "creationTimestamp": null }, "versions": versions })
 }
 
-/// The rows of a list, with subresources inside of their resources.
+/// The rows of a list, with subresources inside their resources.
 fn resources(group: &str, version: &str, list: &Value) -> Vec<Value> {
     let rows = list.get("resources").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let mut found: Vec<Value> = Vec::new();

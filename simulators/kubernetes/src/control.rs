@@ -1,5 +1,5 @@
-//! The control API under `/_cerulean/`, over plain HTTP: what a test or a person in another process may see and do. Paths
-//! and documents are those of the simulated Azure wherever they mean the same.
+//! The control API under `/_cerulean/`, over plain HTTP, for tests and users outside of this process. Paths and
+//! documents are those of the simulated Azure wherever they have the same meaning.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -20,13 +20,13 @@ use crate::server::{ServeError, listen};
 
 type Parameters = BTreeMap<String, String>;
 
-/// What a person reads who opens it in a browser.
+/// The text for a user who opens it in a browser.
 const ABOUT: &str = "This is the control API of a simulated Kubernetes, below /_cerulean/: journal, faults, state, \
      state/snapshot, watches, compact. The Kubernetes API itself is where the kubeconfig says.\n";
 
 impl Kubernetes {
-    /// The control API as a router. Requests for a host that has a name of its own are refused: a page in a browser
-    /// could send them, after it has pointed its name at this machine.
+    /// The control API as a router. Requests for a host with a domain name are refused: a page in a browser could send
+    /// them after pointing its own name at this machine (DNS rebinding).
     pub fn control_router(&self) -> Router {
         Router::new()
             .route("/", get(|| async { ABOUT }))
@@ -41,7 +41,7 @@ impl Kubernetes {
             .with_state(self.clone())
     }
 
-    /// Serves the control API over plain HTTP until `shutdown`; answers the address that is listened on.
+    /// Serves the control API over plain HTTP until `shutdown`. Returns the address that it listens on.
     ///
     /// # Errors
     /// The address cannot be listened on.
@@ -57,7 +57,7 @@ impl Kubernetes {
 async fn refuse_foreign_hosts(request: Request, next: Next) -> Response {
     let named = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     let host = named.or_else(|| request.uri().authority().map(|authority| authority.as_str()));
-    // A request that was called in this process names none.
+    // A request within this process has no host.
     if host.is_none_or(is_own) {
         return next.run(request).await;
     }
@@ -65,7 +65,7 @@ async fn refuse_foreign_hosts(request: Request, next: Next) -> Response {
     refused(StatusCode::FORBIDDEN, "Forbidden", text)
 }
 
-/// Whether nobody but this machine decides where the host is: an address, or `localhost`.
+/// Whether no DNS server decides where the host is: it is an address, or `localhost`.
 fn is_own(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -96,7 +96,7 @@ async fn journal(State(kubernetes): State<Kubernetes>, Query(query): Query<Param
     match query.get("format").map(String::as_str) {
         None | Some("json") => Json(journal).into_response(),
         Some("lines") => ([(CONTENT_TYPE, "application/x-ndjson")], journal.to_lines()).into_response(),
-        Some(other) => bad(format!("format is '{other}', and must be json (as without it) or lines")),
+        Some(other) => bad(format!("format is '{other}', but must be json (the default) or lines")),
     }
 }
 
@@ -109,7 +109,7 @@ async fn faults(State(kubernetes): State<Kubernetes>) -> Json<Vec<Fault>> {
     Json(kubernetes.faults())
 }
 
-/// Takes one fault or a list of them.
+/// Declares one fault or a list of them.
 async fn inject(State(kubernetes): State<Kubernetes>, Json(body): Json<Value>) -> Response {
     let list = match body {
         Value::Array(list) => list,
@@ -130,7 +130,7 @@ async fn clear_faults(State(kubernetes): State<Kubernetes>) -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-/// What there is, in numbers.
+/// Counts of the current objects.
 async fn state(State(kubernetes): State<Kubernetes>) -> Json<Value> {
     let objects = kubernetes.shared.state.lock().store.counts();
     Json(json!({ "revision": kubernetes.resource_version(), "time": kubernetes.now(), "objects": objects }))

@@ -1,4 +1,4 @@
-//! What the server says about itself: health, version, groups, resources.
+//! The server's description of itself: health, version, groups, resources.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -13,18 +13,19 @@ use crate::verbs::pod;
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// The release whose behaviour is followed: that of the house's Kubernetes types, and of the server that is compared.
+/// The release that is simulated: that of this workspace's Kubernetes types, and of the real server in the comparison
+/// tests.
 const MAJOR: &str = "1";
 const MINOR: &str = "36";
 const RELEASE: &str = "v1.36.0+cerulean";
 
-/// Whether a path is answered without a token (Kubernetes: `system:public-info-viewer`).
+/// Whether a path is served without a token (Kubernetes: `system:public-info-viewer`).
 pub(crate) fn is_public(path: &str) -> bool {
     let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
     matches!(first, "healthz" | "readyz" | "livez" | "version")
 }
 
-/// Media type and body for a path outside of the resources; `None` when there is nothing.
+/// Media type and body for a path outside of the resources; `None` if there is no such path.
 pub(crate) fn answer(kubernetes: &Kubernetes, path: &str, accept: &str) -> Option<(&'static str, Bytes)> {
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     let state = kubernetes.shared.state.lock();

@@ -1,5 +1,5 @@
-//! Faults, declared as data: what the server shall do wrong, how often and to whom. The words and their shape in JSON are
-//! those of the simulated Azure.
+//! Faults, declared as data: which error the server produces, how often and for which requests. Their names and their
+//! form in JSON are those of the simulated Azure.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::status::ApiError;
 
-/// A fault: which requests it strikes and what it does to them. Conditions that are left out fit everything; texts may
-/// hold `*` and `?` and are compared ignoring case.
+/// A fault: the requests that it affects and what happens to them. Conditions that are left out match everything; texts
+/// may contain `*` and `?` and are compared ignoring case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Fault {
-    /// Name under which the journal mentions it.
+    /// Its name in the journal.
     #[serde(default)]
     pub name: String,
     /// HTTP method.
@@ -27,7 +27,7 @@ pub struct Fault {
     /// `deployments.apps`, `services/status`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_type: Option<String>,
-    /// Name of the object. Lists and creations have an empty one.
+    /// Name of the object; empty for lists and creations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
     /// Namespace of the object.
@@ -36,96 +36,96 @@ pub struct Fault {
     /// Path of the request, without the query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Who asks: `kubernetes-admin`, `system:serviceaccount:default:robot`.
+    /// Name of the user: `kubernetes-admin`, `system:serviceaccount:default:robot`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The program that asks: `kubectl/*`.
+    /// The client's `User-Agent`: `kubectl/*`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
-    /// How many fitting requests pass before the first is struck.
+    /// How many matching requests pass before the first is affected.
     #[serde(default)]
     pub skip: u64,
-    /// How many fitting requests are struck; no number means all of them.
+    /// How many matching requests are affected; `None` for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// The share of the requests between `skip` and `count` that is struck, drawn from the seed: 0.1 strikes about one
-    /// in ten. Without it all are.
+    /// The share of the requests between `skip` and `count` that is affected, drawn from the seed: 0.1 affects about
+    /// one in ten. `None` for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// What happens to a struck request.
+    /// What happens to an affected request.
     pub action: FaultAction,
 }
 
-/// What a fault does to a request.
+/// What happens to an affected request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum FaultAction {
-    /// Refuse it; nothing is done.
+    /// Refuses it; nothing is done.
     Fail {
         /// HTTP status.
         status: u16,
-        /// `reason` of the Status, such as `InternalError`; the usual one of the HTTP status without.
+        /// `reason` of the Status, such as `InternalError`; the usual one of the HTTP status if empty.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         code: String,
         /// `message` of the Status.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         message: String,
     },
-    /// Refuse it with 429.
+    /// Refuses it with 429.
     Throttle {
-        /// Seconds for `Retry-After`; no header without.
+        /// Seconds for `Retry-After`; no header if `None`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after: Option<u32>,
     },
-    /// Do the work, then answer with an error all the same, such as 504 `Timeout`.
+    /// Does the work, and then returns an error, such as 504 `Timeout`.
     FailAfter {
         /// HTTP status.
         status: u16,
-        /// `reason` of the Status; the usual one of the HTTP status without.
+        /// `reason` of the Status; the usual one of the HTTP status if empty.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         code: String,
         /// `message` of the Status.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         message: String,
     },
-    /// Do the work that much later.
+    /// Delays the work.
     Delay {
         /// Milliseconds.
         ms: u64,
     },
-    /// Before doing the work, let somebody else change the object: its version, and whatever was read before, are stale
-    /// then.
+    /// Lets another client change the object before the work is done: its resource version, and all earlier reads of
+    /// it, are stale then.
     Interfere {
         /// Merged into the object, as in JSON merge patch.
         patch: Value,
     },
-    /// Do the work, then lose the answer: the connection breaks before it is complete.
+    /// Does the work, and then loses the response: the connection breaks before it is complete.
     DropAnswer,
-    /// Lose the request: the connection breaks and nothing was done.
+    /// Loses the request: the connection breaks and nothing is done.
     DropRequest,
-    /// Begin a watch, and let its connection break.
+    /// Starts a watch, and breaks its connection.
     DropWatch {
         /// After that many milliseconds.
         #[serde(default)]
         after_ms: u64,
     },
-    /// Answer a list as it was some changes ago, and tell a watch of changes that much later, as from a cache that lags.
-    /// Only what the client allows is stale: a request with a `resourceVersion`, `0` included, that is not newer. A watch
-    /// lags until it ends, or all faults do.
+    /// Returns a list as of some changes ago, and delays a watch by as many changes, like a lagging cache. Only
+    /// requests that allow stale data are affected: those with a `resourceVersion`, `0` included, that is not newer. A
+    /// watch lags until it ends, or until all faults are cleared.
     Stale {
-        /// How many changes of this kind the cache has not seen.
+        /// The number of changes of this kind that the cache lacks.
         changes: usize,
     },
 }
 
 impl FaultAction {
-    /// Do the work that much later.
+    /// Delays the work by this time.
     #[must_use]
     pub fn delay(time: Duration) -> Self {
         Self::Delay { ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX) }
     }
 
-    /// The refusal that a struck request gets before anything is done, if this is such a fault.
+    /// The error with which a request is refused before anything is done, if this is such a fault.
     pub(crate) fn refusal(&self) -> Option<ApiError> {
         match self {
             Self::Fail { status, code, message } => Some(refusal(*status, code, message)),
@@ -140,7 +140,7 @@ impl FaultAction {
         }
     }
 
-    /// The error that a struck request gets although its work was done.
+    /// The error that a request gets although its work was done.
     pub(crate) fn refusal_after(&self) -> Option<ApiError> {
         match self {
             Self::FailAfter { status, code, message } => Some(refusal(*status, code, message)),
@@ -173,8 +173,8 @@ fn refusal(status: u16, code: &str, message: &str) -> ApiError {
 }
 
 impl Fault {
-    /// A fault that strikes the next request of any kind, once; narrow it with the other methods. In JSON, a fault
-    /// without a count strikes all.
+    /// A fault that affects the next request of any kind, once; narrow it with the other methods. In JSON, a fault
+    /// without a count affects all requests.
     #[must_use]
     pub fn new(action: FaultAction) -> Self {
         Self {
@@ -194,7 +194,7 @@ impl Fault {
         }
     }
 
-    /// A fault that refuses with this HTTP status, once, for any request.
+    /// A fault that refuses the next request with this HTTP status, once.
     #[must_use]
     pub fn status(status: u16) -> Self {
         Self::new(FaultAction::Fail { status, code: String::new(), message: String::new() })
@@ -221,21 +221,21 @@ impl Fault {
         self
     }
 
-    /// Lets that many fitting requests pass first.
+    /// Skips that many matching requests first.
     #[must_use]
     pub fn after(mut self, skip: u64) -> Self {
         self.skip = skip;
         self
     }
 
-    /// Strikes this many requests.
+    /// Affects this many requests.
     #[must_use]
     pub fn times(mut self, count: u64) -> Self {
         self.count = Some(count);
         self
     }
 
-    /// Strikes that share of all requests, for ever.
+    /// Affects that share of all requests, indefinitely.
     #[must_use]
     pub fn some(mut self, share: f64) -> Self {
         self.share = Some(share);
@@ -243,7 +243,7 @@ impl Fault {
         self
     }
 
-    /// Gives it a name for the journal.
+    /// Sets its name in the journal.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = name.to_owned();
@@ -263,7 +263,7 @@ impl Fault {
     }
 }
 
-/// What faults look at.
+/// The properties of a request that faults match.
 pub(crate) struct Subject<'a> {
     pub(crate) method: &'a str,
     pub(crate) verb: &'a str,
@@ -278,14 +278,14 @@ pub(crate) struct Subject<'a> {
     pub(crate) user_agent: &'a str,
 }
 
-/// A fault that struck.
+/// A fault that affects a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Struck {
     pub(crate) name: String,
     pub(crate) action: FaultAction,
 }
 
-/// A fault in force, and how many requests it has fitted.
+/// A fault in force, and how many requests it has matched.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Declared {
     fault: Fault,
@@ -293,17 +293,17 @@ pub(crate) struct Declared {
 }
 
 impl Declared {
-    /// Whether no further request can be struck.
+    /// Whether it can affect no further request.
     fn is_used_up(&self) -> bool {
         let last = self.fault.count.map(|count| self.fault.skip.saturating_add(count));
         last.is_some_and(|last| self.seen >= last)
     }
 }
 
-/// A cache that lags: what a watch shows until the faults are ended that were in force when it began.
+/// A lagging cache: a watch sees it until the faults that were in force at its start are cleared.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lag {
-    /// How many changes it has not seen.
+    /// The number of changes that it lacks.
     pub(crate) changes: usize,
     era: u64,
 }
@@ -312,7 +312,7 @@ pub(crate) struct Lag {
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     declared: Vec<Declared>,
-    /// How often all of them were ended.
+    /// How often all of them were cleared.
     era: u64,
 }
 
@@ -325,7 +325,7 @@ impl Faults {
         self.restore(Vec::new());
     }
 
-    /// Those in force: one that has struck as often as it should is not.
+    /// The faults in force, without those that are used up.
     pub(crate) fn list(&self) -> Vec<Fault> {
         let in_force = self.declared.iter().filter(|declared| !declared.is_used_up());
         in_force.map(|declared| declared.fault.clone()).collect()
@@ -340,17 +340,17 @@ impl Faults {
         self.era += 1;
     }
 
-    /// A lag of so many changes, from now on.
+    /// A lag of that many changes, from now on.
     pub(crate) fn lag(&self, changes: usize) -> Lag {
         Lag { changes, era: self.era }
     }
 
-    /// Whether a lag has not been ended yet.
+    /// Whether the faults of a lag are still in force.
     pub(crate) fn lasts(&self, lag: &Lag) -> bool {
         lag.era == self.era
     }
 
-    /// The first fault that strikes this request. Every fitting fault counts the request.
+    /// The first fault that affects this request. Every matching fault counts the request.
     pub(crate) fn strike(&mut self, request: &Subject<'_>, seed: u64) -> Option<Struck> {
         let mut struck = None;
         let fitting =
@@ -369,7 +369,7 @@ impl Faults {
     }
 }
 
-/// A number from 0 to 1 that depends on what it is for alone, not on what was drawn before.
+/// A random number from 0 to 1 that depends only on the arguments, not on earlier draws.
 fn draw(seed: u64, place: usize, name: &str, number: u64) -> f64 {
     let mut context = Context::new(&SHA256);
     context.update(&seed.to_be_bytes());
@@ -379,7 +379,7 @@ fn draw(seed: u64, place: usize, name: &str, number: u64) -> f64 {
     f64::from(drawn) / f64::from(u32::MAX)
 }
 
-/// Whether `pattern` (`*` any run of characters, `?` any one) fits the whole text, ignoring ASCII case.
+/// Whether `pattern` (`*` any run of characters, `?` any one) matches the whole text, ignoring ASCII case.
 fn matches(pattern: &str, text: &str) -> bool {
     fn from(pattern: &[u8], text: &[u8]) -> bool {
         match (pattern.split_first(), text.split_first()) {

@@ -1,4 +1,4 @@
-//! The journal: every request and how it was answered. It holds no bodies, so that no secret can enter it.
+//! The journal: every request and its response. It contains no bodies, so that no secret can enter it.
 
 use std::collections::VecDeque;
 
@@ -13,21 +13,21 @@ use crate::kubernetes::Kubernetes;
 pub struct JournalEntry {
     /// Number of the request, from 1.
     pub sequence: u64,
-    /// The server's wall clock when it came.
+    /// The server's wall clock when the request arrived.
     pub time: Timestamp,
     /// HTTP method.
     pub method: String,
     /// Path as sent, without the query.
     pub path: String,
-    /// HTTP status of the answer; 0 for a request that a fault lost before anything was done.
+    /// HTTP status of the response; 0 for a request that a fault lost before anything was done.
     pub status: u16,
-    /// `reason` of the Status, for refusals.
+    /// `reason` of the Status, for errors.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub code: String,
-    /// `message` of the Status, for refusals.
+    /// `message` of the Status, for errors.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub message: String,
-    /// The API's verb; empty for what is no resource.
+    /// The API's verb; empty for requests that are not for a resource.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub verb: String,
     /// The resource with its group and subresource: `deployments.apps/status`.
@@ -39,29 +39,29 @@ pub struct JournalEntry {
     /// Name of the object; empty for lists and creations.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub resource: String,
-    /// Who asked.
+    /// Name of the user.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub user: String,
-    /// The caller's `User-Agent`.
+    /// The client's `User-Agent`.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub user_agent: String,
-    /// The field manager that the caller named.
+    /// The field manager that the client named.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub field_manager: String,
-    /// Milliseconds until the answer, or until a watch had begun.
+    /// Milliseconds until the response, or until a watch had started.
     pub answer_ms: u64,
-    /// Name of the declared fault that shaped the answer; `unnamed` for one without.
+    /// Name of the fault that affected the response; `unnamed` if it has no name.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fault: Option<String>,
 }
 
-/// Requests answered so far, counted.
+/// Counts of completed requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
     /// All requests.
     pub requests: u64,
-    /// Gets, lists and what is no resource.
+    /// Gets, lists and requests that are not for a resource.
     pub reads: u64,
     /// Watches.
     pub watches: u64,
@@ -69,9 +69,9 @@ pub struct Counts {
     pub writes: u64,
     /// Deletions.
     pub deletes: u64,
-    /// Answers with a status of 400 or more.
+    /// Responses with a status of 400 or more.
     pub refused: u64,
-    /// Answers with status 429.
+    /// Responses with status 429.
     pub throttled: u64,
 }
 
@@ -89,7 +89,7 @@ impl Counts {
     }
 }
 
-/// What was asked so far: a copy, taken at one moment.
+/// The requests so far: a snapshot.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Journal {
     /// Requests in order; the oldest are dropped beyond the configured capacity.
@@ -102,13 +102,13 @@ impl Journal {
     /// The entries as JSON Lines.
     #[must_use]
     pub fn to_lines(&self) -> String {
-        // An entry's members are texts and numbers: it can always be written.
+        // An entry consists of texts and numbers, so serialization cannot fail.
         let lines = self.entries.iter().map(|entry| serde_json::to_string(entry).unwrap_or_default() + "\n");
         lines.collect()
     }
 }
 
-/// The journal being written.
+/// The journal while it is written.
 #[derive(Debug, Default)]
 pub(crate) struct JournalBook {
     entries: VecDeque<JournalEntry>,
@@ -117,7 +117,7 @@ pub(crate) struct JournalBook {
 }
 
 impl JournalBook {
-    /// The number of a request that has come.
+    /// The number of a request that has arrived.
     pub(crate) fn begin(&mut self) -> u64 {
         self.begun += 1;
         self.begun
@@ -125,7 +125,7 @@ impl JournalBook {
 
     pub(crate) fn record(&mut self, entry: JournalEntry, capacity: usize) {
         self.counts.count(&entry);
-        // A request that takes long is answered after later ones.
+        // A slow request completes after later ones.
         let at = self.entries.partition_point(|other| other.sequence < entry.sequence);
         self.entries.insert(at, entry);
         while self.entries.len() > capacity {
@@ -158,7 +158,7 @@ impl Kubernetes {
         self.shared.journal.lock().after(sequence)
     }
 
-    /// Forgets the journal and its counts. The numbering of requests goes on.
+    /// Clears the journal and its counts. The numbering of requests continues.
     pub fn clear_journal(&self) {
         let mut journal = self.shared.journal.lock();
         let begun = journal.begun;

@@ -8,7 +8,7 @@ use crate::kubernetes::Token;
 /// Name of the cluster, user and context in the file.
 const NAME: &str = "cerulean";
 
-/// The file's text. Every value is plain ASCII or quoted, so that no YAML rule can change its meaning.
+/// The text of the file. Every value is plain ASCII or quoted, so that no YAML rule can change its meaning.
 pub(crate) fn render(url: &str, authority_pem: &str, token: Option<&Token>) -> String {
     let authority = STANDARD.encode(authority_pem);
     let quote = |text: &str| serde_json::Value::from(text).to_string();

@@ -30,7 +30,7 @@ use crate::verbs::{
 };
 use crate::webhook::Hosts;
 
-/// A bearer token. Its text is shown by [`Token::reveal`] alone.
+/// A bearer token. Only [`Token::reveal`] shows its text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
@@ -41,7 +41,7 @@ impl Token {
         Self(text.into())
     }
 
-    /// A token that nobody can guess, from the system's random source.
+    /// An unguessable token, from the system's random source.
     #[must_use]
     pub fn generate() -> Self {
         Self(uuid::Uuid::new_v4().simple().to_string())
@@ -60,39 +60,39 @@ impl fmt::Debug for Token {
     }
 }
 
-/// How a simulated Kubernetes is made.
+/// Options of a simulated Kubernetes.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Seed of everything random: uids, name suffixes, allocations, watch durations.
+    /// Seed of everything random: UIDs, name suffixes, allocations, watch durations.
     pub seed: u64,
-    /// What the wall clock shows when the server starts; it then follows tokio's time.
+    /// The wall clock at the start; it then follows tokio's time.
     pub start: Timestamp,
-    /// How many changes of each kind are remembered for watches and old list pages.
+    /// How many changes of each kind are kept for watches and old list pages.
     pub event_window: usize,
     /// Whether Services can have IPv6 addresses beside IPv4 ones.
     pub dual_stack: bool,
-    /// When what owners and namespaces leave behind is collected.
+    /// When dependents and the contents of deleted namespaces are collected.
     pub collection: Collection,
-    /// The certificate (PEM) by which pods know the server. With it each namespace has a ServiceAccount `default` and a
-    /// ConfigMap `kube-root-ca.crt`, as kube-controller-manager makes them.
+    /// The certificate (PEM) by which pods verify the server. With it each namespace has a ServiceAccount `default` and
+    /// a ConfigMap `kube-root-ca.crt`, which kube-controller-manager creates in a cluster.
     pub root_certificate: Option<String>,
-    /// How many requests the journal holds.
+    /// The capacity of the journal in requests.
     pub journal: usize,
-    /// How long an Event stays after its last write. An hour in clusters; for ever without.
+    /// How long an Event stays after its last write; an hour in clusters. `None` for ever.
     pub event_ttl: Option<Duration>,
-    /// Who may speak to the server. Without tokens everybody may.
+    /// The administrator's tokens. Without tokens the server is open to every client.
     pub tokens: Vec<Token>,
-    /// Names and addresses, beside those that [`Kubernetes::serve_https`] knows, that its certificate is
-    /// good for.
+    /// Names and addresses in its certificate, beside those that [`Kubernetes::serve_https`] adds.
     pub server_names: Vec<String>,
     /// Folder that keeps the certificate authority, and the key that signs tokens of service accounts, over restarts.
-    /// Without it each server has new ones.
+    /// Without it each server generates new ones.
     pub authority_dir: Option<PathBuf>,
 }
 
 impl Default for Options {
     /// Seed 1, start 2026-01-01T00:00:00Z, 10,000 changes a kind, both families, dependents collected at once, events
-    /// that stay, empty namespaces, 10,000 requests in the journal, no tokens, no further names, a new authority.
+    /// without expiry, namespaces without contents, 10,000 requests in the journal, no tokens, no further names, a new
+    /// authority.
     fn default() -> Self {
         // Seconds from 1970 to 2026-01-01T00:00:00Z.
         const START: i64 = 1_767_225_600;
@@ -122,13 +122,13 @@ pub(crate) struct Shared {
     signing_key: Mutex<Option<Arc<SigningKey>>>,
     /// Watches end when this changes.
     pub(crate) watch_generation: watch::Sender<u64>,
-    /// Who is asked before requests take effect.
+    /// The hooks of admission.
     pub(crate) hooks: AllHooks,
-    /// Tells who waits for the next chore that there is another one.
+    /// Notified when the next chore has changed.
     pub(crate) chores_changed: Notify,
-    /// Hosts of webhooks that were taken over.
+    /// Hosts of webhooks that are overridden.
     pub(crate) webhook_hosts: Hosts,
-    /// What answers at ports of pods.
+    /// The servers of pods' ports.
     pub(crate) ports: Mutex<Ports>,
     created: Instant,
 }
@@ -145,11 +145,11 @@ impl fmt::Debug for Kubernetes {
     }
 }
 
-/// Name under which the direct accessors write, in `metadata.managedFields`.
+/// The field manager of the direct accessors, in `metadata.managedFields`.
 const DIRECT: &str = "kubernetes-simulator";
 
 impl Kubernetes {
-    /// A server with what every cluster has, and nothing else: namespaces, and the Service
+    /// A server with the initial objects of every cluster, and nothing else: namespaces, and the Service
     /// `default/kubernetes`, which has endpoints once the server listens ([`Kubernetes::serve_https`]).
     #[must_use]
     pub fn new(options: Options) -> Self {
@@ -189,21 +189,21 @@ impl Kubernetes {
         since(self.shared.options.start, self.shared.created)
     }
 
-    /// The same clock as a function, for what runs beside the server and must agree with it on time.
+    /// The same clock as a function, for components beside the server that must agree with it on time.
     #[must_use]
     pub fn clock(&self) -> Arc<dyn Fn() -> Timestamp + Send + Sync> {
         let (start, created) = (self.shared.options.start, self.shared.created);
         Arc::new(move || since(start, created))
     }
 
-    // Nobody waits in what follows, so that no conversion webhook can be asked: objects that one converts are read as they
-    // are stored, and written in the version that is stored.
+    // The following functions do not wait, so they cannot call conversion webhooks: objects of kinds with a webhook are
+    // returned in their stored form, and written in the storage version.
 
-    /// Creates an object, as a client would; its `apiVersion` and `kind` say what it is. Objects of
-    /// namespaced kinds without a namespace go to `default`.
+    /// Creates an object, as a client would, of its `apiVersion` and `kind`. Namespaced objects without a namespace go
+    /// to `default`.
     ///
     /// # Errors
-    /// What a client would get: 404 for unknown kinds and namespaces, 409, 422.
+    /// A client's errors: 404 for unknown kinds and namespaces, 409, 422.
     pub fn create(&self, object: Value) -> Result<Arc<Object>, ApiError> {
         let mut state = self.shared.state.lock();
         let (kind, namespace, _) = addressed(&state, &object)?;
@@ -213,8 +213,8 @@ impl Kubernetes {
         created
     }
 
-    /// The object, or `None`. `kind` is a kind, plural or short name: `Service`, `services`, `svc`.
-    /// The namespace of cluster-scoped kinds is ignored.
+    /// The object, or `None`. `kind` is a kind, plural or short name: `Service`, `services`, `svc`. The namespace of
+    /// cluster-scoped kinds is ignored.
     #[must_use]
     pub fn get(&self, kind: &str, namespace: &str, name: &str) -> Option<Arc<Object>> {
         let state = self.shared.state.lock();
@@ -240,11 +240,11 @@ impl Kubernetes {
             .unwrap_or_default()
     }
 
-    /// Waits until `found` answers something for all objects of a kind, looking again after every change
-    /// among them. Waits for ever when that never happens: bound it with `tokio::time::timeout`.
+    /// Waits until `found` returns a value for all objects of a kind; it is called again after every change among them.
+    /// Waits for ever if it never does: bound it with `tokio::time::timeout`.
     ///
     /// # Errors
-    /// 404 when the kind is unknown.
+    /// 404 for an unknown kind.
     pub async fn until<T>(
         &self,
         kind: &str,
@@ -257,11 +257,11 @@ impl Kubernetes {
         };
         let mut objects: Vec<Arc<Object>> = Vec::new();
         loop {
-            // What has not changed since the last look need not be read again.
+            // Objects that have not changed since the last call need not be parsed again.
             let mut known: HashMap<u64, Arc<Object>> =
                 objects.drain(..).map(|object| (object.version(), object)).collect();
             let listed = self.list(kind).into_iter();
-            // A restored state may have given a version to another object.
+            // A restored state may have the same version for another object.
             let again = |object: Arc<Object>| {
                 let before = known.remove(&object.version()).filter(|before| before.is_kept_with(&object));
                 before.unwrap_or(object)
@@ -271,17 +271,17 @@ impl Kubernetes {
                 return Ok(answer);
             }
             if changed.changed().await.is_err() {
-                // The store lives as long as this handle, so that its shelves never stop telling.
+                // The store lives as long as this handle, so its shelves never stop notifying.
                 std::future::pending::<()>().await;
             }
         }
     }
 
-    /// Replaces an object; of kinds with a status subresource all but the status. With a
-    /// `metadata.resourceVersion` only if that is the newest one.
+    /// Replaces an object; for kinds with a status subresource everything but the status. If `metadata.resourceVersion`
+    /// is set, it must be the newest one.
     ///
     /// # Errors
-    /// What a client would get: 404, 409, 422.
+    /// A client's errors: 404, 409, 422.
     pub fn update(&self, object: Value) -> Result<Arc<Object>, ApiError> {
         self.write(object, Part::Main)
     }
@@ -289,7 +289,7 @@ impl Kubernetes {
     /// Replaces the status of an object.
     ///
     /// # Errors
-    /// What a client would get: 404, 409, 422.
+    /// A client's errors: 404, 409, 422.
     pub fn update_status(&self, object: Value) -> Result<Arc<Object>, ApiError> {
         self.write(object, Part::Status)
     }
@@ -306,7 +306,7 @@ impl Kubernetes {
     /// Merges members into an object (JSON merge patch), all but the status.
     ///
     /// # Errors
-    /// What a client would get: 404, 409, 422.
+    /// A client's errors: 404, 409, 422.
     pub fn merge(
         &self,
         kind: &str,
@@ -320,7 +320,7 @@ impl Kubernetes {
     /// Merges `{"status": …}` into the status of an object (JSON merge patch).
     ///
     /// # Errors
-    /// What a client would get: 404, 409, 422.
+    /// A client's errors: 404, 409, 422.
     pub fn merge_status(
         &self,
         kind: &str,
@@ -331,7 +331,7 @@ impl Kubernetes {
         self.patch(kind, namespace, name, patch, Part::Status)
     }
 
-    /// Merges members into the object that a request is about, as somebody else would.
+    /// Merges members into the object of a request, as another client would.
     pub(crate) async fn merge_at(
         &self,
         kind: &Kind,
@@ -361,11 +361,11 @@ impl Kubernetes {
         patched.map(|(object, _)| object)
     }
 
-    /// Deletes an object. Finalizers may hold it back: then it is only marked. A namespace takes its
-    /// contents along at once, unless [`Options::collection`] says otherwise.
+    /// Deletes an object. If it has finalizers it is only marked. The contents of a namespace are deleted at once,
+    /// unless [`Options::collection`] says otherwise.
     ///
     /// # Errors
-    /// 404 when there is no such object.
+    /// 404 if there is no such object.
     pub fn delete(&self, kind: &str, namespace: &str, name: &str) -> Result<(), ApiError> {
         let mut state = self.shared.state.lock();
         let kind = state.registry.by_name_at_once(kind).ok_or_else(ApiError::no_such_resource)?;
@@ -384,8 +384,8 @@ impl Kubernetes {
         self.shared.state.lock().store.version()
     }
 
-    /// Forgets all past changes: every version that clients hold is too old from now on, and answered
-    /// with 410. Open watches go on; see [`Kubernetes::drop_watches`].
+    /// Forgets all past changes: every version that clients hold is too old from now on and causes a 410. Open watches
+    /// go on; see [`Kubernetes::drop_watches`].
     pub fn compact(&self) {
         self.shared.state.lock().store.compact();
     }
@@ -395,25 +395,25 @@ impl Kubernetes {
         self.shared.watch_generation.send_modify(|generation| *generation += 1);
     }
 
-    /// Declares a fault. Of several that strike the same request the first one counts.
+    /// Declares a fault. If several match a request, the first one counts.
     pub fn inject(&self, fault: Fault) {
         self.shared.faults.lock().add(fault);
     }
 
-    /// The faults that were declared, in order.
+    /// The declared faults, in order.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         self.shared.faults.lock().list()
     }
 
-    /// Forgets all faults. Watches that one of them lets lag catch up.
+    /// Clears all faults. Watches that lag because of one catch up.
     pub fn clear_faults(&self) {
         self.shared.faults.lock().clear();
         self.shared.state.lock().store.wake_all();
     }
 
-    /// How many requests of a verb (`get`, `list`, `watch`, `create`, `update`, `patch`, `delete`,
-    /// `deletecollection`) came over HTTP for a resource (`services`, `services/status`) so far.
+    /// The number of requests with a verb (`get`, `list`, `watch`, `create`, `update`, `patch`, `delete`,
+    /// `deletecollection`) for a resource (`services`, `services/status`) over HTTP so far.
     #[must_use]
     pub fn requests(&self, verb: &str, resource: &str) -> u64 {
         self.shared.counts.lock().get(&(verb.to_owned(), resource.to_owned())).copied().unwrap_or(0)
@@ -423,10 +423,10 @@ impl Kubernetes {
         *self.shared.counts.lock().entry((verb.to_owned(), resource.to_owned())).or_default() += 1;
     }
 
-    /// The certificate authority of [`Kubernetes::serve_https`], made at first use.
+    /// The certificate authority of [`Kubernetes::serve_https`], created at first use.
     ///
     /// # Errors
-    /// When keys or certificates cannot be made, read or kept.
+    /// Keys or certificates cannot be created, read or written.
     pub fn authority(&self) -> Result<Arc<CertificateAuthority>, TlsError> {
         let mut slot = self.shared.authority.lock();
         if let Some(authority) = &*slot {
@@ -441,7 +441,7 @@ impl Kubernetes {
         Ok(made)
     }
 
-    /// The key that signs tokens of service accounts, made at first use.
+    /// The key that signs tokens of service accounts, created at first use.
     pub(crate) fn signing_key(&self) -> Result<Arc<SigningKey>, ApiError> {
         let mut slot = self.shared.signing_key.lock();
         if let Some(key) = &*slot {
@@ -453,17 +453,17 @@ impl Kubernetes {
         Ok(made)
     }
 
-    /// A kubeconfig (YAML) for the server at `url`, with the authority's certificate and the first token
-    /// inside, as kubectl and other clients read it. The result is a secret when there are tokens.
+    /// A kubeconfig (YAML) for the server at `url`, with the authority's certificate and the first token inside, for
+    /// kubectl and other clients. The result is a secret if there are tokens.
     ///
     /// # Errors
-    /// When the authority cannot be made.
+    /// The authority cannot be created.
     pub fn kubeconfig(&self, url: &str) -> Result<String, TlsError> {
         let authority = self.authority()?;
         Ok(crate::kubeconfig::render(url, authority.certificate_pem(), self.shared.options.tokens.first()))
     }
 
-    /// How what happens by itself is written.
+    /// The options of writes by the server itself.
     pub(crate) fn housekeeper(&self) -> Write<'static> {
         self.direct()
     }
@@ -484,7 +484,7 @@ fn since(start: Timestamp, created: Instant) -> Timestamp {
     start.checked_add(elapsed).unwrap_or(start)
 }
 
-/// The kind, namespace and name that an object itself names.
+/// The kind, namespace and name in an object.
 fn addressed(state: &State, object: &Value) -> Result<(Arc<Kind>, String, String), ApiError> {
     let api_version = string_at(object, &["apiVersion"]).unwrap_or_default();
     let kind = string_at(object, &["kind"]).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The Kubernetes API in one process.
 //!
-//! [`Kubernetes`] is the handle to one API server: an ordered log of changes over shelves of objects,
-//! the verbs, and the rules that kube-apiserver and kube-controller-manager hold objects to. Reach it
+//! [`Kubernetes`] is the handle to one API server: an ordered log of changes over shelves of objects, the verbs, and
+//! the rules that kube-apiserver and kube-controller-manager enforce. Reach it
 //!
 //! * in-process: `kube::Client::new(kubernetes.router(), "default")`, without sockets, on paused time;
 //! * over HTTPS: [`Kubernetes::serve_https`] and [`Kubernetes::kubeconfig`], for kubectl and any client;

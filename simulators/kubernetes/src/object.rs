@@ -1,4 +1,4 @@
-//! Stored objects, and reading their metadata.
+//! Stored objects, and accessors of their metadata.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use bytes::{BufMut as _, Bytes, BytesMut};
 use serde_json::{Map, Value, json};
 
-/// One version of one object, immutable and shared between those who answer with it.
+/// One version of one object, immutable and shared by all responses that contain it.
 ///
-/// Dereferences to its JSON value, which is read from the stored text when somebody first asks for it, and goes with
-/// this object: the store keeps the text alone.
+/// Dereferences to its JSON value, which is parsed from the stored text at first use and dropped with this object: the
+/// store keeps the text alone.
 #[derive(Debug)]
 pub struct Object {
     value: OnceLock<Value>,
@@ -37,7 +37,7 @@ impl Object {
         self.value.get_or_init(|| self.kept.as_deref().map(Kept::value).unwrap_or_default())
     }
 
-    /// `metadata.resourceVersion` as the number that the log is ordered by.
+    /// `metadata.resourceVersion` as a number, by which the log is ordered.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
@@ -67,7 +67,7 @@ impl Object {
         metadata(self.value(), "uid")
     }
 
-    /// `apiVersion`, without a look at the value.
+    /// `apiVersion`, without parsing the value.
     pub(crate) fn api_version(&self) -> &str {
         match &self.kept {
             Some(kept) => &kept.api_version,
@@ -75,19 +75,19 @@ impl Object {
         }
     }
 
-    /// Whether deletion was asked for and finalizers hold it back.
+    /// Whether it was deleted and finalizers hold it.
     #[must_use]
     pub fn is_terminating(&self) -> bool {
         is_terminating(self.value())
     }
 
-    /// The serialised form, made once and shared by every answer that carries this version.
+    /// The serialized form, created once and shared by every response with this version.
     pub(crate) fn json(&self) -> Bytes {
         let made = || self.kept.as_ref().map_or_else(|| to_bytes(self.value()), |kept| kept.json.clone());
         self.json.get_or_init(made).clone()
     }
 
-    /// Writes the serialised form without `apiVersion` and `kind`: what items of a list of built-in kinds are.
+    /// Writes the serialized form without `apiVersion` and `kind`: items in a list of built-in kinds have neither.
     pub(crate) fn put_untyped(&self, to: &mut BytesMut) {
         match &self.kept {
             Some(kept) => {
@@ -107,7 +107,8 @@ impl Object {
         self.kept.as_ref().zip(other.kept.as_ref()).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
     }
 
-    /// The same version for one look: its value goes with the answer, while this object may be held for long.
+    /// The same version with a value of its own, for a single use: the value is dropped with the response, while this
+    /// object may be held for long.
     pub(crate) fn for_one_look(self: &Arc<Self>) -> Arc<Self> {
         match &self.kept {
             Some(kept) if self.value.get().is_none() => kept.open(),
@@ -116,21 +117,21 @@ impl Object {
     }
 }
 
-/// One version of one object as the store keeps it: its JSON text, as it is sent, and what is asked of it most. As a tree
-/// of values it would take eight times as much.
+/// One version of one object in the store: its JSON text, as it is sent, and the members that are read most often. As a
+/// tree of values it would take eight times as much memory.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    /// The key under which it lies: name, or namespace and name.
+    /// Its key: name, or namespace and name.
     key: Arc<str>,
     api_version: Arc<str>,
     json: Bytes,
-    /// Where the text goes on after `apiVersion` and `kind`, which come first.
+    /// The offset in the text after `apiVersion` and `kind`, which come first.
     untyped: usize,
     version: u64,
 }
 
 impl Kept {
-    /// `api_version` is the one that the value has.
+    /// `api_version` is that of the value.
     pub(crate) fn new(key: Arc<str>, api_version: Arc<str>, value: &Value, version: u64) -> Self {
         let (json, untyped) = typed_first(value);
         Self { key, api_version, json, untyped, version }
@@ -141,12 +142,12 @@ impl Kept {
         Self::new(Arc::clone(&self.key), Arc::clone(&self.api_version), value, version)
     }
 
-    /// The object, to be looked at.
+    /// The object, for reading.
     pub(crate) fn open(self: &Arc<Self>) -> Arc<Object> {
         Arc::new(self.object(OnceLock::new()))
     }
 
-    /// The object whose value is known already.
+    /// The object with a value that has been parsed already.
     pub(crate) fn opened(self: &Arc<Self>, value: Value) -> Arc<Object> {
         Arc::new(self.object(value.into()))
     }
@@ -155,7 +156,7 @@ impl Kept {
         Object { value, json: OnceLock::new(), version: self.version, kept: Some(Arc::clone(self)) }
     }
 
-    /// The value that the text says; it was written from one.
+    /// The value of the text, which was serialized from one.
     pub(crate) fn value(&self) -> Value {
         serde_json::from_slice(&self.json).unwrap_or_default()
     }
@@ -173,20 +174,20 @@ impl Kept {
         self.key.split_once('/').unwrap_or(("", &self.key))
     }
 
-    /// Whether the text has this member somewhere: without it nobody has to read the value.
+    /// Whether the text contains this member at any place: without it the value need not be parsed.
     pub(crate) fn mentions(&self, member: &str) -> bool {
         let sought = format!("\"{member}\":");
         memchr::memmem::find(&self.json, sought.as_bytes()).is_some()
     }
 }
 
-/// Serialises an object with its type in front; and where the rest begins.
+/// Serializes an object with its type first. Returns the offset of the rest, too.
 fn typed_first(value: &Value) -> (Bytes, usize) {
     const TYPE: [&str; 2] = ["apiVersion", "kind"];
     let Some(members) = value.as_object() else { return (to_bytes(value), 0) };
     let mut json = vec![b'{'];
     let put = |name: &str, value: &Value, json: &mut Vec<u8>| {
-        // Values of `serde_json` can be serialised.
+        // Serializing a `serde_json` value does not fail.
         let _ = serde_json::to_writer(&mut *json, name);
         json.push(b':');
         let _ = serde_json::to_writer(&mut *json, value);
@@ -209,12 +210,12 @@ fn typed_first(value: &Value) -> (Bytes, usize) {
     (json.into(), untyped)
 }
 
-/// Serialises a JSON value; values of `serde_json` cannot fail to.
+/// Serializes a JSON value, which cannot fail.
 pub(crate) fn to_bytes(value: &Value) -> Bytes {
     serde_json::to_vec(value).unwrap_or_default().into()
 }
 
-/// A text member of `metadata`, empty when absent.
+/// A text member of `metadata`; empty if it is missing.
 pub(crate) fn metadata<'a>(object: &'a Value, member: &str) -> &'a str {
     object
         .get("metadata")
@@ -233,17 +234,17 @@ pub(crate) fn string_at<'a>(object: &'a Value, path: &[&str]) -> Option<&'a str>
     value_at(object, path).and_then(Value::as_str)
 }
 
-/// The list at a path of members, empty when absent.
+/// The list at a path of members; empty if it is missing.
 pub(crate) fn list_at<'a>(object: &'a Value, path: &[&str]) -> &'a [Value] {
     value_at(object, path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The members of `metadata`, made when absent. `None` when the object or its metadata is no JSON object.
+/// The members of `metadata`, created if missing. `None` if the object or its metadata is not a JSON object.
 pub(crate) fn metadata_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
     object.as_object_mut()?.entry("metadata").or_insert_with(|| json!({})).as_object_mut()
 }
 
-/// Sets a member of `metadata`, or removes it when the value is null.
+/// Sets a member of `metadata`, or removes it if the value is null.
 pub(crate) fn set_metadata(object: &mut Value, member: &str, value: Value) {
     let Some(metadata) = metadata_mut(object) else { return };
     if value.is_null() {
@@ -253,7 +254,7 @@ pub(crate) fn set_metadata(object: &mut Value, member: &str, value: Value) {
     }
 }
 
-/// A copy of a member of `metadata`, null when absent.
+/// A copy of a member of `metadata`; null if it is missing.
 pub(crate) fn metadata_value(object: &Value, member: &str) -> Value {
     object.get("metadata").and_then(|metadata| metadata.get(member)).cloned().unwrap_or(Value::Null)
 }
@@ -266,7 +267,7 @@ pub(crate) fn finalizers(object: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Sets the finalizers of an object; none removes the member.
+/// Sets the finalizers of an object; an empty list removes the member.
 pub(crate) fn set_finalizers(object: &mut Value, finalizers: &[String]) {
     let value = if finalizers.is_empty() { Value::Null } else { json!(finalizers) };
     set_metadata(object, "finalizers", value);
@@ -277,12 +278,12 @@ pub(crate) fn is_terminating(object: &Value) -> bool {
     !metadata(object, "deletionTimestamp").is_empty()
 }
 
-/// Uids of all owners.
+/// The UIDs of all owners.
 pub(crate) fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
     list_at(object, &["metadata", "ownerReferences"]).iter().filter_map(|owner| string_at(owner, &["uid"]))
 }
 
-/// Says in which version an object is.
+/// Sets the `apiVersion` of an object.
 pub(crate) fn set_api_version(value: &mut Value, api_version: &str) {
     if let Some(members) = value.as_object_mut() {
         members.insert("apiVersion".to_owned(), Value::from(api_version));

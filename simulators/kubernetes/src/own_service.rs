@@ -1,16 +1,16 @@
-//! `default/kubernetes`: the Service behind which pods find the server, and who is behind it.
+//! `default/kubernetes`: the Service by which pods find the server, and its endpoints.
 
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-/// The name of Service and slice.
+/// The name of the Service and of its slice.
 const NAME: &str = "kubernetes";
 
-/// The first address of `--service-cluster-ip-range`, which is the server's own.
+/// The first address of `--service-cluster-ip-range`, which is reserved for the server.
 const CLUSTER_ADDRESS: &str = "10.0.0.1";
 
-/// Where kube-apiserver listens in most clusters; the slice says where this one does.
+/// kube-apiserver's port in most clusters; the slice has the actual one.
 const TARGET_PORT: u16 = 6443;
 
 pub(crate) fn service() -> Value {
@@ -30,7 +30,7 @@ pub(crate) fn service() -> Value {
     })
 }
 
-/// The slice of a server that listens at this address.
+/// The slice of a server that listens on this address.
 pub(crate) fn slice(address: SocketAddr) -> Value {
     json!({
         "apiVersion": "discovery.k8s.io/v1",

@@ -1,13 +1,13 @@
-//! Amounts of resources: `500m`, `1.5Gi`, `1e3` (Kubernetes: "Quantity").
+//! Quantities of resources: `500m`, `1.5Gi`, `1e3` (Kubernetes: "Quantity").
 
-/// What one is in billionths, the finest that is kept.
+/// One unit in billionths, the finest fraction that is kept.
 const NANO: i128 = 1_000_000_000;
 
-/// What the API server says of a text that is no amount.
+/// The API server's message for an invalid quantity.
 pub(crate) const MALFORMED: &str =
     r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-/// How an amount is written.
+/// The notation of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// `k`, `M`, `m` and the like: powers of a thousand.
@@ -18,7 +18,7 @@ enum Form {
     Exponent,
 }
 
-/// An amount.
+/// A quantity.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Quantity {
     nanos: i128,
@@ -40,7 +40,7 @@ const DECIMAL: &[(&str, i32)] = &[
 const BINARY: &[(&str, u32)] = &[("Ki", 1), ("Mi", 2), ("Gi", 3), ("Ti", 4), ("Pi", 5), ("Ei", 6)];
 
 impl Quantity {
-    /// Reads an amount; what is finer than a billionth is rounded up.
+    /// Parses a quantity; fractions below a billionth are rounded up.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (negative, rest) = match text.strip_prefix(['+', '-']) {
             Some(rest) => (text.starts_with('-'), rest),
@@ -65,20 +65,20 @@ impl Quantity {
         Some(Self { nanos: if negative { -nanos } else { nanos }, form })
     }
 
-    /// The amount in billionths.
+    /// The quantity in billionths.
     pub(crate) fn nanos(self) -> i128 {
         self.nanos
     }
 }
 
 impl std::fmt::Display for Quantity {
-    /// The one form that the API server shows: without a fraction, with the largest unit that allows that.
+    /// The API server's canonical form: without a fraction, with the largest unit that allows that.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.nanos == 0 {
             return f.write_str("0");
         }
         if self.form == Form::Binary && self.nanos.abs() >= 1024 * NANO {
-            // Parts of a byte are rounded up.
+            // Fractions of a byte are rounded up.
             let mut number = self.nanos.div_euclid(NANO) + i128::from(self.nanos.rem_euclid(NANO) != 0);
             let mut unit = "";
             for (name, _) in BINARY {

@@ -1,6 +1,6 @@
-//! The kinds that are served, as data: one row of a table a kind.
+//! The served kinds, as data: a table with one row for each kind.
 //!
-//! Custom resources join at run time, from the CustomResourceDefinitions that are stored.
+//! Custom resources are added at run time, from the stored CustomResourceDefinitions.
 
 mod builtin;
 mod custom;
@@ -18,7 +18,7 @@ use crate::patch::{Scope, Subject, Versioned, Versions};
 use crate::schema::{self, ANYTHING, Schema};
 use crate::status::ApiError;
 
-/// What the `status` member of a kind is subject to.
+/// How the `status` member of a kind is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatusRule {
     /// The kind has no status subresource: `status`, if any, is an ordinary member.
@@ -29,14 +29,14 @@ pub enum StatusRule {
     SubresourceKeptOnCreate,
 }
 
-/// How the stored form of a kind becomes the served one.
+/// The conversion from the stored to the served form of a built-in kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Conversion {
-    /// All versions have one shape; `apiVersion` alone differs.
+    /// All versions have the same shape; only `apiVersion` differs.
     None,
-    /// `events.k8s.io` shows core Events under other member names.
+    /// `events.k8s.io` has other names for the members of core Events.
     Events,
-    /// `autoscaling/v1` knows one metric, the processor, and shows it apart from the others.
+    /// `autoscaling/v1` supports one metric, CPU, in a member of its own.
     Autoscaling,
 }
 
@@ -54,12 +54,12 @@ pub(crate) struct Column {
     pub(crate) path: String,
 }
 
-/// Where an object has the numbers of its `scale` subresource: members that lead there.
+/// Where the numbers of the `scale` subresource are in an object: members of their paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ScalePaths {
     pub(crate) replicas: Vec<String>,
     pub(crate) actual: Vec<String>,
-    /// A text, such as `app=web`; workloads have a structure in its place.
+    /// A text, such as `app=web`; workloads have a LabelSelector instead.
     pub(crate) selector: Option<Vec<String>>,
 }
 
@@ -78,9 +78,9 @@ pub struct Kind {
     pub kind: String,
     /// Whether objects live in a namespace.
     pub namespaced: bool,
-    /// What kubectl accepts as abbreviations.
+    /// Abbreviations for kubectl.
     pub short_names: Vec<String>,
-    /// Groups of kinds that kubectl knows by one name, such as `all`.
+    /// Categories for kubectl, such as `all`.
     pub categories: Vec<String>,
     /// How `status` is written.
     pub status: StatusRule,
@@ -94,25 +94,25 @@ pub struct Kind {
     pub create_on_update: bool,
     /// Paths of the members, beside name and namespace, that field selectors may name.
     pub fields: Vec<String>,
-    /// Whether a CustomResourceDefinition brought it.
+    /// Whether a CustomResourceDefinition defines it.
     pub custom: bool,
-    /// The schema that it brought (`openAPIV3Schema`).
+    /// The schema of its definition (`openAPIV3Schema`).
     pub(crate) schema: Option<Value>,
     /// The same as a tree.
     pub(crate) tree: Option<Arc<Schema>>,
-    /// What all versions of a custom kind have in common.
+    /// The data that all versions of a custom kind share.
     pub(crate) versions: Option<Arc<conversion::Versions>>,
-    /// Whether objects are shown as they lie in the store, in whichever version that is.
+    /// Whether objects are returned as they are stored, in any version.
     pub(crate) as_stored: bool,
-    /// The definition that it came from, by a hash of what matters here.
+    /// A hash of the relevant parts of its definition.
     pub(crate) made_of: u64,
-    /// What clients hear who use a version of a custom kind that is to go.
+    /// The warning to clients that use a deprecated version of a custom kind.
     pub(crate) deprecation: Option<String>,
-    /// What tables of a custom kind show (`additionalPrinterColumns`).
+    /// The columns of a custom kind's tables (`additionalPrinterColumns`).
     pub(crate) columns: Vec<Column>,
-    /// Where the numbers of a custom kind's `scale` subresource are.
+    /// The paths of a custom kind's `scale` subresource.
     pub(crate) scale_paths: Option<ScalePaths>,
-    /// Whether objects of this kind are questions: they are answered and never stored.
+    /// Whether objects of this kind are reviews, which are answered and never stored.
     pub(crate) review: bool,
     pub(crate) conversion: Conversion,
     /// Key of the shelf in the store: the same for all versions of a kind.
@@ -197,7 +197,7 @@ impl Kind {
         self
     }
 
-    /// Whether objects of this kind are questions, which are answered and never stored.
+    /// Whether objects of this kind are reviews, which are answered and never stored.
     #[must_use]
     pub fn is_review(&self) -> bool {
         self.review
@@ -235,19 +235,18 @@ impl Kind {
         if self.group.is_empty() { self.kind.clone() } else { format!("{}.{}", self.kind, self.group) }
     }
 
-    /// Whether this is the built-in kind of that name, in whichever version. A custom kind never is, whatever it is
-    /// called.
+    /// Whether this is the built-in kind of that name, in any version. A custom kind never is, whatever its name.
     #[must_use]
     pub fn is(&self, group: &str, kind: &str) -> bool {
         !self.custom && self.group == group && self.kind == kind
     }
 
-    /// Group and name of a built-in kind; of a custom one nothing is known here.
+    /// Group and name of a built-in kind; `None` for a custom one.
     pub(crate) fn builtin(&self) -> Option<(&str, &str)> {
         (!self.custom).then_some((self.group.as_str(), self.kind.as_str()))
     }
 
-    /// Whether a deletion is answered with the object as it was last, and not with a `Status`.
+    /// Whether a deletion returns the last state of the object instead of a `Status`.
     pub(crate) fn answers_deletion_with_object(&self) -> bool {
         const CORE: [&str; 7] = [
             "persistentvolumeclaims",
@@ -270,7 +269,7 @@ impl Kind {
         self.status != StatusRule::Ordinary
     }
 
-    /// What objects of the kind may hold.
+    /// The schema of the kind's objects.
     pub(crate) fn tree(&self) -> &Schema {
         match &self.tree {
             Some(tree) => tree,
@@ -279,12 +278,12 @@ impl Kind {
         }
     }
 
-    /// Whether a webhook may have to be asked to show an object of this kind.
+    /// Whether a webhook may be needed to return an object of this kind.
     pub(crate) fn is_converted(&self) -> bool {
         !self.as_stored && self.versions.as_ref().is_some_and(|versions| versions.webhook.is_some())
     }
 
-    /// Where the `scale` subresource finds its numbers.
+    /// The paths of the `scale` subresource.
     pub(crate) fn scale_paths(&self) -> ScalePaths {
         let path = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         self.scale_paths.clone().unwrap_or_else(|| ScalePaths {
@@ -294,7 +293,7 @@ impl Kind {
         })
     }
 
-    /// Which members a write of a part may change.
+    /// The members that a write of a part may change.
     fn scope(&self, subresource: &str) -> Scope {
         match subresource {
             "" if self.has_status() => Scope::AllBut(&["status"]),
@@ -343,7 +342,7 @@ impl Versions for Siblings<'_> {
 pub(crate) struct Registry {
     kinds: Vec<Arc<Kind>>,
     by_path: BTreeMap<(String, String, String), Arc<Kind>>,
-    /// Of custom kinds, a row that shows objects as they lie in the store, by shelf.
+    /// For custom kinds, by shelf: a row that returns objects as they are stored.
     as_stored: BTreeMap<Arc<str>, Arc<Kind>>,
 }
 
@@ -395,20 +394,20 @@ impl Registry {
         self.kinds.iter().find(matches).cloned()
     }
 
-    /// The kind that shows what lies on this shelf in its stored form: no webhook is ever needed for it.
+    /// The kind that returns the objects of this shelf in their stored form: no webhook is needed for it.
     pub(crate) fn by_shelf(&self, shelf: &str) -> Option<Arc<Kind>> {
         let stored =
             || self.kinds.iter().find(|row| *row.shelf == *shelf && row.conversion == Conversion::None);
         self.as_stored.get(shelf).or_else(stored).cloned()
     }
 
-    /// The kind of this name as those see it who cannot wait for a webhook: in its stored form where one converts.
+    /// The kind of this name for callers that cannot wait for a webhook: in its stored form if a webhook converts it.
     pub(crate) fn by_name_at_once(&self, name: &str) -> Option<Arc<Kind>> {
         let kind = self.by_name(name)?;
         if kind.is_converted() { self.by_shelf(&kind.shelf) } else { Some(kind) }
     }
 
-    /// A part of a kind's objects, for patches and for owners of fields.
+    /// A part of a kind's objects, for patches and field ownership.
     pub(crate) fn subject<T>(
         &self,
         kind: &Kind,
@@ -426,7 +425,7 @@ impl Registry {
         })
     }
 
-    /// Whether a kind is served as it was when it was asked for: definitions of custom ones change and go.
+    /// Whether a kind is still served as in this row: definitions of custom kinds change and are deleted.
     pub(crate) fn still_serves(&self, kind: &Kind) -> bool {
         let now = self.by_path(&kind.group, &kind.version, &kind.plural);
         now.is_some_and(|now| now.made_of == kind.made_of)

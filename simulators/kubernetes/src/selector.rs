@@ -18,7 +18,7 @@ enum Requirement {
 pub(crate) struct LabelSelector(Vec<Requirement>);
 
 impl LabelSelector {
-    /// Reads `a=b,c!=d,e in (x,y),f notin (z),g,!h`.
+    /// Parses `a=b,c!=d,e in (x,y),f notin (z),g,!h`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut requirements = Vec::new();
         for part in split_outside_parentheses(text) {
@@ -36,7 +36,7 @@ impl LabelSelector {
         Ok(Self(requirements))
     }
 
-    /// Reads a selector as objects hold it, with `matchLabels` and `matchExpressions`.
+    /// Parses a selector of an object, with `matchLabels` and `matchExpressions`.
     pub(crate) fn of_object(selector: &Value) -> Self {
         let labels = value_at(selector, &["matchLabels"]).and_then(Value::as_object);
         let labels = labels
@@ -58,7 +58,7 @@ impl LabelSelector {
         Self(labels.chain(expressions).collect())
     }
 
-    /// Whether the object's labels fulfil every requirement.
+    /// Whether the object's labels meet every requirement.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         if self.0.is_empty() {
             return true;
@@ -163,7 +163,7 @@ struct FieldTerm {
     field: String,
     equal: bool,
     value: String,
-    /// Whether the member is one of a custom kind: then it is nothing but what stands there.
+    /// Whether the member is one of a custom kind: then its value is compared as it is.
     custom: bool,
 }
 
@@ -172,7 +172,7 @@ struct FieldTerm {
 pub(crate) struct FieldSelector(Vec<FieldTerm>);
 
 impl FieldSelector {
-    /// Reads `a=b,c!=d` and refuses fields that the kind does not offer.
+    /// Parses `a=b,c!=d` and refuses fields that the kind does not support.
     pub(crate) fn parse(text: &str, kind: &Kind) -> Result<Self, String> {
         let mut terms = Vec::new();
         for part in text.split(',').filter(|part| !part.is_empty()) {
@@ -199,7 +199,7 @@ impl FieldSelector {
         Ok(Self(terms))
     }
 
-    /// Whether the object's members fulfil every term; absent members count as empty text.
+    /// Whether the object's members meet every term; missing members count as an empty text.
     pub(crate) fn matches(&self, object: &Object) -> bool {
         self.0.iter().all(|term| (field_text(object, &term.field, term.custom) == term.value) == term.equal)
     }
@@ -210,13 +210,13 @@ impl FieldSelector {
 }
 
 fn field_text(object: &Object, field: &str, custom: bool) -> String {
-    // What is known without reading the object.
+    // These fields are known without parsing the object.
     match field {
         "metadata.name" => return object.name().to_owned(),
         "metadata.namespace" => return object.namespace().to_owned(),
         _ => {}
     }
-    // The one field whose label is not its path: a core Event's source is its component.
+    // The only field whose label differs from its path: a core Event's source is its component.
     let value = if field == "source" && !custom {
         value_at(object, &["source", "component"])
             .filter(|component| component.as_str() != Some(""))
@@ -229,14 +229,14 @@ fn field_text(object: &Object, field: &str, custom: bool) -> String {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Bool(truth)) => truth.to_string(),
         Some(Value::Number(number)) => number.to_string(),
-        // Booleans that are absent are false to the API server.
+        // Missing booleans are false to the API server.
         None if custom => String::new(),
         None if field == "spec.unschedulable" || field == "spec.hostNetwork" => "false".to_owned(),
         _ => String::new(),
     }
 }
 
-/// What a list or watch selects.
+/// The selection of a list or watch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
     /// Empty for all namespaces.
@@ -253,7 +253,7 @@ impl Selection {
             && (self.labels.is_empty() || self.labels.matches(object))
     }
 
-    /// Whether something beside the namespace narrows the selection.
+    /// Whether a selector narrows the selection beyond the namespace.
     pub(crate) fn is_narrowed(&self) -> bool {
         !self.labels.is_empty() || !self.fields.is_empty()
     }

@@ -19,41 +19,41 @@ use crate::own_service;
 /// Why the server could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// No certificate.
+    /// No certificate could be created.
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// The address that was asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// The names under which an API server is reached inside of clusters, and from its own machine.
+/// The names of an API server inside of clusters, and on its own machine.
 const NAMES: [&str; 6] =
     ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"];
 
-/// How long a client may take for the TLS handshake.
+/// Timeout of the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long open requests may take to end after the shutdown; watches never end by themselves.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// One HTTP/2 connection carries all of a client's watches, and one a kind is common.
+/// One HTTP/2 connection carries all of a client's watches, and one watch for each kind is common.
 const MAX_STREAMS: u32 = 1000;
 
 impl Kubernetes {
-    /// Serves the API over HTTPS (HTTP/2 and HTTP/1.1) until `shutdown`; answers the address that is
-    /// listened on, which has a port of the system's choice when `address` has port 0.
+    /// Serves the API over HTTPS (HTTP/2 and HTTP/1.1) until `shutdown`. Returns the address that it listens on; if
+    /// `address` has port 0, the system chooses the port.
     ///
-    /// The certificate is signed by [`Kubernetes::authority`] and names the address, `localhost` and the
-    /// names that API servers have inside of clusters, and [`Options::server_names`](crate::Options).
+    /// The certificate is signed by [`Kubernetes::authority`]. Its names are the address, `localhost`, the names of API
+    /// servers inside of clusters, and [`Options::server_names`](crate::Options).
     ///
     /// # Errors
-    /// When the certificate cannot be made or the address cannot be listened on.
+    /// The certificate cannot be created or the address cannot be listened on.
     pub async fn serve_https(
         &self,
         address: SocketAddr,
@@ -67,17 +67,18 @@ impl Kubernetes {
         names.extend(self.shared.options.server_names.iter().map(String::as_str));
         let authority = self.authority()?;
         let bound = self.serve_https_as(&authority, &names, address, shutdown).await?;
-        // A further listener is one more way to the same server: the first one stays its address.
+        // Further listeners serve the same server: the first one stays its address.
         if let Err(error) = self.create(own_service::slice(bound)) {
             tracing::debug!(%error, "the server's own Service has endpoints already");
         }
         Ok(bound)
     }
 
-    /// The same with a certificate of another authority, under these names. Clients may show certificates of that authority, too.
+    /// The same with a certificate of another authority, for these names. Clients may use certificates of that
+    /// authority, too.
     ///
     /// # Errors
-    /// When the certificate cannot be made or the address cannot be listened on.
+    /// The certificate cannot be created or the address cannot be listened on.
     pub async fn serve_https_as(
         &self,
         authority: &CertificateAuthority,
@@ -90,7 +91,7 @@ impl Kubernetes {
     }
 }
 
-/// Serves a router until `shutdown`, with TLS or without; answers the address that is listened on.
+/// Serves a router until `shutdown`, with TLS or without. Returns the address that it listens on.
 pub(crate) async fn listen(
     address: SocketAddr,
     acceptor: Option<TlsAcceptor>,
@@ -125,7 +126,7 @@ async fn accept(
                 });
             }
             Err(error) => {
-                // Out of file descriptors, most likely: give the others time to close.
+                // Most likely no file descriptor is free: wait until others are closed.
                 tracing::warn!(%error, "accepting a connection failed");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }

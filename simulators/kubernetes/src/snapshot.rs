@@ -1,6 +1,6 @@
-//! The whole state as one document: saved, and taken up again elsewhere or later. Uids, versions and the record of who
-//! wrote what are kept, so that clients go on where they were. Of past changes nothing is kept: a client that has seen
-//! all of them continues its watch, and one that has not is told to list again.
+//! The whole state as one document, which can be saved and restored elsewhere or later. UIDs, resource versions and
+//! `managedFields` are kept, so that clients continue where they were. Past changes are not kept: a client that has
+//! seen all of them continues its watch; any other client has to list again.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,20 +12,20 @@ use crate::kubernetes::Kubernetes;
 use crate::store::SavedShelf;
 use crate::verbs::SavedChore;
 
-/// The form of a saved state; raised when an older program could not read it.
+/// The format of a saved state; increased when older programs can no longer read it.
 const FORMAT: u64 = 1;
 
-/// Why a saved state cannot be taken up.
+/// Why a saved state cannot be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum BadSnapshot {
-    /// It is no saved state.
-    #[error("this is no saved state of a simulated Kubernetes: {0}")]
+    /// It is not a saved state.
+    #[error("not a saved state of a simulated Kubernetes: {0}")]
     Unreadable(#[source] serde_json::Error),
-    /// A newer program has written it.
-    #[error("the saved state has format {0}, and this program knows formats up to {FORMAT}")]
+    /// A newer program wrote it.
+    #[error("the saved state has format {0}, but this program supports only formats up to {FORMAT}")]
     Format(u64),
-    /// It holds objects of a kind that is neither built in nor defined by it.
-    #[error("the saved state has {0}, which are not served here")]
+    /// It contains objects of a kind that is neither built in nor defined by it.
+    #[error("the saved state contains {0}, which are not served here")]
     UnknownKind(String),
 }
 
@@ -46,8 +46,8 @@ struct Snapshot {
 }
 
 impl Kubernetes {
-    /// The whole state: objects, versions, what is still to be collected, faults and journal. Options, credentials, hooks
-    /// and the clock are not part of it. Secrets are: keep it as you keep them.
+    /// The whole state: objects, versions, pending garbage collection, faults and journal. Options, credentials, hooks
+    /// and the clock are not part of it. It contains Secrets: protect it accordingly.
     #[must_use]
     pub fn save(&self) -> Value {
         let snapshot = {
@@ -63,15 +63,16 @@ impl Kubernetes {
                 journal: self.journal(),
             }
         };
-        // Its members are texts, numbers and JSON: it can always be written.
+        // It consists of texts, numbers and JSON, so serialization cannot fail.
         serde_json::to_value(snapshot).unwrap_or_default()
     }
 
-    /// Takes up a saved state in place of this one. Open watches end. Where this server has given out newer versions than
-    /// the saved ones, clients are told that theirs are too old.
+    /// Replaces the current state by a saved one. Open watches end. If this server has issued newer versions than the
+    /// saved ones, the versions of all clients are too old.
     ///
     /// # Errors
-    /// The document is no saved state, or holds what this server does not know; nothing is changed then.
+    /// The document is not a saved state, or contains something that this server does not support; nothing is changed
+    /// then.
     pub fn restore(&self, saved: Value) -> Result<(), BadSnapshot> {
         if let Some(format) = saved["format"].as_u64().filter(|format| *format > FORMAT) {
             return Err(BadSnapshot::Format(format));

@@ -1,7 +1,7 @@
-//! Errors as the API server words them: every failure is a `Status` object.
+//! The API server's errors: every failure is a `Status` object.
 //!
-//! Codes, reasons and messages follow the API conventions ("Response Status Kind") and what
-//! kube-apiserver answers, because clients match on them.
+//! Codes, reasons and messages follow the API conventions ("Response Status Kind") and kube-apiserver's responses,
+//! because clients match on them.
 
 use serde_json::{Value, json};
 
@@ -10,21 +10,21 @@ use crate::conversion::Pending;
 use crate::patch::PatchError;
 use crate::registry::Kind;
 
-/// A request that failed: what becomes a `Status` object on the wire.
+/// A failed request, which becomes a `Status` object in the response.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct ApiError {
     /// HTTP status code.
     pub code: u16,
-    /// Machine-readable reason, such as `NotFound`. Empty where the API server gives none.
+    /// Machine-readable reason, such as `NotFound`. Empty if the API server sets none.
     pub reason: String,
-    /// What went wrong, for people.
+    /// The message for users.
     pub message: String,
-    /// The `details` member: name, group, kind, uid, causes, retryAfterSeconds. Null when there are none.
+    /// The `details` member: name, group, kind, uid, causes, retryAfterSeconds. Null if there are no details.
     pub details: Value,
-    /// Token with which an expired list can be continued without consistency.
+    /// Token for the rest of an expired list, without consistency.
     pub continue_token: Option<String>,
-    /// What a conversion webhook must be asked before the request can be decided: it is tried again then.
+    /// Conversions that the request needs first: it is tried again after them.
     pub(crate) pending: Option<Box<Pending>>,
 }
 
@@ -40,7 +40,7 @@ impl ApiError {
         }
     }
 
-    /// Nothing was done, because a conversion webhook must be asked first.
+    /// Nothing was done, because a conversion webhook must be called first.
     pub(crate) fn pending(why: &str, pending: Pending) -> Self {
         Self { pending: Some(Box::new(pending)), ..Self::internal(why) }
     }
@@ -60,7 +60,7 @@ impl ApiError {
         self
     }
 
-    /// How long to wait before the next try, in seconds.
+    /// Sets the time until the next attempt, in seconds.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         if !self.details.is_object() {
@@ -72,7 +72,7 @@ impl ApiError {
         self
     }
 
-    /// Seconds that the client is asked to wait, if any.
+    /// Seconds that the client has to wait, if any.
     #[must_use]
     pub fn retry_after_seconds(&self) -> Option<u64> {
         self.details.get("retryAfterSeconds").and_then(Value::as_u64)
@@ -98,7 +98,7 @@ impl ApiError {
         Self::new(409, "Conflict", message).about(kind, name)
     }
 
-    /// A delete whose preconditions do not hold; named by the kind, unlike other conflicts.
+    /// A delete whose preconditions are not met; it names the kind, unlike other conflicts.
     pub(crate) fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", kind.qualified_kind());
         let mut error = Self::new(409, "Conflict", message);
@@ -136,7 +136,7 @@ impl ApiError {
         Self::invalid_causes(kind, name, &[cause])
     }
 
-    /// An object with all that is wrong with it. What is said twice is said once in the message.
+    /// An invalid object with all its errors. The message contains duplicate errors once.
     pub(crate) fn invalid_causes(kind: &Kind, name: &str, causes: &[Invalid]) -> Self {
         let mut said: Vec<String> = Vec::new();
         for cause in causes.iter().map(ToString::to_string) {
@@ -159,15 +159,15 @@ impl ApiError {
         error.causes(causes.collect())
     }
 
-    /// A patch whose outcome is no object of its kind.
+    /// A patch whose result is not an object of its kind.
     pub(crate) fn invalid_patch(cause: &Invalid) -> Self {
         let reason = cause_reason(&cause.message);
         Self::new(422, "Invalid", format!(" \"\" is invalid: {cause}"))
             .causes(json!([{ "reason": reason, "message": cause.message, "field": cause.field }]))
     }
 
-    /// A write without the `resourceVersion` that its kind demands; named by the resource, unlike other
-    /// invalid objects.
+    /// A write without the `resourceVersion` that its kind requires; it names the resource, unlike other invalid
+    /// objects.
     pub(crate) fn version_required(kind: &Kind, name: &str) -> Self {
         const FIELD: &str = "metadata.resourceVersion";
         const MESSAGE: &str = "Invalid value: 0: must be specified for an update";
@@ -176,7 +176,7 @@ impl ApiError {
             .causes(json!([{ "reason": cause_reason(MESSAGE), "message": MESSAGE, "field": FIELD }]))
     }
 
-    /// A request option that is not valid: `options` is `ListOptions`, `PatchOptions` and the like.
+    /// An invalid request option: `options` is `ListOptions`, `PatchOptions` and the like.
     pub(crate) fn invalid_option(options: &str, field: &str, message: &str) -> Self {
         let text = format!("{options}.meta.k8s.io \"\" is invalid: {field}: {message}");
         let mut error = Self::new(422, "Invalid", text);
@@ -184,7 +184,7 @@ impl ApiError {
         error.causes(json!([{ "reason": cause_reason(message), "message": message, "field": field }]))
     }
 
-    /// A request that is no object of the store, such as a TokenRequest, and not valid.
+    /// An invalid request that is not an object of the store, such as a TokenRequest.
     pub(crate) fn invalid_request(
         (group, kind): (&str, &str),
         name: &str,
@@ -197,7 +197,7 @@ impl ApiError {
         error.causes(json!([{ "reason": cause_reason(message), "message": message, "field": field }]))
     }
 
-    /// A JSON patch that is sound but does not fit the object. What failed is not told.
+    /// A valid JSON patch that does not apply to the object. The message does not say which operation failed.
     pub(crate) fn patch_failed() -> Self {
         Self::new(422, "Invalid", "the server rejected our request due to an error in our request")
             .with_empty_details()
@@ -214,14 +214,14 @@ impl ApiError {
         Self::new(409, "Conflict", message).causes(Value::Array(causes))
     }
 
-    /// Something went wrong that is not the client's fault.
+    /// An error on the server's side.
     pub(crate) fn internal(why: &str) -> Self {
         let mut error = Self::new(500, "InternalError", format!("Internal error occurred: {why}"));
         error.details = json!({ "causes": [{ "message": why }] });
         error
     }
 
-    /// A hook refused the request; `result` is the Status that it gave, if any.
+    /// A hook refused the request; `result` is its Status, if any.
     pub(crate) fn denied(hook: &str, result: &Value) -> Self {
         let text = |member: &str| result.get(member).and_then(Value::as_str).unwrap_or_default();
         let code = result.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
@@ -256,7 +256,7 @@ impl ApiError {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
-    /// A patch of a type that no kind takes.
+    /// A patch of a type that no kind supports.
     pub(crate) fn unknown_media_type() -> Self {
         let mut error = Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
         error.details = json!({});
@@ -267,12 +267,12 @@ impl ApiError {
         Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {limit}"))
     }
 
-    /// A watch or list asked for a version that is no longer remembered.
+    /// The version of a watch or list is no longer available.
     pub(crate) fn expired(asked: u64, oldest: u64) -> Self {
         Self::new(410, "Expired", format!("too old resource version: {asked} ({oldest})"))
     }
 
-    /// A list page asked for a version that is no longer remembered; `token` continues at the newest one.
+    /// The version of a list page is no longer available; `token` continues at the newest one.
     pub(crate) fn continue_expired(token: String) -> Self {
         let message = "The provided continue parameter is too old to display a consistent list result. You can start \
                        a new list without the continue parameter, or use the continue token in this response to \
@@ -284,7 +284,7 @@ impl ApiError {
         error
     }
 
-    /// A client asked for a version that does not exist yet.
+    /// The requested version does not exist yet.
     pub(crate) fn version_too_large(asked: u64, current: u64) -> Self {
         let message = format!("Too large resource version: {asked}, current: {current}");
         Self::new(504, "Timeout", format!("Timeout: {message}"))
@@ -335,12 +335,12 @@ impl From<PatchError> for ApiError {
     }
 }
 
-/// The answer to something that was done and has no object.
+/// The response to a successful request without an object.
 pub(crate) fn done() -> Value {
     json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 })
 }
 
-/// The answer to a delete that took effect at once.
+/// The response to a delete that took effect at once.
 pub(crate) fn deleted(kind: &Kind, name: &str, uid: &str) -> Value {
     let mut details = details(&kind.group, &kind.plural, name);
     if let Some(members) = details.as_object_mut() {
@@ -361,7 +361,7 @@ fn details(group: &str, kind: &str, name: &str) -> Value {
     details
 }
 
-/// The cause's reason follows from how field errors are worded.
+/// The reason of a cause, from the wording of its message.
 fn cause_reason(message: &str) -> &'static str {
     const REASONS: &[(&str, &str)] = &[
         ("Required value", "FieldValueRequired"),

@@ -1,5 +1,5 @@
-//! The store: one order of changes for all kinds, and per kind a shelf of objects with a bounded
-//! memory of its changes (what kube-apiserver calls the watch cache).
+//! The store: one order of changes for all kinds, and for each kind a shelf of objects with a bounded log of its
+//! changes (kube-apiserver's watch cache).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Bound;
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::object::{Kept, Object, metadata, owner_uids, set_metadata, string_at, value_at};
 
-/// What happened to an object.
+/// The type of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Added,
@@ -24,16 +24,16 @@ pub(crate) enum Change {
 pub(crate) struct Entry {
     pub(crate) version: u64,
     pub(crate) change: Change,
-    /// The new state; for a deletion the last state, under the version of the deletion.
+    /// The new state; for a deletion the last state, with the version of the deletion.
     pub(crate) object: Arc<Kept>,
     pub(crate) previous: Option<Arc<Kept>>,
 }
 
-/// All objects of one kind, by key, and what recently changed among them.
+/// All objects of one kind, by key, and the log of recent changes.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     objects: BTreeMap<Arc<str>, Arc<Kept>>,
-    /// The versions of the API that objects are stored in, so that they share the text.
+    /// The API versions of stored objects, so that objects share the text.
     api_versions: Vec<Arc<str>>,
     log: VecDeque<Entry>,
     /// Version of the newest change that the log no longer holds.
@@ -56,7 +56,7 @@ impl Shelf {
         self.objects.get(key)
     }
 
-    /// Puts a value under a key, without a word to the log. Answers what is there now, and what was there before.
+    /// Sets the value of a key without logging it. Returns the new and the previous object.
     fn set(&mut self, key: &str, value: &Value, version: u64) -> (Arc<Kept>, Option<Arc<Kept>>) {
         let api_version = string_at(value, &["apiVersion"]).unwrap_or_default();
         let shared = self.api_versions.iter().find(|known| ***known == *api_version).cloned();
@@ -89,7 +89,7 @@ impl Shelf {
             .map(|(_, kept)| kept)
     }
 
-    /// The objects as they were at `version`. `None` when the log does not reach back that far.
+    /// The objects as of `version`. `None` if the log does not reach back that far.
     pub(crate) fn at(&self, version: u64) -> Option<BTreeMap<Arc<str>, Arc<Kept>>> {
         if version < self.forgotten {
             return None;
@@ -104,8 +104,8 @@ impl Shelf {
         Some(objects)
     }
 
-    /// Up to `limit` changes after a version and up to another, oldest first. `Err` with the oldest version that can be
-    /// continued from, when changes after the first one were forgotten.
+    /// Up to `limit` changes after a version and up to another, oldest first. `Err` with the oldest version to continue
+    /// from if changes after the first one were forgotten.
     pub(crate) fn changes_between(&self, after: u64, last: u64, limit: usize) -> Result<Vec<Entry>, u64> {
         if after < self.forgotten {
             return Err(self.forgotten);
@@ -115,7 +115,7 @@ impl Shelf {
         Ok(wanted.take(limit).cloned().collect())
     }
 
-    /// The version that was newest before the last `changes`, as far as the log reaches back.
+    /// The newest version before the last `changes`, as far as the log reaches back.
     pub(crate) fn version_before(&self, changes: usize) -> Option<u64> {
         let left = self.log.len().checked_sub(changes)?;
         Some(
@@ -126,7 +126,7 @@ impl Shelf {
         .filter(|version| *version > 0)
     }
 
-    /// Tells of every change, by the version of the newest one.
+    /// A receiver of the version of each change.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
@@ -143,10 +143,10 @@ impl Shelf {
     }
 }
 
-/// The member of `metadata` that names owners.
+/// The member of `metadata` with the owners.
 const OWNERS: &str = "ownerReferences";
 
-/// Where an object lies: shelf and key.
+/// The position of an object: shelf and key.
 pub(crate) type Place = (Arc<str>, Arc<str>);
 
 /// The objects of one kind in a saved state.
@@ -160,7 +160,7 @@ pub(crate) struct SavedShelf {
     pub(crate) objects: BTreeMap<String, Value>,
 }
 
-/// All shelves under one order of versions.
+/// All shelves with a common order of versions.
 #[derive(Debug)]
 pub(crate) struct Store {
     version: u64,
@@ -170,14 +170,14 @@ pub(crate) struct Store {
     shelves: HashMap<Arc<str>, Shelf>,
     dependents: HashMap<String, BTreeSet<Place>>,
     uids: HashMap<Box<str>, Place>,
-    /// Uids of objects that writes concern beside the one that was written.
+    /// UIDs of further objects that writes affect, in order.
     touched: VecDeque<String>,
     /// The same as a set.
     waiting: HashSet<String>,
 }
 
 impl Store {
-    /// A store whose shelves remember `window` changes each. Versions start at 1, as with etcd.
+    /// A store with a log of `window` changes for each shelf. Versions start at 1, as in etcd.
     pub(crate) fn new(window: usize) -> Self {
         Self {
             version: 1,
@@ -191,15 +191,15 @@ impl Store {
         }
     }
 
-    /// Notes that somebody should look at the owners and dependents of an object.
+    /// Queues an object whose owners and dependents have to be checked.
     pub(crate) fn touch(&mut self, uid: &str) {
         if self.waiting.insert(uid.to_owned()) {
             self.touched.push_back(uid.to_owned());
         }
     }
 
-    /// The object that waits longest to be looked at: one whose owners have changed or gone, one that is being deleted,
-    /// or an owner that has lost a dependent.
+    /// The next object to check: one whose owners have changed or gone, one that is being deleted, or an owner that has
+    /// lost a dependent.
     pub(crate) fn next_touched(&mut self) -> Option<String> {
         let uid = self.touched.pop_front()?;
         self.waiting.remove(&uid);
@@ -221,7 +221,7 @@ impl Store {
         self.shelves.entry(Arc::clone(shelf)).or_insert_with(|| Shelf::new(version))
     }
 
-    /// Tells who follows a kind to look again, although none of its objects has changed.
+    /// Wakes the watchers of a kind, although none of its objects has changed.
     pub(crate) fn wake(&self, shelf: &str) {
         if let Some(shelf) = self.shelves.get(shelf) {
             shelf.changed.send_replace(self.version);
@@ -235,17 +235,17 @@ impl Store {
         }
     }
 
-    /// The object under this key, to be looked at.
+    /// The object with this key, for reading.
     pub(crate) fn get(&self, shelf: &str, key: &str) -> Option<Arc<Object>> {
         self.shelves.get(shelf)?.get(key).map(Kept::open)
     }
 
-    /// Whether there is an object under this key.
+    /// Whether an object with this key exists.
     pub(crate) fn has(&self, shelf: &str, key: &str) -> bool {
         self.shelves.get(shelf).is_some_and(|shelf| shelf.objects.contains_key(key))
     }
 
-    /// Stores the next version of an object and tells the watchers.
+    /// Stores the next version of an object and notifies the watchers.
     pub(crate) fn put(&mut self, shelf: &Arc<str>, key: &str, mut value: Value) -> Arc<Object> {
         self.version += 1;
         let version = self.version;
@@ -276,7 +276,7 @@ impl Store {
         object
     }
 
-    /// Changes an object without a version of its own: only for what is removed in the same step.
+    /// Changes an object without a new version: only for an object that is removed in the same step.
     pub(crate) fn replace_unseen(&mut self, shelf: &Arc<str>, key: &str, value: Value) {
         let Some(on) = self.shelves.get_mut(shelf) else { return };
         let Some(version) = on.objects.get(key).map(|current| current.version()) else { return };
@@ -286,7 +286,7 @@ impl Store {
         self.link(&kept.opened(value), &place);
     }
 
-    /// Removes an object and tells the watchers. Answers its last state under the deletion's version.
+    /// Removes an object and notifies the watchers. Returns its last state with the version of the deletion.
     pub(crate) fn remove(&mut self, shelf: &Arc<str>, key: &str) -> Option<Arc<Object>> {
         let window = self.window;
         let on = self.shelves.get_mut(shelf)?;
@@ -327,12 +327,12 @@ impl Store {
         }
     }
 
-    /// Where the objects lie that name this uid as an owner.
+    /// The positions of the objects that name this UID as an owner.
     pub(crate) fn dependents(&self, uid: &str) -> Vec<Place> {
         self.dependents.get(uid).map(|places| places.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// Where the object with this uid lies, if it exists.
+    /// The position of the object with this UID, if it exists.
     pub(crate) fn place_of(&self, uid: &str) -> Option<&Place> {
         self.uids.get(uid)
     }
@@ -348,7 +348,7 @@ impl Store {
         places
     }
 
-    /// How many objects there are, by shelf.
+    /// The number of objects by shelf.
     pub(crate) fn counts(&self) -> BTreeMap<String, usize> {
         let filled = self.shelves.iter().filter(|(_, shelf)| !shelf.objects.is_empty());
         filled.map(|(name, shelf)| (name.to_string(), shelf.objects.len())).collect()
@@ -369,8 +369,7 @@ impl Store {
         saved
     }
 
-    /// Takes up saved objects in place of all there are, as they were at `version`. Where newer versions were given out,
-    /// all of them are forgotten.
+    /// Replaces all objects by saved ones, as of `version`. If newer versions were issued, all of them are forgotten.
     pub(crate) fn restore(&mut self, version: u64, compacted: u64, saved: Vec<SavedShelf>) {
         let given_out = self.version;
         let mut fresh = Self::new(self.window);
@@ -388,7 +387,7 @@ impl Store {
             }
             fresh.shelves.entry(name).or_insert_with(|| Shelf::new(version)).forgotten = newest;
         }
-        // Who waits for changes of a kind goes on waiting for them.
+        // Watchers of a kind stay subscribed.
         for (name, old) in self.shelves.drain() {
             let shelf = fresh.shelves.entry(name).or_insert_with(|| Shelf::new(version));
             shelf.changed = old.changed;
@@ -404,7 +403,7 @@ impl Store {
         });
     }
 
-    /// How many objects there are on a shelf.
+    /// The number of objects on a shelf.
     pub(crate) fn len(&self, shelf: &str) -> usize {
         self.shelves.get(shelf).map_or(0, |shelf| shelf.objects.len())
     }
@@ -414,7 +413,7 @@ impl Store {
         self.shelves.get(shelf).map(|shelf| shelf.objects.keys().cloned().collect()).unwrap_or_default()
     }
 
-    /// Forgets all past changes: every version handed out so far becomes too old to start from.
+    /// Forgets all past changes: every issued version becomes too old to start from.
     pub(crate) fn compact(&mut self) {
         self.version += 1;
         self.compacted = self.version;
@@ -447,7 +446,7 @@ mod tests {
 
     type Objects = BTreeMap<Arc<str>, Arc<Kept>>;
 
-    /// Writes (`Some`) and removals (`None`) of a few keys; answers the state after each version.
+    /// Writes (`Some`) and removals (`None`) of a few keys. Returns the state after each version.
     fn run(store: &mut Store, operations: &[(u8, Option<u8>)]) -> Vec<(u64, Objects)> {
         let name = shelf_name();
         let mut states = vec![(store.version(), BTreeMap::new())];
@@ -472,8 +471,8 @@ mod tests {
     }
 
     proptest! {
-        /// Old states are told as they were, and never told wrongly once they are forgotten; what the log
-        /// says after any state that it reaches back to leads to the newest one.
+        /// Old states are returned exactly, or not at all once they are forgotten; the changes after any state that the
+        /// log reaches back to lead to the newest one.
         #[test]
         fn the_log_leads_back_to_every_state_and_forward_from_it(
             operations in prop::collection::vec((0..4_u8, prop::option::of(any::<u8>())), 0..60),

@@ -1,5 +1,5 @@
-//! What `kubectl get` prints: kube-apiserver answers a request for
-//! `application/json;as=Table;v=v1;g=meta.k8s.io` with columns and cells of its own making.
+//! The tables of `kubectl get`: kube-apiserver answers a request for `application/json;as=Table;v=v1;g=meta.k8s.io`
+//! with columns and cells of its own.
 
 mod cells;
 mod columns;
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use crate::registry::Kind;
 
-/// What a column shows of an object, given the time now.
+/// The value of a cell for an object at a time.
 type Cell = fn(&Value, Timestamp) -> Value;
 
 /// One column.
 struct Column {
     name: &'static str,
     form: &'static str,
-    /// 0: shown always; 1: shown with `-o wide`.
+    /// 0: always shown; 1: shown with `-o wide`.
     priority: u8,
     cell: Cell,
 }
@@ -31,7 +31,7 @@ const fn wide(name: &'static str, form: &'static str, cell: Cell) -> Column {
     Column { name, form, priority: 1, cell }
 }
 
-/// The `columnDefinitions` of the kind's Table; priority 1 is what `-o wide` adds.
+/// The `columnDefinitions` of the kind's Table; `-o wide` adds those with priority 1.
 pub fn columns(kind: &Kind) -> Value {
     if kind.custom {
         return custom::columns(kind);

@@ -1,5 +1,5 @@
-//! Watches: a stream of changes from the log, at the client's own pace. A slow client delays nobody:
-//! it reads the log behind a cursor, and is told 410 when the log no longer reaches back to it.
+//! Watches: a stream of changes from the log, at the client's own pace. A slow client delays no other: it reads the log
+//! behind a cursor, and gets a 410 when the log no longer reaches back to it.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -22,10 +22,10 @@ use crate::status::ApiError;
 use crate::store::{Change, Entry, with_version};
 use crate::verbs::{ListOptions, State, VersionMatch};
 
-/// Where a watch begins.
+/// Where a watch starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// With all objects as they are now, then the changes.
+    /// With all current objects, then the changes.
     Newest,
     /// With the changes after a version.
     After(u64),
@@ -33,23 +33,23 @@ pub(crate) enum Start {
     InitialEvents { not_older_than: u64 },
 }
 
-/// What a watch asks for.
+/// The options of a watch.
 #[derive(Debug)]
 pub(crate) struct WatchOptions {
     pub(crate) selection: Selection,
     pub(crate) start: Start,
-    /// The version that its first objects are of; the newest without.
+    /// The version of its initial objects; the newest one if `None`.
     pub(crate) stale: Option<u64>,
-    /// How far behind it stays.
+    /// How far the watch lags behind, because of a fault.
     pub(crate) lag: Option<Lag>,
     pub(crate) bookmarks: bool,
     pub(crate) timeout_seconds: Option<u64>,
 }
 
-/// How often an idle watch hears what version it has reached, as kube-apiserver: about once a minute.
+/// Interval of bookmarks on an idle watch: about a minute, as in kube-apiserver.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Changes that are read from the log, under its lock, at once.
+/// Maximum number of changes read from the log at once, under its lock.
 const MAX_BATCH: usize = 512;
 
 pub(crate) struct Watch {
@@ -59,7 +59,7 @@ pub(crate) struct Watch {
     representation: Representation,
     bookmarks: bool,
     lag: Option<Lag>,
-    /// All changes up to this version were told.
+    /// All changes up to this version have been sent.
     cursor: u64,
     initial: VecDeque<Arc<Object>>,
     initial_bookmark: bool,
@@ -68,7 +68,7 @@ pub(crate) struct Watch {
     dropped: watch::Receiver<u64>,
     next_bookmark: Instant,
     deadline: Instant,
-    /// Why the watch cannot begin where the client asked; told on the stream, as kube-apiserver does.
+    /// Why the watch cannot start at the requested version; sent on the stream, as by kube-apiserver.
     refusal: Option<ApiError>,
     finished: bool,
 }
@@ -143,7 +143,7 @@ impl Watch {
         Ok(this)
     }
 
-    /// The lines of the watch; ends with its time, or after an error.
+    /// The lines of the watch; it ends after its duration, or after an error.
     pub(crate) fn into_stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
         futures::stream::unfold(self, |mut watch| async move {
             let lines = watch.next().await?;
@@ -185,7 +185,7 @@ impl Watch {
                 Woken::Deadline => {
                     self.changed_lines(&mut lines).await;
                     if self.bookmarks && !self.finished {
-                        // A last word on the version reached spares the client the changes of other kinds.
+                        // A last bookmark saves the client the changes of other kinds.
                         self.bookmark_line(&mut lines, false);
                     }
                     self.finished = true;
@@ -221,8 +221,8 @@ impl Watch {
         }
     }
 
-    /// Tells what the log says after the cursor. A kind that is served no more, or in another way, has nothing more to
-    /// tell.
+    /// Writes the changes after the cursor. The watch of a kind that is no longer served, or has been redefined, ends
+    /// after them.
     async fn changed_lines(&mut self, lines: &mut BytesMut) {
         loop {
             self.changed.borrow_and_update();
@@ -231,13 +231,13 @@ impl Watch {
                 let mut state = self.kubernetes.shared.state.lock();
                 let served = state.registry.still_serves(&self.kind);
                 let version = state.store.version();
-                // What is left to tell of a custom kind is told as it is defined now.
+                // The remaining changes of a custom kind are sent by its current definition.
                 if let Some(newest) = redefined(&state, &self.kind) {
                     self.kind = newest;
                 }
                 let shelf = state.store.shelf(&self.kind.shelf);
                 let reached = match lag {
-                    // A kind that goes takes its caches along.
+                    // Without its kind, a lagging cache ends.
                     Some(changes) if served => {
                         shelf.version_before(changes).unwrap_or_default().max(self.cursor)
                     }
@@ -268,20 +268,20 @@ impl Watch {
             }
             self.cursor = entries.last().map_or(reached, |entry| entry.version);
             if !lines.is_empty() {
-                // The rest waits until the client has taken this much.
+                // The rest waits until the client has read this much.
                 self.changed.mark_changed();
                 return;
             }
         }
     }
 
-    /// How many changes it does not know yet.
+    /// The number of changes that the lagging cache lacks.
     fn lag(&self) -> Option<usize> {
         let faults = self.kubernetes.shared.faults.lock();
         self.lag.filter(|lag| faults.lasts(lag)).map(|lag| lag.changes)
     }
 
-    /// An entry's object, and what it was before, as the kind serves them.
+    /// An entry's object and the one before it, as the kind serves them.
     async fn served(&self, entry: &Entry) -> Result<(Arc<Object>, Option<Arc<Object>>), ApiError> {
         let kind = &self.kind;
         let both = || {
@@ -297,7 +297,7 @@ impl Watch {
         Ok((object.unwrap_or_else(|| entry.object.open()), previous.flatten()))
     }
 
-    /// A change as this selection sees it: objects enter and leave it by changing.
+    /// A change in this selection: an object may enter or leave it by changing.
     fn entry_line(
         &mut self,
         entry: &Entry,
@@ -312,7 +312,7 @@ impl Watch {
             (true, true) => self.line("MODIFIED", object, lines),
             (true, false) if entry.change == Change::Deleted => self.line("DELETED", object, lines),
             (true, false) => {
-                // What leaves the selection is told as it last looked inside it.
+                // An object that leaves the selection is sent as it was last inside it.
                 let Some(previous) = previous else { return };
                 self.line("DELETED", &Arc::new(with_version(previous, entry.version)), lines);
             }
@@ -337,7 +337,7 @@ impl Watch {
     }
 }
 
-/// A custom kind as its definition makes it now.
+/// A custom kind by its current definition.
 fn redefined(state: &State, kind: &Kind) -> Option<Arc<Kind>> {
     let find = || state.registry.by_path(&kind.group, &kind.version, &kind.plural);
     kind.custom.then(find).flatten()

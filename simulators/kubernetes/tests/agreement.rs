@@ -1,8 +1,8 @@
 //! One suite of behaviours, run against the simulator and against a real kube-apiserver.
 //!
-//! The real one is started from `KUBEBUILDER_ASSETS` (a folder with `etcd` and `kube-apiserver` of the minor version that the
-//! simulator answers as); where the variable is unset that half is skipped and says so, but for CI, where it fails. Where the two
-//! differ, the simulator is wrong.
+//! The real one is started from `KUBEBUILDER_ASSETS` (a folder with `etcd` and `kube-apiserver` of the minor version
+//! that the simulator reports). If the variable is unset that half is skipped with a message; in CI it fails. Where the
+//! two differ, the simulator is wrong.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 
 #[path = "agreement/apply.rs"]
@@ -49,7 +49,7 @@ mod webhooks;
 use caller::Caller;
 use kubernetes_simulator::{Collection, Kubernetes, Options};
 
-/// Each behaviour is a test against the simulator and a step of the run against a real server.
+/// Each behaviour is a test of the simulator and a step of the run against a real server.
 macro_rules! behaviours {
     ($($file:ident: $($name:ident),* $(,)?;)*) => {
         mod simulator {
@@ -63,8 +63,7 @@ macro_rules! behaviours {
             )*)*
         }
 
-        /// Starts every behaviour. Each is over before the next one starts, but for those that mostly
-        /// wait.
+        /// Starts every behaviour. Each ends before the next one starts, except for those that mostly wait.
         async fn start_all(client: &kube::Client) -> Vec<Running> {
             let mut running = vec![];
             $($(
@@ -85,7 +84,7 @@ fn alone() -> Kubernetes {
     Kubernetes::new(Options { collection: Collection::Off, ..Options::default() })
 }
 
-/// How many random lives of objects of random kinds are led at both.
+/// How many random sequences on objects of random kinds are run on both.
 const RANDOM_LIVES: u64 = 60;
 
 /// A behaviour at the real server.

@@ -1,13 +1,13 @@
 //! Everyday kubectl commands give the same output at the simulated Kubernetes and at a real API server.
 //!
-//! The commands are those of `kubectl/commands.txt`, one block each. They are run in their order at both servers, with
-//! the same kubelets and controllers (`stand-ins`) beside them. Exit codes, standard output and the words of failures must
-//! agree, but for what no two runs share: times, UIDs, versions, addresses, random names. What differs for a reason
-//! stands in the table "What kubectl shows" of `docs/kubernetes-differences.md`: a difference that is not there fails the
-//! test, and so does a row that is no difference any more.
+//! The commands are those of `kubectl/commands.txt`, one block each. They run in order at both servers, with the same
+//! kubelets and controllers (`stand-ins`) beside them. Exit codes, standard output and error messages must be equal,
+//! except for values that differ in every run: times, UIDs, versions, addresses, random names. Intended differences are
+//! listed in the table "What kubectl shows" of `docs/kubernetes-differences.md`: a difference that is not listed fails
+//! the test, and so does a row without a difference.
 //!
-//! The real server and one kubectl are those of `KUBEBUILDER_ASSETS`; another kubectl is `KUBECTL`, or the one on the path.
-//! Where the variable is unset the test is skipped and says so, but for CI, where it fails.
+//! The real server and one kubectl are those of `KUBEBUILDER_ASSETS`; another kubectl is `KUBECTL`, or the one in
+//! `PATH`. If the variable is unset the test is skipped with a message; in CI it fails.
 #![allow(
     clippy::disallowed_methods,
     reason = "kubectl reads the clock of the system, and runs beside the runtime"
@@ -36,11 +36,11 @@ use tokio_util::sync::CancellationToken;
 
 use script::{Comparison, Step, rows, steps};
 
-/// How often a reading that differs is repeated: controllers take their time.
+/// How often a read that differs is repeated: controllers need time.
 const TRIES: u32 = 50;
-/// The pause before it is.
+/// The pause before each repetition.
 const PAUSE: Duration = Duration::from_millis(400);
-/// How long one command may take, for `timeout`.
+/// The timeout of one command, for `timeout`.
 const LIMIT: &str = "60";
 
 /// Two machines that always run.
@@ -58,13 +58,13 @@ impl Machines for TwoMachines {
     }
 }
 
-/// A server with a kubeconfig, and a place from which one kubectl speaks to it.
+/// A server with a kubeconfig, and the working directory of its kubectl.
 struct Place {
     folder: PathBuf,
     _real: Option<RealKubernetes>,
 }
 
-/// What a command came to, without what no two runs share.
+/// The result of a command, without values that differ in every run.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     code: Option<i32>,
@@ -78,7 +78,7 @@ impl Place {
             start: Timestamp::now(),
             dual_stack: false,
             tokens: vec![Token::new("administrator-of-a-test")],
-            // No collector runs beside the real server.
+            // No garbage collector runs beside the real server.
             collection: Collection::Off,
             ..Options::default()
         });
@@ -97,7 +97,7 @@ impl Place {
         Place { folder, _real: Some(real) }
     }
 
-    /// Runs a step with the kubectl that lies in `programs`.
+    /// Runs a step with the kubectl in `programs`.
     fn run(&self, step: &Step, programs: &Path) -> Outcome {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut child = Command::new("timeout")
@@ -112,7 +112,7 @@ impl Place {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // A command need not read what it is given.
+        // A command need not read its input.
         let _ = child.stdin.take().unwrap().write_all(step.input.as_bytes());
         let output = child.wait_with_output().unwrap();
         let text = |bytes: &[u8]| normal::normal(&String::from_utf8_lossy(bytes));
@@ -136,7 +136,7 @@ async fn client(kubeconfig: &Path) -> kube::Client {
     kube::Client::try_from(config.unwrap()).unwrap()
 }
 
-/// What a cluster has beside its API server. Returns when its nodes are there.
+/// Runs the parts of a cluster beside its API server. Returns once its nodes exist.
 async fn stand_in(client: &kube::Client, stop: &CancellationToken) {
     let clock: stand_ins::WallClock = Arc::new(Timestamp::now);
     let machines = Arc::new(TwoMachines(watch::Sender::new(0)));
@@ -150,7 +150,7 @@ async fn stand_in(client: &kube::Client, stop: &CancellationToken) {
     }
 }
 
-/// The programs to compare with: name of the version, and folder.
+/// The versions of kubectl to compare: name of the version, and folder.
 fn kubectls(assets: &Path, folder: &Path) -> Vec<(String, PathBuf)> {
     let other = std::env::var_os("KUBECTL").map(PathBuf::from).or_else(|| {
         let path = std::env::var_os("PATH")?;
@@ -234,7 +234,7 @@ fn kubectl_shows_the_same() {
     assert!(wrong.is_empty(), "{} differences:\n\n{}", wrong.len(), wrong.join("\n\n"));
 }
 
-/// Runs a step at both; a reading is repeated while it differs.
+/// Runs a step at both servers; a read is repeated while it differs.
 fn compare(step: &Step, most: u32, simulated: &Place, real: &Place, programs: &Path) -> (Outcome, Outcome) {
     let both = || {
         std::thread::scope(|scope| {

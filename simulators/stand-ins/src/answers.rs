@@ -140,7 +140,7 @@ mod tests {
             assert!(node_answers(&services, &slices, node, 30080, None));
             assert!(node_answers(&services, &slices, node, 30080, Some("/")));
         }
-        assert!(!node_answers(&services, &slices, "n0", 30081, None), "nobody listens there");
+        assert!(!node_answers(&services, &slices, "n0", 30081, None), "no program listens there");
         assert!(!node_answers(&services, &slices, "n0", 30053, None), "a UDP port takes no connection");
         assert!(!node_answers(&services, &[], "n0", 30080, None), "no endpoint, no answer");
     }

@@ -1,4 +1,5 @@
-//! Runs the controllers of workloads, the scheduler and what kubelets do with pods, all on one view of the cluster.
+//! Runs the controllers of workloads, the scheduler and the kubelets' handling of pods on one shared cache of the
+//! cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,20 +22,20 @@ use crate::{
     service_endpoints, stateful_set,
 };
 
-/// Changes within this time are looked at together.
+/// Changes within this time are handled in one round.
 const BATCH_INTERVAL: Duration = Duration::from_millis(100);
-/// How long a failure is left alone.
+/// Time until a failed action is retried.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Something that looks at all objects and says what is to be done.
+/// Reads all objects and adds the actions that are due to the round.
 type Controller = fn(&mut Round<'_>);
 
-/// Controllers that run together, and what they look at.
+/// Controllers that run together, and the parts of objects that they read.
 struct Crew {
-    /// What is done in every round, in this order.
+    /// The controllers of each round, in this order.
     controllers: &'static [Controller],
     kinds: &'static [Kind],
-    /// What is kept of an object; `None` if nothing of it matters.
+    /// The part of an object that is cached; `None` if nothing of it matters.
     view: fn(Kind, Value) -> Option<Value>,
 }
 
@@ -56,13 +57,13 @@ const CONTROLLERS: [Controller; 10] = [
     protection::keep_all,
 ];
 
-/// Keeps Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and their pods, budgets for disruptions, and Endpoints;
-/// gives pods nodes, and runs them.
+/// Reconciles Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and their pods, PodDisruptionBudgets and
+/// Endpoints; schedules pods and runs them.
 ///
-/// A pod gets a ready node whose taints it tolerates and whose labels it selects, runs at once, and is ready while its
-/// node is; those of Jobs end well after a second. A pod that is to go has ended at once, and one whose node is gone
-/// goes, too. Claims and volumes that are to go do so when nobody uses them. Pods are not restarted, not limited by resources, and not evicted by taints. Kinds that the API does not
-/// serve when this starts are left alone.
+/// A pod gets a ready node whose taints it tolerates and whose labels it selects. It runs at once and is ready while
+/// its node is; a Job's pod ends well after a second. A deleted pod ends at once, and a pod whose node is gone is
+/// deleted. Deleted claims and volumes go once they are not in use. Pods are not restarted, not limited by resources,
+/// and not evicted by taints. Kinds that the API does not serve at the start are ignored.
 pub struct Controllers {
     task: JoinHandle<()>,
 }
@@ -79,7 +80,8 @@ impl Controllers {
         Self::spawn_crew(&ALL, client, clock, shutdown)
     }
 
-    /// Runs until `shutdown` what lets PersistentVolumeClaims and PersistentVolumes go that nobody uses, and nothing else.
+    /// Removes the finalizers of deleted PersistentVolumeClaims and PersistentVolumes that are not in use, until
+    /// `shutdown`. Runs no other controller.
     pub fn spawn_for_volumes(
         client: kube::Client,
         clock: WallClock,
@@ -104,12 +106,12 @@ impl Controllers {
 
     /// Waits until it has ended, after the shutdown that was given to [`Controllers::spawn`].
     pub async fn stopped(self) {
-        // The task does not panic, and nobody aborts it.
+        // The task does not panic, and nothing aborts it.
         let _ = self.task.await;
     }
 }
 
-/// Everything that all controllers do about these objects now.
+/// The actions of all controllers for these objects.
 #[cfg(test)]
 pub(crate) fn decide<'a>(objects: &'a Objects, now: jiff::Timestamp) -> Round<'a> {
     decide_with(&CONTROLLERS, objects, now)
@@ -126,11 +128,11 @@ struct Runner {
     client: kube::Client,
     clock: WallClock,
     objects: Objects,
-    /// The kinds that are all known.
+    /// The kinds whose initial list is complete.
     listed: BTreeSet<Kind>,
-    /// The version of `policy`.
+    /// The served version of the group `policy`.
     policy: &'static str,
-    /// What was written last to an object, and the version that came of it.
+    /// The last action written to each object, and the resource version that it produced.
     written: BTreeMap<(Kind, Key), (Action, Option<String>)>,
 }
 
@@ -151,7 +153,7 @@ impl Runner {
         let served = loop {
             match self.served().await {
                 Ok(served) => break served,
-                Err(error) => tracing::debug!(%error, "the API does not say what it serves"),
+                Err(error) => tracing::debug!(%error, "cannot discover the kinds that the API serves"),
             }
             sleep(RETRY_INTERVAL).await;
         };
@@ -196,7 +198,7 @@ impl Runner {
             };
             match resources {
                 Ok(list) => {
-                    // Servers before 1.21 have budgets as a beta alone.
+                    // Servers before 1.21 serve PodDisruptionBudgets only as a beta.
                     if let Some(version) = version.strip_prefix("policy/") {
                         self.policy = if version == "v1" { "v1" } else { "v1beta1" };
                     }
@@ -255,8 +257,9 @@ impl Runner {
         self.written.remove(&(kind, key.clone()));
     }
 
-    /// Does what is next: whether any of it failed, and how long it is until something changes by itself. What is
-    /// written is known at once, so that nothing is done twice before the watch tells of it.
+    /// Performs the actions that are due. Returns whether any of them failed, and how long it is until something
+    /// changes by itself. The result of a write is cached at once, so that no action is repeated before the watch
+    /// reports it.
     async fn act(&mut self) -> (bool, Duration) {
         let mut failed = false;
         let now = (self.clock)();
@@ -267,7 +270,7 @@ impl Runner {
         for action in round.actions {
             match self.perform(action.clone()).await {
                 Ok(()) => {}
-                // The watch will tell, and then it is decided anew.
+                // The watch reports the current state, and the next round decides again.
                 Err(error) if is(&error, 404) || is(&error, 409) => {}
                 Err(error) => {
                     tracing::debug!(?action, %error, "a stand-in failed; the next round tries again");
@@ -318,7 +321,7 @@ impl Runner {
         let place = (kind, key.clone());
         let version =
             self.objects.get(kind, key).and_then(|object| object["metadata"]["resourceVersion"].as_str());
-        // What an old server drops is not written again and again.
+        // A field that an old server drops is not written again and again.
         let vain = |(last, came): &(Action, Option<String>)| last == action && came.as_deref() == version;
         if self.written.get(&place).is_some_and(vain) {
             return Ok(());
@@ -339,7 +342,7 @@ impl Runner {
             "target": {"apiVersion": "v1", "kind": "Node", "name": node}});
         let api = self.api(Kind::Pod, &key.0);
         let _: Value = api.create_subresource("binding", &key.1, &PostParams::default(), &binding).await?;
-        // The answer says nothing of the pod.
+        // The response does not contain the pod.
         if let Some(mut pod) = self.objects.get(Kind::Pod, key).cloned() {
             pod["spec"]["nodeName"] = node.into();
             self.objects.insert(Kind::Pod, pod);

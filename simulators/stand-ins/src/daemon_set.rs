@@ -1,4 +1,4 @@
-//! DaemonSets: a pod on every node that may have it. Left out: `maxSurge`.
+//! DaemonSets: a pod on every eligible node. Left out: `maxSurge`.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::pod::{from_template, has_ended, is_available};
 use crate::revision::{self, REVISION_HASH};
 use crate::scheduler::may_have;
 
-/// What pods of DaemonSets tolerate: the taints that nodes get by themselves.
+/// The taints that pods of DaemonSets tolerate: those that Kubernetes itself adds to nodes.
 const TOLERATED: [(&str, &str); 6] = [
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
@@ -17,7 +17,7 @@ const TOLERATED: [(&str, &str); 6] = [
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 ];
 
-/// Keeps the pods of all DaemonSets.
+/// Reconciles the pods of all DaemonSets.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
     for set in round.objects.of(Kind::DaemonSet).filter(|one| !is_deleting(one)) {
         keep(round, set);
@@ -60,7 +60,7 @@ fn keep(round: &mut Round<'_>, set: &Value) {
     round.write_status(Kind::DaemonSet, set, status);
 }
 
-/// Pods of an earlier template go, as many at a time as may be missing.
+/// Deletes pods of an earlier template, at most as many at a time as may be unavailable.
 fn replace(round: &mut Round<'_>, set: &Value, pods: &[&Value], hash: &str, wanted: usize) {
     let limit = &set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"];
     let whole = u64::try_from(wanted).unwrap_or(u64::MAX);

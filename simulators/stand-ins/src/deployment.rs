@@ -1,8 +1,8 @@
 //! Deployments: a ReplicaSet for each pod template, and the rollout from one to the next.
 //!
-//! A rollout follows `maxSurge` and `maxUnavailable`, or `Recreate`; revisions stand in the annotations that
+//! A rollout follows `maxSurge` and `maxUnavailable`, or `Recreate`; revisions are stored in the annotations that
 //! `kubectl rollout` reads. Left out: several ReplicaSets are not scaled in proportion when `replicas` changes in the
-//! middle of a rollout, and ReplicaSets that nobody controls are not adopted.
+//! middle of a rollout, and ReplicaSets without a controller are not adopted.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use crate::objects::{
 };
 use crate::replica_set::sum;
 
-/// The label that tells the ReplicaSets of a Deployment and their pods apart.
+/// The label that distinguishes the ReplicaSets of a Deployment and their pods.
 const TEMPLATE_HASH: &str = "pod-template-hash";
-/// Which rollout a ReplicaSet is of, counted from 1.
+/// The revision of a ReplicaSet, counted from 1.
 const REVISION: &str = "deployment.kubernetes.io/revision";
 /// The earlier revisions of a ReplicaSet to which a rollout went back.
 const HISTORY: &str = "deployment.kubernetes.io/revision-history";
 const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
 const MAX: &str = "deployment.kubernetes.io/max-replicas";
-/// What is the Deployment's own and not its ReplicaSets'.
+/// Annotations that belong to the Deployment alone and are not copied to its ReplicaSets.
 const NOT_COPIED: [&str; 6] = [
     "kubectl.kubernetes.io/last-applied-configuration",
     REVISION,
@@ -32,7 +32,7 @@ const NOT_COPIED: [&str; 6] = [
     "deprecated.deployment.rollback.to",
 ];
 
-/// Keeps the ReplicaSets of all Deployments.
+/// Reconciles the ReplicaSets of all Deployments.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
     for deployment in round.objects.of(Kind::Deployment).filter(|one| !is_deleting(one)) {
         let mut sets: Vec<&Value> = round.objects.controlled_by(Kind::ReplicaSet, deployment).collect();
@@ -47,7 +47,7 @@ pub(crate) fn keep_all(round: &mut Round<'_>) {
 struct Rollout<'a> {
     deployment: &'a Value,
     sets: Vec<&'a Value>,
-    /// The one of the present template.
+    /// The ReplicaSet of the current template.
     new: Option<&'a Value>,
     old: Vec<&'a Value>,
     wanted: u64,
@@ -71,7 +71,7 @@ impl<'a> Rollout<'a> {
                 scaled(if limit.is_null() { &quarter } else { limit }, wanted, up).unwrap_or_default()
             };
             (surge, unavailable) = (limit("maxSurge", true), limit("maxUnavailable", false).min(wanted));
-            // Without either nothing could ever move.
+            // If both are 0, no pod could ever be replaced.
             if surge == 0 && unavailable == 0 {
                 unavailable = 1;
             }
@@ -82,7 +82,7 @@ impl<'a> Rollout<'a> {
     fn keep(&self, round: &mut Round<'_>) {
         let mut created = None;
         if self.deployment["spec"]["paused"] == true {
-            // Only the size follows.
+            // A paused Deployment only scales.
             if let Some(active) = self.sets.iter().rev().find(|set| replicas(set) > 0).or(self.new.as_ref()) {
                 self.scale(round, active, self.wanted);
             }
@@ -104,7 +104,7 @@ impl<'a> Rollout<'a> {
         round.write_status(Kind::Deployment, self.deployment, status);
     }
 
-    /// How many pods there may be after the new ReplicaSet has grown: all that fit below the surge.
+    /// The allowed size of the new ReplicaSet: as many pods as fit below the surge.
     fn room(&self, new: u64) -> u64 {
         let all = new + self.old.iter().map(|set| replicas(set)).sum::<u64>();
         let more = (self.wanted + self.surge).saturating_sub(all);
@@ -162,7 +162,7 @@ impl<'a> Rollout<'a> {
         annotations
     }
 
-    /// The new ReplicaSet has the highest number, also when it is an old one that was gone back to.
+    /// Gives the new ReplicaSet the highest revision, even if it is an old one that a rollback returned to.
     fn number(&self, round: &mut Round<'_>, new: &Value) {
         let highest = self.old.iter().map(|set| revision(set)).max().unwrap_or_default();
         let mut annotations = self.annotations();
@@ -218,7 +218,7 @@ impl<'a> Rollout<'a> {
         if grown > size {
             return self.scale(round, new, grown);
         }
-        // What is not available is no loss. Of the rest, as many go as may be missing.
+        // Deleting an unavailable pod costs nothing. Of the others, at most as many go as may be unavailable.
         let least = self.wanted.saturating_sub(self.unavailable);
         let all: u64 = self.sets.iter().map(|set| replicas(set)).sum();
         let not_yet = size.saturating_sub(number(&new["status"]["availableReplicas"]));
@@ -240,7 +240,7 @@ impl<'a> Rollout<'a> {
         }
     }
 
-    /// Old ReplicaSets beyond `revisionHistoryLimit` go once the rollout is complete.
+    /// Deletes old ReplicaSets beyond `revisionHistoryLimit` once the rollout is complete.
     fn forget(&self, round: &mut Round<'_>) {
         let limit = self.deployment["spec"]["revisionHistoryLimit"].as_u64().unwrap_or(10);
         let empty = self
@@ -286,7 +286,7 @@ impl<'a> Rollout<'a> {
         };
         let available = self.dated(round, "Available", served, false);
         let progressing = self.progressing(round, &status, created);
-        // The order in which they were first written stays.
+        // Conditions keep the order in which they were first written.
         let mut conditions = vec![available];
         conditions.extend(progressing);
         let known = list(&self.deployment["status"]["conditions"]);
@@ -297,7 +297,7 @@ impl<'a> Rollout<'a> {
         status
     }
 
-    /// A condition with the time of its latest news.
+    /// A condition with the time of its latest change.
     fn dated(
         &self,
         round: &Round<'_>,
@@ -358,7 +358,7 @@ impl<'a> Rollout<'a> {
                 true,
             );
         }
-        // A finished rollout is not asked again because a pod is gone.
+        // A completed rollout is not judged again because a pod is gone.
         if reason == "NewReplicaSetAvailable" && status["replicas"] == status["updatedReplicas"] {
             return before.cloned();
         }

@@ -1,4 +1,4 @@
-//! PodDisruptionBudgets: how many of the pods may be disturbed now, which the API asks before it evicts one.
+//! PodDisruptionBudgets: how many pods may be disrupted now. The API reads it before it evicts a pod.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::pod::has_ended;
 /// How long an eviction that was granted counts, although its pod is still there.
 const EVICTION_TIME: Duration = Duration::from_secs(120);
 
-/// Keeps the status of all budgets.
+/// Reconciles the status of all budgets.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
     for budget in round.objects.of(Kind::PodDisruptionBudget).filter(|one| !is_deleting(one)) {
         keep(round, budget);
@@ -71,7 +71,7 @@ fn keep(round: &mut Round<'_>, budget: &Value) {
     round.write_status(Kind::PodDisruptionBudget, budget, status);
 }
 
-/// How many pods there should be: what their controllers were asked for.
+/// The desired number of pods, from the controllers of the pods.
 fn expected(round: &Round<'_>, namespace: &str, pods: &[&Value]) -> u64 {
     let mut sizes = BTreeMap::new();
     for pod in pods {

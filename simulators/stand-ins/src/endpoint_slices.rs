@@ -1,4 +1,5 @@
-//! EndpointSlices: a stand-in for the EndpointSlice controller, and for the pods of Services that select none.
+//! EndpointSlices: a stand-in for the EndpointSlice controller, and for the pods of Services whose selector matches no
+//! pod.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::is;
 use crate::pod::pod_address;
 
-/// How many ready-made pods of a Service (namespace, name) a node runs.
+/// How many simulated pods of a Service (namespace, name) run on a node.
 pub type PodPlacement = Arc<dyn Fn(&str, &str, &str) -> usize + Send + Sync>;
 
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
@@ -34,10 +35,10 @@ const OURS: &str = "stand-in";
 const MAX_ENDPOINTS_PER_SLICE: usize = 100;
 /// Changes within this time are written together.
 const BATCH_INTERVAL: Duration = Duration::from_millis(100);
-/// How often the placement is asked again.
+/// How often the placement is read again.
 const PLACEMENT_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Keeps EndpointSlices (`discovery.k8s.io/v1`) for every Service with a selector.
+/// Reconciles EndpointSlices (`discovery.k8s.io/v1`) of every Service with a selector.
 pub struct EndpointSlices {
     task: JoinHandle<()>,
 }
@@ -49,8 +50,8 @@ impl fmt::Debug for EndpointSlices {
 }
 
 impl EndpointSlices {
-    /// Runs until `shutdown`. A Service whose selector fits a pod, or the pods of a Deployment, has those as
-    /// endpoints. For all others each node runs as many pretend pods as `placement` says, which are ready while
+    /// Runs until `shutdown`. A Service whose selector matches a pod, or the pods of a Deployment, has those as
+    /// endpoints. For all others each node runs as many simulated pods as `placement` returns, which are ready while
     /// their node is. A changed placement is noticed within 5 s.
     pub fn spawn(
         client: kube::Client,
@@ -76,7 +77,7 @@ impl EndpointSlices {
 
     /// Waits until it has ended, after the shutdown that was given to [`EndpointSlices::spawn`].
     pub async fn stopped(self) {
-        // The task does not panic, and nobody aborts it.
+        // The task does not panic, and nothing aborts it.
         let _ = self.task.await;
     }
 }
@@ -93,24 +94,24 @@ enum Input {
 /// Namespace and name.
 type Key = (String, String);
 
-/// Labels, or what they are selected by.
+/// Labels, or a selector of labels.
 type Labels = BTreeMap<String, String>;
 
 struct Maker {
     client: kube::Client,
     placement: PodPlacement,
     services: BTreeMap<Key, Service>,
-    /// Whether each node is ready.
+    /// The nodes, and whether each is ready.
     nodes: BTreeMap<String, bool>,
     pods: BTreeMap<Key, Pod>,
     /// The labels of the pods of each Deployment.
     deployments: BTreeMap<Key, Labels>,
-    /// Whether Services, Nodes, Pods and Deployments are all known.
+    /// Whether the initial lists of Services, Nodes, Pods and Deployments are complete.
     listed: [bool; 4],
-    /// What the API has of ours, by Service and by name; `None` when that must be asked.
+    /// Our slices in the API, by Service and by name; `None` when they must be listed.
     written: Option<BTreeMap<Key, BTreeMap<String, Value>>>,
-    /// How many pretend pods each node was given for a Service when its slices were last made; those that are
-    /// missing here have to be made.
+    /// How many simulated pods each node had for a Service when its slices were last written. The slices of a Service
+    /// that is missing here have to be written.
     made: BTreeMap<Key, Vec<usize>>,
 }
 
@@ -153,7 +154,7 @@ impl Maker {
         }
     }
 
-    /// Remembers what was seen; whether it was news.
+    /// Caches an input. Returns whether it changed anything.
     fn take(&mut self, input: Input) -> bool {
         use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
         match input {
@@ -246,7 +247,7 @@ impl Maker {
         true
     }
 
-    /// The slices of this namespace's Services are made again.
+    /// Marks the slices of this namespace's Services as outdated.
     fn pods_changed(&mut self, namespace: Option<&str>) {
         self.made.retain(|(known, _), _| Some(known.as_str()) != namespace);
     }
@@ -314,7 +315,7 @@ impl Maker {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// Our slices as they are; what differs in any way is written again.
+    /// Lists our slices. A slice that differs in any way is written again.
     async fn read(&self) -> Result<BTreeMap<Key, BTreeMap<String, Value>>, kube::Error> {
         let all: Api<EndpointSlice> = Api::all(self.client.clone());
         let ours = all.list(&ListParams::default().labels(&format!("{MANAGED_BY}={OURS}"))).await?;
@@ -327,7 +328,7 @@ impl Maker {
         Ok(written)
     }
 
-    /// The pods that a Service selects; none where neither a pod nor a Deployment is meant by it, and pretend
+    /// The pods that a Service selects; `None` if its selector matches neither a pod nor a Deployment, and simulated
     /// pods stand in.
     fn selected(&self, namespace: &str, service: &Service) -> Option<Vec<&Pod>> {
         let wanted = selector(service);
@@ -358,7 +359,7 @@ impl Maker {
             .map(|port| {
                 let target = match &port.target_port {
                     Some(IntOrString::Int(target)) if *target > 0 => *target,
-                    // Pretend pods name their ports so that this is right.
+                    // A simulated pod has its named ports at the Service's own port numbers.
                     Some(IntOrString::String(name)) => {
                         pods.iter().flatten().find_map(|pod| named_port(pod, name)).unwrap_or(port.port)
                     }
@@ -424,7 +425,7 @@ impl Maker {
     }
 }
 
-/// A pod as an endpoint; none while it has no address.
+/// A pod as an endpoint; `None` while it has no address.
 fn endpoint(pod: &Pod) -> Option<Value> {
     let status = pod.status.as_ref()?;
     let address = status.pod_ip.as_ref()?;
@@ -451,7 +452,7 @@ fn selector(service: &Service) -> Cow<'_, Labels> {
     selector.map_or_else(|| Cow::Owned(Labels::new()), Cow::Borrowed)
 }
 
-/// What a watch tells, for as long as it lives.
+/// The events of a watch, as inputs.
 fn events<K>(api: Api<K>, input: fn(watcher::Event<K>) -> Input) -> BoxStream<'static, Input>
 where
     K: kube::Resource + Clone + fmt::Debug + DeserializeOwned + Send + 'static,
@@ -460,7 +461,7 @@ where
     events.map_ok(input).filter_map(async |event| event.ok()).boxed()
 }
 
-/// Whether ordinary pods run there: they do not tolerate the control plane's taint.
+/// Whether ordinary pods run on a node: they do not tolerate the control plane's taint.
 fn takes_pods(node: &Node) -> bool {
     let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
     !taints.into_iter().any(|taint| taint.key == k8s::names::LABEL_CONTROL_PLANE)

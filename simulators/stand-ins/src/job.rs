@@ -1,5 +1,5 @@
-//! Jobs: pods until enough of them have ended well. Left out: indexed completion, failure policies and the pause after a
-//! failure. CronJobs start nothing.
+//! Jobs: runs pods until enough of them have succeeded. Left out: indexed completion, failure policies and the backoff
+//! after a failure. CronJobs start no Jobs.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::objects::{Action, Kind, Round, condition_of, is_deleting, is_ready, key, list, time};
 use crate::pod::{from_template, is_active};
 
-/// Keeps the pods of all Jobs.
+/// Reconciles the pods of all Jobs.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
     for job in round.objects.of(Kind::Job).filter(|one| !is_deleting(one)) {
         keep(round, job);
@@ -26,7 +26,7 @@ fn keep(round: &mut Round<'_>, job: &Value) {
     let active: Vec<&Value> = pods.iter().filter(|pod| is_active(pod)).copied().collect();
     let size = |member: &str| job["spec"][member].as_u64().and_then(|size| usize::try_from(size).ok());
     let parallelism = size("parallelism").unwrap_or(1);
-    // Without a number of completions the first success is enough, and nothing is started after it.
+    // Without `completions` the first success is enough, and no pod is started after it.
     let complete = match size("completions") {
         Some(completions) => succeeded >= completions,
         None => succeeded > 0 && active.is_empty(),
@@ -53,7 +53,7 @@ fn keep(round: &mut Round<'_>, job: &Value) {
     };
     if complete {
         let message = "Reached expected number of succeeded pods";
-        // API servers of today take the end of a Job only with its reason before it.
+        // Current API servers accept the end of a Job only after its reason.
         set(round.condition(job, "SuccessCriteriaMet", "True", "CompletionsReached", message));
         set(round.condition(job, "Complete", "True", "CompletionsReached", message));
     } else if exhausted {
@@ -81,7 +81,7 @@ fn keep(round: &mut Round<'_>, job: &Value) {
     round.write_status(Kind::Job, job, status);
 }
 
-/// A Job that has ended goes when its time is over (`ttlSecondsAfterFinished`).
+/// Deletes a finished Job once its time is over (`ttlSecondsAfterFinished`).
 fn forget(round: &mut Round<'_>, job: &Value) {
     let Some(pause) = job["spec"]["ttlSecondsAfterFinished"].as_u64() else { return };
     let ended = ["Complete", "Failed"].into_iter().find_map(|kind| condition_of(job, kind));

@@ -22,7 +22,7 @@ const STATUS_INTERVAL: Duration = Duration::from_secs(300);
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Namespace of the kubelets' Leases.
 pub(crate) const LEASES: &str = "kube-node-lease";
-/// The version that a stand-in claims to be where nobody says another.
+/// The kubelet version of a stand-in, unless its machine has another one.
 pub(crate) const VERSION: &str = "v1.33.0";
 
 pub(crate) struct Kubelet {
@@ -109,7 +109,7 @@ impl Kubelet {
         internal.chain(host).collect()
     }
 
-    /// What the kubelet says of itself; times of transition are those of `before` where nothing changed.
+    /// The status that the kubelet reports. Where nothing changed, times of transition are those of `before`.
     fn status(&self, before: Option<&Node>, now: Timestamp) -> Value {
         let now = seconds(now);
         let known = before.and_then(|node| node.status.as_ref()?.conditions.as_deref()).unwrap_or_default();
@@ -186,7 +186,7 @@ impl Kubelet {
         Ok(())
     }
 
-    /// The Lease goes with its Node, where garbage is collected.
+    /// The owner of the Lease: where garbage is collected, it goes with its Node.
     async fn owner(
         &self,
     ) -> Result<Option<Vec<k8s::api::apimachinery::pkg::apis::meta::v1::OwnerReference>>, kube::Error> {
@@ -202,8 +202,8 @@ impl Kubelet {
         }))
     }
 
-    /// Writes the status when it is time or when it is not what the kubelet says. A Node that
-    /// somebody deleted is not made again, as long as this kubelet runs.
+    /// Writes the status when it is due or differs from what the kubelet reports. A deleted Node is not created again
+    /// as long as this kubelet runs.
     async fn report_status(&mut self) -> Result<(), kube::Error> {
         let Some(node) = self.nodes.get_opt(&self.machine.name).await? else { return Ok(()) };
         let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref());
@@ -216,7 +216,7 @@ impl Kubelet {
             return Ok(());
         }
         let mut status = self.status(Some(&node), (self.clock)());
-        // Once there, the addresses are the cloud provider's.
+        // Once addresses are set, they belong to the cloud provider.
         let addresses = node.status.as_ref().and_then(|status| status.addresses.as_deref());
         if addresses.unwrap_or_default().is_empty() {
             status["addresses"] = self.addresses();

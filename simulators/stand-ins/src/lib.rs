@@ -1,12 +1,12 @@
-//! What runs in a cluster beside its API server, without machines and containers: kubelets, and controllers.
+//! The parts of a cluster beside its API server, without machines and containers: kubelets and controllers.
 //!
-//! All of it speaks through [`kube::Client`] alone, to the simulator or to a real kube-apiserver.
-//! [`Kubelets`] make machines into nodes. [`NodeMonitor`] marks nodes whose kubelet is silent,
-//! [`Controllers`] keep workloads and run their pods, [`EndpointSlices`] makes slices of these, and of pretend
-//! pods; and [`answers`] tells what a node's kube-proxy answers.
+//! All of them use [`kube::Client`] alone, against the simulator or a real kube-apiserver. [`Kubelets`] make machines
+//! into nodes. [`NodeMonitor`] marks nodes whose kubelet is silent. [`Controllers`] reconcile workloads and run their
+//! pods. [`EndpointSlices`] writes slices of these and of simulated pods. [`answers`] says which probes a node's
+//! kube-proxy answers.
 //!
-//! Each controller is a file with a pure function from the objects of a cluster to what is to be done next;
-//! one runner watches, asks all of them, and does it. What a controller leaves out stands at the head of its file.
+//! Each controller is a file with a pure function from the objects of a cluster to the actions that are due; one runner
+//! watches, calls all of them, and performs the actions. The head of each file lists what its controller leaves out.
 
 pub mod answers;
 mod controllers;
@@ -47,31 +47,30 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-/// What time it is, for the times that stand in objects. Waiting follows tokio's clock.
+/// The current time, for timestamps in objects. Waiting follows tokio's clock.
 pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// A machine that is to be a node.
+/// A machine that becomes a node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
     /// Host name, and so the node's name.
     pub name: String,
     /// The addresses of its first network interface: one, or one of each family.
     pub internal_ips: Vec<IpAddr>,
-    /// What the kubelet says by itself about its machine (`--provider-id`); empty if it leaves that to the cloud
-    /// provider.
+    /// The provider ID that the kubelet sets itself (`--provider-id`); empty if it leaves that to the cloud provider.
     pub provider_id: String,
-    /// Whether a cloud controller manager that nobody sees has looked at it already: then its Node does not wait for one.
+    /// Whether an unseen cloud controller manager has initialized it already: then its Node does not wait for one.
     pub initialized: bool,
-    /// Whether it runs: a stopped machine's kubelet is silent.
+    /// Whether it runs: the kubelet of a stopped machine is silent.
     pub running: bool,
     /// Labels beside those that every kubelet sets (`--node-labels`).
     pub labels: BTreeMap<String, String>,
     /// Taints beside the one that waits for the cloud provider, as `key=value:effect` has them
     /// (`--register-with-taints`).
     pub taints: Vec<Taint>,
-    /// What its firmware calls the UUID of the system; empty if it has none.
+    /// The UUID of the system according to its firmware; empty if it has none.
     pub system_uuid: String,
-    /// The version that the kubelet says it is.
+    /// The version that the kubelet reports.
     pub kubelet_version: String,
     /// Number of processors.
     pub cpus: u32,
@@ -113,11 +112,11 @@ impl Machine {
     }
 }
 
-/// Where the machines are known: a cloud, simulated or not.
+/// A source of machines: a cloud, simulated or not.
 pub trait Machines: Send + Sync {
-    /// All machines, stopped ones too.
+    /// Returns all machines, stopped ones too.
     fn machines(&self) -> Vec<Machine>;
-    /// Changes its value whenever [`Machines::machines`] may answer something else.
+    /// Changes its value whenever [`Machines::machines`] may return something else.
     fn changed(&self) -> watch::Receiver<u64>;
 }
 
@@ -135,13 +134,12 @@ impl fmt::Debug for Kubelets {
 impl Kubelets {
     /// Runs a kubelet for each running machine until `shutdown`.
     ///
-    /// Each registers its Node as a kubelet with `--cloud-provider=external` does: labels for host
-    /// name, operating system and architecture, the taint
-    /// `node.cloudprovider.kubernetes.io/uninitialized`, host name and address, capacity, condition
-    /// Ready, and a provider id only if the machine's says one. It then renews its Lease in `kube-node-lease` every 10 s and its
-    /// status every 5 minutes or when somebody changed it. A machine that stops or goes takes its
-    /// kubelet with it at once; the Node stays, as it does in a cluster. A machine that starts again
-    /// registers again, where its Node is gone.
+    /// Each registers its Node as a kubelet with `--cloud-provider=external` does: labels for host name, operating
+    /// system and architecture, the taint `node.cloudprovider.kubernetes.io/uninitialized`, host name and address,
+    /// capacity, condition Ready, and a provider ID only if the machine has one. It then renews its Lease in
+    /// `kube-node-lease` every 10 s and its status every 5 minutes or after another client changed it. When a machine
+    /// stops or goes, its kubelet ends at once; the Node stays, as it does in a cluster. A machine that starts again
+    /// registers again if its Node is gone.
     pub fn spawn(
         client: kube::Client,
         machines: Arc<dyn Machines>,
@@ -164,7 +162,7 @@ impl Kubelets {
 
     /// Waits until all kubelets have ended, after the shutdown that was given to [`Kubelets::spawn`].
     pub async fn stopped(self) {
-        // The task does not panic, and nobody aborts it.
+        // The task does not panic, and nothing aborts it.
         let _ = self.task.await;
     }
 }

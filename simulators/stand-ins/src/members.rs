@@ -1,19 +1,19 @@
-//! Members of objects, read as what they should be.
+//! Reads members of objects as the types that they should have.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// A text; empty where there is none.
+/// A text; empty if there is no text.
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// A list; empty where there is none.
+/// A list; empty if there is no list.
 pub fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A number; 0 where there is none.
+/// A number; 0 if there is no number.
 pub fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_default()
 }

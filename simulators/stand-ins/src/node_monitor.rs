@@ -1,4 +1,4 @@
-//! The part of kube-controller-manager that watches over nodes: `node-lifecycle-controller`.
+//! The part of kube-controller-manager that monitors nodes: `node-lifecycle-controller`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,11 +22,11 @@ use crate::{Pace, WallClock, is};
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
-/// Marks nodes without heartbeat as Ready=Unknown and keeps the taints that follow readiness:
+/// Marks nodes without a heartbeat as Ready=Unknown and keeps the taints that follow readiness:
 /// `node.kubernetes.io/not-ready` and `node.kubernetes.io/unreachable`.
 ///
-/// A heartbeat is a changed Lease in `kube-node-lease` or a changed time in the condition Ready. As
-/// the real one, it goes by when it saw the change, not by the times written there.
+/// A heartbeat is a changed Lease in `kube-node-lease` or a changed time in the condition Ready. As in the real
+/// controller, the time at which it saw the change counts, not the times in the objects.
 pub struct NodeMonitor {
     task: JoinHandle<()>,
 }
@@ -66,12 +66,12 @@ impl NodeMonitor {
 
     /// Waits until it has ended, after the shutdown that was given to [`NodeMonitor::spawn`].
     pub async fn stopped(self) {
-        // The task does not panic, and nobody aborts it.
+        // The task does not panic, and nothing aborts it.
         let _ = self.task.await;
     }
 }
 
-/// What is remembered of a node.
+/// The cached state of a node.
 struct Known {
     /// `None` until the Node itself is seen: its Lease may come first.
     readiness: Option<Readiness>,
@@ -102,12 +102,13 @@ struct Monitor {
     nodes: Api<Node>,
     clock: WallClock,
     known: BTreeMap<String, Known>,
-    /// When all nodes were looked at.
+    /// When all nodes were last checked.
     looked: Instant,
 }
 
 impl Monitor {
-    /// Whoever was held up himself has not read what nodes said meanwhile, and may not call them silent.
+    /// Restarts the grace period of every node. A monitor that was itself delayed has not read what nodes reported
+    /// meanwhile, and must not declare them silent.
     fn excuse(&mut self) {
         for known in self.known.values_mut() {
             known.heard = Instant::now();
@@ -247,7 +248,7 @@ impl Monitor {
         self.nodes.patch_status(name, &PatchParams::default(), &patch).await.map(|_| ())
     }
 
-    /// Others keep taints in the same list: it is read again and written under its version.
+    /// Other writers keep taints in the same list, so it is read again and written under its resource version.
     async fn write_taints(&self, name: &str, readiness: Readiness) -> Result<(), kube::Error> {
         let node = self.nodes.get(name).await?;
         let taints: Vec<Value> = node
@@ -277,7 +278,7 @@ fn wanted_taints(readiness: Readiness, taints: &[Value]) -> Option<Vec<Value>> {
     let has =
         |effect: &str| taints.iter().any(|taint| taint["key"].as_str() == key && taint["effect"] == effect);
     let stray = taints.iter().filter(ours).any(|taint| taint["key"].as_str() != key);
-    // A node that never spoke keeps what it was created with.
+    // A node that never reported keeps the taints that it was created with.
     let missing =
         key.is_some() && !(has("NoSchedule") && (has("NoExecute") || readiness == Readiness::Never));
     if !stray && !missing {

@@ -1,4 +1,4 @@
-//! The objects of a cluster as controllers see them, and what controllers do about them.
+//! The objects of a cluster as controllers see them, and the actions of controllers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 pub(crate) use crate::members::{list, number, seconds, text, time};
 
-/// The kinds that controllers look at.
+/// The kinds that controllers read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Deployment,
@@ -43,7 +43,7 @@ impl Kind {
         Kind::PersistentVolume,
     ];
 
-    /// API group, name of the kind, and plural. All are `v1`, but for what old servers have as a beta.
+    /// API group, name of the kind, and plural. All are `v1`, except for kinds that old servers serve as a beta.
     pub(crate) fn names(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Kind::Deployment => ("apps", "Deployment", "deployments"),
@@ -78,7 +78,7 @@ pub(crate) type Key = (String, String);
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     all: BTreeMap<(Kind, Key), Value>,
-    /// What each controlling owner has, by its UID.
+    /// The objects that each controlling owner has, by its UID.
     controlled: BTreeMap<(Kind, String), BTreeSet<Key>>,
 }
 
@@ -138,7 +138,7 @@ impl Objects {
     }
 }
 
-/// Something to do at the API.
+/// A write to the API.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Action {
     Create(Kind, Value),
@@ -146,15 +146,15 @@ pub(crate) enum Action {
     Patch(Kind, Key, Value),
     /// A merge patch of the member `status`.
     PatchStatus(Kind, Key, Value),
-    /// Asks for an object to go: a pod has its time to end.
+    /// Deletes an object: a pod has its grace period.
     Delete(Kind, Key),
-    /// A pod has ended: nothing of it runs any more.
+    /// A pod has ended: none of its containers runs any more.
     Finish(Key),
-    /// A pod gets a node.
+    /// Binds a pod to a node.
     Bind(Key, String),
 }
 
-/// One look at all objects: what is to be done about them, and when to look again.
+/// One pass over all objects: the actions that are due, and when to run again.
 #[derive(Debug)]
 pub(crate) struct Round<'a> {
     pub(crate) objects: &'a Objects,
@@ -173,7 +173,7 @@ impl<'a> Round<'a> {
         self.actions.push(action);
     }
 
-    /// Whether `at` has come; if not, it is looked again then.
+    /// Whether `at` has come; if not, the next round runs at that time at the latest.
     pub(crate) fn has_come(&mut self, at: Timestamp) -> bool {
         let come = at <= self.now;
         if !come {
@@ -182,12 +182,12 @@ impl<'a> Round<'a> {
         come
     }
 
-    /// The current time as objects carry it.
+    /// The current time in the format of objects.
     pub(crate) fn seconds(&self) -> String {
         seconds(self.now)
     }
 
-    /// Writes a status where it differs from what is there: zeros and members that are missing are the same.
+    /// Writes a status if it differs from the current one: zeros and missing members are the same.
     pub(crate) fn write_status(&mut self, kind: Kind, object: &Value, status: Value) {
         let before = &object["status"];
         let differs = status.as_object().into_iter().flatten().any(|(member, value)| {
@@ -198,8 +198,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// A condition as it is to be written: one that says the same as before stays as it is, and its time of
-    /// transition is that of its status.
+    /// A condition ready to be written: if it says the same as before it stays as it is, and its time of transition
+    /// changes only with its status.
     pub(crate) fn condition(
         &self,
         object: &Value,
@@ -220,7 +220,7 @@ impl<'a> Round<'a> {
     }
 }
 
-/// A reference by which `object` controls what it makes.
+/// An owner reference by which `object` controls what it creates.
 pub(crate) fn owner(kind: Kind, object: &Value) -> Value {
     let metadata = &object["metadata"];
     json!({"apiVersion": kind.api_version(), "kind": kind.names().1, "name": metadata["name"],
@@ -241,7 +241,7 @@ pub(crate) fn name(object: &Value) -> &str {
     text(&object["metadata"]["name"])
 }
 
-/// `spec.replicas`, which is 1 where nothing is said.
+/// `spec.replicas`, which defaults to 1.
 pub(crate) fn replicas(object: &Value) -> u64 {
     object["spec"]["replicas"].as_u64().unwrap_or(1)
 }
@@ -259,7 +259,7 @@ pub(crate) fn is_ready(object: &Value) -> bool {
     condition_of(object, "Ready").is_some_and(|one| one["status"] == "True")
 }
 
-/// Whether labels are selected by a `LabelSelector`; one that is missing selects nothing, an empty one all.
+/// Whether a `LabelSelector` selects labels; a missing selector selects nothing, an empty one everything.
 pub(crate) fn selects(selector: &Value, labels: &Value) -> bool {
     if selector.is_null() {
         return false;

@@ -1,17 +1,17 @@
-//! How fast kubelets speak and how soon they are missed.
+//! How often kubelets report and how soon the node monitor misses them.
 
 use std::time::Duration;
 
-/// The times of kubelets and of the controller that watches over them. `Default` is a real cluster's.
+/// The intervals of kubelets and of the controller that monitors them. `Default` is those of a real cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     /// How often a kubelet renews its Lease (a quarter of `nodeLeaseDurationSeconds`).
     pub heartbeat: Duration,
-    /// How often all nodes are judged (`--node-monitor-period`).
+    /// How often all nodes are checked (`--node-monitor-period`).
     pub monitor_period: Duration,
-    /// A node that is silent for longer is not known to be ready (`--node-monitor-grace-period`).
+    /// After this silence a node is Ready=Unknown (`--node-monitor-grace-period`).
     pub grace: Duration,
-    /// The same for a node that never spoke (`--node-startup-grace-period`).
+    /// The same for a node that never reported (`--node-startup-grace-period`).
     pub startup_grace: Duration,
 }
 
@@ -27,7 +27,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// A pace at which a node that falls silent is missed after `grace`, so that nobody has to wait for it.
+    /// A pace at which a silent node is missed after `grace`, so that tests need not wait.
     pub fn missed_after(grace: Duration) -> Self {
         Self { heartbeat: grace / 4, monitor_period: grace / 8, grace, startup_grace: grace * 2 }
     }

@@ -1,4 +1,4 @@
-//! What a kubelet does with the pods of its node, and what becomes of pods whose node is gone.
+//! The kubelet's handling of the pods of its node, and the fate of pods whose node is gone.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::objects::{Action, Kind, Round, controller_of, fnv, is_deleting, is_re
 /// How long the containers of a Job's pod run before they end well.
 const WORK_TIME: Duration = Duration::from_secs(1);
 
-/// Whether a pod will run no more.
+/// Whether a pod has ended for good.
 pub(crate) fn has_ended(pod: &Value) -> bool {
     matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed")
 }
@@ -33,7 +33,7 @@ pub(crate) fn is_available(round: &mut Round<'_>, pod: &Value, min_ready_seconds
     }
 }
 
-/// Runs every pod that has a node. One that is asked to go has ended at once; one whose node is gone goes, too.
+/// Runs every pod that has a node. A deleted pod ends at once; a pod whose node is gone is deleted.
 pub(crate) fn run_all(round: &mut Round<'_>) {
     for pod in round.objects.of(Kind::Pod) {
         if let Some(node) = pod["spec"]["nodeName"].as_str() {
@@ -48,7 +48,7 @@ fn run(round: &mut Round<'_>, pod: &Value, node: &str) {
     };
     let ready = is_ready(node);
     if is_deleting(pod) {
-        // A silent kubelet ends nothing.
+        // A silent kubelet ends no pod.
         if ready {
             round.act(Action::Finish(key(pod)));
         }
@@ -66,7 +66,7 @@ fn run(round: &mut Round<'_>, pod: &Value, node: &str) {
         }
         return;
     }
-    // Nor does it begin anything.
+    // Nor does it start one.
     if runs && is_ready(pod) == ready || !runs && !ready {
         return;
     }
@@ -81,9 +81,9 @@ fn works_to_an_end(pod: &Value) -> bool {
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     Serves,
-    /// It runs, as far as anybody knows.
+    /// It runs as far as the API knows: its node is silent.
     Silent,
-    /// Its containers have ended well.
+    /// Its containers have succeeded.
     Done,
 }
 

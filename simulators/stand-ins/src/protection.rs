@@ -1,13 +1,13 @@
-//! Claims and volumes that are in use: a claim that is to go stays while a pod on a node has it, a volume while it is bound.
+//! Claims and volumes in use: a deleted claim stays while a pod on a node uses it, a deleted volume while it is bound.
 //!
-//! The API server gives each the finalizer when it is made; here it is taken away. Left out: giving it to objects that lost
-//! it, and claims of generic ephemeral volumes, which nobody makes.
+//! The API server adds the finalizer when it creates the object; this controller removes it. Left out: adding it to
+//! objects that lost it, and claims of generic ephemeral volumes, which no controller here creates.
 
 use serde_json::{Value, json};
 
 use crate::objects::{Action, Kind, Round, is_deleting, key, list, name, text};
 
-/// What may hold an object, and whether it does.
+/// A finalizer that may hold an object, and whether the object is in use.
 struct Rule {
     kind: Kind,
     finalizer: &'static str,
@@ -21,7 +21,8 @@ const RULES: [Rule; 2] = [
         in_use: |round, claim| {
             let pods = round.objects.within(Kind::Pod, text(&claim["metadata"]["namespace"]));
             let has = |volume: &Value| volume["persistentVolumeClaim"]["claimName"] == name(claim);
-            // A pod without a node has started nothing, and no kubelet starts it with a claim that goes.
+            // A pod without a node has started no container, and no kubelet starts it with a claim that is being
+            // deleted.
             let mut pods = pods.filter(|pod| pod["spec"]["nodeName"].is_string());
             pods.any(|pod| list(&pod["spec"]["volumes"]).iter().any(has))
         },
@@ -33,10 +34,10 @@ const RULES: [Rule; 2] = [
     },
 ];
 
-/// The kinds that matter here.
+/// The kinds that are read here.
 pub(crate) const KINDS: [Kind; 3] = [Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Pod];
 
-/// What matters of an object here: of pods there may be many, and few have claims.
+/// The part of an object that is read here: there may be many pods, and few have claims.
 pub(crate) fn view(kind: Kind, object: Value) -> Option<Value> {
     let claimed = |volume: &&Value| !volume["persistentVolumeClaim"].is_null();
     if kind != Kind::Pod {
@@ -51,7 +52,7 @@ pub(crate) fn view(kind: Kind, object: Value) -> Option<Value> {
         "spec": {"nodeName": object["spec"]["nodeName"], "volumes": volumes}}))
 }
 
-/// Lets go what is to go and nobody uses.
+/// Removes the finalizer of deleted objects that are not in use.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
     for Rule { kind, finalizer, in_use } in &RULES {
         for object in round.objects.of(*kind).filter(|one| is_deleting(one)) {

@@ -1,11 +1,11 @@
-//! ReplicaSets: as many pods as asked for. Pods that nobody controls are not adopted.
+//! ReplicaSets: as many pods as `replicas` asks for. Pods without a controller are not adopted.
 
 use serde_json::{Value, json};
 
 use crate::objects::{Action, Kind, Round, is_deleting, is_ready, key, number, replicas, text};
 use crate::pod::{from_template, is_active, is_available};
 
-/// Keeps the pods of all ReplicaSets.
+/// Reconciles the pods of all ReplicaSets.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
     for set in round.objects.of(Kind::ReplicaSet).filter(|one| !is_deleting(one)) {
         keep(round, set);
@@ -20,7 +20,7 @@ fn keep(round: &mut Round<'_>, set: &Value) {
     for _ in pods.len()..wanted {
         round.act(Action::Create(Kind::Pod, from_template(Kind::ReplicaSet, set, template)));
     }
-    // Those that do not serve go first, then the newest.
+    // Pods that are not ready go first, then the newest.
     let count = pods.len();
     pods.sort_by_key(|pod| (is_ready(pod), text(&pod["metadata"]["creationTimestamp"]).to_owned(), key(pod)));
     let ready = pods.iter().filter(|pod| is_ready(pod)).count();
@@ -40,7 +40,7 @@ fn keep(round: &mut Round<'_>, set: &Value) {
     round.write_status(Kind::ReplicaSet, set, status);
 }
 
-/// What all of some ReplicaSets have of something in their status.
+/// The sum of a number in the status of some ReplicaSets.
 pub(crate) fn sum(sets: &[&Value], member: &str) -> u64 {
     sets.iter().map(|set| number(&set["status"][member])).sum()
 }

@@ -1,23 +1,23 @@
-//! ControllerRevisions: the pod templates that a StatefulSet or a DaemonSet had, counted from 1, as
-//! `kubectl rollout history` and `undo` read them. Old ones are kept.
+//! ControllerRevisions: the pod templates that a StatefulSet or a DaemonSet had, counted from 1, as `kubectl rollout
+//! history` and `undo` read them. Old ones are kept.
 
 use serde_json::{Value, json};
 
 use crate::objects::{Action, Kind, Round, hash, key, name, number, owner};
 
-/// The label that says of which revision a pod is.
+/// The label with the revision of a pod.
 pub(crate) const REVISION_HASH: &str = "controller-revision-hash";
 
-/// The revision of the present template.
+/// The revision of the current template.
 #[derive(Debug)]
 pub(crate) struct Current {
     /// The name of the ControllerRevision.
     pub(crate) name: String,
-    /// What tells it from others of the same set.
+    /// The hash that distinguishes it from the other revisions of the set.
     pub(crate) hash: String,
 }
 
-/// Makes sure that the present template has a revision, and that its number is the highest.
+/// Makes sure that the current template has a revision, and that its number is the highest.
 pub(crate) fn keep(round: &mut Round<'_>, kind: Kind, set: &Value) -> Current {
     let data = data_of(set);
     let known: Vec<&Value> = round.objects.controlled_by(Kind::ControllerRevision, set).collect();
@@ -51,13 +51,13 @@ pub(crate) fn keep(round: &mut Round<'_>, kind: Kind, set: &Value) -> Current {
     Current { name, hash }
 }
 
-/// The template of a revision by its name, as long as it is known.
+/// The template of a revision by name, while its ControllerRevision exists.
 pub(crate) fn template_of<'a>(round: &Round<'a>, set: &'a Value, revision: &str) -> Option<&'a Value> {
     let mut known = round.objects.controlled_by(Kind::ControllerRevision, set);
     known.find(|one| name(one) == revision).map(|one| &one["data"]["spec"]["template"])
 }
 
-/// A patch of the set that brings the template back.
+/// A patch of the set that restores the template.
 fn data_of(set: &Value) -> Value {
     let mut template = set["spec"]["template"].clone();
     template["$patch"] = "replace".into();

@@ -1,5 +1,5 @@
-//! The scheduler's part: pods get nodes. Resources are not counted; neither are affinities between pods, spreading
-//! constraints, priorities and preferences looked at: of the nodes that may have a pod, the one with the fewest gets it.
+//! The scheduler: binds pods to nodes. Resources are not counted; affinities between pods, spreading constraints,
+//! priorities and preferences are ignored. Of the eligible nodes, the one with the fewest pods gets the pod.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::objects::{
 };
 use crate::pod::{has_ended, is_active};
 
-/// The taint that goes with a node that is to take no more pods.
+/// The taint of a node that accepts no more pods.
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
-/// Gives every pod that waits for one a node, if there is one.
+/// Binds every waiting pod to an eligible node, if there is one.
 pub(crate) fn place_all(round: &mut Round<'_>) {
     let nodes: Vec<&Value> = round.objects.of(Kind::Node).collect();
     let mut load: BTreeMap<&str, usize> = nodes.iter().map(|node| (name(node), 0)).collect();
@@ -45,7 +45,7 @@ fn waits(pod: &Value) -> bool {
         && list(&pod["spec"]["schedulingGates"]).is_empty()
 }
 
-/// Says once that a pod finds no node.
+/// Writes once that no node is available for a pod.
 fn tell(round: &mut Round<'_>, pod: &Value, nodes: usize) {
     if condition_of(pod, "PodScheduled").is_none() {
         let message = format!("0/{nodes} nodes are available.");
@@ -60,7 +60,7 @@ fn takes_now(node: &Value, pod: &Value) -> bool {
     is_ready(node) && may_have(node, &pod["spec"])
 }
 
-/// Whether a node may have a pod of this specification, ready or not.
+/// Whether a node is eligible for a pod with this specification, ready or not.
 pub(crate) fn may_have(node: &Value, pod: &Value) -> bool {
     let tolerations = list(&pod["tolerations"]);
     let tolerates = |taint: &Value| tolerations.iter().any(|toleration| is_tolerated(toleration, taint));

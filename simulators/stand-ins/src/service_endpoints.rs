@@ -1,15 +1,15 @@
 //! Endpoints of `v1`: the addresses of the pods that a Service selects, as `kubectl get endpoints` shows them. Services
-//! without any such pod have none, also where EndpointSlices pretend pods.
+//! that select no pod have none, even if their EndpointSlices contain simulated pods.
 
 use serde_json::{Value, json};
 
 use crate::objects::{Action, Kind, Round, is_deleting, is_ready, key, list, name, number, owner, text};
 use crate::pod::has_ended;
 
-/// `endpoints.kubernetes.io/over-capacity` begins here; what is beyond is left out.
+/// From this number on `endpoints.kubernetes.io/over-capacity` is set, and further addresses are left out.
 const MAX_ADDRESSES: usize = 1000;
 
-/// Keeps the Endpoints of all Services that select pods.
+/// Reconciles the Endpoints of all Services that select pods.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
     for service in round.objects.of(Kind::Service).filter(|one| !is_deleting(one)) {
         let selector = service["spec"]["selector"].as_object().filter(|selector| !selector.is_empty());
@@ -86,7 +86,7 @@ fn subsets(service: &Value, pods: &[&Value]) -> Vec<Value> {
     vec![subset]
 }
 
-/// The port of a Service's pods: its number, or what the pods call by its name.
+/// The port of a Service's pods: its number, or the number of the pods' port with its name.
 fn target(port: &Value, pods: &[&Value]) -> u64 {
     let target = &port["targetPort"];
     let by_name = || {

@@ -1,7 +1,7 @@
-//! StatefulSets: pods with numbers, made, replaced and removed in their order, each with its claims.
+//! StatefulSets: numbered pods, created, replaced and removed in order, each with its claims.
 //!
-//! Left out: `persistentVolumeClaimRetentionPolicy`, `maxUnavailable` and `ordinals`; claims are made, and nobody
-//! binds them.
+//! Left out: `persistentVolumeClaimRetentionPolicy`, `maxUnavailable` and `ordinals`; claims are created, but no
+//! controller binds them.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::objects::{Action, Kind, Round, is_deleting, is_ready, key, list, name
 use crate::pod::{from_template, has_ended, is_available};
 use crate::revision::{self, Current, REVISION_HASH};
 
-/// Keeps the pods of all StatefulSets.
+/// Reconciles the pods of all StatefulSets.
 pub(crate) fn keep_all(round: &mut Round<'_>) {
     for set in round.objects.of(Kind::StatefulSet).filter(|one| !is_deleting(one)) {
         keep(round, set);
@@ -49,7 +49,7 @@ fn keep(round: &mut Round<'_>, set: &Value) {
     round.write_status(Kind::StatefulSet, set, status);
 }
 
-/// Does what is next: one pod after the other, or all at once where their management is `Parallel`.
+/// Takes the next step: one pod after the other, or all at once if the pod management policy is `Parallel`.
 fn step(round: &mut Round<'_>, set: &Value, pods: &[(u64, &Value)], present: &Current) {
     let wanted = replicas(set);
     let parallel = set["spec"]["podManagementPolicy"] == "Parallel";

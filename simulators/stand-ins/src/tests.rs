@@ -1,4 +1,4 @@
-//! Controllers, scheduler and kubelets together, at an API that does as it is told.
+//! Controllers, scheduler and kubelets together, at a mock API that performs every action.
 
 use std::time::Duration;
 
@@ -24,12 +24,12 @@ fn deployment(replicas: u64, image: &str) -> Value {
                 "spec": {"containers": [{"name": "web", "image": image}]}}}})
 }
 
-/// Objects at an API that does as it is told.
+/// Objects at a mock API that performs every action.
 struct Api {
     objects: Objects,
     made: usize,
     now: Timestamp,
-    /// How far time may go on by itself.
+    /// How far time may advance by itself.
     end: Timestamp,
 }
 
@@ -63,7 +63,7 @@ impl Api {
                 json_patch::merge(&mut object["status"], &status);
                 self.objects.insert(kind, object);
             }
-            // A pod with a node is ended by its kubelet, all else is gone at once.
+            // The kubelet ends a pod that has a node; all other objects are deleted at once.
             Action::Delete(Kind::Pod, key) => {
                 let mut pod = self.objects.get(Kind::Pod, &key).unwrap().clone();
                 if pod["spec"]["nodeName"].is_null() {
@@ -82,14 +82,14 @@ impl Api {
         }
     }
 
-    /// Goes on until nothing is left to be done; gives the names of the images that ran at each step.
+    /// Runs rounds until no action is left; returns the names of the images that ran at each step.
     fn settle(&mut self) -> Vec<Vec<String>> {
         let mut steps = Vec::new();
         for _ in 0..100 {
             let round = decide(&self.objects, self.now);
             let (actions, wake) = (round.actions, round.wake);
             match wake {
-                // Nothing is left but to wait for a time that comes soon.
+                // No action is left but to wait for a time that comes soon.
                 Some(wake) if actions.is_empty() && wake < self.end => self.now = wake,
                 _ if actions.is_empty() => return steps,
                 _ => {}
@@ -128,7 +128,7 @@ impl Api {
         text(&self.only(Kind::Deployment)["metadata"]["annotations"][name])
     }
 
-    /// Changes what was asked for, as somebody does who applies an object.
+    /// Changes the spec of an object, as a user does who applies it.
     fn change(&mut self, kind: Kind, patch: &Value) {
         let mut object = self.only(kind).clone();
         json_patch::merge(&mut object, patch);

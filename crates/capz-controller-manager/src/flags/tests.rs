@@ -111,7 +111,7 @@ fn what_cannot_be_is_refused_with_a_remedy_that_holds() {
             "is none of DisableASOSecretController",
         ),
         (&["--leader-elect", "--leader-elect-lease-duration=5s"], "must be longer than"),
-        (&["--tls-min-version=1.3"], "is none of VersionTLS10"),
+        (&["--tls-min-version=1.3"], "is not one of VersionTLS10"),
         (&["--tls-cipher-suites=TLS_A"], "no cipher suite is called TLS_A"),
         (&["--health-addr=9440"], "--health-addr=9440: `9440` is no address"),
         (&["--diagnostics-address=here"], "(pass --diagnostics-address=:8443)"),

@@ -1,8 +1,8 @@
-//! Which events are written anew, joined with earlier ones, or dropped: client-go's rules, so that a
-//! loop that fails every few seconds does not fill the cluster's store.
+//! Decides which events are created, merged with earlier ones, or dropped: client-go's rules, so that a loop that fails
+//! every few seconds does not fill the cluster's store.
 //!
-//! * The same event again raises the count of the one that is there.
-//! * More than ten events of one object and reason with differing texts within ten minutes are joined.
+//! * A repeated event increases the count of the existing one.
+//! * More than ten events of one object and reason with different texts within ten minutes are combined.
 //! * An object gets 25 events at once from one component, then one in five minutes.
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,19 +12,19 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Occurrence;
 
-/// Differing texts of one object and reason before they are joined.
+/// Number of different texts of one object and reason before they are combined.
 const MAX_SIMILAR: usize = 10;
 /// How long texts count as similar.
 const SIMILAR_INTERVAL: SignedDuration = SignedDuration::from_secs(600);
-/// Events of one object and component at once.
+/// Burst size: events of one object and component at once.
 const BURST: f64 = 25.0;
-/// Seconds until such an object has one more event.
+/// Seconds until such an object gets one more event.
 const REFILL_SECONDS: f64 = 300.0;
-/// Entries remembered of each kind, as in client-go: with more, the oldest is written anew if it comes again.
+/// Maximum number of entries of each kind, as in client-go: beyond that, the oldest is created again if it repeats.
 const MAX_REMEMBERED: usize = 4096;
 
-/// Of what is remembered no more than a print: thousands of events of thousands of objects are. Two that differ and have
-/// the same print are not to be expected in the age of a cluster.
+/// A hash of a remembered value: thousands of events of thousands of objects are remembered. A collision is not to be
+/// expected in the lifetime of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Print(u64);
 
@@ -36,8 +36,8 @@ impl Print {
     }
 }
 
-/// Which stored event an occurrence belongs to: a print of component, object, type and reason, and of the text; of none
-/// for the joined event of many texts.
+/// The stored event that an occurrence belongs to: a hash of component, object, type, reason and text; without the text
+/// for the combined event of many texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key(Print);
 
@@ -45,9 +45,9 @@ pub(super) struct Key(Print);
 pub(super) enum Verdict {
     /// The object had too many events.
     Drop,
-    /// A new event with this text.
+    /// Create an event with this text.
     Create { message: String },
-    /// The event of this name once more.
+    /// Increase the count of the event of this name.
     Repeat { name: String, count: i32, message: String },
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Correlator {
 }
 
 impl Correlator {
-    /// What to do with an occurrence, and the key under which its event is remembered.
+    /// The action for an occurrence, and the key under which its event is remembered.
     pub fn judge(&mut self, occurrence: &Occurrence, now: Timestamp) -> (Verdict, Key) {
         let Occurrence { component, about, event_type, reason, message } = occurrence;
         let similar = Print::of(&(component, about, event_type, reason));
@@ -112,7 +112,7 @@ impl Correlator {
         (verdict, key)
     }
 
-    /// Remembers the name of an event that now exists.
+    /// Remembers the name of a created event.
     pub fn created(&mut self, key: Key, name: String) {
         let written = self.written.entry(&key, Written::default);
         *written = Written { name: Some(name), count: 1 };
@@ -137,7 +137,7 @@ impl Correlator {
     }
 }
 
-/// A map that forgets what was not used for longest.
+/// A map that drops its least recently used entries.
 #[derive(Debug)]
 struct Recent<K, V> {
     values: HashMap<K, (u64, V)>,

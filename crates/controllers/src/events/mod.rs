@@ -1,7 +1,7 @@
-//! Events on Kubernetes objects, as client-go writes them.
+//! Events on Kubernetes objects, written like client-go's.
 //!
-//! Recording never waits: events go through a bounded queue to one writer, and are dropped when it is
-//! full. The writer joins and limits repeats as client-go does ([`correlator`]).
+//! Recording never waits: events go through a bounded queue to one writer, and are dropped when it is full. The writer
+//! merges and limits repeated events as client-go does ([`correlator`]).
 
 mod correlator;
 
@@ -23,23 +23,23 @@ use crate::api::{ApiError, call, patch_params};
 use crate::observer::Observer;
 use clock::Clock;
 
-/// Events that may wait for the writer: two for each of 2,000 Services that become ready at once.
+/// Capacity of the queue: two events for each of 2,000 Services that become ready at once.
 const MAX_WAITING: usize = 4096;
 
-/// How often an event is sent before it is given up, and how long is waited between. Events wait behind each other: after
-/// six seconds without an answer the next ones matter more than this one.
+/// Number and interval of attempts to send an event. Events are sent one after the other: after six seconds without an
+/// answer the next ones are more important.
 const MAX_ATTEMPTS: u32 = 4;
 const ATTEMPT_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How long the writer goes on after the stop, to send what is waiting: what a stop within 20 s leaves for it.
+/// How long the writer continues after the stop, to send queued events: the rest of a stop within 20 s.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Whether somebody should act.
+/// Whether an event requires action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventType {
     /// For information.
     Normal,
-    /// Somebody should act.
+    /// Action is required.
     Warning,
 }
 
@@ -55,9 +55,9 @@ impl EventType {
 /// The object that an event is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Reference {
-    /// Such as `v1`.
+    /// For example `v1`.
     pub api_version: &'static str,
-    /// Such as `Service`.
+    /// For example `Service`.
     pub kind: &'static str,
     /// Empty for cluster-scoped objects.
     pub namespace: String,
@@ -68,7 +68,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// An object of this kind.
+    /// A reference to an object of this kind.
     pub fn of(api_version: &'static str, kind: &'static str, metadata: &ObjectMeta) -> Self {
         Self {
             api_version,
@@ -79,7 +79,7 @@ impl Reference {
         }
     }
 
-    /// A Lease.
+    /// A reference to a Lease.
     pub fn lease(metadata: &ObjectMeta) -> Self {
         Self::of("coordination.k8s.io/v1", "Lease", metadata)
     }
@@ -97,7 +97,7 @@ impl From<&Node> for Reference {
     }
 }
 
-/// One thing that happened.
+/// An event before it is merged with others.
 #[derive(Debug, Clone)]
 struct Occurrence {
     component: &'static str,
@@ -123,12 +123,12 @@ impl std::fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// A recorder over the same queue that speaks for another component.
+    /// A recorder for another component over the same queue.
     pub fn speaking_for(&self, component: &'static str) -> Self {
         Self { component, ..self.clone() }
     }
 
-    /// Records that something happened. Never waits; an event that finds the queue full is dropped.
+    /// Records an event. Never waits; the event is dropped if the queue is full.
     pub fn record(
         &self,
         about: impl Into<Reference>,
@@ -141,7 +141,8 @@ impl Recorder {
             Occurrence { component: self.component, about: about.into(), event_type, reason, message };
         if let Err(error) = self.sender.try_send(occurrence) {
             self.observer.event_dropped();
-            // Thousands of nodes that join at once would be thousands of lines: the writer says how many there were.
+            // Thousands of nodes that join at once would be thousands of lines: the writer logs how many events were
+            // dropped.
             if self.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
                 tracing::warn!(reason, %error, "events are dropped");
             }
@@ -165,7 +166,7 @@ pub struct EventWriter {
     clock: Clock,
     host: String,
     receiver: mpsc::Receiver<Occurrence>,
-    /// How many events found the queue full since this was last told.
+    /// Number of events that were dropped since this was last logged.
     dropped: Arc<AtomicU64>,
     correlator: Correlator,
     observer: Arc<dyn Observer>,
@@ -178,8 +179,8 @@ impl std::fmt::Debug for EventWriter {
     }
 }
 
-/// A recorder, and the writer that must [run](EventWriter::run) for it. `host` appears as the events'
-/// source, as client-go puts the node's name there; it may be empty.
+/// A recorder, and the writer that must [run](EventWriter::run) for it. `host` is part of the events' source, where
+/// client-go puts the node's name; it may be empty.
 pub fn recorder(
     client: Client,
     clock: Clock,
@@ -203,7 +204,7 @@ pub fn recorder(
 }
 
 impl EventWriter {
-    /// Sends events until `stop`, and for up to 3 s more what is still waiting.
+    /// Sends events until `stop`, and the queued ones for up to 3 s more.
     pub async fn run(mut self, stop: CancellationToken) {
         let send_all = async {
             loop {
@@ -233,7 +234,7 @@ impl EventWriter {
         }
     }
 
-    /// Says how many events were dropped while others waited.
+    /// Logs how many events were dropped.
     fn tell_dropped(&self) {
         let dropped = self.dropped.swap(0, Ordering::Relaxed);
         if dropped > 0 {
@@ -288,7 +289,7 @@ impl EventWriter {
         now: Timestamp,
     ) -> Result<Option<String>, ApiError> {
         let about = &occurrence.about;
-        // client-go's names; two events of one instant must not have the same.
+        // client-go's format of names; two events of one instant need different names.
         let nanoseconds = i64::try_from(now.as_nanosecond()).unwrap_or(i64::MAX - 1);
         self.last_name = nanoseconds.max(self.last_name.saturating_add(1));
         let name = format!("{}.{:x}", about.name, self.last_name);
@@ -326,7 +327,7 @@ impl EventWriter {
     }
 }
 
-/// Sends until it works, for as long as it may still work.
+/// Retries until the event is sent, while the failure may pass.
 async fn persist<R>(name: &str, mut send: impl FnMut() -> R) -> Result<(), ApiError>
 where
     R: Future<Output = kube::Result<()>>,

@@ -1,7 +1,7 @@
-//! One of the cluster's ranges, and which blocks of it are held. Pure.
+//! One cluster range, and its held blocks. Pure.
 //!
-//! What is free is not kept anywhere: it is what nobody holds. Blocks of different sizes stand side by side, so that no
-//! granularity has to be chosen, and none to be changed.
+//! Free blocks are not stored: a block is free if it is not held. Blocks of different sizes coexist, so that there is
+//! no granularity to choose or to change.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,14 +10,14 @@ use ipnet::IpNet;
 
 use super::turnover::RangeTurnover;
 
-/// How much longer than the cluster's prefix one of a node may be with IPv6: 65,536 nodes. Upstream refuses more, as
-/// its bitmaps would fill the memory; whoever asks for it has most likely mixed the masks up.
+/// How much longer than the cluster's prefix a node's prefix may be with IPv6: 65,536 nodes. Upstream refuses more
+/// because its bitmaps would fill the memory; a larger difference is most likely a mistake in the masks.
 const MAX_IPV6_BITS: u8 = 16;
 
-/// Blocks of this size cannot be taken from the range.
+/// Why blocks of a mask cannot be taken from a range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MaskProblem {
-    /// Every range would cost memory, and there would be more than anybody has nodes.
+    /// Every range would cost memory, and there would be more ranges than any cluster has nodes.
     #[error("new CIDR set failed; the node CIDR size is too big: a mask of /{mask} in {cluster} makes more than 65536 ranges; give a mask of at most /{}", cluster.prefix_len().saturating_add(MAX_IPV6_BITS))]
     TooFine {
         /// The range.
@@ -25,7 +25,7 @@ pub enum MaskProblem {
         /// The mask.
         mask: u8,
     },
-    /// No address is that long.
+    /// The mask is longer than an address.
     #[error("a mask of /{mask} is longer than an address; an {} mask is at most /{}", if cluster.addr().is_ipv4() { "IPv4" } else { "IPv6" }, cluster.max_prefix_len())]
     TooLong {
         /// The range.
@@ -45,7 +45,7 @@ pub enum MaskProblem {
     },
 }
 
-/// Nothing of the size is left.
+/// There is no free block of the size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "CIDR allocation failed; there is no range with a mask of /{mask} left in {cluster}; remove Nodes that are gone, or start with a larger --cluster-cidr"
@@ -55,7 +55,7 @@ pub(crate) struct Exhausted {
     pub mask: u8,
 }
 
-/// Whether nodes may get blocks of this mask out of a range of the cluster.
+/// Checks whether nodes may get blocks of this mask from a cluster range.
 ///
 /// # Errors
 /// Why not.
@@ -84,32 +84,32 @@ fn first(block: &IpNet) -> u128 {
 
 fn last(block: &IpNet) -> u128 {
     match block {
-        // Its broadcast address; ipnet has a word of its own for each family.
+        // Its broadcast address; ipnet has different methods for each family.
         IpNet::V4(block) => number(block.broadcast().into()),
         IpNet::V6(block) => number(block.broadcast().into()),
     }
 }
 
-/// How many addresses a block has.
+/// The number of addresses in a block.
 fn size(block: &IpNet) -> u128 {
     last(block).saturating_sub(first(block)).saturating_add(1)
 }
 
-/// A range of the cluster in blocks.
+/// A cluster range and its blocks.
 #[derive(Debug, Clone)]
 pub(crate) struct CidrSet {
     cluster: IpNet,
-    /// The blocks that are held, by how many; each within the range.
+    /// The held blocks with the number of their holders; each is within the range.
     held: BTreeMap<IpNet, usize>,
-    /// Where the search goes on: a block that was given back is not given out again at once, while others still know
-    /// whose it was.
+    /// Where the next search starts: a released block is not assigned again at once, while others may still associate
+    /// it with its previous holder.
     next: u128,
-    /// How many addresses are held.
+    /// The number of held addresses.
     used: u128,
     turnover: Turnover,
 }
 
-/// What has happened since it was told last.
+/// Changes since the last report.
 #[derive(Debug, Clone, Default)]
 struct Turnover {
     allocated: u64,
@@ -122,7 +122,7 @@ struct Turnover {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Found {
     pub block: IpNet,
-    /// How many held blocks the search met before.
+    /// How many held blocks the search skipped.
     pub met: u64,
 }
 
@@ -137,19 +137,19 @@ impl CidrSet {
         self.cluster
     }
 
-    /// Whether a block and the range have anything in common.
+    /// Whether a block and the range overlap.
     pub fn overlaps(&self, block: &IpNet) -> bool {
         self.cluster.contains(&block.network()) || block.contains(&self.cluster.network())
     }
 
-    /// The part of a block that is in the range: one of two blocks that overlap holds the other.
+    /// The part of a block that is in the range: of two blocks that overlap, one contains the other.
     fn within(&self, block: &IpNet) -> Option<IpNet> {
         let larger =
             if block.prefix_len() < self.cluster.prefix_len() { self.cluster } else { block.trunc() };
         self.overlaps(block).then_some(larger)
     }
 
-    /// Says that a block is held, by one more than before.
+    /// Adds a holder of a block.
     pub fn occupy(&mut self, block: &IpNet) {
         let Some(block) = self.within(block) else { return };
         if let Some(count) = self.held.get_mut(&block) {
@@ -161,7 +161,7 @@ impl CidrSet {
         self.held.insert(block, 1);
     }
 
-    /// Says that a block is held by one less.
+    /// Removes a holder of a block.
     pub fn release(&mut self, block: &IpNet) {
         let Some(block) = self.within(block) else { return };
         let Some(count) = self.held.get_mut(&block) else { return };
@@ -173,33 +173,33 @@ impl CidrSet {
         }
     }
 
-    /// A held block that is larger than this one, which is in the range, and contains it.
+    /// A larger held block that contains this one, which is in the range.
     fn around(&self, block: IpNet) -> Option<IpNet> {
         let shorter = self.cluster.prefix_len()..block.prefix_len();
         let mut around = shorter.filter_map(|length| Some(IpNet::new(block.network(), length).ok()?.trunc()));
         around.find(|larger| self.held.contains_key(larger))
     }
 
-    /// The held blocks that this one contains, by their addresses, larger ones before those that they contain.
+    /// The held blocks that this one contains, sorted by address, larger ones before those that they contain.
     fn inside(&self, block: IpNet) -> impl Iterator<Item = IpNet> {
         let from_here = IpNet::new(block.network(), 0).ok().map(|begin| self.held.range(begin..));
         let held = from_here.into_iter().flatten().map(|(held, _)| *held);
         held.take_while(move |held| block.contains(&held.network()))
     }
 
-    /// A held block that has something in common with this one, which is in the range.
+    /// A held block that overlaps this one, which is in the range.
     fn in_the_way(&self, block: IpNet) -> Option<IpNet> {
         self.around(block).or_else(|| self.inside(block).next())
     }
 
-    /// How many addresses of a block nobody holds.
+    /// The number of free addresses in a block.
     fn free_in(&self, block: IpNet) -> u128 {
         if self.around(block).is_some() {
             return 0;
         }
         let (mut free, mut end) = (size(&block), None);
         for held in self.inside(block) {
-            // Others may hold a part of what is held.
+            // Held blocks may contain each other.
             if end.is_none_or(|end| first(&held) > end) {
                 free = free.saturating_sub(size(&held));
                 end = Some(last(&held));
@@ -208,7 +208,7 @@ impl CidrSet {
         free
     }
 
-    /// Whether anybody holds a part of the block.
+    /// Whether any part of the block is held.
     pub fn is_held(&self, block: &IpNet) -> bool {
         self.within(block).is_some_and(|block| self.in_the_way(block).is_some())
     }
@@ -222,7 +222,7 @@ impl CidrSet {
         IpNet::new(address, mask).ok()
     }
 
-    /// The first free block of a size at or behind a number, which is that of a block.
+    /// The first free block of a size at or after `from`, which is the address of an aligned block.
     fn search(&self, from: u128, mask: u8, met: &mut u64) -> Option<IpNet> {
         let mut from = from;
         while from <= last(&self.cluster) {
@@ -234,7 +234,7 @@ impl CidrSet {
         None
     }
 
-    /// The next free block of a size, aligned.
+    /// The next free, aligned block of a size.
     pub fn find(&self, mask: u8) -> Result<Found, Exhausted> {
         let start = first(&self.cluster);
         let size = 1_u128.checked_shl(u32::from(self.cluster.max_prefix_len().saturating_sub(mask)));
@@ -248,7 +248,7 @@ impl CidrSet {
         Ok(Found { block, met })
     }
 
-    /// Gives a block that was found: the next search begins behind it.
+    /// Assigns a block that was found: the next search starts after it.
     pub fn take(&mut self, Found { block, met }: Found) {
         self.occupy(&block);
         self.turnover.met.push(met);
@@ -256,7 +256,7 @@ impl CidrSet {
         self.next = behind.unwrap_or_else(|| first(&self.cluster));
     }
 
-    /// What has happened since the last time; `None` where nothing has. The first time something has.
+    /// The changes since the last call; `None` if there are none. The first call always returns something.
     pub fn turnover(&mut self) -> Option<RangeTurnover> {
         let Turnover { allocated, released, met, is_told } =
             std::mem::replace(&mut self.turnover, Turnover { is_told: true, ..Turnover::default() });

@@ -1,5 +1,5 @@
-//! Who holds which ranges: nodes, and what is reserved for others. Pure, and the whole truth: a range is free if and only
-//! if nobody here holds it, so that none is lost and none is given twice.
+//! The holders of ranges: nodes, and reservations. Pure and complete: a range is free if and only if it has no holder
+//! here, so that none is lost and none is assigned twice.
 
 use std::collections::HashMap;
 
@@ -18,20 +18,20 @@ pub(crate) enum NoRanges {
     Mask { node: String, family: &'static str, mask: u8, cluster: IpNet, problem: MaskProblem },
 }
 
-/// What is odd about ranges that a node has already.
+/// Problems with ranges that a node already has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Oddities {
-    /// Ranges that lie in none of the cluster's.
+    /// Ranges that are in no cluster range.
     pub outside: Vec<IpNet>,
-    /// Ranges of which somebody else has a part.
+    /// Ranges that overlap another holder's.
     pub shared: Vec<Twin>,
 }
 
-/// A range of a node's that overlaps somebody else's.
+/// A range of a node that overlaps another holder's range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Twin {
     pub range: IpNet,
-    /// The other node, and its range; `None` where the range is reserved.
+    /// The other node, and its range; `None` if the range is reserved.
     pub other: Option<(String, IpNet)>,
 }
 
@@ -39,11 +39,11 @@ pub(crate) struct Twin {
 struct Holder {
     name: String,
     ranges: Vec<IpNet>,
-    /// Whether the node has them in Kubernetes.
+    /// Whether they are stored in the Node.
     is_written: bool,
 }
 
-/// Who holds which ranges.
+/// The holders of ranges.
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger {
     sets: Vec<CidrSet>,
@@ -52,7 +52,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Ranges are taken from `cluster`, one of each for a node, and never from what is `reserved`.
+    /// Takes nodes' ranges from `cluster`, one from each range per node, and never from what is `reserved`.
     pub fn new(cluster: &[IpNet], reserved: &[IpNet]) -> Self {
         let mut sets: Vec<CidrSet> = cluster.iter().copied().map(CidrSet::new).collect();
         for set in &mut sets {
@@ -61,7 +61,7 @@ impl Ledger {
         Self { sets, nodes: HashMap::new() }
     }
 
-    /// Takes over what a node has already, in place of what was known of it.
+    /// Records the ranges that a node already has, replacing its earlier ones.
     pub fn adopt(&mut self, uid: &str, name: &str, ranges: &[IpNet]) -> Oddities {
         let mut oddities = Oddities::default();
         if self.nodes.get(uid).is_some_and(|known| known.ranges == ranges) {
@@ -88,7 +88,7 @@ impl Ledger {
         oddities
     }
 
-    /// Gives a node one range of each of the cluster's, or none at all. A node that has its own gets those.
+    /// Assigns a node one range from each cluster range, or none at all. A node that already has ranges keeps them.
     pub fn assign(&mut self, uid: &str, name: &str, masks: MaskSizes) -> Result<Vec<IpNet>, NoRanges> {
         if let Some(known) = self.nodes.get(uid) {
             return Ok(known.ranges.clone());
@@ -115,19 +115,19 @@ impl Ledger {
         Ok(ranges)
     }
 
-    /// What a node was given has been written.
+    /// Records that a node's assigned ranges have been written.
     pub fn written(&mut self, uid: &str) {
         if let Some(holder) = self.nodes.get_mut(uid) {
             holder.is_written = true;
         }
     }
 
-    /// Whether a node has its ranges, although the watch may not show them yet.
+    /// Whether a node's ranges have been written, although the watch may not show them yet.
     pub fn is_written(&self, uid: &str) -> bool {
         self.nodes.get(uid).is_some_and(|holder| holder.is_written)
     }
 
-    /// A node is gone, or did not get what it was given.
+    /// Releases the ranges of a node that was deleted, or whose ranges could not be written.
     pub fn forget(&mut self, uid: &str) {
         let Some(known) = self.nodes.remove(uid) else { return };
         for range in &known.ranges {
@@ -137,12 +137,12 @@ impl Ledger {
         }
     }
 
-    /// What has happened to the cluster's ranges since the last time.
+    /// Changes of the cluster ranges since the last call.
     pub fn turnover(&mut self) -> Vec<RangeTurnover> {
         self.sets.iter_mut().filter_map(CidrSet::turnover).collect()
     }
 
-    /// Whether anybody holds a part of a range.
+    /// Whether any part of a range is held.
     #[cfg(test)]
     pub fn is_held(&self, range: &IpNet) -> bool {
         self.sets.iter().any(|set| set.is_held(range))

@@ -1,7 +1,7 @@
-//! The node IPAM controller: gives each node a range of each of the cluster's for its pods (NODE-106 to NODE-114).
+//! The node IPAM controller: assigns each node a pod range from each cluster range (NODE-106 to NODE-114).
 //!
-//! What the watch says is entered into the [`Ledger`] at once, before anybody works on it: a range that a node has is
-//! never given to another one. The controller gives nodes their ranges, and never touches their conditions.
+//! Watch events are entered into the [`Ledger`] at once, before any node is reconciled: a node's range is never
+//! assigned to another one. The controller assigns ranges, and never changes conditions.
 
 mod cidr_set;
 mod ledger;
@@ -30,26 +30,26 @@ pub use cidr_set::{MaskProblem, check_mask};
 use ledger::{Ledger, Twin};
 pub use turnover::RangeTurnover;
 
-/// How often, and how far apart, a node's ranges are written before its owner is told.
+/// Number and interval of attempts to write a node's ranges before an event is recorded.
 const MAX_ATTEMPTS: u32 = 3;
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How old the sets of machines may be whose tags say how large ranges are: they are written once in a set's life, and
-/// nodes that join together share lists.
+/// Maximum age of scale sets whose tags define the sizes of ranges: the tags are written once in a scale set's life,
+/// and nodes that join together share lists.
 const MAX_ANSWER_AGE: Duration = Duration::from_secs(60);
 
-/// What the ranges of nodes are taken from (`--cluster-cidr`, `--service-cluster-ip-range`, `--cidr-allocator-type`).
+/// The source of nodes' ranges (`--cluster-cidr`, `--service-cluster-ip-range`, `--cidr-allocator-type`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeOptions {
-    /// The cluster's ranges, at most one a family: a node gets one of each, in this order.
+    /// The cluster's ranges, at most one per family: a node gets one from each, in this order.
     pub cluster: Vec<IpNet>,
-    /// What no node gets, because Services have it.
+    /// Ranges that no node gets, because Services use them.
     pub reserved: Vec<IpNet>,
-    /// How large the ranges of nodes are; `None` where the sets of machines say so ([`crate::Cloud::node_ranges`]).
+    /// The sizes of nodes' ranges; `None` if scale sets define them ([`crate::Cloud::node_ranges`]).
     pub masks: Option<MaskSizes>,
 }
 
-/// A node that has no ranges.
+/// Whether a node has no ranges.
 fn is_without_ranges(node: &Node) -> bool {
     !is_deleting(&node.metadata) && node.pod_ranges().is_empty()
 }
@@ -61,7 +61,7 @@ fn uid(node: &Node) -> &str {
 /// The node IPAM controller.
 pub(crate) struct Ipam {
     api: Api<Node>,
-    /// Where masks are not the same for all nodes.
+    /// Set if masks are not the same for all nodes.
     ranges: Option<Arc<dyn NodeRanges>>,
     masks: Option<MaskSizes>,
     state: ClusterState,
@@ -89,7 +89,7 @@ impl Ipam {
         this
     }
 
-    /// Changes who holds what, and tells whoever counts it.
+    /// Changes the ledger, and reports the changes to the observer.
     fn change<T>(&self, how: impl FnOnce(&mut Ledger) -> T) -> T {
         let (done, turnover) = {
             let mut ledger = self.ledger.lock();
@@ -102,7 +102,7 @@ impl Ipam {
         done
     }
 
-    /// Takes note of a node as it is now; whether it needs work.
+    /// Records the current state of a node. Returns whether it has to be reconciled.
     pub fn see(&self, node: &Node) -> bool {
         if node.pod_ranges().is_empty() {
             return is_without_ranges(node);
@@ -118,7 +118,7 @@ impl Ipam {
             tracing::warn!(node = name, %range, "the node's range is in none of --cluster-cidr");
             if self.masks.is_none() {
                 let text = format!(
-                    "The node's range {range} is in none of --cluster-cidr: nobody keeps it from other nodes, and its \
+                    "The node's range {range} is in none of --cluster-cidr: it is not kept from other nodes, and its \
                      route stays when the node goes. Correct --cluster-cidr, or delete the Node and let it register again"
                 );
                 self.recorder.warning(node, "CIDROutOfRange", text);
@@ -130,7 +130,7 @@ impl Ipam {
         false
     }
 
-    /// Tells the later of two nodes that its range overlaps the other's, whichever was seen first.
+    /// Records an event on the later of two nodes that its range overlaps the other's, whichever was seen first.
     fn tell_of(&self, seen: &Node, Twin { range, other }: &Twin) {
         let Some((name, of)) = other else {
             let text = format!(
@@ -153,19 +153,19 @@ impl Ipam {
         self.recorder.warning(later, "CIDRNotUnique", text);
     }
 
-    /// A node is gone.
+    /// Releases the ranges of a deleted node.
     pub fn forget(&self, node: &Node) {
         self.change(|ledger| ledger.forget(uid(node)));
         self.warnings.forget(node.name());
     }
 
-    /// The nodes that have no ranges yet.
+    /// The nodes without ranges.
     pub fn waiting(&self) -> Vec<String> {
         let nodes = self.state.nodes();
         nodes.iter().filter(|node| is_without_ranges(node)).map(|node| node.name().to_owned()).collect()
     }
 
-    /// Takes note of nodes that are not watched: their ranges are theirs all the same.
+    /// Records nodes that are not watched: they keep their ranges, too.
     pub async fn see_all(&self) -> Result<(), ApiError> {
         for node in call(|| "list all nodes".to_owned(), self.api.list(&ListParams::default())).await? {
             self.see(&node);
@@ -173,7 +173,7 @@ impl Ipam {
         Ok(())
     }
 
-    /// Works on one node. All nodes must have been seen.
+    /// Reconciles one node. All nodes must have been recorded.
     pub async fn reconcile(&self, name: &str) -> Next {
         let Some(node) = self.state.node(name).filter(|node| is_without_ranges(node)) else {
             self.warnings.forget(name);
@@ -184,7 +184,7 @@ impl Ipam {
         }
         let masks = match self.masks(&node).await {
             Ok(Some(masks)) => masks,
-            // Whoever describes new nodes comes first.
+            // The node has to be initialised first.
             Ok(None) => return Next::Done,
             Err(reason) => {
                 if self.warnings.is_due(name, &reason) {
@@ -209,7 +209,7 @@ impl Ipam {
                 Next::Done
             }
             Err(error) => {
-                // Where nobody knows whether it was written, the ranges stay the node's until the watch says more.
+                // If it is unknown whether the write succeeded, the node keeps the ranges until the watch shows more.
                 if !error.is_transient() {
                     self.change(|ledger| ledger.forget(uid(&node)));
                 }
@@ -224,7 +224,7 @@ impl Ipam {
         }
     }
 
-    /// How large the node's ranges are; `None` for a node that no machine is known for yet.
+    /// The sizes of the node's ranges; `None` for a node whose machine is unknown so far.
     async fn masks(&self, node: &Node) -> Result<Option<MaskSizes>, String> {
         let Some(ranges) = self.ranges.as_ref().filter(|_| self.masks.is_none()) else {
             return Ok(self.masks);
@@ -239,7 +239,7 @@ impl Ipam {
         }
     }
 
-    /// Writes the ranges, if the node is the same still. The API server refuses other ranges for a node that has some.
+    /// Writes the ranges, if the node is still the same. The API server refuses other ranges for a node that has some.
     async fn write(&self, node: &Node, ranges: &[IpNet]) -> Result<(), ApiError> {
         let texts: Vec<String> = ranges.iter().map(ToString::to_string).collect();
         let patch = json!({
@@ -261,7 +261,7 @@ impl Ipam {
         }
     }
 
-    /// An event under the established words, with the cause behind them; not again with each try.
+    /// Records an event with upstream's text, followed by the cause; not repeated with each attempt.
     fn tell(&self, node: &Node, status: &'static str, cause: &str) {
         let name = node.name();
         if self.warnings.is_due(name, cause) {

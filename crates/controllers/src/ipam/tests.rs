@@ -1,4 +1,4 @@
-//! Blocks and who holds them: tables of the known cases, and a property over any order of events.
+//! Blocks and their holders: tables of the known cases, and a property over any order of events.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn blocks(cluster: &str, mask: u8) -> Vec<IpNet> {
     net(cluster).subnets(mask).unwrap().collect()
 }
 
-/// A range of which only these blocks of a mask are free.
+/// A range in which only these blocks of a mask are free.
 fn with_free(cluster: &str, mask: u8, free: &[usize]) -> CidrSet {
     let mut set = CidrSet::new(net(cluster));
     for (number, block) in blocks(cluster, mask).iter().enumerate() {
@@ -33,7 +33,7 @@ fn with_free(cluster: &str, mask: u8, free: &[usize]) -> CidrSet {
     set
 }
 
-/// The numbers of the blocks of a mask of which anything is held.
+/// The numbers of the blocks of a mask that are held in part or completely.
 fn held(set: &CidrSet, mask: u8) -> Vec<usize> {
     let all = blocks(&set.cluster().to_string(), mask);
     (0..all.len()).filter(|number| set.is_held(&all[*number])).collect()
@@ -57,7 +57,7 @@ fn node_106_node_107_blocks_are_aligned_to_their_size() {
     assert_eq!(large(&[1, 3, 5, 7, 9, 11, 12, 13, 14], 19), Some(net("10.244.192.0/19")));
 }
 
-/// NODE-108: what is held is held for blocks of any size.
+/// NODE-108: a held block is held for blocks of any size.
 #[test]
 fn node_108_blocks_of_different_sizes_stand_side_by_side() {
     let mut set = CidrSet::new(net("127.123.234.0/30"));
@@ -88,7 +88,7 @@ fn node_110_ipv6_ranges_are_not_cut_too_fine() {
     assert!(check_mask(net("10.0.0.0/8"), 33).is_err());
 }
 
-/// NODE-111: sizes of several nodes: each gets its own, and no common measure is needed.
+/// NODE-111: different sizes: each node gets its own, without a common granularity.
 #[test]
 fn node_111_each_node_gets_ranges_of_its_own_size() {
     let mut ledger = Ledger::new(&[net("10.244.0.0/16"), net("fd00:10:244::/56")], &[]);
@@ -115,7 +115,7 @@ fn node_112_a_mask_that_is_shorter_than_the_clusters_is_an_error() {
     assert_eq!(ledger.assign("1", "n1", masks(24, 64)).unwrap()[0], net("10.244.0.0/24"), "nothing was lost");
 }
 
-/// NODE-113: the range of Services is never a node's, whatever the sizes.
+/// NODE-113: the range of Services is never assigned to a node, whatever the sizes.
 #[test]
 fn node_113_reserved_ranges_are_never_given() {
     let services = net("10.244.0.0/18");
@@ -133,7 +133,7 @@ fn node_113_reserved_ranges_are_never_given() {
     assert!(all.assign("1", "n1", masks(24, 64)).is_err(), "all of it is reserved");
 }
 
-/// NODE-114: without a range of the second family none of the first is lost.
+/// NODE-114: if there is no range of the second family, none of the first is lost.
 #[test]
 fn node_114_a_node_gets_ranges_of_all_families_or_none() {
     let mut ledger = Ledger::new(&[net("10.244.0.0/30"), net("fd00::/64")], &[]);
@@ -166,7 +166,7 @@ fn what_nodes_have_already_is_theirs_and_oddities_are_named() {
     assert_eq!(ledger.assign("5", "n5", masks(24, 64)).unwrap(), [net("10.244.0.0/24")], "the same again");
 }
 
-/// NODE-271: what is told counts each block once, whoever holds it, and the share is of addresses.
+/// NODE-271: reports count each block once, whatever holds it, and the share is of addresses.
 #[test]
 fn node_271_what_is_held_is_counted() {
     let mut ledger = Ledger::new(&[net("10.244.0.0/22"), net("fd00::/64")], &[net("10.244.3.0/24")]);
@@ -207,8 +207,8 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    /// NODE-257: in any order of events: what is assigned was nobody's, nobody gets what is reserved, what is refused is really
-    /// not there, and what nobody holds is free.
+    /// NODE-257: in any order of events: an assigned range was free, reserved ranges are never assigned, a refused size
+    /// is really not available, and ranges without holder are free.
     #[test]
     fn node_257_ranges_are_never_lost_and_never_given_twice(acts in prop::collection::vec(act(), 1..60)) {
         let (cluster, reserved) = (net("10.244.0.0/22"), net("10.244.1.0/26"));
@@ -241,7 +241,7 @@ proptest! {
                     let range = IpNet::new(address.into(), mask).unwrap().trunc();
                     has.remove(&node);
                     let shared = overlap(&range, &reserved) || has.values().any(|other| overlap(&range, other));
-                    // A node that has it already is no oddity.
+                    // A node that already has the range is not reported.
                     let odd = ledger.adopt(&node.to_string(), "n", &[range]);
                     prop_assert!(odd.shared.is_empty() || shared);
                     has.insert(node, range);

@@ -1,17 +1,17 @@
-//! What has become of one of the cluster's ranges, for whoever counts it.
+//! Changes of a cluster range, for metrics.
 
 use ipnet::IpNet;
 
-/// What was given and given back of one of the cluster's ranges since it was told last, and what is held now.
+/// Allocations and releases in a cluster range since the last report, and the current usage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RangeTurnover {
     /// The range.
     pub cluster: IpNet,
-    /// Blocks that somebody holds now and nobody held before: ranges of nodes, and what is reserved.
+    /// Blocks that are held now and were free before: ranges of nodes, and reservations.
     pub allocated: u64,
-    /// Blocks that nobody holds any more.
+    /// Blocks that are free now.
     pub released: u64,
-    /// For each block that was looked for and found, how many held blocks the search met.
+    /// For each block that was found, how many held blocks the search skipped.
     pub met: Vec<u64>,
     /// The share of the range's addresses that is held, from 0 to 1.
     pub used: f64,

@@ -51,7 +51,7 @@ async fn a_node_initialises_itself_and_what_it_says_replaces_what_was_there() {
         world.cloud.set_instance("n2", Present(machine("n2", "eastus-1", &["10.0.0.5"])));
         start(&world, AgentOptions { older_labels, ..options(&world) }).await;
         world.node("n2", new_node(json!({names::LABEL_ZONE: "wrong", "mine": "kept"})));
-        // Somebody else's.
+        // Another node.
         world.node("n3", new_node(json!({})));
         seconds(1).await;
         let node = world.get_node("n2");
@@ -95,7 +95,7 @@ async fn node_119_a_node_that_waits_for_routes_says_so_before_it_takes_work() {
         let world = World::new();
         world.cloud.set_instance("n2", Present(machine("n2", "0", &["10.0.0.5"])));
         start(&world, AgentOptions { wait_routes, ..options(&world) }).await;
-        // The last write fails: everything before it is to be seen.
+        // The last write fails: everything before it is visible.
         world.kubernetes.inject(Fault::status(422).verb("patch").resource("nodes").times(5));
         world.node("n2", new_node(json!({})));
         seconds(1).await;
@@ -122,7 +122,7 @@ async fn node_121_changed_addresses_are_followed_and_equal_ones_are_not_written(
     let world = World::new();
     world.cloud.set_instance("n2", Present(machine("n2", "0", &["10.0.0.5", "fd00::5"])));
     start(&world, options(&world)).await;
-    // The node comes after the program.
+    // The node appears after the program.
     seconds(100).await;
     world.node("n2", json!({}));
     seconds(1).await;
@@ -141,7 +141,7 @@ async fn node_121_changed_addresses_are_followed_and_equal_ones_are_not_written(
     assert_eq!(world.kubernetes.requests("patch", "nodes/status"), written + 1);
     world.cloud.set_instance("n2", Unknown("instance metadata is away".into()));
     seconds(3000).await;
-    assert_eq!(addresses(), ["10.0.0.5", "fd00::6", "n2"], "what nobody can tell stays");
+    assert_eq!(addresses(), ["10.0.0.5", "fd00::6", "n2"], "unknown addresses stay");
 }
 
 /// NODE-120

@@ -1,4 +1,4 @@
-//! A cloud that remembers what it was asked and answers as it is told.
+//! A cloud that records its calls and answers as configured.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -15,23 +15,23 @@ use kubernetes_simulator::Kubernetes;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// One question or order, with its subject.
+/// A call, with its subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Call {
     /// Service name and UID.
     Ensure(String, String),
     Exists(String),
     Delete(String, String),
-    /// The node names of that moment.
+    /// The node names at that time.
     UpdateNodes(Vec<String>),
     Presence(String),
     Describe(String),
-    /// The names of the nodes that drain at that moment.
+    /// The names of the draining nodes at that time.
     UpdateDraining(Vec<String>),
-    /// The names of Services, each with the nodes of its endpoints at that moment.
+    /// The names of Services, each with the nodes of its endpoints at that time.
     UpdateLocalPools(Vec<(String, Vec<String>)>),
     Forget,
-    /// Who holds the lease on the resources when writing ends.
+    /// The holder of the resource lease when writing ends.
     Stop {
         lease_holder: String,
     },
@@ -48,16 +48,16 @@ struct Inner {
     notices: BTreeMap<String, Vec<Notice>>,
     delete_failures: VecDeque<ServiceError>,
     update_failures: VecDeque<UpdateError>,
-    /// When it was looked at again only because time had passed.
+    /// When it was compared because of the interval.
     looks: Vec<Duration>,
-    /// What the next look gives.
+    /// The result of the next comparison.
     looked: Looked,
-    /// What is found next to have changed.
+    /// The next changes that are found.
     drifted: Vec<Drifted>,
-    /// Whether load balancers are told of nodes that drain.
+    /// Whether draining nodes are reported to load balancers.
     drains: bool,
     draining_failures: VecDeque<ServiceError>,
-    /// How long changes of endpoints are gathered.
+    /// How long changes of endpoints are collected.
     local_pool_interval: Option<Duration>,
     /// By the Service's name.
     local_pool_failures: BTreeMap<String, VecDeque<ServiceError>>,
@@ -67,9 +67,9 @@ struct Inner {
     following: Vec<String>,
     instances: BTreeMap<String, Existence<Instance>>,
     presences: BTreeMap<String, Existence<Presence>>,
-    /// When all machines were listed last, as a cloud does that answers many questions from one list.
+    /// When all machines were last listed, as in a cloud that serves many requests from one list.
     listed: Option<LogicalTime>,
-    /// What that list shows of them.
+    /// The machines in that list.
     shown: BTreeMap<String, Existence<Instance>>,
     lists: Vec<Duration>,
     write_takes: Duration,
@@ -109,7 +109,7 @@ impl TestCloud {
         Self { state: ClusterState::default(), kubernetes, start: Instant::now(), inner: Arc::default() }
     }
 
-    /// The same cloud as a restarted process sees it: what exists stays, what was cached is gone.
+    /// The same cloud for a restarted process: resources stay, caches are empty.
     pub fn restarted(&self) -> Self {
         Self { state: ClusterState::default(), ..self.clone() }
     }
@@ -127,17 +127,17 @@ impl TestCloud {
         self.inner.lock().calls.iter().filter(|(_, c)| fits(c)).map(|(at, _)| at.as_secs()).collect()
     }
 
-    /// The seconds at which it was looked at again only because time had passed.
+    /// The seconds at which it was compared because of the interval.
     pub fn looks(&self) -> Vec<u64> {
         self.inner.lock().looks.iter().map(Duration::as_secs).collect()
     }
 
-    /// The next look asks for another one after so many seconds.
+    /// The next comparison requests another one after so many seconds.
     pub fn look_again_after(&self, seconds: u64) {
         self.inner.lock().looked.next = Some(Duration::from_secs(seconds));
     }
 
-    /// Something was found to have changed.
+    /// Adds a change that is found.
     pub fn drift(&self, drifted: Drifted) {
         self.inner.lock().drifted.push(drifted);
     }
@@ -159,7 +159,7 @@ impl TestCloud {
             .collect()
     }
 
-    /// Load balancers are told of nodes that drain.
+    /// Enables reports of draining nodes to load balancers.
     pub fn drain_nodes(&self) {
         self.inner.lock().drains = true;
     }
@@ -168,7 +168,7 @@ impl TestCloud {
         self.inner.lock().draining_failures.extend(failures);
     }
 
-    /// The nodes that drained at each request.
+    /// The draining nodes in each call.
     pub fn drained(&self) -> Vec<Vec<String>> {
         (self.calls().into_iter())
             .filter_map(|call| match call {
@@ -178,7 +178,7 @@ impl TestCloud {
             .collect()
     }
 
-    /// Services with traffic policy Local have pools of their own.
+    /// Enables pools of their own for Services with traffic policy Local.
     pub fn follow_endpoints(&self, interval: Duration) {
         self.inner.lock().local_pool_interval = Some(interval);
     }
@@ -191,7 +191,7 @@ impl TestCloud {
         self.inner.lock().without_pool.push(name.into());
     }
 
-    /// What was asked for pools of Services, each with the nodes of its endpoints then.
+    /// The calls for pools of Services, each with the nodes of its endpoints at that time.
     pub fn local_pools(&self) -> Vec<Vec<(String, Vec<String>)>> {
         (self.calls().into_iter())
             .filter_map(|call| match call {
@@ -217,7 +217,7 @@ impl TestCloud {
         self.inner.lock().write_takes = duration;
     }
 
-    /// The addresses that a Service gets.
+    /// Sets the addresses that a Service gets.
     pub fn address(&self, name: &str, addresses: &[&str]) {
         let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
         self.inner.lock().addresses.insert(name.into(), addresses);
@@ -243,7 +243,7 @@ impl TestCloud {
         self.inner.lock().update_failures.extend(failures.into_iter().map(Into::into));
     }
 
-    /// What a Service has names the nodes' addresses from now on.
+    /// From now on the Service's resources contain the nodes' addresses.
     pub fn follow_nodes(&self, name: &str) {
         self.inner.lock().following.push(name.into());
     }
@@ -270,7 +270,7 @@ impl TestCloud {
         self.inner.lock().lists.iter().map(Duration::as_secs).collect()
     }
 
-    /// This cloud as the controllers take it.
+    /// This cloud as a parameter of the controllers.
     pub fn ports(&self) -> controllers::Cloud {
         controllers::Cloud::of(self.clone(), self.state.clone())
     }
@@ -446,14 +446,14 @@ impl Machines for TestCloud {
     async fn presence(&self, node: &Node, newer_than: LogicalTime) -> Existence<Presence> {
         self.called(Call::Presence(node.name().to_owned()));
         self.list(newer_than);
-        let unknown = || Existence::Unknown("nobody told the test's cloud".into());
+        let unknown = || Existence::Unknown("not configured in the test's cloud".into());
         self.inner.lock().presences.get(node.name()).cloned().unwrap_or_else(unknown)
     }
 
     async fn describe(&self, node: &Node, newer_than: LogicalTime) -> Existence<Instance> {
         self.called(Call::Describe(node.name().to_owned()));
         self.list(newer_than);
-        let unknown = || Existence::Unknown("nobody told the test's cloud".into());
+        let unknown = || Existence::Unknown("not configured in the test's cloud".into());
         self.inner.lock().shown.get(node.name()).cloned().unwrap_or_else(unknown)
     }
 }

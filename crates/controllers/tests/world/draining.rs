@@ -1,4 +1,4 @@
-//! Nodes that drain are told to the load balancers at once.
+//! Draining nodes are reported to the load balancers at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +50,7 @@ async fn a_taint_is_one_request_and_one_event() {
     assert_eq!(told(&world, "n2"), ["LoadBalancerAdminStateDown", "LoadBalancerAdminStateNone"]);
 }
 
-/// What became of each request.
+/// The outcome of each call.
 #[derive(Default)]
 struct Outcomes(Mutex<Vec<bool>>);
 
@@ -74,7 +74,7 @@ async fn each_request_is_measured() {
     assert_eq!(*outcomes.0.lock(), [true, false, true]);
 }
 
-/// LB-357: what changes while a request is under way is the next one.
+/// LB-357: changes during a call are part of the next one.
 #[tokio::test(start_paused = true)]
 async fn many_nodes_are_few_requests() {
     let world = started().await;
@@ -94,7 +94,7 @@ async fn many_nodes_are_few_requests() {
     assert_eq!(told(&world, "m099"), ["LoadBalancerAdminStateDown"]);
 }
 
-/// LB-359: a failure is told to the nodes that it concerns, and tried again after a pause.
+/// LB-359: a failure is reported on the nodes that it concerns, and retried after a pause.
 #[tokio::test(start_paused = true)]
 async fn lb_359_a_failure_is_told_and_tried_again() {
     let world = started().await;
@@ -108,7 +108,7 @@ async fn lb_359_a_failure_is_told_and_tried_again() {
     assert_eq!(told(&world, "n1"), [""; 0]);
 }
 
-/// LB-359: what failed may have got half of the way; a taint that is gone by then is told all the same.
+/// LB-359: a failed call may have succeeded in part; a taint that was removed by then is reported nevertheless.
 #[tokio::test(start_paused = true)]
 async fn lb_359_what_a_failed_request_has_done_is_undone() {
     let world = started().await;
@@ -121,7 +121,7 @@ async fn lb_359_what_a_failed_request_has_done_is_undone() {
     assert_eq!(requests[requests.len() - 2..], [vec!["n2".to_owned()], vec![]], "{requests:?}");
 }
 
-/// LB-361, LB-363: a cordon calls for nothing; without the feature no taint does.
+/// LB-361, LB-363: a cordon causes no call; without the feature no taint does.
 #[tokio::test(start_paused = true)]
 async fn lb_361_lb_363_nothing_is_asked_without_need() {
     let world = started().await;
@@ -151,7 +151,7 @@ fn uid(world: &World, node: &str) -> String {
 
 const SPOT: &str = "cloudprovider.azure.microsoft.com/draining=spot-eviction:NoSchedule";
 
-/// LB-353: two Events are one patch; once the taint was taken away, only an Event that is new brings it back.
+/// LB-353: two Events cause one patch; after the taint was removed, only a new Event brings it back.
 #[tokio::test(start_paused = true)]
 async fn lb_353_a_preemption_taints_the_node_once() {
     let world = started().await;
@@ -172,7 +172,7 @@ async fn lb_353_a_preemption_taints_the_node_once() {
     assert_eq!(world.taints("n2"), [SPOT], "kubelets write the name for the UID");
 }
 
-/// LB-354: an Event about a node that had the name before is about nobody.
+/// LB-354: an Event about an earlier node of the same name has no effect.
 #[tokio::test(start_paused = true)]
 async fn lb_354_a_new_node_does_not_inherit_the_preemption_of_its_predecessor() {
     let mut world = World::new();

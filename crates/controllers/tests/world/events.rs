@@ -61,7 +61,7 @@ async fn an_event_that_has_expired_is_begun_anew_and_failing_writes_are_tried_ag
         Arc::new(NoObserver),
     );
     tokio::spawn(writer.run(CancellationToken::new()));
-    // kube's client tries 503 again by itself; this outlasts that.
+    // kube's client retries 503 by itself; this outlasts that.
     world.kubernetes.inject(Fault::status(500).verb("create").resource("events").times(2));
     recorder.normal(about("web"), "Synced", "done");
     seconds(10).await;

@@ -1,4 +1,4 @@
-//! The node IPAM controller: ranges of pods for nodes.
+//! The node IPAM controller: pod ranges for nodes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl World {
     }
 }
 
-/// NODE-113: new nodes get ranges of both families, none that another has or that is reserved.
+/// NODE-113: new nodes get ranges of both families that no other node has and that are not reserved.
 #[tokio::test(start_paused = true)]
 async fn node_113_nodes_get_ranges_that_nobody_has() {
     let mut world = World::new();
@@ -53,7 +53,7 @@ async fn node_113_nodes_get_ranges_that_nobody_has() {
     assert_eq!(world.ranges("old"), ["10.244.1.0/24", "fd00:10:244::/64"], "as they were");
     assert_eq!(world.get_node("n2")["status"]["conditions"].as_array().unwrap().len(), 1, "none is added");
     assert_eq!(world.events("n2").len(), 0);
-    // Whoever starts anew knows what was given.
+    // A restarted controller knows the assigned ranges.
     world.restart(options(&["10.244.0.0/16", "fd00:10:244::/56"], Some((24, 64)))).await;
     world.node("n3", json!({}));
     seconds(1).await;
@@ -63,7 +63,7 @@ async fn node_113_nodes_get_ranges_that_nobody_has() {
     assert_eq!(world.kubernetes.requests("patch", "nodes"), patches, "at rest nothing is written");
 }
 
-/// NODE-109, NODE-114: a full range is told once, and given on when a node goes.
+/// NODE-109, NODE-114: a full range is reported once, and assigned again when a node is deleted.
 #[tokio::test(start_paused = true)]
 async fn node_109_node_114_a_full_range_is_told_and_given_on() {
     let mut world = World::new();
@@ -81,7 +81,7 @@ async fn node_109_node_114_a_full_range_is_told_and_given_on() {
     assert_eq!(world.ranges("n2"), ["10.244.1.0/24", "fd00:10:244::/64"]);
 }
 
-/// NODE-257: a write that fails is told after three tries, and gives nothing away.
+/// NODE-257: a failed write is reported after three attempts, and loses no range.
 #[tokio::test(start_paused = true)]
 async fn node_257_ranges_that_cannot_be_written_are_not_lost() {
     let mut world = World::new();
@@ -100,7 +100,7 @@ async fn node_257_ranges_that_cannot_be_written_are_not_lost() {
     assert_eq!(all, ["10.244.1.0/24", "10.244.2.0/24", "10.244.3.0/24"], "every one is given once");
 }
 
-/// NODE-255: somebody gave two nodes one range: the younger is told, and it is given to no third.
+/// NODE-255: two nodes have the same range: the younger gets an event, and the range is assigned to no third node.
 #[tokio::test(start_paused = true)]
 async fn node_255_a_range_that_two_nodes_have_is_told() {
     let mut world = World::new();
@@ -116,7 +116,7 @@ async fn node_255_a_range_that_two_nodes_have_is_told() {
         "{}",
         told("n2")
     );
-    // Whoever is seen first after a start need not be the older one.
+    // The first node that is seen after a start need not be the older one.
     let mut world = World::new();
     for (name, range) in [("z-old", "10.244.9.0/24"), ("a-new", "10.244.9.0/25")] {
         world.node(name, with_ranges(&[range]));
@@ -129,7 +129,7 @@ async fn node_255_a_range_that_two_nodes_have_is_told() {
     assert!(told.contains("10.244.9.0/25 overlaps 10.244.9.0/24 of z-old"), "{told}");
 }
 
-/// NODE-256: nodes that the label selector hides have their ranges all the same.
+/// NODE-256: nodes that the label selector hides keep their ranges, too.
 #[tokio::test(start_paused = true)]
 async fn node_256_ranges_of_nodes_that_are_not_watched_are_theirs() {
     let mut world = World::new();
@@ -145,7 +145,7 @@ async fn node_256_ranges_of_nodes_that_are_not_watched_are_theirs() {
     assert_eq!(world.ranges("n1"), [""; 0]);
 }
 
-/// Sets of machines that say how large ranges are.
+/// Scale sets that define the sizes of ranges.
 #[derive(Clone, Default)]
 struct Sets(Arc<Mutex<BTreeMap<String, Existence<MaskSizes>>>>);
 
@@ -157,7 +157,7 @@ impl NodeRanges for Sets {
     }
 }
 
-/// NODE-112: sizes come from the sets, and nobody gets a range before they are known.
+/// NODE-112: sizes come from the scale sets, and no node gets a range before they are known.
 #[tokio::test(start_paused = true)]
 async fn node_112_sizes_come_from_the_sets_of_machines() {
     let mut world = World::new();

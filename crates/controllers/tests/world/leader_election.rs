@@ -24,7 +24,7 @@ fn kubernetes() -> Kubernetes {
     Kubernetes::new(kubernetes_simulator::Options::default())
 }
 
-/// A candidate that leads until it is stopped, and notes when it begins.
+/// A candidate that leads until it is stopped, and records when it starts leading.
 fn candidate(kubernetes: &Kubernetes, name: &str, clock: Clock, log: &Log) -> Candidate {
     let stop = CancellationToken::new();
     let config = Config::new(name);
@@ -90,7 +90,7 @@ async fn a_dead_leader_is_followed_after_its_lease_and_not_before() {
         seconds(1).await;
     }
     let wait = death.elapsed();
-    // The last renewal was up to 2 s before the death; candidates look every 2.0 to 4.4 s.
+    // The last renewal was up to 2 s before the death; candidates try every 2.0 to 4.4 s.
     assert!(wait >= Duration::from_secs(13) && wait <= Duration::from_secs(21), "{wait:?}");
     drop(b);
 }
@@ -163,8 +163,8 @@ async fn a_leader_whose_lease_was_taken_stops_at_once() {
     assert_eq!(lease(&kubernetes)["spec"]["holderIdentity"], "thief");
 }
 
-/// Others wait 15 s from the last write that they saw. A leader that counted its 10 s from its next attempt
-/// would lead for two seconds more than it may.
+/// Candidates wait 15 s from the last write that they saw. A leader that counted its 10 s from its next attempt would
+/// lead two seconds too long.
 #[tokio::test(start_paused = true)]
 async fn the_renew_deadline_counts_from_the_last_success() {
     for late in [0, 500, 1000, 1500, 1900] {
@@ -213,8 +213,8 @@ async fn a_hanging_api_server_does_not_hold_up_the_release() {
     assert!(start.elapsed() <= Duration::from_secs(4), "{:?}", start.elapsed());
 }
 
-/// A Go replica holds the Lease, renews it for a while, and dies; then the other way round is the release
-/// of the first test, which is what client-go reads.
+/// A Go replica holds the Lease, renews it for a while, and dies. The opposite direction is the release in the first
+/// test, which client-go reads.
 #[tokio::test(start_paused = true)]
 async fn a_go_replica_is_respected_and_followed() {
     let (kubernetes, log) = (kubernetes(), Log::default());

@@ -1,4 +1,4 @@
-//! Services that have pools of their own: the cloud is told whose endpoints have moved.
+//! Services with pools of their own: moved endpoints are reported to the cloud.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::world::{World, seconds};
 const UPDATED: &str = "LoadBalancerBackendPoolUpdated";
 const FAILED: &str = "LoadBalancerBackendPoolUpdateFailed";
 
-/// A Service whose traffic stays on the node that it arrives at, with an endpoint on `n1`.
+/// A Service with traffic policy Local and an endpoint on `n1`.
 fn local(world: &World, name: &str) {
     world.service(name, json!({"spec": {"externalTrafficPolicy": "Local", "selector": null}}));
     let slice = slice(name, &["n1"]);
@@ -51,7 +51,7 @@ fn pool(name: &str, nodes: &[&str]) -> (String, Vec<String>) {
     (name.to_owned(), nodes.iter().map(|node| (*node).to_owned()).collect())
 }
 
-/// LB-251: what moves within an interval is one request, and an event of each Service; a start is none.
+/// LB-251: moves within an interval are one call, and an event on each Service; a start causes none.
 #[tokio::test(start_paused = true)]
 async fn lb_251_moved_endpoints_are_gathered_for_an_interval() {
     let mut world = started(World::services()).await;
@@ -78,7 +78,7 @@ async fn lb_251_moved_endpoints_are_gathered_for_an_interval() {
     assert_eq!(world.cloud.local_pools().len(), 1);
 }
 
-/// LB-252: a Service that has no pool in the cloud hears nothing.
+/// LB-252: a Service without pool in the cloud gets no event.
 #[tokio::test(start_paused = true)]
 async fn lb_252_without_a_pool_there_is_no_event() {
     let world = started(World::services()).await;
@@ -89,8 +89,8 @@ async fn lb_252_without_a_pool_there_is_no_event() {
     assert_eq!(told(&world, "web"), [""; 0]);
 }
 
-/// LB-253, LB-254: a failure is told to its Service alone, and tried again after the next interval, with the endpoints
-/// of that moment.
+/// LB-253, LB-254: a failure is reported on its Service alone, and retried after the next interval, with the endpoints
+/// at that time.
 #[tokio::test(start_paused = true)]
 async fn lb_253_lb_254_a_failure_is_told_and_tried_again() {
     let world = started(World::services()).await;
@@ -108,7 +108,7 @@ async fn lb_253_lb_254_a_failure_is_told_and_tried_again() {
     assert_eq!(told(&world, "web"), [FAILED, UPDATED]);
 }
 
-/// LB-255 as far as the controllers go: a Service that shares the cluster's pool by now, or is gone, is not asked for.
+/// LB-255 for the controllers: a Service that shares the cluster's pool by now, or was deleted, is not in the call.
 #[tokio::test(start_paused = true)]
 async fn lb_255_services_without_pools_of_their_own_are_not_asked_for() {
     let world = started(World::services()).await;
@@ -120,7 +120,7 @@ async fn lb_255_services_without_pools_of_their_own_are_not_asked_for() {
     assert_eq!(world.cloud.local_pools(), [[]; 0]);
 }
 
-/// LB-256: while another program holds the lease, nothing is asked for, and nothing is forgotten.
+/// LB-256: while another program holds the lease, no call is made, and no change is lost.
 #[tokio::test(start_paused = true)]
 async fn lb_256_moved_endpoints_wait_for_the_lease() {
     let world = started(Options { resource_lease: true, ..World::services() }).await;
@@ -137,7 +137,7 @@ async fn lb_256_moved_endpoints_wait_for_the_lease() {
     assert_eq!(world.cloud.local_pools(), [[pool("web", &["n2"])]]);
 }
 
-/// Nobody needs to know endpoints where all Services share the cluster's pool.
+/// Endpoints are not needed if all Services share the cluster's pool.
 #[tokio::test(start_paused = true)]
 async fn endpoints_are_watched_only_where_they_matter() {
     let mut world = World::new();

@@ -1,5 +1,5 @@
-//! The controllers against the simulated Kubernetes API, on paused time. The cloud is a recorder that
-//! answers as it is told (`cloud.rs`); what Azure does is tested elsewhere.
+//! The controllers against the simulated Kubernetes API, on paused time. The cloud records calls and answers as
+//! configured (`cloud.rs`); Azure's behaviour is tested elsewhere.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 

@@ -83,8 +83,8 @@ async fn a_failed_update_is_told_and_tried_again() {
     assert_eq!(world.reasons("web").last().unwrap(), "UpdatedLoadBalancer");
 }
 
-/// One of several load balancers fails: its Services alone are told, each time; the others have their nodes, and hear so
-/// once.
+/// One of several load balancers fails: only its Services get an event, each time; the others have their nodes, and get
+/// one event about that.
 #[tokio::test(start_paused = true)]
 async fn a_failed_load_balancer_is_told_to_those_that_live_on_it() {
     let mut world = World::new();
@@ -106,7 +106,7 @@ async fn a_failed_load_balancer_is_told_to_those_that_live_on_it() {
     seconds(40).await;
     assert_eq!(world.reasons("web").last().unwrap(), "UpdatedLoadBalancer");
     assert_eq!(world.count_of("api", "UpdatedLoadBalancer"), 1);
-    // The next change is another matter.
+    // The next change is reported again.
     world.node("n3", json!({}));
     seconds(1).await;
     assert_eq!(world.count_of("api", "UpdatedLoadBalancer"), 2);
@@ -121,7 +121,7 @@ async fn nodes_do_not_matter_without_services() {
     assert_eq!(world.cloud.calls(), []);
 }
 
-/// A Service that is refused as it is now still has what was made for it before.
+/// A Service whose current state is refused still has its earlier load balancer.
 #[tokio::test(start_paused = true)]
 async fn the_load_balancer_of_a_refused_service_follows_the_nodes_too() {
     let mut world = World::new();
@@ -139,7 +139,7 @@ async fn the_load_balancer_of_a_refused_service_follows_the_nodes_too() {
     assert_eq!(world.count_of("web", "UpdatedLoadBalancer"), 0, "it is not as its owner wants it");
 }
 
-/// What keeps one Service waiting is told to its owner alone, and keeps no node out of the pools of others.
+/// The failure of one waiting Service is reported only on that Service, and keeps no node out of the pools of others.
 #[tokio::test(start_paused = true)]
 async fn a_service_that_follows_nodes_and_waits_fails_no_change_of_nodes() {
     let mut world = World::new();
@@ -164,7 +164,7 @@ async fn a_service_that_follows_nodes_and_waits_fails_no_change_of_nodes() {
     assert_eq!(world.reasons("named").last().unwrap(), "SyncLoadBalancerFailed");
 }
 
-/// A node comes while a Service that follows nodes is being worked on: it is worked on once more, afterwards.
+/// A node appears while a Service that follows nodes is being reconciled: it is reconciled once more afterwards.
 #[tokio::test(start_paused = true)]
 async fn a_service_that_follows_nodes_is_never_worked_on_twice_at_a_time() {
     let mut world = World::new();
@@ -182,8 +182,8 @@ async fn a_service_that_follows_nodes_is_never_worked_on_twice_at_a_time() {
     assert!(ensured[2] - ensured[1] >= 20, "after the end of the work that ran: {ensured:?}");
 }
 
-/// A node goes and comes back while load balancers are brought to the nodes: whoever worked with the set between
-/// may have left it out, and works once more.
+/// A node is deleted and comes back while load balancers are being updated: an update with the set in between may have
+/// left it out, and is repeated.
 #[tokio::test(start_paused = true)]
 async fn a_set_of_nodes_that_comes_back_is_a_change() {
     let mut world = World::new();
@@ -205,7 +205,7 @@ async fn a_set_of_nodes_that_comes_back_is_a_change() {
     assert_eq!(world.cloud.ensures("web"), ensures + 1);
 }
 
-/// A change that failed half way may have taken a node out, although the set is as it was before by now.
+/// A change that failed in part may have removed a node, although the set is as before by now.
 #[tokio::test(start_paused = true)]
 async fn what_a_failed_change_has_done_is_undone() {
     let mut world = World::new();
@@ -221,7 +221,7 @@ async fn what_a_failed_change_has_done_is_undone() {
     assert_eq!(world.cloud.updates().last().unwrap(), &["n1"]);
 }
 
-/// LB-035: a Service that followed nodes is gone when they change: nothing is asked of the cloud for it.
+/// LB-035: a Service that followed nodes is deleted when they change: no call is made for it.
 #[tokio::test(start_paused = true)]
 async fn lb_035_no_change_of_nodes_concerns_a_service_that_is_gone() {
     let mut world = World::new();

@@ -143,7 +143,7 @@ async fn labels_that_are_there_are_never_overwritten() {
     assert_eq!(world.kubernetes.requests("patch", "nodes"), 1);
 }
 
-/// A dual-stack kubelet asks for an address of each family.
+/// A dual-stack kubelet requests an address of each family.
 #[tokio::test(start_paused = true)]
 async fn a_dual_stack_node_is_initialised_with_both_addresses() {
     let mut world = World::new();
@@ -158,7 +158,7 @@ async fn a_dual_stack_node_is_initialised_with_both_addresses() {
     assert_eq!(addresses(&world.get_node("n2")), both);
 }
 
-/// NODE-280. Its machine is not in the list yet: that costs a list every ten seconds at most, not one for each try.
+/// NODE-280. Its machine is not in the list yet: that costs at most a list every ten seconds, not one for each attempt.
 #[tokio::test(start_paused = true)]
 async fn a_node_that_cannot_be_initialised_costs_few_lists() {
     let mut world = World::new();
@@ -175,8 +175,8 @@ async fn a_node_that_cannot_be_initialised_costs_few_lists() {
     assert!((2..=7).contains(&lists), "{lists} lists in a minute");
 }
 
-/// NODE-280: what was read before a node came does not tell that its machine is not there; what was read for others shows it
-/// all the same, so that nodes that come together share lists.
+/// NODE-280: data read before a node appeared does not prove that its machine does not exist, but data read for other
+/// nodes may show it, so that nodes that join together share lists.
 #[tokio::test(start_paused = true)]
 async fn a_new_node_is_initialised_at_the_first_look_after_it_came() {
     let mut world = World::new();
@@ -188,7 +188,7 @@ async fn a_new_node_is_initialised_at_the_first_look_after_it_came() {
             world.node(name, new_node());
         }
     };
-    // Each comes a second after the list that was read for the one before.
+    // Each appears a second after the list that was read for the previous one.
     for number in 10..14 {
         let name = format!("n{number}");
         come(&world, std::slice::from_ref(&name));
@@ -198,7 +198,7 @@ async fn a_new_node_is_initialised_at_the_first_look_after_it_came() {
         assert!(now - lists <= 2, "{} lists for one node", now - lists);
         lists = now;
     }
-    // Hundreds come at once.
+    // Hundreds appear at once.
     let names: Vec<String> = (1000..1200).map(|number| format!("n{number}")).collect();
     come(&world, &names);
     seconds(2).await;
@@ -207,7 +207,8 @@ async fn a_new_node_is_initialised_at_the_first_look_after_it_came() {
     assert!(now - lists <= 2, "{} lists for {} nodes", now - lists, names.len());
 }
 
-/// NODE-200. A node that is new is waited for in silence; one that stays as it is gets one event, which is counted.
+/// NODE-200. A new node is waited for without event; a node that stays uninitialised gets one event, whose count
+/// increases.
 #[tokio::test(start_paused = true)]
 async fn node_200_a_node_that_stays_uninitialised_gets_one_event_that_names_the_cause() {
     let mut world = World::new();
@@ -236,7 +237,7 @@ async fn node_200_a_node_that_stays_uninitialised_gets_one_event_that_names_the_
     assert_eq!(world.count_of("n2", "FailedToInitializeNode"), told);
 }
 
-/// NODE-200, with what its kubelet asked for as the cause.
+/// NODE-200, with the kubelet's requested address as the cause.
 #[tokio::test(start_paused = true)]
 async fn node_200_a_node_whose_kubelet_asks_for_another_address_gets_an_event() {
     let mut world = World::new();
@@ -263,7 +264,7 @@ async fn changed_addresses_are_found_within_the_period_and_unchanged_ones_not_wr
     );
     seconds(3000).await;
     assert_eq!(world.kubernetes.requests("patch", "nodes/status"), 1);
-    // Upstream compares one address a type, the last one, and misses this.
+    // Upstream compares one address per type, the last one, and misses this.
     world.cloud.set_instance("n1", Present(machine("n1", "0", &["10.0.0.9", "fd00::4"])));
     seconds(301).await;
     assert_eq!(
@@ -308,7 +309,7 @@ async fn node_085_a_node_that_is_shut_down_is_tainted_until_it_is_ready() {
     seconds(7).await;
     assert_eq!(world.taints("n1"), ["example.com/mine=x:NoExecute"]);
     assert!(world.kubernetes.requests("patch", "nodes") - patches <= 4, "no write without a difference");
-    // NODE-275: each change of a taint is told, with its cause.
+    // NODE-275: each change of a taint is reported, with its cause.
     let told = world.events("n1").join("\n");
     for words in [
         "TaintAdded: Put taint node.cloudprovider.kubernetes.io/shutdown on node n1, because its machine is shut down",
@@ -404,7 +405,7 @@ async fn node_241_a_shutdown_taint_goes_as_soon_as_the_machine_runs() {
     assert_eq!(world.kubernetes.requests("patch", "nodes"), patches, "no write without a difference");
 }
 
-/// NODE-242: a node that changes while its machine is looked for is looked at again.
+/// NODE-242: a node that changes while its machine is looked up is reconciled again.
 #[tokio::test(start_paused = true)]
 async fn node_242_a_node_that_is_ready_again_is_not_deleted() {
     let mut world = World::new();
@@ -419,7 +420,7 @@ async fn node_242_a_node_that_is_ready_again_is_not_deleted() {
     assert!(!world.get_node("n1").is_null());
     assert_eq!(world.kubernetes.requests("delete", "nodes"), 1);
     assert_eq!(world.count_of("n1", "DeletingNodeFailed"), 0);
-    // A change that says nothing about its machine is no reason to keep it.
+    // A change that does not concern its machine is no reason to keep it.
     world.kubernetes.inject(
         Fault::new(FaultAction::delay(Duration::from_secs(3))).verb("delete").resource("nodes").times(1),
     );
@@ -466,7 +467,7 @@ async fn the_machines_of_many_dead_nodes_are_looked_for_at_one_moment() {
     assert_eq!(asked, times.len() * 50, "{times:?}");
 }
 
-/// Both node controllers together, with what Azure allows for one scale set: ten lists a minute.
+/// Both node controllers together, with Azure's limit for one scale set: ten lists a minute.
 #[tokio::test(start_paused = true)]
 async fn one_dead_node_among_200_costs_at_most_a_list_a_minute_and_goes_within_a_minute_of_its_machine() {
     let mut world = World::new();
@@ -480,7 +481,7 @@ async fn one_dead_node_among_200_costs_at_most_a_list_a_minute_and_goes_within_a
     world.ready("m117", "Unknown");
     for _ in 0..10 {
         seconds(60).await;
-        // Whatever else happens to the node is no reason to look earlier.
+        // Other changes of the node are no reason for an earlier lookup.
         let label = json!({"metadata": {"labels": {"x": world.cloud.lists().len().to_string()}}});
         world.kubernetes.merge("Node", "", "m117", &label).unwrap();
     }

@@ -65,7 +65,7 @@ async fn lb_040_an_expired_lease_is_taken() {
     assert_eq!(held["spec"]["renewTime"], held["spec"]["acquireTime"]);
 }
 
-/// LB-041 as far as the controllers go: the cloud is told before the work begins.
+/// LB-041 for the controllers: the cloud is informed before the work begins.
 #[tokio::test(start_paused = true)]
 async fn lb_041_what_another_holder_may_have_written_is_observed_again() {
     for (previous, forgets) in [("aks-rp", 1), ("cloud-controller-manager", 0)] {
@@ -104,7 +104,7 @@ async fn lb_043_a_lease_that_this_program_left_behind_is_taken_again() {
     assert_eq!(world.cloud.calls().len(), 1, "nothing to forget");
 }
 
-/// LB-044: the work is done all the same; the release is tried again, so that nobody waits for the lease to expire.
+/// LB-044: the work is done nevertheless; the release is retried, so that no program waits for the lease to expire.
 #[tokio::test(start_paused = true)]
 async fn lb_044_a_release_that_fails_is_tried_again() {
     let mut world = World::new();
@@ -118,7 +118,7 @@ async fn lb_044_a_release_that_fails_is_tried_again() {
     seconds(25).await;
     assert_eq!(lease(&world)["spec"]["holderIdentity"], "");
     let requests = world.kubernetes.requests("update", "leases");
-    // Until Azure is looked at again, which takes the lease like all other work.
+    // Until the next periodic comparison with Azure, which takes the lease like all other work.
     seconds(240).await;
     assert_eq!(world.kubernetes.requests("update", "leases"), requests, "released once");
 }

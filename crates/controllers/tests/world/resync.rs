@@ -1,4 +1,4 @@
-//! The cloud is looked at again because time has passed, and Services hear of what was found (D1).
+//! The cloud is compared periodically, and Services get events about differences (D1).
 
 use std::time::Duration;
 

@@ -18,20 +18,20 @@ use crate::world::{World, seconds};
 #[derive(Default)]
 struct Table {
     routes: BTreeMap<PodRange, IpAddr>,
-    /// By node.
+    /// Failures by node.
     failures: BTreeMap<String, ServiceError>,
     unreadable: bool,
-    /// How often it was read, where one reading answers all who ask for nothing newer.
+    /// Number of reads, where one read serves all requests for nothing newer.
     reads: usize,
     read: Option<LogicalTime>,
-    /// What was asked for at each call that changed anything.
+    /// The requests of each call that changed anything.
     writes: Vec<(Vec<String>, Vec<String>)>,
     takes: Duration,
-    /// Nodes that said that their network is available although the table held no route to them.
+    /// Nodes that reported an available network although the table contained no route to them.
     liars: Vec<String>,
 }
 
-/// A route table that remembers.
+/// A route table with recorded calls.
 #[derive(Clone, Default)]
 struct TestRoutes(Arc<Mutex<Table>>);
 
@@ -103,7 +103,7 @@ fn range(node: &str, number: u8) -> PodRange {
 }
 
 impl TestRoutes {
-    /// Looks at every change of a node from now on.
+    /// Checks every change of a node from now on.
     fn watch(&self, kubernetes: &Kubernetes) {
         let (routes, kubernetes) = (self.clone(), kubernetes.clone());
         tokio::spawn(async move {
@@ -117,7 +117,7 @@ impl TestRoutes {
                         table.liars.push(name);
                     }
                 }
-                // The first minute counts most, and the ten after that cost most.
+                // The first minute counts most, and the ten minutes after that cost most.
                 tokio::time::sleep(Duration::from_millis(if look < 240 { 250 } else { 5000 })).await;
             }
         });
@@ -150,7 +150,7 @@ impl World {
     }
 }
 
-/// NODE-101: nobody says that pods are reachable before the table holds the route, also if the write fails for long.
+/// NODE-101: no node is marked as reachable before the table contains the route, even if the write fails for long.
 #[tokio::test(start_paused = true)]
 async fn node_101_a_node_is_available_only_with_its_route() {
     let routes = TestRoutes::default();
@@ -170,7 +170,7 @@ async fn node_101_a_node_is_available_only_with_its_route() {
     assert_eq!(world.events("a2"), [told]);
     assert_eq!(world.network_of("n1"), "", "a node without ranges and routes is left alone");
     seconds(600).await;
-    assert_eq!(world.events("a2").len(), 1, "tried again and again, told once");
+    assert_eq!(world.events("a2").len(), 1, "retried repeatedly, reported once");
     let tries = routes.0.lock().writes.len();
     assert!((8..=30).contains(&tries), "{tries}");
     routes.0.lock().failures.clear();
@@ -179,7 +179,7 @@ async fn node_101_a_node_is_available_only_with_its_route() {
     assert_eq!(routes.0.lock().liars, [""; 0]);
 }
 
-/// NODE-268: a range that holds a node gets no route; who has had one before says what it said.
+/// NODE-268: a range that contains a node's address gets no route; a node that had one before keeps its condition.
 #[tokio::test(start_paused = true)]
 async fn node_268_a_range_with_a_node_in_it_is_told_and_keeps_what_it_has() {
     let routes = TestRoutes::default();
@@ -203,7 +203,7 @@ async fn node_268_a_range_with_a_node_in_it_is_told_and_keeps_what_it_has() {
     assert!(routes.0.lock().routes.contains_key(&range("old", 1)), "it stays");
 }
 
-/// NODE-250: 400 nodes that join in a few seconds, and what rest costs.
+/// NODE-250: 400 nodes that join within a few seconds, and the cost afterwards.
 #[tokio::test(start_paused = true)]
 async fn node_250_nodes_that_join_together_share_writes() {
     let routes = TestRoutes::default();
@@ -237,7 +237,7 @@ async fn node_250_nodes_that_join_together_share_writes() {
     assert_eq!(world.kubernetes.requests("patch", "nodes/status"), 400);
 }
 
-/// NODE-098: before all nodes are known nothing is written: a route could seem to be nobody's.
+/// NODE-098: nothing is written before all nodes are known: a route could seem to have no node.
 #[tokio::test(start_paused = true)]
 async fn node_098_nothing_is_written_before_the_nodes_are_known() {
     let routes = TestRoutes::default();
@@ -254,7 +254,7 @@ async fn node_098_nothing_is_written_before_the_nodes_are_known() {
     assert_eq!(world.network_of("a1"), REACHABLE);
 }
 
-/// NODE-251: a route goes with its node, and not because the node is not watched.
+/// NODE-251: a route is deleted with its node, but not because the node is not watched.
 #[tokio::test(start_paused = true)]
 async fn node_251_a_route_goes_only_if_the_node_is_known_to_be_gone() {
     let routes = TestRoutes::default();
@@ -277,7 +277,7 @@ async fn node_251_a_route_goes_only_if_the_node_is_known_to_be_gone() {
     assert_eq!(texts(routes.0.lock().routes.keys()), ["hidden 10.244.2.0/24"]);
 }
 
-/// NODE-097: an unmanaged node costs no call, keeps what it has, and is not held back.
+/// NODE-097: an unmanaged node costs no call, keeps its routes, and is not held back.
 #[tokio::test(start_paused = true)]
 async fn node_097_unmanaged_nodes_are_satisfied_without_a_route() {
     let routes = TestRoutes::default();
@@ -296,7 +296,8 @@ async fn node_097_unmanaged_nodes_are_satisfied_without_a_route() {
     assert_eq!(routes.0.lock().writes.len(), 0);
 }
 
-/// NODE-096, NODE-252: a node without an address has no route; it is told once it is not new, and repaired when the address comes.
+/// NODE-096, NODE-252: a node without an address has no route; that is reported once it is not new, and repaired when
+/// the address appears.
 #[tokio::test(start_paused = true)]
 async fn node_096_node_252_a_node_without_an_address_waits_for_one() {
     let routes = TestRoutes::default();
@@ -323,8 +324,8 @@ async fn node_096_node_252_a_node_without_an_address_waits_for_one() {
     assert_eq!(routes.0.lock().routes[&range("a1", 1)], "10.240.0.7".parse::<IpAddr>().unwrap(), "repaired");
 }
 
-/// NODE-243: where nobody knows an address of a family, a node whose route stands stays reachable, and is not written; and
-/// once its machine has one, it gets its route.
+/// NODE-243: if no address of a family is known, a node with an existing route stays reachable, and is not written;
+/// once its machine has an address, it gets its route.
 #[tokio::test(start_paused = true)]
 async fn node_243_a_node_with_its_routes_needs_no_address() {
     let routes = TestRoutes::default();
@@ -354,7 +355,7 @@ async fn node_243_a_node_with_its_routes_needs_no_address() {
     );
 }
 
-/// NODE-253: Azure that cannot be read changes nothing: neither routes nor what nodes say.
+/// NODE-253: while Azure cannot be read nothing changes: neither routes nor nodes' conditions.
 #[tokio::test(start_paused = true)]
 async fn node_253_nodes_stay_as_they_are_while_the_table_cannot_be_read() {
     let routes = TestRoutes::default();
@@ -370,7 +371,8 @@ async fn node_253_nodes_stay_as_they_are_while_the_table_cannot_be_read() {
     assert_eq!(world.network_of("a2"), REACHABLE);
 }
 
-/// A node that another program says has no network is looked at at once; so the taint goes that this sets.
+/// A node that another program marked as having no network is reconciled at once, so that the resulting taint is
+/// removed.
 #[tokio::test(start_paused = true)]
 async fn a_condition_that_somebody_else_wrote_is_replaced_at_once() {
     let routes = TestRoutes::default();

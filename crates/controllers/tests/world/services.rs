@@ -26,7 +26,7 @@ async fn a_service_gets_its_finalizer_first_then_its_address_and_the_events() {
     assert_eq!(world.cloud.ensures("web"), 1, "its own writes are no reason to look again");
 }
 
-/// LB-330 as far as the status goes: one entry an address, in order, with nothing but the address.
+/// LB-330 for the status: one entry per address, in order, with only the address.
 #[tokio::test(start_paused = true)]
 async fn lb_330_dual_stack_status_has_two_bare_entries() {
     let mut world = World::new();
@@ -37,7 +37,7 @@ async fn lb_330_dual_stack_status_has_two_bare_entries() {
     assert_eq!(world.addresses("web"), ["20.0.0.1", "2603::1"]);
     let ingress = world.get("web")["status"]["loadBalancer"]["ingress"].clone();
     for entry in ingress.as_array().unwrap() {
-        // `ipMode` is what the API server fills in.
+        // `ipMode` is added by the API server.
         assert!(entry.get("hostname").is_none() && entry.get("ports").is_none(), "{entry}");
     }
 }
@@ -125,7 +125,7 @@ async fn deleting_removes_the_load_balancer_and_then_the_service() {
     assert_eq!(world.cloud.deletes(), 1);
 }
 
-/// Somebody took our finalizer away, and another one keeps the Service: it can get none any more, and is cleaned up.
+/// Our finalizer was removed, and another one keeps the Service: it can get none any more, and is cleaned up.
 #[tokio::test(start_paused = true)]
 async fn a_deletion_without_our_finalizer_cleans_up() {
     let mut world = World::new();
@@ -253,7 +253,7 @@ async fn lb_333_without_an_address_the_status_stays_and_it_is_tried_again() {
     assert_eq!(world.cloud.ensures("late"), 3);
     assert_eq!(world.addresses("late").len(), 0);
     assert_eq!(world.count_of("late", "EnsuredLoadBalancer"), 0);
-    // A failing ensure of a Service that has an address leaves that where it is.
+    // A failing ensure of a Service with an address keeps that address.
     world.cloud.fail("web", [retry("public IP without an address", None)]);
     world.change("web", json!({"metadata": {"annotations": {"a": "b"}}}));
     seconds(1).await;

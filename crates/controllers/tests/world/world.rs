@@ -31,7 +31,7 @@ pub fn clock(kubernetes: &Kubernetes) -> Clock {
 }
 
 impl World {
-    /// A cluster with one ready node and nothing running in it.
+    /// A cluster with one ready node, without controllers.
     pub fn new() -> Self {
         let kubernetes = Kubernetes::new(kubernetes_simulator::Options::default());
         let cloud = TestCloud::new(kubernetes.clone());
@@ -61,7 +61,7 @@ impl World {
         self.start_in(self.cloud.ports(), options).await;
     }
 
-    /// Starts in a cloud that can do more.
+    /// Starts the controllers with a cloud that has further parts.
     pub async fn start_in(&mut self, cloud: controllers::Cloud, options: Options) {
         let options = Options { clock: clock(&self.kubernetes), ..options };
         let client = client(&self.kubernetes);
@@ -114,7 +114,7 @@ impl World {
         self.get(name)["metadata"]["finalizers"].to_string().contains(k8s::names::LOAD_BALANCER_FINALIZER)
     }
 
-    /// A node that is ready, has a provider id and an address, unless `change` says otherwise.
+    /// A node that is ready and has a provider ID and an address, changed by `change`.
     pub fn node(&self, name: &str, change: Value) {
         let mut node = json!({
             "apiVersion": "v1", "kind": "Node",

@@ -1,4 +1,4 @@
-//! What machines of every kind say of themselves.
+//! Descriptions of machines of every kind.
 
 use azure_types::{InstanceView, NetworkInterface, SubResource};
 use serde_json::{Value, json};
@@ -132,7 +132,7 @@ fn node_052_node_053_node_054_zones_and_fault_domains() {
     }
 }
 
-/// A machine's document says which interface is its primary one; one that does not is described by those it has.
+/// The document of a machine marks its primary interface; without a mark, all its interfaces describe it.
 #[test]
 fn a_machine_is_described_by_its_primary_interface() {
     let named = |name: &str, primary: Option<bool>| json!({"id": compute("x", name), "properties": {"primary": primary}});
@@ -162,8 +162,8 @@ fn addresses(facts: &InstanceFacts) -> Vec<String> {
     facts.addresses.iter().map(|one| format!("{} {}", one.kind, one.address)).collect()
 }
 
-/// A dual-stack kubelet asks for both addresses (`alpha.kubernetes.io/provided-node-ip`): with one of them alone
-/// its node could never be initialised.
+/// A dual-stack kubelet requests both addresses (`alpha.kubernetes.io/provided-node-ip`): with only one of them its
+/// node could never be initialised.
 #[test]
 fn a_dual_stack_machine_reports_one_address_of_each_family() {
     let interfaces = interfaces(&json!([
@@ -202,7 +202,7 @@ fn a_machine_of_each_kind_describes_its_node() {
     assert_eq!(alone.provider_id, format!("azure://{}", compute("virtualMachines", "vm")));
 }
 
-/// NODE-043: of the id, the resource group alone is in lower case, however Azure spells the rest.
+/// NODE-043: only the resource group of an id is in lower case; the rest keeps Azure's spelling.
 #[test]
 fn node_043_an_id_keeps_its_casing_but_for_the_group() {
     let spelled =

@@ -1,4 +1,4 @@
-//! Which machine a provider id, a node's name or an interface's id names.
+//! The machines that provider IDs, names of nodes and ids of interfaces name.
 
 use super::*;
 use crate::{
@@ -42,7 +42,7 @@ fn node_070_provider_ids() {
     assert_eq!(parse_provider_id(VM).machine().unwrap().group(), machine.group());
 }
 
-/// NODE-012, NODE-033: ids that begin as those of Azure's machines and name none.
+/// NODE-012, NODE-033: ids that start like those of Azure machines but name none.
 #[test]
 fn node_012_node_033_ids_of_azures_that_name_no_machine() {
     for id in [
@@ -68,7 +68,7 @@ fn node_282_the_resource_group_of_a_provider_id_is_in_lower_case_and_nothing_els
     assert_eq!(provider_id(&id.parse().unwrap()), expected);
 }
 
-/// NODE-060: the machine of an interface, and of what is an interface's.
+/// NODE-060: the machine of an interface, and of an interface's children.
 #[test]
 fn node_060_the_machine_of_an_interface() {
     let path = &SET["azure://".len()..];
@@ -151,7 +151,7 @@ fn scale_sets_with_one_prefix_are_told_apart_by_the_machines_host_names() {
     assert!(is_called(&virtual_machine("AKSNPWIN000000", Some("npwin")), "aksnpwin000000"));
 }
 
-/// NODE-046: what is a zone of a region. NODE-049: how one is told.
+/// NODE-046: zones of a region in labels. NODE-049: how to recognise one.
 #[test]
 fn node_046_node_049_zones_in_labels() {
     for (label, number) in [

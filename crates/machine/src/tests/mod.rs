@@ -1,4 +1,4 @@
-//! Cases of `docs/rules/nodes.md` about single machines, and the documents that they share.
+//! Cases of `docs/rules/nodes.md` about single machines, and their shared documents.
 
 mod facts;
 mod identity;
@@ -6,7 +6,7 @@ mod identity;
 use azure_types::{ResourceId, ScaleSet, ScaleSetInstance, VirtualMachine};
 use serde_json::json;
 
-/// The id of a resource of Compute's in the group of all cases.
+/// The id of a compute resource in the resource group of all cases.
 fn compute(kind: &str, name: &str) -> ResourceId {
     ResourceId::group("subscription", "rg").resource("Microsoft.Compute", kind, name)
 }
@@ -15,7 +15,7 @@ fn scale_set_id(name: &str) -> ResourceId {
     compute("virtualMachineScaleSets", name)
 }
 
-/// A scale set whose machines' names begin with a prefix.
+/// A scale set whose machines' names start with a prefix.
 fn scale_set(name: &str, prefix: &str) -> ScaleSet {
     serde_json::from_value(json!({
         "id": scale_set_id(name), "name": name, "location": "westus",
@@ -37,7 +37,7 @@ fn instance(set: &str, number: u32) -> ScaleSetInstance {
     .unwrap()
 }
 
-/// A running virtual machine, of a flexible scale set if one is named.
+/// A running virtual machine, in a flexible scale set if one is named.
 fn virtual_machine(name: &str, set: Option<&str>) -> VirtualMachine {
     let mut document = json!({
         "id": compute("virtualMachines", name), "name": name, "location": "westus2", "zones": ["1"],

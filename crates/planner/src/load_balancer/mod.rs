@@ -112,7 +112,7 @@ pub struct Known<'a> {
     /// they are.
     pub local_services: Option<&'a [LocalService]>,
     /// Private link services that may offer frontends: a frontend that is offered by an unmanaged one stays.
-    pub private_links: &'a [PrivateLinkService],
+    pub private_links: &'a [Arc<PrivateLinkService>],
 }
 
 /// The plan of one load balancer.

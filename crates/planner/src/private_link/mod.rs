@@ -9,6 +9,8 @@ mod intent;
 mod ownership;
 mod refusal;
 
+use std::sync::Arc;
+
 use ::ownership::{Evidence, Proof};
 use azure_types::{PrivateLinkService, ResourceId, Subnet, Word};
 use k8s::ObjectKey;
@@ -40,10 +42,10 @@ fn offered(link: &PrivateLinkService) -> impl Iterator<Item = &ResourceId> {
 
 /// The private link service that offers a frontend.
 pub(crate) fn at<'a>(
-    observed: &'a [PrivateLinkService],
+    observed: &'a [Arc<PrivateLinkService>],
     frontend: &ResourceId,
 ) -> Option<&'a PrivateLinkService> {
-    observed.iter().find(|link| offered(link).any(|one| one == frontend))
+    observed.iter().map(|link| &**link).find(|link| offered(link).any(|one| one == frontend))
 }
 
 /// Whether a private link service concerns a cluster: the cluster created it, or it offers a frontend of a load
@@ -84,7 +86,7 @@ pub fn plan(
     cluster: &Cluster,
     intent: &ServiceIntent,
     frontend: &OwnedFrontend,
-    observed: &[PrivateLinkService],
+    observed: &[Arc<PrivateLinkService>],
     subnet: Option<&Subnet>,
 ) -> Result<Vec<Step>, Refusal> {
     let existing = at(observed, &frontend.id);
@@ -156,7 +158,7 @@ fn check_name(
     cluster: &Cluster,
     wanted: &PrivateLinkIntent,
     frontend: &OwnedFrontend,
-    observed: &[PrivateLinkService],
+    observed: &[Arc<PrivateLinkService>],
 ) -> Result<(), Refusal> {
     let name = new_name(wanted, frontend);
     let id = cluster.private_link_id(&wanted.group, &name);
@@ -250,14 +252,18 @@ fn open(cluster: &Cluster, subnet: &Subnet, service: &ObjectKey) -> Option<Step>
 pub fn plan_removal(
     cluster: &Cluster,
     frontends: &[ResourceId],
-    observed: &[PrivateLinkService],
+    observed: &[Arc<PrivateLinkService>],
 ) -> Vec<Step> {
     let links = frontends.iter().filter_map(|frontend| at(observed, frontend));
     links.filter(|link| !is_unmanaged(cluster, link)).flat_map(|link| removal(cluster, link)).collect()
 }
 
 /// Whether an unmanaged private link service offers one of these frontends.
-pub fn has_unmanaged(cluster: &Cluster, frontends: &[ResourceId], observed: &[PrivateLinkService]) -> bool {
+pub fn has_unmanaged(
+    cluster: &Cluster,
+    frontends: &[ResourceId],
+    observed: &[Arc<PrivateLinkService>],
+) -> bool {
     let mut links = frontends.iter().filter_map(|frontend| at(observed, frontend));
     links.any(|link| is_unmanaged(cluster, link))
 }

@@ -129,7 +129,7 @@ impl Azure {
                 document.id = Some(step.target.clone());
                 let links = &mut self.observed.private_links;
                 links.retain(|link| link.id.as_ref() != Some(&step.target));
-                links.push(document);
+                links.push(document.into());
             }
             Some(Document::Subnet(document)) => {
                 let mut document = (**document).clone();
@@ -251,6 +251,7 @@ impl Azure {
             }
         }
         for link in &mut self.observed.private_links {
+            let link = Arc::make_mut(link);
             let connections = &mut link.properties.as_mut().unwrap().private_endpoint_connections;
             if link.id.as_ref() == Some(id) {
                 assert!(

@@ -68,7 +68,7 @@ fn addresses(link: &PrivateLinkService) -> Vec<String> {
 }
 
 fn private_link(azure: &mut Azure) -> &mut PrivateLinkService {
-    &mut azure.observed.private_links[0]
+    std::sync::Arc::make_mut(&mut azure.observed.private_links[0])
 }
 
 fn edit(azure: &mut Azure, change: impl FnOnce(&mut serde_json::Value)) {
@@ -128,7 +128,8 @@ fn lb_312_only_a_frontend_of_ipv4_is_offered() {
     assert_eq!(linked().families(&["IPv6"]).refusal(), PrivateLinkRefusal::NoIpv4.into());
     for service in [linked().dual(), linked().families(&["IPv6", "IPv4"])] {
         let azure = served(&service);
-        let names: Vec<_> = azure.observed.private_links.iter().map(private_link::name_of).collect();
+        let names: Vec<_> =
+            azure.observed.private_links.iter().map(|link| private_link::name_of(link)).collect();
         assert_eq!(names, [NAME]);
     }
 }

@@ -1,5 +1,5 @@
-//! Who we are to the Kubernetes API: what the user of a kubeconfig, or a pod's service account, proves himself by.
-//! Certificates are a matter of TLS ([`super::tls`]).
+//! Credentials for the Kubernetes API: those of a kubeconfig's user, or a pod's service account. Certificates belong to
+//! TLS ([`super::tls`]).
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -19,36 +19,34 @@ use tokio::time::Instant;
 
 use super::tls::{self, Identity};
 
-/// How long a token from a file counts before the file is read again, as in Kubernetes' own clients: the cluster writes a
-/// new one long before the old one ends.
+/// How long a token from a file is used before the file is read again, as in Kubernetes' own clients: the cluster
+/// writes a new one long before the old one expires.
 const TOKEN_AGE: Duration = Duration::from_secs(60);
 
-/// How long before its end a plugin's token is not used any more.
+/// How long before its expiry a plugin's token is no longer used.
 const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 
-/// What proves who we are.
+/// A credential for the API.
 pub(super) enum Credential {
-    /// Nothing, or a certificate alone.
+    /// None, or only a certificate.
     Nobody,
-    /// A token or a password that stands in the kubeconfig.
+    /// A token or a password in the kubeconfig.
     Fixed(HeaderValue),
     /// A token in a file that changes.
     File(TokenFile),
-    /// What a program says that the kubeconfig names (`exec`).
+    /// The output of a program that the kubeconfig names (`exec`).
     Plugin(Box<Plugin>),
 }
 
 impl Credential {
-    /// What the user has; of several things, the first of: password, token in a file, token, program.
+    /// The user's credential; of several, the first of: password, token in a file, token, program.
     ///
     /// # Errors
-    /// What it is cannot be read, or the program fails.
+    /// It cannot be read, or the program fails.
     pub(super) async fn new(user: &AuthInfo) -> anyhow::Result<Self> {
         if let Some(provider) = &user.auth_provider {
             let name = &provider.name;
-            bail!(
-                "the user's auth-provider {name:?} is none that Kubernetes still has: use exec, or a token"
-            );
+            bail!("Kubernetes no longer supports the user's auth-provider {name:?}: use exec, or a token");
         }
         if let (Some(name), Some(password)) = (&user.username, &user.password) {
             let both = format!("{name}:{}", password.expose_secret());
@@ -69,10 +67,10 @@ impl Credential {
         }
     }
 
-    /// The value of the header `Authorization`, if there is to be one.
+    /// The value of the header `Authorization`, if the credential has one.
     ///
     /// # Errors
-    /// A program that has to be asked again fails.
+    /// The program has to run again and fails.
     pub(super) async fn header(&self) -> anyhow::Result<Option<HeaderValue>> {
         match self {
             Self::Nobody => Ok(None),
@@ -82,7 +80,7 @@ impl Credential {
         }
     }
 
-    /// The certificate that a program has given.
+    /// The certificate that a program returned.
     pub(super) fn identity(&self) -> Option<Identity> {
         match self {
             Self::Plugin(plugin) => {
@@ -93,7 +91,7 @@ impl Credential {
     }
 }
 
-/// A header that is never shown. The error does not hold it either.
+/// A header that is never printed. The error does not contain it either.
 fn header(scheme: &str, secret: &str) -> anyhow::Result<HeaderValue> {
     let value = HeaderValue::try_from(format!("{scheme} {}", secret.trim()));
     let mut value = value.map_err(|_| anyhow!("it holds characters that no header may hold"))?;
@@ -101,10 +99,10 @@ fn header(scheme: &str, secret: &str) -> anyhow::Result<HeaderValue> {
     Ok(value)
 }
 
-/// A token in a file that somebody else renews.
+/// A token in a file that another program renews.
 pub(super) struct TokenFile {
     path: PathBuf,
-    /// What was read last, and when.
+    /// The last token read, and when.
     known: Mutex<(HeaderValue, Instant)>,
 }
 
@@ -121,21 +119,21 @@ impl TokenFile {
         header("Bearer", &token).with_context(|| format!("the token {shown}"))
     }
 
-    /// What the file holds. What it held before counts on while it cannot be read.
+    /// The token in the file. While the file cannot be read, the previous token stays in use.
     fn header(&self) -> HeaderValue {
         let mut known = self.known.lock();
         if known.1.elapsed() >= TOKEN_AGE {
             known.1 = Instant::now();
             match Self::read(&self.path) {
                 Ok(read) => known.0 = read,
-                Err(error) => tracing::warn!("{error:#}; the token that was known before still counts"),
+                Err(error) => tracing::warn!("{error:#}; the previous token stays in use"),
             }
         }
         known.0.clone()
     }
 }
 
-/// A program that says who we are, by the rules of Kubernetes' client libraries.
+/// A program that provides a credential, by the rules of Kubernetes' client libraries.
 pub(super) struct Plugin {
     exec: ExecConfig,
     clock: Clock,
@@ -143,13 +141,13 @@ pub(super) struct Plugin {
     login: tokio::sync::Mutex<Login>,
 }
 
-/// What the program has said.
+/// The credential that the program returned.
 struct Login {
     header: Option<HeaderValue>,
     expires: Option<Timestamp>,
 }
 
-/// What the program prints (`ExecCredential`). It has no `Debug`: nobody can print it.
+/// The program's output (`ExecCredential`). It has no `Debug`, so that it cannot be printed.
 #[derive(Deserialize)]
 struct Answer {
     status: Option<Status>,
@@ -193,7 +191,7 @@ impl Login {
     }
 }
 
-/// Runs the program, aside from what else this thread does.
+/// Runs the program without blocking this thread.
 async fn ask(exec: &ExecConfig) -> anyhow::Result<Status> {
     let (command, shown) = command(exec)?;
     let running = tokio::task::spawn_blocking(move || {
@@ -205,7 +203,7 @@ async fn ask(exec: &ExecConfig) -> anyhow::Result<Status> {
         let told = String::from_utf8_lossy(&output.stderr);
         bail!("exec: {shown} failed ({}) {}", output.status, told.trim());
     }
-    // Some print YAML.
+    // Some programs print YAML.
     let text = String::from_utf8(output.stdout).with_context(|| format!("exec: {shown} printed no text"))?;
     let printed: Vec<Value> =
         serde_saphyr::from_multiple(&text).map_err(|_| anyhow!("exec: {shown} printed no ExecCredential"))?;
@@ -216,7 +214,7 @@ async fn ask(exec: &ExecConfig) -> anyhow::Result<Status> {
     }
 }
 
-/// The program as the kubeconfig says, and its name.
+/// The command that the kubeconfig configures, and its name.
 fn command(exec: &ExecConfig) -> anyhow::Result<(Command, String)> {
     let name = exec.command.clone().filter(|name| !name.is_empty()).context("exec: there is no command")?;
     let mut command = Command::new(&name);
@@ -234,7 +232,7 @@ fn command(exec: &ExecConfig) -> anyhow::Result<(Command, String)> {
     }
     let mut spec = json!({"interactive": interactive});
     if exec.provide_cluster_info {
-        let cluster = exec.cluster.as_ref().context("exec: nothing is known of the cluster")?;
+        let cluster = exec.cluster.as_ref().context("exec: the cluster is unknown")?;
         spec["cluster"] = serde_json::to_value(cluster)?;
     }
     let question = json!({"apiVersion": exec.api_version, "kind": "ExecCredential", "spec": spec});
@@ -249,7 +247,7 @@ fn command(exec: &ExecConfig) -> anyhow::Result<(Command, String)> {
 mod tests {
     use super::*;
 
-    /// A pod's token changes while the pod runs; a file that is gone changes nothing.
+    /// A pod's token changes while the pod runs; a missing file changes nothing.
     #[tokio::test(start_paused = true)]
     async fn node_284_a_token_file_is_read_again_once_a_minute() {
         let folder = tempfile::tempdir().unwrap();

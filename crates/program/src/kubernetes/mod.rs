@@ -1,4 +1,4 @@
-//! The way to the Kubernetes API.
+//! The connection to the Kubernetes API.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +15,15 @@ mod credential;
 mod tls;
 mod transport;
 
-/// How long it is waited at first for an API that cannot be reached; twice as long each time, up to the longest. A control plane
-/// that starts takes about a minute.
+/// First pause before an unreachable API is tried again; doubles each time up to the longest pause. A starting control
+/// plane takes about a minute.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// How long the API may take to answer at start.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The address that `--master` names. Without a scheme it is HTTPS if anything is said of certificates and HTTP
-/// otherwise, as Kubernetes' own programs read it.
+/// The address in `--master`. Without a scheme it is HTTPS if certificates are configured and HTTP otherwise, as in
+/// Kubernetes' own programs.
 fn master_url(text: &str, has_tls: bool) -> String {
     match (text.contains("://"), has_tls) {
         (true, _) => text.to_owned(),
@@ -34,34 +34,34 @@ fn master_url(text: &str, has_tls: bool) -> String {
 
 /// Counts requests to the API.
 pub trait RequestObserver: Send + Sync + 'static {
-    /// A request with this method was answered by this host with a status, or not at all.
+    /// Records the response of a host to a request with this method; `None` if there was no response.
     fn answered(&self, method: &str, host: &str, status: Option<u16>);
 }
 
-/// Where the API is, as the command line says.
+/// The API's address, from the command line.
 #[derive(Clone, Copy)]
 pub struct Address<'a> {
-    /// `--kubeconfig`; empty inside of a pod.
+    /// `--kubeconfig`; empty inside a pod.
     pub kubeconfig: &'a str,
-    /// `--master`, which goes before what the kubeconfig says; empty if not given.
+    /// `--master`, which overrides the kubeconfig; empty if not given.
     pub master: &'a str,
-    /// The user agent, by which the API's logs tell programs apart.
+    /// The user agent, which identifies the program in the API's logs.
     pub agent: &'static str,
-    /// Whether an API that cannot be reached for now is waited for.
+    /// Whether to wait for an API that cannot be reached yet.
     pub waits: bool,
-    /// Who counts requests.
+    /// Counts requests.
     pub observer: Option<&'a Arc<dyn RequestObserver>>,
 }
 
-/// A client as the command line and the environment's proxy settings say, which the API has answered.
+/// A client configured by the command line and the environment's proxy settings, after the API's first response.
 ///
 /// # Errors
-/// The kubeconfig is unreadable or incomplete, there is none and we run in no pod, or the API refuses this client. An API that
-/// cannot be reached, or answers 429 or 5xx, is waited for, or is an error as well where that is not wanted.
+/// The kubeconfig is unreadable or incomplete, it is missing outside a pod, or the API refuses this client. An API that
+/// cannot be reached, or answers 429 or 5xx, is an error only if `waits` is not set.
 pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Result<Client> {
     let mut config = if address.kubeconfig.is_empty() {
         Config::incluster().context(
-            "--kubeconfig is not given and this is no pod with a service account: name a kubeconfig",
+            "--kubeconfig is not given and not running in a pod with a service account: name a kubeconfig",
         )?
     } else {
         let path = address.kubeconfig;
@@ -72,7 +72,7 @@ pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Re
         let has_tls = config.root_cert.is_some() || config.accept_invalid_certs;
         let url = master_url(address.master, has_tls);
         config.cluster_url = url.parse().with_context(|| {
-            format!("--master={} is no URL (pass one such as https://10.0.0.1:443)", address.master)
+            format!("--master={} is not a URL (pass one such as https://10.0.0.1:443)", address.master)
         })?;
     }
     config.headers.push((USER_AGENT, HeaderValue::from_static(address.agent)));
@@ -82,8 +82,8 @@ pub async fn connect(address: &Address<'_>, proxy: &ProxySettings) -> anyhow::Re
         Some(url) => ProxySettings::only(&url.to_string(), "proxy-url")?,
         None => proxy.clone(),
     };
-    // It repeats nothing: retries belong to the controllers' queues, and a write that is repeated late, behind the
-    // elector's back, is worse than an error.
+    // It does not retry: retries belong to the controllers' queues, and a late retry of a write after leadership was
+    // lost is worse than an error.
     let client = transport::client(&config, settings, CONNECT_TIMEOUT, address.observer.cloned()).await;
     let client = client.context("the Kubernetes client cannot be set up")?;
     let mut pause = FIRST_PAUSE;
@@ -112,7 +112,7 @@ struct Failure {
     may_pass: bool,
 }
 
-/// Asks the API for its version.
+/// Requests the API's version.
 async fn ask(client: &Client, route: &kubeconfig::Route) -> Result<String, Failure> {
     match tokio::time::timeout(CONNECT_TIMEOUT, client.apiserver_version()).await {
         Ok(Ok(version)) => Ok(version.git_version),
@@ -137,7 +137,7 @@ async fn ask(client: &Client, route: &kubeconfig::Route) -> Result<String, Failu
     }
 }
 
-/// Whether the two ends do not agree on certificates or on TLS, which no waiting mends.
+/// Whether the two ends do not agree on certificates or on TLS. Waiting does not help.
 fn is_distrusted(error: &kube::Error) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {

@@ -1,4 +1,4 @@
-//! TLS to the Kubernetes API: whom to trust, and what proves who we are.
+//! TLS to the Kubernetes API: trusted authorities and client certificates.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,20 +18,18 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use secrecy::ExposeSecret as _;
 use tokio::time::Instant;
 
-use super::credential::Credential;
-
-/// How long a pod's certificate authorities count before their file is read again: the cluster changes it while the pod
-/// runs. Tokens beside it are read as often.
+/// How long a pod's certificate authorities are used before their file is read again: the cluster changes it while the
+/// pod runs. Tokens beside it are read as often.
 const AUTHORITIES_AGE: Duration = Duration::from_secs(60);
 
 /// A certificate and its key.
 pub(super) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// TLS as the configuration says, version 1.2 or later.
+/// TLS as configured, version 1.2 or later, with this client certificate or the configured one.
 ///
 /// # Errors
 /// Authorities, certificate or key cannot be used.
-pub(super) fn config_of(config: &Config, credential: &Credential) -> anyhow::Result<ClientConfig> {
+pub(super) fn config_of(config: &Config, certificate: Option<Identity>) -> anyhow::Result<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = if config.accept_invalid_certs {
         Arc::new(Anybody(Arc::clone(&provider)))
@@ -45,7 +43,7 @@ pub(super) fn config_of(config: &Config, credential: &Credential) -> anyhow::Res
         .context("TLS cannot be set up")?
         .dangerous()
         .with_custom_certificate_verifier(verifier);
-    let identity = match credential.identity() {
+    let identity = match certificate {
         Some(identity) => Some(identity),
         None => identity_of(&config.auth_info)?,
     };
@@ -57,7 +55,7 @@ pub(super) fn config_of(config: &Config, credential: &Credential) -> anyhow::Res
     })
 }
 
-/// The authorities that the configuration names, or else the system's.
+/// The configured authorities, or else the system's.
 fn authorities(config: &Config) -> anyhow::Result<Vec<CertificateDer<'static>>> {
     match &config.root_cert {
         Some(named) => Ok(named.iter().map(|one| CertificateDer::from(one.clone())).collect()),
@@ -95,24 +93,24 @@ fn identity_of(user: &AuthInfo) -> anyhow::Result<Option<Identity>> {
     }
 }
 
-/// What `<name>-data` holds, or else the file that `<name>` names.
+/// The contents of `<name>-data`, or else of the file that `<name>` names.
 fn pem_of(name: &str, data: Option<&str>, file: Option<&str>) -> anyhow::Result<Option<Vec<u8>>> {
     let given = |text: &&str| !text.is_empty();
     if let Some(data) = data.filter(given) {
         let decoded = base64::engine::general_purpose::STANDARD.decode(data);
-        return decoded.map(Some).map_err(|_| anyhow!("{name}-data is no base64"));
+        return decoded.map(Some).map_err(|_| anyhow!("{name}-data is not base64"));
     }
     let Some(path) = file.filter(given) else { return Ok(None) };
     std::fs::read(path).map(Some).with_context(|| format!("cannot read {name} {path}"))
 }
 
-/// A certificate, with those that vouch for it, and its key, both in PEM.
+/// A certificate with its chain, and its key, both in PEM.
 ///
 /// # Errors
-/// One of them is missing or unreadable; the text holds nothing of the key.
+/// One of them is missing or unreadable; the text contains nothing of the key.
 pub(super) fn identity(certificates: &[u8], key: &[u8]) -> anyhow::Result<Identity> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates).collect();
-    let certificates = certificates.map_err(|error| anyhow!("the client certificate is no PEM: {error}"))?;
+    let certificates = certificates.map_err(|error| anyhow!("the client certificate is not PEM: {error}"))?;
     if certificates.is_empty() {
         bail!("client-certificate holds no certificate");
     }
@@ -120,12 +118,12 @@ pub(super) fn identity(certificates: &[u8], key: &[u8]) -> anyhow::Result<Identi
     Ok((certificates, key))
 }
 
-/// The authorities of a file, as it is now.
+/// The current authorities in a file.
 #[derive(Debug)]
 struct FromFile {
     path: PathBuf,
     provider: Arc<CryptoProvider>,
-    /// What the file held when it was read last.
+    /// The authorities last read, and when.
     known: Mutex<(Arc<WebPkiServerVerifier>, Instant)>,
 }
 
@@ -140,18 +138,18 @@ impl FromFile {
         let pem =
             std::fs::read(path).with_context(|| format!("cannot read certificate authority {shown}"))?;
         let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-        let found = found.map_err(|error| anyhow!("certificate authority {shown} is no PEM: {error}"))?;
+        let found = found.map_err(|error| anyhow!("certificate authority {shown} is not PEM: {error}"))?;
         verifier(found, provider).with_context(|| format!("certificate authority {shown}"))
     }
 
-    /// What the file holds. What it held before counts on while it cannot be read.
+    /// The authorities in the file. While the file cannot be read, the previous ones stay in use.
     fn current(&self) -> Arc<WebPkiServerVerifier> {
         let mut known = self.known.lock();
         if known.1.elapsed() >= AUTHORITIES_AGE {
             known.1 = Instant::now();
             match Self::read(&self.path, &self.provider) {
                 Ok(read) => known.0 = read,
-                Err(error) => tracing::warn!("{error:#}; the authorities that were known before still count"),
+                Err(error) => tracing::warn!("{error:#}; the previous authorities stay in use"),
             }
         }
         Arc::clone(&known.0)
@@ -193,7 +191,7 @@ impl ServerCertVerifier for FromFile {
     }
 }
 
-/// Whoever answers is believed to be the API server, as `insecure-skip-tls-verify` asks.
+/// Accepts any server certificate, as `insecure-skip-tls-verify` demands.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 
@@ -240,7 +238,7 @@ mod tests {
 
     use super::*;
 
-    /// The cluster changes the file while the pod runs; a file that is half written, or gone, changes nothing.
+    /// The cluster changes the file while the pod runs; a half-written or missing file changes nothing.
     #[tokio::test(start_paused = true)]
     async fn node_285_authorities_are_read_again_once_a_minute() {
         let folder = tempfile::tempdir().unwrap();

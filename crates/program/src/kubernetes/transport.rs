@@ -1,8 +1,8 @@
-//! What carries requests to the Kubernetes API: HTTP/1 over TLS, through a proxy where there is one, with the credential
-//! of the configuration.
+//! The transport of requests to the Kubernetes API: HTTP/1 over TLS, through a proxy if configured, with the configured
+//! credential.
 //!
-//! kube has a transport of its own. It brings logins of cloud providers that Kubernetes has given up, with a language of
-//! queries and regular expressions, and a client for each kind of proxy: a tenth of a program that every node holds.
+//! kube's own transport also supports cloud providers' logins that Kubernetes has removed, with a query language and
+//! regular expressions, and a client for each kind of proxy: a tenth of a program that runs on every node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,14 +23,14 @@ use super::RequestObserver;
 use super::credential::Credential;
 use super::tls;
 
-/// How many connections are kept that nobody uses. Each holds some forty kilobytes; a burst opens more, and closes them.
+/// Maximum number of idle connections. Each takes some forty kilobytes; a burst opens more and closes them again.
 const MAX_IDLE_CONNECTIONS: usize = 8;
-/// What a connection reads at a time at most, while lists come.
+/// Maximum that a connection reads at a time while lists arrive.
 const READ_BUFFER: usize = 64 << 10;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A client as the configuration says; `timeout` is for each connection, TLS and the way through a proxy included.
+/// A client as configured; `timeout` limits each connection attempt, including TLS and the proxy.
 ///
 /// # Errors
 /// Credentials, authorities or names that cannot be used: one line that names the place in the configuration.
@@ -41,13 +41,13 @@ pub(super) async fn client(
     observer: Option<Arc<dyn RequestObserver>>,
 ) -> anyhow::Result<Client> {
     let credential = Credential::new(&config.auth_info).await?;
-    let tls = tls::config_of(config, &credential)?;
+    let tls = tls::config_of(config, credential.identity())?;
     let connecting = ProxyConnector::with_system_resolver(proxy, &tls);
     let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     let builder = match &config.tls_server_name {
         Some(name) => {
             let name = ServerName::try_from(name.clone())
-                .with_context(|| format!("tls-server-name {name:?} is no name of a server"))?;
+                .with_context(|| format!("tls-server-name {name:?} is not a server name"))?;
             builder.with_server_name_resolver(FixedServerNameResolver::new(name))
         }
         None => builder,

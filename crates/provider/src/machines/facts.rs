@@ -1,4 +1,4 @@
-//! What a machine is like: its document, its interfaces and its public addresses, all from lists that many share.
+//! The description of a machine: its document, its interfaces and its public addresses, all from shared lists.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::failure::{Failure, Kind};
 use crate::observed::{InstanceInterface, Said};
 use crate::provider::Inner;
 
-/// Whether a node is still to be initialised.
+/// Whether a node is not initialised yet.
 fn is_new(node: &Node) -> bool {
     node.has_taint(names::TAINT_UNINITIALIZED)
 }
 
-/// Whether an interface is that of an instance of a uniform scale set.
+/// Whether an interface belongs to an instance of a uniform scale set.
 fn is_of_instance(interface: &ResourceId) -> bool {
     instance::of_interface(interface).is_some()
 }
 
-/// The ids of the public IPs that an interface has.
+/// The ids of the public IPs of an interface.
 fn public_ips_of(interface: &NetworkInterface) -> Vec<&ResourceId> {
     let properties = interface.properties.iter();
     let configurations = properties.flat_map(|properties| properties.ip_configurations.iter().flatten());
@@ -31,8 +31,8 @@ fn public_ips_of(interface: &NetworkInterface) -> Vec<&ResourceId> {
 }
 
 impl Inner {
-    /// A virtual machine as its node should describe it. Lists of a resource group come without views; a machine that
-    /// is in no zone is asked for its fault domain.
+    /// Describes a virtual machine for its node. Lists of a resource group contain no instance views; the fault domain
+    /// of a machine outside of zones is read separately.
     pub(super) async fn describe_virtual_machine(
         &self,
         node: &Node,
@@ -41,11 +41,11 @@ impl Inner {
     ) -> Result<Instance, Failure> {
         let mut fault_domain = None;
         if let Some(id) = document.id.as_ref().filter(|_| instance::needs_fault_domain(document)) {
-            // A node's zone is written once; later this is no more than a part of what is described with its addresses.
+            // A node's zone is written once; afterwards it is only a by-product of the addresses.
             let known = (!is_new(node)).then_some(self.observed.started);
             for age in known.into_iter().chain([newer_than]) {
                 fault_domain = match self.fault_domain(id, age).await {
-                    // What was known may be of a machine that had the name before.
+                    // The cached view may be of an earlier machine of the same name.
                     Err(failure) if failure.is_not_found() && age != newer_than => None,
                     answer => answer?,
                 };
@@ -57,8 +57,8 @@ impl Inner {
         self.describe_by(node, document, fault_domain, newer_than).await
     }
 
-    /// The fault domain of a machine, if Azure gives it one. A machine that Azure does not show by itself is a failure:
-    /// nothing is known of its fault domain, whatever a list says of the machine.
+    /// The fault domain of a machine, if it has one. A machine that Azure does not return by itself is a failure: its
+    /// fault domain is unknown, even if a list contains the machine.
     async fn fault_domain(&self, id: &ResourceId, newer_than: LogicalTime) -> Result<Option<i32>, Failure> {
         if let Some(set) = self.flexible_set_of(id).await? {
             let view = self.observed.flexible_views(&set).get(id.name(), newer_than).await?;
@@ -76,9 +76,9 @@ impl Inner {
         }
     }
 
-    /// How old what is known of a machine's addresses may be, in the order in which it is tried. Numbers of instances never
-    /// recur: while a new one starts, what is known of its interfaces will do, and they are read again only if nothing is.
-    /// Names of virtual machines do recur, and addresses may change later.
+    /// The ages that data about a machine's addresses may have, in the order in which they are tried. Instance ids are
+    /// never reused: for a new instance the cached interfaces suffice, and are read again only if there are none. Names
+    /// of virtual machines are reused, and addresses may change later.
     fn ages<M: MachineDocument>(
         &self,
         node: &Node,
@@ -89,7 +89,7 @@ impl Inner {
         (is_instance && is_new(node)).then_some(self.observed.started).into_iter().chain([newer_than])
     }
 
-    /// A machine as its node should describe it.
+    /// Describes a machine for its node.
     pub(super) async fn describe_by<M: MachineDocument + Sync>(
         &self,
         node: &Node,
@@ -106,8 +106,8 @@ impl Inner {
             let facts =
                 instance::describe(node.name(), document, fault_domain, &interfaces, &address_of, location)
                     .map_err(|error| Failure::new(Kind::Unavailable, error.to_string()))?;
-            // A list that was read while the machine was made does not show its interface, or not its addresses: a node
-            // that is described by it would lose the addresses that its kubelet told.
+            // A list that was read while the machine was created lacks its interface, or its addresses: a node
+            // described by it would lose the addresses that its kubelet reported.
             let has_address = facts.addresses.iter().any(|address| address.kind == "InternalIP");
             let is_whole = public.values().all(Option::is_some);
             if has_address && (is_whole || age == newer_than) {
@@ -125,7 +125,7 @@ impl Inner {
         Err(Failure::new(Kind::Unavailable, format!("Azure shows no interface of {id} with an address yet")))
     }
 
-    /// The interfaces by which a machine is described.
+    /// The interfaces that describe a machine.
     async fn interfaces<M: MachineDocument + Sync>(
         &self,
         document: &M,
@@ -149,7 +149,7 @@ impl Inner {
         Ok(found)
     }
 
-    /// The public addresses that interfaces name by id alone; `None` where no list shows one.
+    /// The public addresses of interfaces that reference them by id; `None` for one that no list contains.
     async fn public_addresses(
         &self,
         interfaces: &[Arc<NetworkInterface>],

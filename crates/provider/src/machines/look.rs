@@ -1,13 +1,13 @@
-//! One look at one machine.
+//! Looks up one machine.
 //!
 //! | machine | shown by | absent if |
 //! |---|---|---|
-//! | of a uniform scale set | the list of the set's instances | that list does not show it, and Azure says of it alone that it is not there |
+//! | of a uniform scale set | the list of the set's instances | the list lacks it, and Azure's answer for it alone is that it does not exist |
 //! | of a flexible scale set | the list of the set's views | the same |
-//! | of its own, or of an availability set | Azure's answer for it alone | that answer says so, and the list of its resource group does not show it |
+//! | standalone, or of an availability set | Azure's answer for it alone | that answer is that it does not exist, and the list of its resource group lacks it |
 //!
-//! So one false answer is not enough for any of them. What Azure says of a single machine is remembered for those who
-//! ask within the same while ([`Observed::sighting`](crate::observed::Observed::sighting)).
+//! So a single wrong answer never suffices. Azure's answer for a single machine is cached for requests of the same time
+//! ([`Observed::sighting`](crate::observed::Observed::sighting)).
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::failure::Failure;
 use crate::observed::Said;
 use crate::provider::Inner;
 
-/// What was seen of a machine.
+/// The result of a lookup.
 pub(super) enum Look {
-    /// It is there.
+    /// It exists.
     Shown { shut_down: bool },
-    /// It is not seen, and nothing proves that it is gone; the text says why.
+    /// It was not found, but its absence is not proven; the text says why.
     Unproven(String),
-    /// It is gone.
+    /// It does not exist.
     Gone(Proof),
 }
 
@@ -37,7 +37,7 @@ fn group_of(machine: &ResourceId) -> ResourceId {
 }
 
 impl Inner {
-    /// Looks for a machine in what was read after `newer_than`.
+    /// Looks up a machine in data read after `newer_than`.
     pub(super) async fn look(
         &self,
         node: &Node,
@@ -56,7 +56,7 @@ impl Inner {
                     let view = view.filter(|view| !instance::is_being_deleted(&**view));
                     view.map(|view| instance::is_shut_down(&*view))
                 }
-                // Its own answer is what shows it.
+                // Only its own answer shows it.
                 None => None,
             },
         };
@@ -66,7 +66,7 @@ impl Inner {
         }
     }
 
-    /// Asks Azure for the one machine that a list did not show: only its own answer proves an absence.
+    /// Asks Azure for the one machine that a list lacks: only its own answer proves an absence.
     pub(super) async fn confirm_absence(
         &self,
         node: &Node,
@@ -80,7 +80,7 @@ impl Inner {
                 "{id} is not there (yet): the node is younger than nodeInstanceNotFoundGracePeriod"
             ))
         };
-        // The answer for a virtual machine is worth a question in any case: it may show it.
+        // A virtual machine is always requested by itself: the answer may show it.
         let is_instance = matches!(name, MachineName::Instance(_));
         if is_instance && found == FoundBy::Id && self.is_young(node) {
             return Ok(young());
@@ -90,7 +90,7 @@ impl Inner {
         }
         let sighting = self.observed.sighting(name, newer_than).await?;
         let answer = match &sighting.said {
-            // An instance that is asked for by itself does not say whether it runs.
+            // The answer for a single instance does not say whether it runs.
             Said::There { .. } if is_instance => {
                 let text = format!("{id} is there, but the list of its scale set does not show it");
                 return Ok(Look::Unproven(text));
@@ -113,8 +113,7 @@ impl Inner {
         Ok(Look::Gone(Proof { machine: id.to_string(), answer, read: sighting.read }))
     }
 
-    /// An instance as the list of its scale set shows it; `None` if the list does not hold it, or shows that it is being
-    /// deleted.
+    /// An instance as listed in its scale set; `None` if the list lacks it, or shows that it is being deleted.
     pub(super) async fn listed_instance(
         &self,
         name: &InstanceName,
@@ -129,7 +128,7 @@ impl Inner {
         Ok(document.filter(|document| !instance::is_being_deleted(&**document)))
     }
 
-    /// The same for a virtual machine and the list of its resource group.
+    /// A virtual machine as listed in its resource group; `None` likewise.
     pub(crate) async fn listed_machine(
         &self,
         id: &ResourceId,
@@ -139,8 +138,8 @@ impl Inner {
         Ok(document.filter(|document| !instance::is_being_deleted(&**document)))
     }
 
-    /// The flexible scale set of a virtual machine. A machine is for life in its set, so what is known will do, however
-    /// old; one that is not known is taken for one of its own, for which its own answer counts.
+    /// The flexible scale set of a virtual machine. A machine never changes its scale set, so cached data of any age
+    /// suffices; an unknown machine counts as standalone, so that its own answer decides.
     pub(super) async fn flexible_set_of(&self, machine: &ResourceId) -> Result<Option<ResourceId>, Failure> {
         let known = self.observed.virtual_machines(&group_of(machine));
         let document = match known.cached(machine.name()) {
@@ -152,7 +151,7 @@ impl Inner {
         }))
     }
 
-    /// Whether a list that was read after `newer_than` shows a virtual machine.
+    /// Whether a list that was read after `newer_than` contains a virtual machine.
     async fn is_listed(&self, id: &ResourceId, newer_than: LogicalTime) -> Result<bool, Failure> {
         let list = match self.flexible_set_of(id).await? {
             Some(set) => self.observed.flexible_views(&set),

@@ -1,8 +1,8 @@
-//! Machines: whether they are there and what they are like.
+//! Machines: whether they exist, and their properties.
 //!
 //! A node's machine is an instance of a uniform scale set or a virtual machine: a standalone one, or one of an
-//! availability set or of a flexible scale set. Lists answer for many nodes at once; that a machine is *not* there is
-//! said only after Azure was asked for it by itself ([`look`]).
+//! availability set or of a flexible scale set. Lists answer for many nodes at once; absence is only reported after
+//! Azure was asked for the single machine ([`look`]).
 
 mod facts;
 mod look;
@@ -16,13 +16,13 @@ use crate::provider::Inner;
 use look::Look;
 use subject::{FoundBy, Subject, nowhere};
 
-/// A node that Azure does not manage: it is there, and there is nothing to say about it.
+/// The description of a node that Azure does not manage: it exists, without further properties.
 fn unmanaged(node: &Node) -> Instance {
     Instance { provider_id: node.spec.provider_id.clone(), ..Instance::default() }
 }
 
 impl Inner {
-    /// Whether a node's machine is there (`cloud::Machines::presence`).
+    /// Whether a node's machine exists (`cloud::Machines::presence`).
     pub(crate) async fn presence(&self, node: &Node, newer_than: LogicalTime) -> Existence<Presence> {
         let (name, found) = match self.subject(node, newer_than).await {
             Subject::Unmanaged => return Existence::Present(Presence { shut_down: false }),
@@ -31,7 +31,7 @@ impl Inner {
             Subject::Machine { name, found } => (name, found),
         };
         match self.look(node, &name, found, newer_than).await {
-            // What was found by a name may be another machine: a node is not taken out of service for that.
+            // A machine found by name may be another one: that is no reason to take the node out of service.
             Ok(Look::Shown { shut_down }) => {
                 Existence::Present(Presence { shut_down: shut_down && found == FoundBy::Id })
             }
@@ -41,7 +41,7 @@ impl Inner {
         }
     }
 
-    /// What a node's machine is like (`cloud::Machines::describe`).
+    /// Describes a node's machine (`cloud::Machines::describe`).
     pub(crate) async fn describe(&self, node: &Node, newer_than: LogicalTime) -> Existence<Instance> {
         let (name, found) = match self.subject(node, newer_than).await {
             Subject::Unmanaged => return Existence::Present(unmanaged(node)),

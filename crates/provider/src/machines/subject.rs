@@ -1,4 +1,4 @@
-//! Which machine a node is: by its provider id, or else by its name.
+//! Matches a node to its machine: by provider ID, or by name if it has none.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,40 +13,39 @@ use crate::failure::Failure;
 use crate::observed::Said;
 use crate::provider::Inner;
 
-/// The age below which a node is never without a machine because of its name alone: a machine that was just made takes
-/// a while to appear in Azure's lists, and a kubelet whose node is deleted does not register again by itself.
+/// The minimum age of a node for declaring its machine absent by name alone: a new machine takes a while to appear in
+/// Azure's lists, and a kubelet whose node is deleted does not register again by itself.
 const MIN_AGE_OF_NAMELESS: Duration = Duration::from_secs(5 * 60);
 
-/// What names a node's machine.
+/// How a node's machine was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FoundBy {
-    /// The node's provider id.
+    /// By the node's provider ID.
     Id,
-    /// The node's name. The machine is there, then; but when it is not found any more, nothing proves that it was this
+    /// By the node's name. If it is found, it exists; if it is no longer found, that does not prove that it was this
     /// node's.
     Name,
 }
 
-/// Which machine a node stands for.
+/// The machine of a node.
 pub(super) enum Subject {
-    /// None that Azure manages: it is there, and there is nothing to say about it.
+    /// Not managed by Azure: it exists, without further properties.
     Unmanaged,
-    /// This one.
+    /// A machine of Azure.
     Machine { name: MachineName, found: FoundBy },
-    /// The node has no provider id, and every list of this resource group that could hold its machine was read and does
-    /// not.
+    /// The node has no provider ID, and no list of this resource group that could contain its machine does.
     Nowhere { group: ResourceId },
-    /// Nobody knows; the text says why.
+    /// Unknown; the text says why.
     Unknown(String),
 }
 
-/// A machine that bears a node's name.
+/// A machine with a node's name.
 struct Namesake {
     name: MachineName,
     vm_id: Option<VmId>,
 }
 
-/// The virtual machines that bear a node's name: by their host names, or else by their own.
+/// The virtual machines with a node's name: by host name, or else by resource name.
 fn called<'a>(machines: impl Iterator<Item = &'a VirtualMachine> + Clone, name: &str) -> Vec<Namesake> {
     let is_there = |machine: &&VirtualMachine| !instance::is_being_deleted(*machine);
     let namesake = |machine: &VirtualMachine| {
@@ -64,7 +63,7 @@ fn called<'a>(machines: impl Iterator<Item = &'a VirtualMachine> + Clone, name: 
     ids(&mut machines.filter(bears))
 }
 
-/// What to say of a node without provider id whose name no machine bears.
+/// The explanation for a node without provider ID whose name no machine has.
 pub(super) fn nowhere(node: &Node, group: &ResourceId) -> String {
     format!(
         "the node has no providerID (it is not initialized yet), and no machine in resource group {} is called {}; if \
@@ -76,7 +75,7 @@ pub(super) fn nowhere(node: &Node, group: &ResourceId) -> String {
     )
 }
 
-/// What to say of a node whose name only another machine bears.
+/// The explanation for a node whose name only another machine has.
 fn not_it(node: &Node, other: &MachineName) -> String {
     format!(
         "the only machine that is called {} is {}, and its vmId is not the systemUUID of the node: the node's machine may not be in \
@@ -86,7 +85,7 @@ fn not_it(node: &Node, other: &MachineName) -> String {
     )
 }
 
-/// What the provider ids of Azure's machines begin with. One that goes on otherwise was meant to be one.
+/// The prefix of Azure's provider IDs. An ID that continues in another way was meant to be one.
 const AZURES: &str = "azure://";
 
 fn unreadable(node: &Node) -> String {
@@ -119,9 +118,8 @@ impl Inner {
         }
     }
 
-    /// The machine that bears a node's name. A scale set's prefix only suggests one: the machine's own host name says
-    /// whether it is the one. Machines of another cluster in the group may bear the name as well: what the firmware shows tells
-    /// them apart.
+    /// The machine with a node's name. A scale set's prefix only gives a candidate, which the machine's own host name
+    /// confirms. Machines of another cluster in the group may have the same name: their vmId distinguishes them.
     async fn by_name(&self, node: &Node, newer_than: LogicalTime) -> Result<Subject, Failure> {
         let config = &self.cluster.config;
         let group = node.label(names::LABEL_RESOURCE_GROUP).filter(|group| !group.is_empty());
@@ -141,8 +139,8 @@ impl Inner {
             let all = self.observed.virtual_machines(&group);
             let in_list =
                 |machines: Vec<Arc<VirtualMachine>>| called(machines.iter().map(|one| &**one), node.name());
-            // An instance that bears the name is one reason less to read this list: what is known suffices to see whether
-            // it may not be the only one.
+            // If an instance has the name, this list is read only if its cached version contains another machine with
+            // the name.
             if found.is_empty() || !in_list(all.all_cached()).is_empty() {
                 let listed = all.list(newer_than).await;
                 found.extend(in_list(listed.map_err(|failure| failure.while_doing("failed to list VMs"))?));
@@ -177,14 +175,14 @@ impl Inner {
         })
     }
 
-    /// Whether a node whose firmware is that of no listed machine may run on one that Azure does not list yet, or no longer. A kubelet
-    /// that lives on for minutes calls something else the UUID of its system, as in a container.
+    /// Whether a node whose system UUID matches no listed machine may run on a machine that Azure does not list yet, or
+    /// no longer. A kubelet that keeps running for minutes reports another UUID, as in a container.
     fn may_run_elsewhere(&self, node: &Node) -> bool {
         self.is_younger(node, MIN_AGE_OF_NAMELESS) || node.is_silent()
     }
 
-    /// What follows for a node without provider id whose name no machine bears. It is absent only if its kubelet waits
-    /// for a cloud, the node is not new, and Azure says that there is no virtual machine of this very name either.
+    /// The conclusion for a node without provider ID whose name no machine has. It is absent only if its kubelet waits
+    /// for a cloud, the node is not new, and Azure says that there is no virtual machine of exactly this name.
     pub(super) async fn absence_by_name<T>(
         &self,
         node: &Node,
@@ -215,12 +213,12 @@ impl Inner {
         }
     }
 
-    /// Whether the node is so young that Azure may not show its machine yet (the grace rule of 4.2).
+    /// Whether the node is so young that Azure may not list its machine yet (the grace rule of 4.2).
     pub(super) fn is_young(&self, node: &Node) -> bool {
         self.is_younger(node, self.cluster.config.node_instance_not_found_grace_period)
     }
 
-    /// Whether the node was made less than this ago; one that does not say when is old.
+    /// Whether the node was created less than `age` ago; a node without creation time counts as old.
     fn is_younger(&self, node: &Node, age: Duration) -> bool {
         let created = node.metadata.creation_timestamp.as_ref().filter(|_| !age.is_zero());
         created.is_some_and(|created| self.clock.age(Some(created.0)) < age)

@@ -1,7 +1,7 @@
-//! What is kept of documents that are large, or of which there are thousands.
+//! Reduces documents that are large, or of which there are thousands, to what is used.
 //!
-//! Machines are only read: a write of an instance names the parts that it changes, and Azure keeps the rest. So no more is
-//! kept of them than somebody asks for. Of a load balancer everything is kept, each id once.
+//! Machines are only read: a write of an instance contains the parts that it changes, and Azure keeps the rest. So only
+//! the parts in use are kept. Load balancers are kept completely, with each id stored once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -16,7 +16,7 @@ use azure_types::{
 use parking_lot::Mutex;
 use serde::Serialize;
 
-/// Values that many documents have in common, each kept once.
+/// Values that many documents share, each stored once.
 #[derive(Debug, Default)]
 pub(crate) struct Recurring {
     interfaces: Pool<InterfaceConfigurations>,
@@ -38,11 +38,11 @@ impl Recurring {
     }
 }
 
-/// How many different values are known at a time. A scale set's machines are made from one model, and differ while they
-/// change; whatever is different for each machine is not worth to be looked for.
+/// Maximum number of different values at a time. A scale set's machines are created from one model, and differ while
+/// they change; values that are different for each machine are not worth searching.
 const MAX_DIFFERENT: usize = 64;
 
-/// By their text: what is spelled otherwise is another value.
+/// By their text: a different spelling is a different value.
 #[derive(Debug)]
 struct Pool<T: ?Sized>(Mutex<HashMap<String, Weak<T>>>);
 
@@ -53,9 +53,9 @@ impl<T: ?Sized> Default for Pool<T> {
 }
 
 impl<T: Serialize + ?Sized> Pool<T> {
-    /// The value, or the equal one that is known.
+    /// The value, or an equal one that is stored.
     fn share(&self, value: Arc<T>) -> Arc<T> {
-        // What cannot be written is kept as it is.
+        // A value that cannot be serialised is kept as it is.
         let Ok(text) = serde_json::to_string(&value) else { return value };
         let mut known = self.0.lock();
         if let Some(same) = known.get(&text).and_then(Weak::upgrade) {
@@ -71,7 +71,7 @@ impl<T: Serialize + ?Sized> Pool<T> {
     }
 }
 
-/// Of an instance of a uniform scale set: what its node is described by, and what a write of it is made from.
+/// Reduces an instance of a uniform scale set to what describes its node, and what a write of it contains.
 pub(super) fn instance(machine: ScaleSetInstance, recurring: &Recurring) -> ScaleSetInstance {
     let ScaleSetInstance { id, etag, location, instance_id, sku, zones, properties, .. } = machine;
     ScaleSetInstance {
@@ -86,7 +86,7 @@ pub(super) fn instance(machine: ScaleSetInstance, recurring: &Recurring) -> Scal
             latest_model_applied: None,
             os_profile: all.os_profile.map(os_profile),
             vm_id: all.vm_id,
-            // A write sends it as it came.
+            // A write sends it unchanged.
             hardware_profile: all.hardware_profile.map(|hardware| recurring.hardware.share(hardware)),
             network_profile: all.network_profile.map(network_profile),
             network_profile_configuration: all
@@ -101,7 +101,7 @@ pub(super) fn instance(machine: ScaleSetInstance, recurring: &Recurring) -> Scal
     }
 }
 
-/// Of a virtual machine: it is never written, its interfaces are.
+/// Reduces a virtual machine: it is never written, only its interfaces are.
 pub(super) fn virtual_machine(machine: VirtualMachine) -> VirtualMachine {
     let VirtualMachine { id, name, location, zones, properties, .. } = machine;
     VirtualMachine {
@@ -126,7 +126,7 @@ pub(super) fn virtual_machine(machine: VirtualMachine) -> VirtualMachine {
     }
 }
 
-/// Lists grow by doubling while they are read.
+/// Frees the spare capacity of a list that grew while it was read.
 fn tight<T>(mut list: Vec<T>) -> Vec<T> {
     list.shrink_to_fit();
     list
@@ -162,8 +162,8 @@ fn view(all: InstanceView) -> InstanceView {
     }
 }
 
-/// Of a network interface of a uniform scale set's instance: by what its node is described. It is written with the
-/// instance.
+/// A network interface of an instance of a uniform scale set, reduced to what describes its node. It is written with
+/// the instance.
 #[derive(Debug)]
 pub(crate) struct InstanceInterface {
     name: Box<str>,
@@ -194,7 +194,7 @@ impl InstanceInterface {
         }
     }
 
-    /// The name of an interface within its scale set: names recur from instance to instance.
+    /// The name of an interface within its scale set: interface names are the same in each instance.
     pub(crate) fn name_of(id: &ResourceId) -> String {
         let pairs = id.type_and_name_pairs();
         let names: Vec<&str> = pairs.iter().skip(1).map(|(_, name)| *name).collect();
@@ -205,7 +205,7 @@ impl InstanceInterface {
         self.name.to_string()
     }
 
-    /// What is kept of the document, as a document.
+    /// The kept parts as a document.
     pub(crate) fn document(&self) -> NetworkInterface {
         let configuration = |one: &InstanceAddress| InterfaceIpConfiguration {
             properties: Some(InterfaceIpConfigurationProperties {
@@ -258,7 +258,7 @@ mod tests {
         .unwrap()
     }
 
-    /// NODE-261: nothing that a write of an instance sends is lost, and what its node is described by stays.
+    /// NODE-261: everything that a write of an instance sends is kept, and everything that describes its node.
     #[test]
     fn node_261_instances_keep_what_is_written_and_what_describes_them() {
         let recurring = Recurring::default();
@@ -286,7 +286,7 @@ mod tests {
         }
     }
 
-    /// NODE-261: machines of one model share what they have in common, and others do not.
+    /// NODE-261: machines of one model share equal values, others do not.
     #[test]
     fn node_261_instances_share_what_they_have_in_common() {
         let recurring = Recurring::default();
@@ -298,13 +298,13 @@ mod tests {
         assert!(Arc::ptr_eq(&interfaces(&one), &interfaces(&two)));
         assert!(!Arc::ptr_eq(&interfaces(&one), &interfaces(&other)));
         assert!(Arc::ptr_eq(&one.instance_view.unwrap(), &other.instance_view.unwrap()));
-        // Where all are different, nobody looks for equal ones for ever.
+        // If all values differ, the search for equal ones is bounded.
         let different: Vec<_> = (0..200).map(|number| keep(number, &number.to_string())).collect();
         assert!(recurring.interfaces.0.lock().len() <= MAX_DIFFERENT);
         drop(different);
     }
 
-    /// NODE-261: the interface of an instance describes its node as the whole document does.
+    /// NODE-261: the reduced interface of an instance describes its node like the whole document.
     #[test]
     fn node_261_interfaces_of_instances_keep_their_addresses() {
         let id = format!("{SET}/virtualMachines/3/networkInterfaces/nic");

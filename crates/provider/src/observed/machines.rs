@@ -1,4 +1,4 @@
-//! What is known of machines: lists that answer for many of them, and Azure's answers for single ones.
+//! The observed state of machines: lists of many machines, and Azure's answers for single ones.
 
 use std::sync::Arc;
 
@@ -19,31 +19,31 @@ use crate::azure::Azure;
 use crate::failure::{Failure, Kind};
 use crate::resource_cache::ResourceCache;
 
-/// How Compute says with status 400 that an instance was deleted a moment ago; later it says 404.
+/// Compute's text, with status 400, for an instance that was deleted a moment ago; later it answers 404.
 const NO_SUCH_INSTANCE: &str = "not an active Virtual Machine Scale Set VM instanceId";
-/// What asks for a machine's power state and fault domain.
+/// The query for a machine's power state and fault domain.
 const VIEW: (&str, &str) = ("$expand", "instanceView");
-/// Of how many machines Azure's own answers are kept. They are some hundred bytes each.
+/// Maximum number of machines whose single answers are kept. They are some hundred bytes each.
 const MAX_SIGHTINGS: usize = 8192;
 
-/// What Azure said of one machine that was asked for by itself.
+/// Azure's answer for a machine that was requested by itself.
 #[derive(Debug)]
 pub(crate) struct Sighting {
-    /// When it was asked.
+    /// When it was requested.
     pub(crate) read: LogicalTime,
     pub(crate) said: Said,
 }
 
-/// Whether that machine is there.
+/// Whether the machine exists.
 #[derive(Debug)]
 pub(crate) enum Said {
-    /// It is. Instances of uniform sets are asked without their view, so that nothing is said of their power.
+    /// It exists. Instances of uniform scale sets are requested without view, so that their power state is unknown.
     There { shut_down: bool, fault_domain: Option<i32> },
-    /// It is not, or it is being deleted; in Azure's words.
+    /// It does not exist, or is being deleted; with Azure's words.
     Gone(String),
 }
 
-/// Asks for one machine.
+/// Requests one machine.
 async fn see<T: MachineDocument + DeserializeOwned>(
     azure: &Azure,
     id: &ResourceId,
@@ -73,7 +73,7 @@ impl Observed {
         cache_of(&self.scale_sets, group, || group_cache(&self.azure, group))
     }
 
-    /// The instances of a scale set, by number. A scale set that is gone is a failure that says so.
+    /// The instances of a scale set, by instance id. A missing scale set is a failure that says so.
     pub(crate) fn instances(&self, scale_set: &ResourceId) -> Arc<ResourceCache<ScaleSetInstance>> {
         cache_of(&self.instances, scale_set, || {
             let listing = Listing::children(scale_set, "virtualMachines");
@@ -88,12 +88,12 @@ impl Observed {
         })
     }
 
-    /// What is kept of an instance, as the list of its scale set keeps it.
+    /// An instance reduced to what the list of its scale set keeps.
     pub(crate) fn keep_instance(&self, machine: ScaleSetInstance) -> ScaleSetInstance {
         kept::instance(machine, &self.recurring)
     }
 
-    /// The machines of a flexible scale set by name, with their views and nothing else: Azure gives no more with views.
+    /// The machines of a flexible scale set by name, with only their views: Azure returns nothing else with views.
     pub(crate) fn flexible_views(&self, scale_set: &ResourceId) -> Arc<ResourceCache<VirtualMachine>> {
         cache_of(&self.flexible_views, scale_set, || {
             let group =
@@ -117,8 +117,8 @@ impl Observed {
         })
     }
 
-    /// What Azure said of one machine that was asked for by itself, after `newer_than`. Who asks at the same time, or
-    /// later for what is not newer, shares one request; a request that fails is not remembered.
+    /// Azure's answer for a machine that was requested by itself after `newer_than`. Concurrent callers, and later ones
+    /// that accept older data, share one request; a failed request is not cached.
     pub(crate) async fn sighting(
         &self,
         machine: &MachineName,
@@ -150,8 +150,8 @@ impl Observed {
         seen.ok_or_else(|| Failure::new(Kind::Unknown, format!("nothing is known of {id}")))
     }
 
-    /// The network interfaces of a scale set's instances. Nodes are described by them when they are new or may have new
-    /// addresses: what was read before seldom shows a machine that came later, and new addresses never.
+    /// The network interfaces of a scale set's instances. They describe nodes that are new or may have new addresses:
+    /// older reads seldom contain a newer machine, and never new addresses.
     pub(crate) fn interfaces(&self, scale_set: &ResourceId) -> Arc<ResourceCache<InstanceInterface>> {
         let mut is_new = false;
         let known = cache_of(&self.interfaces, scale_set, || {
@@ -168,8 +168,8 @@ impl Observed {
         known
     }
 
-    /// The public addresses of a scale set's instances, by id. They are resources of the set's, and no list of the
-    /// resource group shows them.
+    /// The public addresses of a scale set's instances, by id. They are resources of the scale set, and lists of the
+    /// resource group do not contain them.
     pub(crate) fn instance_public_ips(&self, scale_set: &ResourceId) -> Arc<ResourceCache<PublicIpAddress>> {
         cache_of(&self.instance_public_ips, scale_set, || {
             let listing = Listing::children(scale_set, "publicIPAddresses");
@@ -180,8 +180,8 @@ impl Observed {
         })
     }
 
-    /// The public IPs among which those of virtual machines are. Groups that hold none of a Service's are kept apart:
-    /// nothing in them is anybody's but the machines'.
+    /// The public IPs that include those of virtual machines. Groups without public IPs of Services have a separate
+    /// cache: only machines use it.
     pub(crate) fn machine_public_ips(&self, group: &ResourceId) -> Arc<ResourceCache<PublicIpAddress>> {
         if let Some(known) = self.public_ips.lock().get(group) {
             return Arc::clone(known);
@@ -189,18 +189,18 @@ impl Observed {
         cache_of(&self.machine_public_ips, group, || group_cache(&self.azure, group))
     }
 
-    /// The network interfaces of a resource group: those of its virtual machines, and no instance's.
+    /// The network interfaces of a resource group: those of its virtual machines, not of instances.
     pub(crate) fn machine_interfaces(&self, group: &ResourceId) -> Arc<ResourceCache<NetworkInterface>> {
         cache_of(&self.machine_interfaces, group, || group_cache(&self.azure, group))
     }
 
-    /// The network interfaces of virtual machines that are known, however old that knowledge is.
+    /// The cached network interfaces of virtual machines, however old.
     pub(crate) fn cached_machine_interfaces(&self) -> Vec<Arc<NetworkInterface>> {
         self.machine_interfaces.lock().values().flat_map(|known| known.all_cached()).collect()
     }
 
-    /// A load balancer is new: somebody else may have deleted the one before, and with it what interfaces say about its
-    /// pools.
+    /// Marks the interfaces as outdated because a load balancer is new: another client may have deleted the previous
+    /// one, and with it the interfaces' references to its pools.
     pub(crate) fn invalidate_machine_interfaces(&self) {
         for known in self.machine_interfaces.lock().values() {
             known.invalidate();

@@ -1,12 +1,13 @@
-//! When the Services that wait for public IPs read the list of a resource group.
+//! Schedules the reads of a resource group's list for the Services that wait for public IPs.
 //!
 //! # Guarantees
 //!
-//! * A Service that waits alone looks when it wants to, whatever came before it.
-//! * A list that one Service reads wakes all others of the group: it shows each whether it is done.
-//! * While others wait, a list is read 20 ms for each of them after the one before, or a twentieth of what its Service has
-//!   waited already, and an interval at most. However many wait, in the long run the list is read once in an interval.
-//! * A Service that may be done at once waits for those that are about to write, an interval at most.
+//! * A single waiting Service polls at its own pace, whatever came before it.
+//! * A list that one Service reads wakes all others of the group: each sees whether its operation is done.
+//! * While others wait, a list is read 20 ms for each of them after the previous one, or a twentieth of the time that
+//!   its Service has waited, but at most an interval. However many wait, in the long run the list is read once per
+//!   interval.
+//! * A Service whose operation may be done at once waits, for at most an interval, for those that are about to write.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,38 +19,39 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
-/// Services that come together come some milliseconds apart: so long after the last one the list is read for all of them.
+/// Services that start together arrive some milliseconds apart: so long after the last one the list is read for all of
+/// them.
 const LINGER: Duration = Duration::from_millis(12);
 
-/// So long each one that waits puts off the next list.
+/// How much each waiting Service delays the next list.
 const GAP: Duration = Duration::from_millis(20);
 
-/// A look may be late by this part of what its Service has waited, as one at a single operation may be
+/// The delay of a list relative to the time that its Service has waited, as for polls of a single operation
 /// (`arm/operation_pace.rs`).
 const LATENESS: u32 = 20;
 
-/// The looks at lists that many wait for.
+/// Reads of lists shared by waiting Services.
 pub(super) struct CommonLooks {
     interval: Duration,
-    /// How many Services may come to a write or a deletion, and how many such calls have no answer yet.
+    /// Number of Services that may send a write or a deletion, and of such calls without an answer.
     on_the_way: watch::Sender<usize>,
-    /// How many Services wait until their operations are done.
+    /// Number of Services that wait for their operations.
     waiting: watch::Sender<u32>,
-    /// The latest look of each resource group in which Services wait.
+    /// The latest read of each resource group in which Services wait.
     latest: Mutex<HashMap<ResourceId, Arc<Latest>>>,
 }
 
 type Latest = watch::Sender<Option<Look>>;
 
-/// A look at the list.
+/// A read of the list.
 #[derive(Clone, Copy)]
 struct Look {
     at: Instant,
-    /// The time after which the list is read.
+    /// The logical time after which the list is read.
     newer_than: LogicalTime,
 }
 
-/// A call until its first answer, or a Service that may come to one; until dropped.
+/// A call without an answer, or a Service that may send one; until dropped.
 pub(super) struct OnTheWay<'a>(&'a CommonLooks);
 
 impl Drop for OnTheWay<'_> {
@@ -58,7 +60,7 @@ impl Drop for OnTheWay<'_> {
     }
 }
 
-/// A Service that waits until its operations are done, or until dropped.
+/// A Service that waits for its operations, until dropped.
 pub(super) struct Waiting<'a> {
     looks: &'a CommonLooks,
     latest: Arc<Latest>,
@@ -72,35 +74,35 @@ impl Drop for Waiting<'_> {
 }
 
 impl CommonLooks {
-    /// Looks that are an `interval` apart where many wait.
+    /// Reads at an `interval` while many Services wait.
     pub(super) fn new(interval: Duration) -> Self {
         let interval = interval.max(GAP);
         let (on_the_way, waiting) = (watch::Sender::default(), watch::Sender::default());
         Self { interval, on_the_way, waiting, latest: Mutex::default() }
     }
 
-    /// How long looks are apart where many wait.
+    /// The interval between reads while many Services wait.
     pub(super) fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// Says that a write or a deletion may come, until dropped.
+    /// Announces a write or a deletion, until dropped.
     pub(super) fn on_the_way(&self) -> OnTheWay<'_> {
         self.on_the_way.send_modify(|count| *count += 1);
         OnTheWay(self)
     }
 
-    /// Begins to wait for operations in a resource group that Azure has accepted.
+    /// Starts waiting for accepted operations in a resource group.
     pub(super) fn wait(&self, group: ResourceId) -> Waiting<'_> {
         self.waiting.send_modify(|count| *count += 1);
         let mut all = self.latest.lock();
-        // Where none waits, no Service keeps a gap to the latest look.
+        // Without other waiting Services the time of the latest read does not matter.
         all.retain(|_, latest| Arc::strong_count(latest) > 1);
         let latest = Arc::clone(all.entry(group).or_default());
         Waiting { looks: self, latest, since: Instant::now() }
     }
 
-    /// Waits until nothing is on the way, and nothing comes for a little while.
+    /// Waits until no announced call is left, and none arrives for a short time.
     async fn calm(&self) {
         let mut on_the_way = self.on_the_way.subscribe();
         while on_the_way.wait_for(|count| *count == 0).await.is_ok() {
@@ -112,11 +114,11 @@ impl CommonLooks {
 }
 
 impl Waiting<'_> {
-    /// Waits for a look: that of a Service that expects to be done after a pause, or one that another asks for before. Gives
-    /// the time after which the list is read.
+    /// Waits for a read: the Service's own after the pause in which its operation is expected to end, or an earlier one
+    /// of another Service. Returns the logical time after which the list is read.
     ///
-    /// One that expects to be done at once waits until nothing is on the way: Services that come a moment after each other
-    /// do not read one list each.
+    /// A Service that expects its operation to be done at once waits until no announced call is left: Services that
+    /// arrive one after the other do not read one list each.
     pub(super) async fn after(&self, pause: Duration) -> LogicalTime {
         let came = LogicalTime::now();
         let mut latest = self.latest.subscribe();
@@ -133,7 +135,7 @@ impl Waiting<'_> {
         }
     }
 
-    /// Waits until this Service wants to look, and the latest look is long enough ago.
+    /// Waits until this Service is due to read, and the latest read is long enough ago.
     async fn due(&self, pause: Duration) {
         let asked = Instant::now();
         sleep(pause).await;
@@ -168,13 +170,13 @@ mod tests {
         ResourceId::group("5ca1ab1e-0000-4000-8000-000000000001", name)
     }
 
-    /// One more Service that waits in the group of all.
+    /// One more Service that waits in the shared group.
     fn wait(looks: &CommonLooks) -> Waiting<'_> {
         looks.wait(group("cluster"))
     }
 
-    /// How many lists answer Services that come so many milliseconds after the start, write for 5 ms, expect to be done after
-    /// so long, and are; and when the last of them has seen it.
+    /// The number of lists for Services that arrive so many milliseconds after the start, write for 5 ms, and whose
+    /// operations take the expected time; and when the last of them has seen the end.
     async fn lists(looks: &CommonLooks, comers: impl IntoIterator<Item = (u64, Duration)>) -> (usize, u128) {
         let begin = Instant::now();
         let came = comers.into_iter().map(|(after, takes)| async move {
@@ -228,7 +230,7 @@ mod tests {
         }
     }
 
-    /// Whatever came before it, and also beside some that wait for hours.
+    /// Neither earlier Services nor some that wait for hours delay a Service.
     #[tokio::test(start_paused = true)]
     async fn services_that_come_in_a_chain_wait_for_their_operations() {
         for stuck in [0, 1, 3] {
@@ -274,7 +276,7 @@ mod tests {
         assert!(begin.elapsed() <= Duration::from_millis(60), "{:?}", begin.elapsed());
     }
 
-    /// A list is asked for after all that share it began to wait.
+    /// A shared list is requested after all its readers began to wait.
     #[tokio::test(start_paused = true)]
     async fn a_shared_list_is_younger_than_the_wish() {
         let looks = looks();

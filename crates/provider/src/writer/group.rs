@@ -11,13 +11,13 @@ use tokio::time::Instant;
 use super::resource::{Answer, Resource};
 use super::suspects::Search;
 
-/// What one owner waits for.
+/// The pending or accepted intent of one owner.
 pub(super) struct Entry<R: Resource> {
     pub(super) intent: R::Intent,
     pub(super) newer_than: LogicalTime,
-    /// Empty where what the owner was given before is only kept up.
+    /// Empty if the entry only maintains an accepted intent.
     pub(super) waiters: Vec<oneshot::Sender<Answer<R>>>,
-    /// Whether the owner does not ask.
+    /// Whether it is an accepted intent without waiting tasks.
     pub(super) stands: bool,
 }
 
@@ -31,13 +31,13 @@ impl<R: Resource> Entry<R> {
 
     pub(super) fn answer(self, answer: Answer<R>) {
         for waiter in self.waiters {
-            // Who no longer waits needs no answer.
+            // A task that no longer waits needs no answer.
             let _ = waiter.send(answer.clone());
         }
     }
 }
 
-/// Hands in what an owner wants, in place of what it wanted before.
+/// Adds an owner's intent, in place of its earlier one.
 pub(super) fn put<R: Resource>(batch: &mut BTreeMap<R::Key, Entry<R>>, key: R::Key, entry: Entry<R>) {
     match batch.get_mut(&key) {
         Some(earlier) => earlier.replace_by(entry),
@@ -51,24 +51,24 @@ pub(super) fn put<R: Resource>(batch: &mut BTreeMap<R::Key, Entry<R>>, key: R::K
 pub(super) struct Group<R: Resource> {
     pub(super) entries: BTreeMap<R::Key, Entry<R>>,
     pub(super) newer_than: LogicalTime,
-    /// Whether newcomers may join; not while culprits are looked for.
+    /// Whether new intents may join; not during a search for culprits.
     pub(super) open: bool,
-    /// Before this it is not written.
+    /// The earliest time of its next write.
     pub(super) not_before: Instant,
-    /// Races that were lost in a row, and answers that Azure is busy.
+    /// Consecutive lost races, and consecutive answers that Azure is busy.
     pub(super) conflicts: u32,
     pub(super) busy: u32,
-    /// What was written for the wishes as they are now.
+    /// Fingerprints of the writes made for the current intents.
     pub(super) written: BTreeSet<u64>,
-    /// What was cleared out of the way of writes.
+    /// Fingerprints of the preparations made for writes.
     pub(super) prepared: BTreeSet<u64>,
     /// The search for culprits that it is a part of.
     pub(super) search: Option<Arc<Mutex<Search<R::Key>>>>,
-    /// Whether such a search was in vain.
+    /// Whether such a search found no culprit.
     pub(super) searched: bool,
-    /// Whether it is the one of two halves that is written first.
+    /// Whether it is the half that is written first.
     pub(super) is_first_half: bool,
-    /// Whether it is of one owner, who may be the reason for its latest failure.
+    /// Whether it has one owner, which may be the cause of its latest failure.
     pub(super) is_doubtful: bool,
 }
 
@@ -97,7 +97,8 @@ impl<R: Resource> Group<R> {
         Self::new(entries, LogicalTime::now(), false)
     }
 
-    /// Parts the group in two, every other owner: owners that are alike, such as those of one namespace, are spread over both.
+    /// Splits the group in two, every other owner: similar owners, such as those of one namespace, are spread over
+    /// both.
     pub(super) fn halve(self) -> [Self; 2] {
         let Self { entries, busy, conflicts, search, searched, .. } = self;
         let (mut upper, mut lower) = (BTreeMap::new(), BTreeMap::new());
@@ -110,7 +111,7 @@ impl<R: Resource> Group<R> {
         [part(upper), Self { is_first_half: true, ..part(lower) }]
     }
 
-    /// Both as one, which waits as long as either.
+    /// Merges two groups; the result is due when both are.
     pub(super) fn join(mut self, other: Self) -> Self {
         self.newer_than = self.newer_than.max(other.newer_than);
         self.not_before = self.not_before.max(other.not_before);
@@ -128,12 +129,12 @@ impl<R: Resource> Group<R> {
         self.entries.iter().map(|(key, entry)| (key.clone(), entry.intent.clone())).collect()
     }
 
-    /// Whether it may be written by now.
+    /// Whether it may be written now.
     pub(super) fn is_due(&self) -> bool {
         self.not_before <= Instant::now()
     }
 
-    /// Whose it is, if that is one alone.
+    /// Its owner, if there is exactly one.
     pub(super) fn only(&self) -> Option<&R::Key> {
         self.entries.keys().next().filter(|_| self.entries.len() == 1)
     }
@@ -169,7 +170,7 @@ impl<R: Resource> Group<R> {
         }
     }
 
-    /// Those of these owners that do not ask.
+    /// The owners among these without a pending intent.
     pub(super) fn standing(&self, keys: Vec<R::Key>) -> Vec<R::Key> {
         let stands = |key: &R::Key| self.entries.get(key).is_some_and(|entry| entry.stands);
         keys.into_iter().filter(stands).collect()

@@ -1,4 +1,4 @@
-//! What a writer asks of the resource that it writes.
+//! The interface between a writer and its resource.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use crate::failure::Failure;
 pub(crate) trait Resource: Send + Sync + 'static {
     /// The owner of an intent. Of two intents of one owner only the later counts.
     type Key: Clone + Ord + fmt::Display + Send + Sync;
-    /// What one owner wants of the resource.
+    /// The desired state of one owner.
     type Intent: Clone + Send + Sync;
-    /// What is known of the resource.
+    /// The observed state of the resource.
     type Observed: Send + Sync;
     /// One conditional write (for a scale set: of model and instances).
     type Work: Send + Sync;
-    /// What a plan may count on, because it was taken hold of before.
+    /// What a plan may rely on, because it was claimed before.
     type Claim: Send + Sync;
 
     /// The resource in words, such as `load balancer kubernetes`.
     fn name(&self) -> String;
 
-    /// The resource as read after `newer_than`, settled: no operation is running on it.
+    /// The resource as read after `newer_than`, with no operation running on it.
     async fn observe(&self, newer_than: LogicalTime) -> Result<Self::Observed, Failure>;
 
-    /// Takes hold of what other writers must leave alone, once for what was observed last: a plan is made for older
-    /// observations as well.
+    /// Claims what other writers must leave alone, once for the latest observed state: plans are also made for older
+    /// states.
     fn claim(&self, observed: &Self::Observed, batch: &[(Self::Key, Self::Intent)]) -> Self::Claim;
 
-    /// What to write so that the resource is as the batch wants it. It changes nothing.
+    /// Plans the write that brings the resource to the state that the batch wants. Changes nothing.
     fn plan(
         &self,
         observed: &Self::Observed,
@@ -42,102 +42,103 @@ pub(crate) trait Resource: Send + Sync + 'static {
         claim: &Self::Claim,
     ) -> Planned<Self>;
 
-    /// Writes, under the version that was planned against.
+    /// Writes, on condition of the version that was planned against.
     async fn write(
         &self,
         observed: &Self::Observed,
         work: &Self::Work,
     ) -> Result<Written<Self::Observed>, Failure>;
 
-    /// What a write would write, without what Azure changes by itself: equal for equal writes.
+    /// A hash of a write without what Azure changes on its own: equal for equal writes.
     fn fingerprint(&self, work: &Self::Work) -> u64;
 
-    /// The owners in a batch for which a write is made. The others have what they want already.
+    /// The owners in a batch that need the write. The others have what they want.
     fn concerned(&self, work: &Self::Work, batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key>;
 
-    /// The owners whose intents Azure's text names; empty where that is unclear.
+    /// The owners whose resources Azure's text names; empty if that is unclear.
     fn blame(&self, message: &str, batch: &[(Self::Key, Self::Intent)]) -> Vec<Self::Key>;
 
-    /// Sees to what Azure says is not ready, where the text does not name a part of the batch; gives the failure as it is then.
+    /// Repairs what Azure reports as not ready, if the text names no part of the batch. Returns the remaining failure.
     async fn overcome(&self, failure: Failure) -> Failure {
         failure
     }
 
-    /// The resource as before a write that failed late, if that left anything behind: what is planned on this takes it back. Pure.
+    /// The resource as before a write that failed late, if the write left anything behind: a plan on this state reverts
+    /// it. Pure.
     fn undone(&self, _before: &Self::Observed, _now: &Self::Observed) -> Option<Self::Observed> {
         None
     }
 
-    /// Takes back what a write that failed late may have left behind.
+    /// Reverts what a write that failed late may have left behind.
     async fn restore(&self, _before: &Self::Observed) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Whether an owner's intent does not wait for others that are on the way.
+    /// Whether an owner's intent does not wait for announced intents.
     fn is_urgent(&self, _key: &Self::Key) -> bool {
         false
     }
 
-    /// Whether a write changes nothing that the batch asks for, and only repairs.
+    /// Whether a write only repairs, and changes nothing that the batch asks for.
     fn is_repair(&self, _work: &Self::Work) -> bool {
         false
     }
 
-    /// Whether all owners are served by what a write changes, although it is no one's in particular.
+    /// Whether a write serves all owners, although it belongs to none in particular.
     fn serves_all(&self, _work: &Self::Work) -> bool {
         false
     }
 
-    /// Whether an intent goes on to be wanted once it was carried out.
+    /// Whether an intent stays wanted after it was carried out.
     fn stands(&self, _intent: &Self::Intent) -> bool {
         false
     }
 
-    /// An intent as it stands from when it was carried out: without what it says of before.
+    /// An accepted intent in the form that is maintained: without its references to earlier states.
     fn carried_out(&self, intent: Self::Intent) -> Self::Intent {
         intent
     }
 
-    /// Whether an intent that stands is still wanted.
+    /// Whether an accepted intent is still wanted.
     fn is_wanted(&self, _key: &Self::Key, _intent: &Self::Intent) -> bool {
         true
     }
 
-    /// Takes note of what happened to the part of an owner who did not ask.
+    /// Records a change of the part of an owner without a pending intent.
     fn disturbed(&self, _key: &Self::Key, _intent: &Self::Intent, _what: Disturbance) {}
 
-    /// What an owner hears besides the error; `work` is absent where reading failed.
+    /// The notice for an owner beside the error; `work` is `None` if reading failed.
     fn complaint(&self, _key: &Self::Key, _work: Option<&Self::Work>, _failure: &Failure) -> Option<Notice> {
         None
     }
 }
 
-/// What planning a batch gave.
+/// The result of planning a batch.
 pub(crate) struct Planned<R: Resource + ?Sized> {
-    /// The write; `None` where the resource already is as it should be.
+    /// The write; `None` if the resource already has the desired state.
     pub(crate) work: Option<R::Work>,
-    /// The owners whose intents cannot be carried out, each with why.
+    /// The owners whose intents cannot be carried out, each with the reason.
     pub(crate) refused: Vec<(R::Key, Failure)>,
     /// Notices, each with its owner.
     pub(crate) notices: Vec<(R::Key, Notice)>,
 }
 
-/// What came of a write.
+/// The result of a write.
 pub(crate) enum Written<O> {
-    /// It was made: the resource as it is now.
+    /// It was made: the new state of the resource.
     Whole(O),
-    /// What stood in its way was cleared, and it was not made: the resource is read and planned again.
+    /// An obstacle was removed, and the write was not made: the resource is read and planned again.
     Prepared {
-        /// Of what was cleared: equal for the same.
+        /// Hash of the obstacle: equal for the same one.
         what: u64,
     },
 }
 
-/// What the owner of an intent gets when the resource is as it wants.
+/// The positive answer for the owner of an intent.
 pub(crate) struct Acknowledged<R: Resource> {
-    /// The resource as it is now.
+    /// The current state of the resource.
     pub(crate) observed: Arc<R::Observed>,
-    /// What to tell this owner.
+    /// Notices for this owner.
     pub(crate) notices: Vec<Notice>,
 }
 
@@ -147,5 +148,5 @@ impl<R: Resource> Clone for Acknowledged<R> {
     }
 }
 
-/// What the owner of an intent gets.
+/// The answer for the owner of an intent.
 pub(crate) type Answer<R> = Result<Acknowledged<R>, Failure>;

@@ -1,7 +1,7 @@
-//! What owners were given and still want.
+//! Accepted intents that are still wanted.
 //!
-//! A batch holds the intents that wait now. The document belongs to all owners, so each plan takes in the intents of all of
-//! them: what others changed is found and repaired with the next write.
+//! A batch contains the pending intents. The document belongs to all owners, so each plan includes the accepted intents
+//! of all of them: foreign changes are found and repaired with the next write.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,28 +10,28 @@ use arm::{Repeats, Verdict};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Whatever of an owner's part differs counts as the same difference: others may change it differently each time.
+/// Any difference in an owner's part counts as the same one: others may change it differently each time.
 const PART: u64 = 0;
 
-/// What happened to the part of an owner who did not ask.
+/// A change of the part of an owner without a pending intent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Disturbance {
     /// It differed and was repaired.
     Repaired,
-    /// It was repaired, not for the first time: before so much time has passed it is not repaired again.
+    /// It was repaired repeatedly: it is not repaired again before this time has passed.
     Repeated(Duration),
     /// It differs and cannot be repaired.
     Failed(String),
 }
 
-/// The intents that were carried out, by owner.
+/// The accepted intents, by owner.
 pub(super) struct Standing<K, I>(Mutex<BTreeMap<K, Kept<I>>>);
 
 struct Kept<I> {
     intent: I,
-    /// How often its part had to be repaired.
+    /// The repairs of its part so far.
     repairs: Repeats,
-    /// Until then its part is left as it is.
+    /// Until then its repair is put off.
     held: Option<Instant>,
 }
 
@@ -42,7 +42,7 @@ impl<K, I> Default for Standing<K, I> {
 }
 
 impl<K: Clone + Ord, I: Clone> Standing<K, I> {
-    /// An owner has what it wants.
+    /// Stores an accepted intent.
     pub(super) fn keep(&self, key: K, intent: I) {
         let mut all = self.0.lock();
         match all.get_mut(&key) {
@@ -51,19 +51,19 @@ impl<K: Clone + Ord, I: Clone> Standing<K, I> {
         }
     }
 
-    /// An owner wants nothing any more, or cannot be given what it wants.
+    /// Removes an owner that wants nothing any more, or whose intent cannot be carried out.
     pub(super) fn withdraw(&self, key: &K) {
         self.0.lock().remove(key);
     }
 
-    /// All intents that are still wanted. The others are forgotten.
+    /// All intents that are still wanted. Drops the others.
     pub(super) fn wanted(&self, is_wanted: impl Fn(&K, &I) -> bool) -> Vec<(K, I)> {
         let mut all = self.0.lock();
         all.retain(|key, kept| is_wanted(key, &kept.intent));
         all.iter().map(|(key, kept)| (key.clone(), kept.intent.clone())).collect()
     }
 
-    /// Those of them that may be repaired now.
+    /// The intents whose parts may be repaired now.
     pub(super) fn to_repair(&self, is_wanted: impl Fn(&K, &I) -> bool, now: Instant) -> Vec<(K, I)> {
         let mut all = self.0.lock();
         all.retain(|key, kept| is_wanted(key, &kept.intent));
@@ -72,7 +72,7 @@ impl<K: Clone + Ord, I: Clone> Standing<K, I> {
         due.map(|(key, kept)| (key.clone(), kept.intent.clone())).collect()
     }
 
-    /// An owner's part was repaired.
+    /// Records a repair of an owner's part.
     pub(super) fn repaired(&self, key: &K, now: Instant) -> Disturbance {
         let mut all = self.0.lock();
         let Some(kept) = all.get_mut(key) else { return Disturbance::Repaired };
@@ -86,7 +86,7 @@ impl<K: Clone + Ord, I: Clone> Standing<K, I> {
         }
     }
 
-    /// An owner's part cannot be repaired, or it was no use.
+    /// Puts off the repair of an owner's part, because it fails or does not last.
     pub(super) fn hold(&self, key: &K, now: Instant) {
         if let Some(kept) = self.0.lock().get_mut(key) {
             let wait = kept.repairs.stuck(PART, now);
@@ -94,7 +94,7 @@ impl<K: Clone + Ord, I: Clone> Standing<K, I> {
         }
     }
 
-    /// When the next part that is left as it is may be repaired again.
+    /// When the next part whose repair is put off may be repaired again.
     pub(super) fn next(&self) -> Option<Instant> {
         let now = Instant::now();
         self.0.lock().values().filter_map(|kept| kept.held).filter(|held| *held > now).min()

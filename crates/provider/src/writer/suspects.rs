@@ -1,4 +1,4 @@
-//! Owners that were refused, and the search for the owners that a refusal concerns.
+//! Refused owners, and the search for the owners that a refusal concerns.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use tokio::time::Instant;
 
 use crate::failure::Failure;
 
-/// How long an owner that was refused is remembered if it does not come again: its next try comes within five minutes.
+/// How long a refused owner is remembered without a retry: its next retry follows within five minutes.
 const FORGET_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Owners whose intents Azure refused. Until Azure takes one, it is written alone and after the others, so that it does not
-/// make them fail once more.
+/// Owners whose intents Azure refused. Until Azure accepts one, it is written alone and after the others, so that it
+/// does not make them fail again.
 #[derive(Debug)]
 pub(super) struct Suspects<K>(BTreeMap<K, Instant>);
 
@@ -36,7 +36,7 @@ impl<K: Clone + Ord> Suspects<K> {
         self.0.contains_key(key)
     }
 
-    /// Of these the one that was refused the longest time ago.
+    /// The owner among `keys` that was refused the longest time ago.
     pub(super) fn first<'a>(&self, keys: impl Iterator<Item = &'a K>) -> Option<K>
     where
         K: 'a,
@@ -45,13 +45,13 @@ impl<K: Clone + Ord> Suspects<K> {
     }
 }
 
-/// The search for the owners in a batch that a refusal concerns, where the refusal may concern the whole resource, such as a
-/// missing right. It ends when some owners were refused alone and none was written.
+/// The search for the owners in a batch that a refusal concerns, if it may concern the whole resource, such as a
+/// missing permission. It ends when some owners were refused alone and none was written.
 #[derive(Debug)]
 pub(super) struct Search<K> {
     /// The owners that were refused alone.
     refused: Vec<K>,
-    /// How many are refused alone before the resource is taken for the culprit.
+    /// How many owners are refused alone before the resource counts as the culprit.
     limit: usize,
     /// Whether anything was written since it began.
     has_succeeded: bool,
@@ -59,7 +59,7 @@ pub(super) struct Search<K> {
 }
 
 impl<K: Clone + PartialEq> Search<K> {
-    /// In a batch of so many owners, of which Azure names none.
+    /// A search among so many owners, none of which Azure names.
     pub(super) fn new(owners: usize, failure: Failure) -> Self {
         let limit = 2 + owners.checked_ilog2().unwrap_or_default() as usize;
         Self { refused: Vec::new(), limit, has_succeeded: false, failure }
@@ -76,7 +76,7 @@ impl<K: Clone + PartialEq> Search<K> {
         self.has_succeeded = true;
     }
 
-    /// The owners that were refused, and why, if the search is in vain: it is the resource that is refused.
+    /// The refused owners and the failure, if the search failed: the refusal is about the resource.
     pub(super) fn in_vain(&self) -> Option<(Vec<K>, Failure)> {
         let is_over = !self.has_succeeded && self.refused.len() >= self.limit;
         is_over.then(|| (self.refused.clone(), self.failure.clone()))

@@ -1,4 +1,4 @@
-//! The mechanism alone, against a shelf that behaves like a resource of Azure.
+//! Tests of the writer alone, against a shelf that behaves like an Azure resource.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,39 +21,39 @@ struct Document {
     items: Items,
 }
 
-/// How the shelf behaves.
+/// The behaviour of the shelf.
 struct Manners {
     document: Document,
     /// Items that are refused.
     bad: BTreeSet<String>,
     /// Whether a refusal names the item.
     names_culprits: bool,
-    /// What a refusal is, but for its words.
+    /// The refusal, without its text.
     refusal: Failure,
-    /// Answers to the next writes, first the last one.
+    /// Answers to the next writes; the last one comes first.
     failures: Vec<Failure>,
-    /// How many of the next writes find that somebody else was faster.
+    /// How many of the next writes lose a race.
     raced: usize,
     /// Whether writes are accepted and forgotten.
     forgetful: bool,
-    /// Items that somebody removes again after each write.
+    /// Items that are removed again after each write.
     forgets: BTreeSet<String>,
-    /// What item "nodes" is to hold from one write to the next, first the last one.
+    /// The contents of item "nodes" from one write to the next; the last one comes first.
     nodes: Vec<u32>,
-    /// What has to be cleared before the next writes, first the last one.
+    /// Obstacles of the next writes; the last one comes first.
     obstacles: Vec<u64>,
-    /// Items that somebody has instead of all others after each write, in turns.
+    /// Items that replace all others after each write, in turns.
     turns: Vec<&'static str>,
-    /// An item whose writes fail in this way.
+    /// An item, and the kind with which its writes fail.
     bad_kind: Option<(Kind, &'static str)>,
-    /// Whether what was carried out goes on to be wanted.
+    /// Whether accepted intents stay wanted.
     stands: bool,
-    /// What happened to owners who did not ask.
+    /// Recorded changes of owners without a pending intent.
     disturbed: Vec<(String, Disturbance)>,
     latency: Duration,
     attempts: usize,
     reads: usize,
-    /// The versions that were taken hold of.
+    /// The claimed versions.
     claimed: Vec<u64>,
 }
 
@@ -84,14 +84,14 @@ impl Shelf {
         })))
     }
 
-    /// One on which what was carried out goes on to be wanted.
+    /// A shelf on which accepted intents stay wanted.
     fn standing() -> Self {
         let shelf = Self::new();
         shelf.0.lock().stands = true;
         shelf
     }
 
-    /// Somebody else takes everything away.
+    /// Another client removes all items.
     fn clear(&self) {
         let mut shelf = self.0.lock();
         shelf.document.items.clear();
@@ -207,7 +207,7 @@ impl Resource for Shelf {
             shelf.turns.rotate_left(1);
             shelf.document.items = Items::from([(shelf.turns[0].to_owned(), 0)]);
         }
-        // The world goes on while a write is made.
+        // Nodes change while a write is made.
         if shelf.nodes.len() > 1 {
             shelf.nodes.pop();
         }
@@ -268,7 +268,7 @@ async fn intents_that_wait_together_are_one_write() {
     let answers = submit_all(&writer, numbered(300)).await;
     assert!(answers.iter().all(|(_, good)| *good));
     assert_eq!(shelf.items().len(), 300);
-    // The first may have gone alone; the rest waited behind it.
+    // The first may have gone alone; the rest formed the next batch.
     assert!(shelf.attempts() <= 2, "{}", shelf.attempts());
 }
 
@@ -294,7 +294,7 @@ async fn a_batch_waits_for_what_was_announced_but_not_for_ever() {
     assert_eq!(begin.elapsed(), Duration::from_secs(1));
 }
 
-/// Whoever comes too late waits for a whole write: half of a long one is waited for the next who comes.
+/// An intent that misses a batch waits for a whole write: a batch waits half of a long write for the next intent.
 #[tokio::test(start_paused = true)]
 async fn a_batch_waits_longer_for_what_was_announced_where_writes_take_long() {
     let shelf = Shelf::new();
@@ -312,7 +312,7 @@ async fn a_batch_waits_longer_for_what_was_announced_where_writes_take_long() {
     writer.submit("late".into(), Some(1), LogicalTime::now(), Some(on_the_way)).await.unwrap();
     other.await.unwrap().unwrap();
     assert_eq!((shelf.attempts(), begin.elapsed()), (2, Duration::from_secs(9 + 10 + 20)));
-    // A write that takes for ever is no reason to wait for ever.
+    // The wait is bounded even if writes are very slow.
     shelf.0.lock().latency = Duration::from_secs(600);
     submit(&writer, "slow", 1).await.unwrap();
     shelf.0.lock().latency = Duration::from_secs(1);
@@ -322,7 +322,7 @@ async fn a_batch_waits_longer_for_what_was_announced_where_writes_take_long() {
     drop(hopeless);
 }
 
-/// Those who come one after the other are waited for as long as a write takes, and no longer.
+/// Intents that keep arriving are waited for as long as a write takes, and no longer.
 #[tokio::test(start_paused = true)]
 async fn those_who_keep_coming_are_waited_for_a_whole_write() {
     let shelf = Shelf::new();
@@ -340,7 +340,7 @@ async fn those_who_keep_coming_are_waited_for_a_whole_write() {
     });
     let ends = futures::future::join_all(come.collect::<Vec<_>>()).await;
     let ends: Vec<u64> = ends.into_iter().map(Result::unwrap).collect();
-    // The eighth comes after 21 s.
+    // The eighth arrives after 21 s.
     assert_eq!((ends, shelf.attempts()), ([vec![40; 7], vec![60]].concat(), 3));
 }
 
@@ -387,7 +387,7 @@ async fn races_without_end_are_given_up_for_now() {
     let error = submit(&writer, "a", 1).await.unwrap_err();
     assert!(matches!(error, ServiceError::Retry { .. }));
     assert_eq!(shelf.attempts(), MAX_CONFLICTS as usize + 1);
-    // 0.1 + 0.2 + … + 6.4 s: whoever writes a hundred times in a second has ended by then.
+    // 0.1 + 0.2 + … + 6.4 s: a client that writes a hundred times in a second has ended by then.
     assert!(begun.elapsed() >= Duration::from_millis(12_700), "{:?}", begun.elapsed());
 }
 
@@ -437,7 +437,7 @@ async fn a_culprit_that_azure_names_costs_one_more_write() {
     assert_eq!(failed, ["item025"]);
     assert_eq!(shelf.items().len(), 50);
     assert_eq!(shelf.attempts(), 2);
-    // The culprit does not poison what comes later, and its text is Azure's.
+    // The culprit does not affect later intents, and its error has Azure's text.
     submit(&writer, "later", 1).await.unwrap();
     assert_eq!(shelf.attempts(), 3);
     let error = submit(&writer, "item025", 1).await.unwrap_err();
@@ -473,8 +473,8 @@ async fn a_write_that_is_forgotten_stops_and_says_so() {
     submit(&writer, "a", 1).await.unwrap();
 }
 
-/// C3: after a write, what is left is planned on the new document and, to tell progress from repetition, on the old one: what
-/// others must leave alone is taken hold of on the new one alone.
+/// C3: after a write, the rest is planned on the new document and, to tell progress from repetition, on the old one:
+/// only the new one is claimed.
 #[tokio::test(start_paused = true)]
 async fn what_others_must_leave_alone_is_that_of_the_newest_document() {
     let shelf = Shelf::new();
@@ -488,7 +488,7 @@ async fn what_others_must_leave_alone_is_that_of_the_newest_document() {
     assert!(shelf.0.lock().claimed.is_sorted());
 }
 
-/// C5: a writer ends when its resource is gone, but not in the middle of a write.
+/// C5: a writer ends when its resource is deleted, but not in the middle of a write.
 #[tokio::test(start_paused = true)]
 async fn a_writer_ends_with_its_resource() {
     let pace = Pace { linger: Duration::ZERO, busy: Duration::from_secs(1) };
@@ -543,8 +543,8 @@ async fn a_stopped_writer_answers() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Every good intent is carried out, every bad one fails, in a number of writes that grows with the
-    /// number of culprits times the logarithm of the batch.
+    /// Every good intent is carried out and every bad one fails, in a number of writes that grows with the number of
+    /// culprits times the logarithm of the batch.
     #[test]
     fn culprits_are_found_by_halving(
         count in 1_usize..120,
@@ -578,7 +578,7 @@ proptest! {
     }
 }
 
-/// Somebody undoes one owner's part again and again: that owner is told, the others have what they want.
+/// Another client undoes one owner's part repeatedly: that owner gets an error, the others have what they want.
 #[tokio::test(start_paused = true)]
 async fn a_difference_that_does_not_last_stops_only_whom_it_concerns() {
     let shelf = Shelf::new();
@@ -587,14 +587,14 @@ async fn a_difference_that_does_not_last_stops_only_whom_it_concerns() {
     let submit = |name: &str| writer.submit(name.to_owned(), Some(1), LogicalTime::BEGINNING, None);
     let (bad, good) = futures::join!(submit("bad"), submit("good"));
     let Err(Failure { kind: Kind::FailedPrecondition, message, .. }) = bad.map(drop) else {
-        panic!("it cannot be had")
+        panic!("it should have failed")
     };
     assert!(message.contains("does not keep what is written"), "{message}");
     good.map(drop).unwrap();
     assert_eq!(shelf.items().keys().collect::<Vec<_>>(), ["good"]);
 }
 
-/// What nodes want may change with every write, for as long as they come and go: that is progress, and nobody else waits
+/// The nodes' intent may change with every write while nodes come and go: that is progress, and no other owner waits
 /// for it.
 #[tokio::test(start_paused = true)]
 async fn what_is_wanted_anew_is_no_repetition_and_keeps_nobody_else_waiting() {
@@ -611,7 +611,7 @@ async fn what_is_wanted_anew_is_no_repetition_and_keeps_nobody_else_waiting() {
     assert_eq!(shelf.items().get("nodes"), Some(&1));
 }
 
-/// Others may write differently each time: what counts is that we would write what we wrote before.
+/// Other clients may write differently each time: a repetition of our own write counts.
 #[tokio::test(start_paused = true)]
 async fn a_difference_that_comes_back_in_turns_is_a_repetition() {
     let shelf = Shelf::new();
@@ -624,7 +624,7 @@ async fn a_difference_that_comes_back_in_turns_is_a_repetition() {
     assert_eq!(shelf.attempts(), 3, "nothing, right, left, and right again");
 }
 
-/// Obstacles that are cleared one after the other are no lost races, however many they are.
+/// Obstacles that are removed one after the other are not lost races, however many they are.
 #[tokio::test(start_paused = true)]
 async fn clearing_what_stands_in_the_way_is_progress() {
     let shelf = Shelf::new();
@@ -632,7 +632,7 @@ async fn clearing_what_stands_in_the_way_is_progress() {
     let writer = start(&shelf);
     submit(&writer, "a", 1).await.unwrap();
     assert_eq!(shelf.attempts(), 31);
-    // One that comes back each time is a race.
+    // An obstacle that comes back each time is a race.
     shelf.0.lock().obstacles = vec![7; 1000];
     let error = submit(&writer, "b", 1).await.unwrap_err();
     let ServiceError::Retry { message, .. } = error else { panic!("{error:?}") };
@@ -640,7 +640,7 @@ async fn clearing_what_stands_in_the_way_is_progress() {
     assert_eq!(shelf.attempts(), 31 + 1 + MAX_CONFLICTS as usize + 1);
 }
 
-/// Ten lost races fail a batch only if they are lost in a row.
+/// Ten lost races fail a batch only if they are consecutive.
 #[tokio::test(start_paused = true)]
 async fn a_write_that_was_made_ends_a_row_of_lost_races() {
     let shelf = Shelf::new();
@@ -652,7 +652,7 @@ async fn a_write_that_was_made_ends_a_row_of_lost_races() {
     let writer = start(&shelf);
     let races = shelf.clone();
     let more = async move {
-        // The first write is made after 7.7 s, pauses included; then others are faster once more.
+        // The first write succeeds after 7.7 s, pauses included; then others are faster again.
         sleep(Duration::from_secs(8)).await;
         races.0.lock().raced = 6;
     };
@@ -661,7 +661,7 @@ async fn a_write_that_was_made_ends_a_row_of_lost_races() {
     assert_eq!(shelf.attempts(), 12 + 4);
 }
 
-/// D1: whatever was taken away behind our back comes back with the next write, whoever asks for it.
+/// D1: anything that another client removed comes back with the next write, for whichever owner that is.
 #[tokio::test(start_paused = true)]
 async fn what_others_took_away_comes_back_with_the_next_write() {
     let shelf = Shelf::standing();
@@ -674,14 +674,14 @@ async fn what_others_took_away_comes_back_with_the_next_write() {
     assert_eq!(shelf.attempts(), 3);
     let repaired = |key: &str| (key.to_owned(), Disturbance::Repaired);
     assert_eq!(shelf.take_disturbed(), [repaired("a"), repaired("b")]);
-    // Who leaves is wanted no more.
+    // An owner that leaves is not restored.
     writer.submit("b".to_owned(), None, LogicalTime::BEGINNING, None).await.map(drop).unwrap();
     shelf.clear();
     submit(&writer, "d", 1).await.unwrap();
     assert_eq!(shelf.keys(), ["a", "c", "d"]);
 }
 
-/// D1: what cannot be repaired holds up nobody who asks.
+/// D1: a repair that fails delays no pending intent.
 #[tokio::test(start_paused = true)]
 async fn a_repair_that_is_refused_holds_up_nobody() {
     for kind in [Kind::InvalidArgument, Kind::PermissionDenied, Kind::NotFound] {
@@ -708,7 +708,7 @@ async fn a_repair_that_is_refused_holds_up_nobody() {
     }
 }
 
-/// Rule 6: who undoes one part again and again is reported, and that part is left alone; others go on.
+/// Rule 6: repeated foreign changes of one part are reported, and that part is left alone; others go on.
 #[tokio::test(start_paused = true)]
 async fn a_fight_about_one_part_is_reported_and_holds_up_nobody() {
     let shelf = Shelf::standing();
@@ -733,12 +733,12 @@ async fn a_fight_about_one_part_is_reported_and_holds_up_nobody() {
     assert!(warned >= 5, "{warned}");
 }
 
-/// A refusal that may be about one or about all.
+/// A refusal that may concern one or all.
 fn unclear(kind: Kind) -> Failure {
     Failure { scope: Scope::Unclear, ..Failure::new(kind, "") }
 }
 
-/// Whatever the refusal is called: where it is unclear which owner it concerns, that owner is found.
+/// For any kind of refusal whose owner is unclear, the owner is found.
 #[tokio::test(start_paused = true)]
 async fn no_kind_of_refusal_holds_up_owners_that_it_does_not_concern() {
     let kinds = [
@@ -761,7 +761,7 @@ async fn no_kind_of_refusal_holds_up_owners_that_it_does_not_concern() {
     }
 }
 
-/// A fault of Azure's own: its text does not show which owner brings it about.
+/// A server error: its text does not show which owner causes it.
 fn fault() -> Failure {
     let error = arm::ServiceError {
         method: "PUT".into(),
@@ -778,7 +778,7 @@ fn fault() -> Failure {
     crate::azure::failure(arm::Error::Service(Arc::new(error)))
 }
 
-/// One owner brings about a fault of Azure's own each time: the others have what they want within seconds.
+/// One owner causes a server error each time: the others have what they want within seconds.
 #[tokio::test(start_paused = true)]
 async fn a_fault_that_one_owner_brings_about_holds_up_no_other_for_long() {
     let shelf = Shelf::bad(&["item020"]);
@@ -795,7 +795,7 @@ async fn a_fault_that_one_owner_brings_about_holds_up_no_other_for_long() {
     }
 }
 
-/// A fault that concerns all is waited for by all, with a bounded number of writes, and none of them fails.
+/// All owners wait for the end of a server error that concerns all, with a bounded number of writes, and none fails.
 #[tokio::test(start_paused = true)]
 async fn a_fault_that_passes_fails_no_owner() {
     let keys = numbered(256);
@@ -813,7 +813,7 @@ async fn a_fault_that_passes_fails_no_owner() {
     assert!(shelf.attempts() <= 120, "{} writes", shelf.attempts());
 }
 
-/// A refusal that concerns all and does not say so costs a bounded number of writes.
+/// A refusal that concerns all without saying so costs a bounded number of writes.
 #[tokio::test(start_paused = true)]
 async fn a_refusal_of_all_is_not_looked_for_in_each() {
     for kind in [Kind::PermissionDenied, Kind::NotFound, Kind::Unavailable] {
@@ -830,7 +830,7 @@ async fn a_refusal_of_all_is_not_looked_for_in_each() {
             let writes = shelf.attempts() - before;
             assert!(writes <= 60, "{kind:?}: {writes} writes in round {round}");
         }
-        // It has passed: no owner is taken for the culprit.
+        // It has passed: no owner counts as the culprit.
         shelf.0.lock().bad.clear();
         let wall = writer.announce();
         let before = shelf.attempts();
@@ -840,7 +840,7 @@ async fn a_refusal_of_all_is_not_looked_for_in_each() {
     }
 }
 
-/// An owner that was refused is written alone until Azure takes it, and others do not wait for it.
+/// A refused owner is written alone until Azure accepts it, and others do not wait for it.
 #[tokio::test(start_paused = true)]
 async fn an_owner_that_was_refused_makes_no_other_fail_once_more() {
     let shelf = Shelf::bad(&["item005", "item006"]);
@@ -869,7 +869,7 @@ async fn an_owner_that_was_refused_makes_no_other_fail_once_more() {
     assert_eq!(shelf.attempts() - before, 1, "it is one of all again");
 }
 
-/// Intents that come while culprits are looked for are written in between.
+/// Intents that arrive during a search for culprits are written in between.
 #[tokio::test(start_paused = true)]
 async fn newcomers_do_not_wait_until_all_culprits_are_found() {
     let shelf = Shelf::bad(&["item001", "item030", "item063"]);
@@ -886,7 +886,7 @@ async fn newcomers_do_not_wait_until_all_culprits_are_found() {
     assert_eq!(shelf.items().len(), 62);
 }
 
-/// Azure is busy with what one owner refers to: the others go on.
+/// Azure is busy with a resource of one owner: the others go on.
 #[tokio::test(start_paused = true)]
 async fn those_who_are_not_named_do_not_wait_for_what_is_not_ready() {
     let shelf = Shelf::bad(&["slow"]);

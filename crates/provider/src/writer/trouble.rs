@@ -1,4 +1,4 @@
-//! After a write that failed: who waits, who goes on without whom, and whose part is refused.
+//! Handles failed writes: which intents wait, which continue alone, and which are refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,28 +15,28 @@ use super::resource::Resource;
 use super::suspects::Search;
 use crate::failure::{Failure, Kind};
 
-/// How often in a row a batch is written again because somebody else changed the resource. Ten lost races mean that
-/// something else writes all the time: the Services are told, and come again after their back-off.
+/// How often in a row a batch is written again because of concurrent changes. Ten lost races mean that another client
+/// writes all the time: the Services fail and are retried with backoff.
 pub(super) const MAX_CONFLICTS: u32 = 10;
-/// How many lost races in a row are no reason to wait. While hundreds of machines join its pools, a load balancer changes
-/// with each of them: whoever goes on at once then loses ten times within a second.
+/// How many consecutive lost races are retried at once. While hundreds of machines join its pools, a load balancer
+/// changes with each of them: without a pause ten races are lost within a second.
 const FREE_CONFLICTS: u32 = 3;
 /// The pause after the next one; doubled each time, so that ten races take some 13 s.
 const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
-/// After how many of these a batch is parted to find one owner that may be the reason: most races are over by then.
+/// After how many lost races a batch is split to find an owner that may cause them: most races are over by then.
 const MAX_CONFLICTS_BEFORE_SEARCH: u32 = 7;
 /// How often a batch is written again because Azure was busy: with doubled waits some four minutes, in which most
-/// troubles of Azure pass without a Warning on any Service.
+/// problems of Azure pass without a Warning on any Service.
 const MAX_BUSY: u32 = 8;
-/// After how many of these a batch is parted likewise. If the search is in vain, Azure is busy for all, and the batch waits as above.
+/// After how many busy answers a batch is split likewise. If the search fails, Azure is busy for all, and the batch
+/// waits as above.
 const MAX_BUSY_BEFORE_SEARCH: u32 = 1;
-/// The longest wait between two tries where Azure does not say how long: a trouble of Azure's that has passed is
-/// noticed within a minute.
+/// The longest wait between two tries if Azure does not say how long: the end of a problem is noticed within a minute.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
 impl<R: Resource> Inner<R> {
-    /// Parts a group after a failure of whatever kind: those who ask go by themselves, so that no repair of others can
-    /// hold them up, and then what is to be repaired.
+    /// Splits a group after any failure: pending intents go by themselves, so that no repair delays them, followed by
+    /// the repairs.
     pub(super) fn part(&self, group: &mut Group<R>, work: &R::Work) -> Option<Vec<Group<R>>> {
         let concerned = group.standing(self.resource.concerned(work, &group.batch()));
         let mut repairs = BTreeMap::new();
@@ -59,7 +59,7 @@ impl<R: Resource> Inner<R> {
         Some(vec![Group::closed(repairs), Group::closed(asking)])
     }
 
-    /// Makes one group of those in which one owner was looked for in vain, because Azure is busy for all: they wait together.
+    /// Merges the groups of a failed search because Azure is busy for all: they wait together.
     pub(super) fn join_searched(&self, closed: &mut Vec<Group<R>>) {
         let is_in_vain = |group: &mut Group<R>| {
             let found = group.search.as_ref().and_then(|search| search.lock().in_vain());
@@ -77,7 +77,7 @@ impl<R: Resource> Inner<R> {
         }));
     }
 
-    /// Takes back what a write that failed late left behind, if nothing was written since. Tells whether it tried.
+    /// Reverts what a write that failed late left behind, if nothing was written since. Returns whether it tried.
     pub(super) async fn restore(&self) -> bool {
         let Some(before) = self.left_behind.lock().take() else { return false };
         if let Err(problem) = self.resource.restore(&before).await {
@@ -87,8 +87,8 @@ impl<R: Resource> Inner<R> {
         true
     }
 
-    /// After a failure that passes by itself or is about the resource. Where Azure names some of the group, the others do
-    /// not wait for these.
+    /// Handles a failure that passes by itself or is about the resource. If Azure names some owners of the group, the
+    /// others do not wait for them.
     pub(super) async fn after_trouble(
         &self,
         mut group: Group<R>,
@@ -119,7 +119,7 @@ impl<R: Resource> Inner<R> {
         named.into_iter().filter(|key| group.entries.contains_key(key)).collect()
     }
 
-    /// A failure that has nothing to do with one owner: the group is tried again later, or given up for now.
+    /// Handles a failure that is not about one owner: the group is retried later, or fails for now.
     pub(super) fn retry_or_fail(
         &self,
         mut group: Group<R>,
@@ -141,9 +141,9 @@ impl<R: Resource> Inner<R> {
         *tries += 1;
         let tried = *tries;
         if failure.may_be_a_conflict_of_one() && !group.searched {
-            // An operation takes as long to fail as to succeed: it is not worth a repetition of all.
+            // An operation takes as long to fail as to succeed: it is not repeated for all.
             if group.entries.len() > 1 && (tried > max_before_search || failure.is_late()) {
-                // Steps of a search are not tries.
+                // Steps of a search are not retries.
                 *tries = max_before_search;
                 return self.search(group, &failure);
             }
@@ -152,7 +152,7 @@ impl<R: Resource> Inner<R> {
             }
         }
         group.is_doubtful = group.only().is_some() && failure.may_be_a_fault_of_one();
-        // An owner that has been waited for in vain before comes again by itself, more and more rarely.
+        // An owner that was waited for in vain before is retried by its queue, with growing delays.
         let is_known =
             group.is_doubtful && group.only().is_some_and(|key| self.suspects.lock().contains(key));
         let pause = match tried.checked_sub(FREE_CONFLICTS + 1) {
@@ -172,9 +172,9 @@ impl<R: Resource> Inner<R> {
                 group.search.iter().for_each(|search| search.lock().refused(key.clone(), &failure));
             }
             let error = match failure.kind {
-                // Nobody's intent in particular was refused, so nobody's is terminal.
+                // The refusal is not about a single intent, so it is terminal for none.
                 Kind::InvalidArgument => failure.not_attributable(),
-                // Whoever waits for this resource on the way to its own has lost no race there.
+                // An owner that waits for this resource on the way to its own has not lost a race there.
                 Kind::Aborted => Failure { kind: Kind::Unavailable, ..failure },
                 _ => failure,
             };
@@ -182,7 +182,7 @@ impl<R: Resource> Inner<R> {
             for (key, entry) in group.entries {
                 let complaint = self.resource.complaint(&key, work, &error);
                 let failure = error.clone().while_doing(&name).with_notices(complaint);
-                // A part that is not asked for is only in trouble if it was to be written.
+                // A maintained part only failed if it was to be written.
                 if !entry.stands || concerned.as_ref().is_some_and(|concerned| concerned.contains(&key)) {
                     self.refuse(key, entry, failure);
                 }
@@ -195,8 +195,8 @@ impl<R: Resource> Inner<R> {
         vec![group]
     }
 
-    /// Azure refused the write: whoever it names fails with its words, the rest is written again. Where that
-    /// is unclear the group is halved until the culprit stands alone.
+    /// Handles a refused write: the owners that Azure names fail with its words, the rest is written again. If that is
+    /// unclear, the group is halved until the culprit stands alone.
     pub(super) fn bisect(&self, mut group: Group<R>, work: &R::Work, failure: Failure) -> Vec<Group<R>> {
         let name = self.resource.name();
         let refuse = |key: &R::Key, entry: Entry<R>| {
@@ -217,7 +217,7 @@ impl<R: Resource> Inner<R> {
         info!(resource = %name, intents = group.entries.len(), named = named.len(), error = %failure.message,
             "Azure refused a write, looking for the Service that it refuses");
         if named.is_empty() && self.resource.is_repair(work) {
-            // Somebody else's part is in the way, of which nobody here knows anything.
+            // An unknown part of another owner is in the way.
             return self.retry_or_fail(group, Some(work), failure);
         }
         if named.is_empty() || (named.len() == group.entries.len() && named.len() > 1) {
@@ -230,7 +230,7 @@ impl<R: Resource> Inner<R> {
             }
             return vec![group];
         }
-        // Several are named, perhaps because one stands in another's way: the rest first, then one by one.
+        // Several are named, perhaps because one blocks another: the rest first, then one by one.
         let mut parts = Vec::new();
         for key in named.iter().rev() {
             if let Some(entry) = group.take(key) {
@@ -241,7 +241,7 @@ impl<R: Resource> Inner<R> {
         parts
     }
 
-    /// Halves a group of which Azure names no part. The search for a refusal that may be about the resource has a limit.
+    /// Halves a group of which Azure names no part. The search for a refusal that may be about the resource is limited.
     fn search(&self, mut group: Group<R>, failure: &Failure) -> Vec<Group<R>> {
         if group.search.is_none() && failure.may_concern_all() {
             let search = Search::new(group.entries.len(), failure.clone());

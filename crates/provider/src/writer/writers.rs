@@ -1,4 +1,4 @@
-//! Writers of many resources of one type, each started when it is first asked for and ended when its resource is gone.
+//! Writers of the resources of one type, each started on first use and ended when its resource is deleted.
 
 use std::collections::HashMap;
 
@@ -12,12 +12,12 @@ use super::{Pace, Resource, Writer};
 pub(crate) struct Writers<R: Resource> {
     pace: Pace,
     stop: CancellationToken,
-    /// Each with what ends its task.
+    /// Each with the guard that ends its task.
     all: Mutex<HashMap<ResourceId, (Writer<R>, DropGuard)>>,
 }
 
 impl<R: Resource> Writers<R> {
-    /// None yet. All end when `stop` is cancelled.
+    /// An empty collection. All writers end when `stop` is cancelled.
     pub(crate) fn new(pace: Pace, stop: CancellationToken) -> Self {
         Self { pace, stop, all: Mutex::default() }
     }
@@ -34,7 +34,7 @@ impl<R: Resource> Writers<R> {
         writer
     }
 
-    /// Ends the writers of resources that are not there any more, unless they are in use.
+    /// Ends the writers of deleted resources, unless they are in use.
     pub(crate) fn keep(&self, is_there: impl Fn(&ResourceId) -> bool) {
         self.all.lock().retain(|id, (writer, _)| is_there(id) || writer.is_in_use());
     }

@@ -1,4 +1,4 @@
-//! Killed after every single call to Azure, the program takes up what is there and comes to the same end.
+//! Killed after any single call to Azure, the program continues from the observed state and reaches the same end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use testkit::{KillSwitch, make_basic};
 use crate::private_link::{connect, linked};
 use crate::world::*;
 
-/// Something that the program is asked to do.
+/// A task of the program.
 #[derive(Clone, Copy, Debug)]
 enum Task {
     Create,
@@ -20,9 +20,9 @@ enum Task {
     Delete,
     DeleteLast,
     Move,
-    /// With a private link service.
+    /// Create with a private link service.
     CreateLinked,
-    /// Its private link service, which has connections, is not asked for any more.
+    /// Remove the annotation of a private link service that has connections.
     Unlink,
     DeleteLinked,
     ChangeGroup,
@@ -83,7 +83,7 @@ async fn prepared(task: Task) -> World {
     world
 }
 
-/// What the program does that is killed.
+/// The work of the program that is killed.
 async fn begin(world: &World, program: &Program, task: Task) {
     match task {
         Task::ChangeGroupBeforeServed => drop(world.serve(program, in_group("other")).await.unwrap()),
@@ -119,7 +119,7 @@ async fn survives(task: Task) {
     tokio::time::sleep(Duration::from_secs(60)).await;
     let expected = undisturbed.normalised();
     for number in 0..calls {
-        // The next program starts at once, while Azure still works on what the first one asked for; or later.
+        // The next program starts at once, while Azure still executes requests of the first one; or later.
         for pause in [Duration::ZERO, Duration::from_secs(100)] {
             let world = prepared(task).await;
             let dying = world.start_with(KillSwitch::after_call(number));
@@ -132,7 +132,7 @@ async fn survives(task: Task) {
             tokio::time::sleep(pause).await;
             let program = world.start();
             perform(&world, &program, task).await;
-            // What the first one asked of machines may still be under way.
+            // Operations on machines that the first program started may still run.
             tokio::time::sleep(Duration::from_secs(60)).await;
             let found = world.normalised();
             if found != expected {
@@ -145,7 +145,7 @@ async fn survives(task: Task) {
                     .collect();
                 panic!("{task:?} {number} of {calls}, {pause:?}:\n{}", differences.join("\n"));
             }
-            // And it stays so.
+            // The state is stable.
             world.azure.clear_journal();
             let again = world.start();
             perform(&world, &again, task).await;
@@ -185,7 +185,7 @@ async fn killed_after_every_call_of_a_change_of_the_resource_group() {
     survives(Task::ChangeGroup).await;
 }
 
-/// LB-407: nothing but the tag of its public IP tells of the group that was named before.
+/// LB-407: only the tag of its public IP shows the group that was named before.
 #[tokio::test(start_paused = true)]
 async fn killed_after_every_call_of_a_creation_that_named_another_resource_group() {
     survives(Task::ChangeGroupBeforeServed).await;
@@ -196,7 +196,7 @@ async fn killed_after_every_call_of_a_move_to_the_internal_load_balancer() {
     survives(Task::Move).await;
 }
 
-/// LB-205: one load balancer and its Service after the other, and both at once before; addresses stay.
+/// LB-205: both load balancers are basic at first, and each is migrated with its Service in turn; addresses stay.
 #[tokio::test(start_paused = true)]
 async fn killed_after_every_call_of_the_migration_from_sku_basic() {
     survives(Task::Migrate).await;

@@ -37,7 +37,7 @@ async fn two_hundred(public_ip: u64, load_balancer: u64, security_group: u64) {
     assert_eq!(world.writes(INSTANCES), 3);
 }
 
-#[allow(clippy::print_stdout, reason = "figures for whoever runs the test with --nocapture")]
+#[allow(clippy::print_stdout, reason = "figures for runs with --nocapture")]
 fn println_figures(what: &str, took: Duration, ips: usize, lbs: usize, groups: usize) {
     println!("{what}: {took:?}, {ips} public IP, {lbs} load balancer, {groups} security group writes");
 }

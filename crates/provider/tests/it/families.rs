@@ -1,4 +1,4 @@
-//! The families of a living Service change: the family that stays keeps its address.
+//! The IP families of an existing Service change: a family that stays keeps its address.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,12 +16,12 @@ fn of_families(mut service: Service, list: &[&str]) -> Service {
     service
 }
 
-/// By whether they are of IPv6.
+/// Addresses by whether they are IPv6.
 fn by_family(addresses: &[IpAddr]) -> BTreeMap<bool, IpAddr> {
     addresses.iter().map(|address| (address.is_ipv6(), *address)).collect()
 }
 
-/// F3, LB-601: from every list to every other one and back, outside and inside, with and without a restart.
+/// F3, LB-601: from every list to every other one and back, external and internal, with and without a restart.
 #[tokio::test(start_paused = true)]
 async fn lb_601_a_family_that_stays_keeps_its_address() {
     let ways = LISTS.into_iter().flat_map(|from| LISTS.map(|to| (from, to)));

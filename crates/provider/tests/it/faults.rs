@@ -1,4 +1,4 @@
-//! Azure on bad days.
+//! Faults of Azure.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn lb_047_a_foreign_write_between_reading_and_writing_is_kept() {
             document["tags"] = serde_json::json!({ "owner": "somebody" });
         })
         .unwrap();
-    // The program does not know of it: the first write must fail, the second keep the tag.
+    // The program does not know about it: the first write must fail, the second must keep the tag.
     world.azure.clear_journal();
     world.serve(&program, service("two", &[80])).await.unwrap();
     assert_eq!(world.puts(LOAD_BALANCERS), [412, 200]);
@@ -92,7 +92,7 @@ async fn lost_answers_do_not_change_what_comes_of_it() {
     }
 }
 
-/// The answer to a write is lost, and somebody else writes before the next one: that is kept.
+/// The answer to a write is lost, and another client writes before the next one: that write is kept.
 #[tokio::test(start_paused = true)]
 async fn lost_answers_do_not_write_twice_over_somebody() {
     let balancer = id("loadBalancers", "kube");
@@ -133,7 +133,7 @@ async fn lost_answers_do_not_write_twice_over_somebody() {
         if kind == LOAD_BALANCERS {
             assert!(document["properties"]["backendAddressPools"].to_string().contains("theirs"));
         }
-        // The client sends the write once more, for the version that was there before.
+        // The client repeats the write with the version before it.
         let lost = world.puts(kind).iter().filter(|status| **status == 412).count();
         assert_eq!(lost, 1, "{kind}: {:?}", world.puts(kind));
         assert_eq!(world.members("kube"), 3, "{kind}");
@@ -150,7 +150,7 @@ async fn an_operation_that_is_superseded_is_planned_again() {
     let serving = world.ensure(&program, &two);
     let interfering = async {
         sleep(Duration::from_secs(10)).await;
-        // Somebody else writes while our operation runs: ours is cancelled.
+        // Another client writes while our operation runs: ours is cancelled.
         world
             .azure
             .edit(&id("loadBalancers", "kube"), |document| {
@@ -247,7 +247,7 @@ async fn a_change_that_azure_accepts_and_then_refuses_is_taken_back() {
     let world = World::new();
     let program = world.start();
     world.serve(&program, service("one", &[80])).await.unwrap();
-    // What Azure fails later: whatever holds the frontend of `bad`, it says so by name.
+    // Azure fails the operation later, naming the frontend of `bad` whenever that is part of the write.
     let refuse = |times| {
         let action = FaultAction::FailOperation {
             code: "FrontendNotWelcome".into(),
@@ -280,7 +280,7 @@ async fn a_first_service_that_is_refused_later_leaves_no_load_balancer() {
     let action = FaultAction::FailOperation { code: "NotWelcome".into(), message: "No.".into() };
     world.azure.inject(Fault::new(action).on_method("PUT").on_type(LOAD_BALANCERS).times(1));
     let error = world.serve(&program, service("bad", &[80])).await.unwrap_err();
-    assert!(matches!(error, ServiceError::Retry { .. }), "a refusal that nobody knows may pass: {error:?}");
+    assert!(matches!(error, ServiceError::Retry { .. }), "an unknown refusal may pass: {error:?}");
     assert!(world.documents(LOAD_BALANCERS).is_empty());
 }
 
@@ -316,7 +316,7 @@ async fn lb_333_an_address_that_is_not_known_yet_is_no_address() {
     assert!(world.load_balancer("kube").is_none(), "nothing refers to a public IP that is not ready");
 }
 
-/// LB-333: of two families, too: a Service is not served by half.
+/// LB-333: with two families both addresses are needed.
 #[tokio::test(start_paused = true)]
 async fn lb_333_one_of_two_addresses_is_not_enough() {
     let world = World::new();

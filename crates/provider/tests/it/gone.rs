@@ -1,4 +1,4 @@
-//! What is gone needs no removal, and nothing is remembered of Services that are gone.
+//! Missing resources need no removal, and nothing is remembered of deleted Services.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ fn refusal(status: u16, code: &str) -> FaultAction {
     FaultAction::Fail { status, code: code.into(), message: "no".into() }
 }
 
-/// Services of all kinds, as they are when everything goes.
+/// Provisioned Services of all kinds.
 async fn served(world: &World) -> Vec<k8s::Service> {
     let program = world.start();
     let services = vec![
@@ -29,10 +29,11 @@ async fn served(world: &World) -> Vec<k8s::Service> {
     services
 }
 
-/// LB-045. A deletion does not need what is gone: the security group, whatever azure.json calls it, or all there was.
+/// LB-045. A deletion does not need missing resources: the security group, whatever azure.json calls it, or all of
+/// them.
 #[tokio::test(start_paused = true)]
 async fn services_go_although_what_they_were_in_is_gone() {
-    // The security group has another name, or is in a group that is gone.
+    // The security group has another name, or is in a deleted resource group.
     for wrong in [
         json!({"securityGroupName": "renamed"}),
         json!({"securityGroupResourceGroup": "nowhere"}),
@@ -52,7 +53,7 @@ async fn services_go_although_what_they_were_in_is_gone() {
         }
         assert_eq!(program.provider.remembered(), BTreeSet::new(), "{wrong}");
     }
-    // The group itself, with all that was in it.
+    // The resource group is deleted with everything in it.
     let world = World::new();
     let services = served(&world).await;
     let program = world.start();
@@ -62,7 +63,7 @@ async fn services_go_although_what_they_were_in_is_gone() {
     }
 }
 
-/// As long as it is clear that a Service cannot come to its end, nothing is taken from it.
+/// While a Service clearly cannot be completed, nothing is taken from it.
 #[tokio::test(start_paused = true)]
 async fn traffic_is_not_cut_while_a_refusal_stands() {
     let world = World::new();
@@ -75,7 +76,7 @@ async fn traffic_is_not_cut_while_a_refusal_stands() {
     assert!(matches!(error, ServiceError::Retry { .. }), "it may be created: {text}");
     assert!(text.contains("renamed does not exist") && text.contains("securityGroupName"), "{text}");
     assert_eq!(world.all_writes(), Vec::<String>::new());
-    // One that leaves keeps all while it is not known what is open for it.
+    // A Service that is removed keeps everything while it is unknown what is open for it.
     let world = World::new();
     let before = served(&world).await;
     assert_eq!(before.len(), services.len());
@@ -89,7 +90,7 @@ async fn traffic_is_not_cut_while_a_refusal_stands() {
     world.remove(&program, &before[1]).await.unwrap();
 }
 
-/// Resource groups that Services name are read no more when the last of these Services is gone.
+/// Resource groups that Services name are no longer read when the last of these Services is deleted.
 #[tokio::test(start_paused = true)]
 async fn resource_groups_are_forgotten_with_the_last_service_that_names_them() {
     for denied in [false, true] {
@@ -106,7 +107,7 @@ async fn resource_groups_are_forgotten_with_the_last_service_that_names_them() {
         world.azure.clear_faults();
         world.remove(&program, &asking).await.unwrap();
         world.remove(&program, &elsewhere).await.unwrap();
-        // Who asks for one looks at all groups of interest.
+        // A Service with a private link service reads all relevant groups.
         world.serve(&program, linked(service("first", &[83]))).await.unwrap();
         world.azure.clear_journal();
         world.serve(&program, linked(service("second", &[84]))).await.unwrap();
@@ -118,13 +119,13 @@ async fn resource_groups_are_forgotten_with_the_last_service_that_names_them() {
     }
 }
 
-/// A place on a load balancer that was promised to a Service whose address could not be bought is free when the Service is
-/// gone.
+/// A place on a load balancer that was promised to a Service whose address could not be bought is free when the Service
+/// is deleted.
 #[tokio::test(start_paused = true)]
 async fn places_of_services_that_never_came_to_be_are_free() {
     let world = World::new();
     let program = world.start();
-    // Six of these fill a load balancer.
+    // Six of these Services fill a load balancer.
     let ports: Vec<i32> = (1000..1250).collect();
     let fault = Fault::new(refusal(409, "PublicIPCountLimitReached")).on_method("PUT").on_type(PUBLIC_IPS);
     world.azure.inject(fault);
@@ -137,7 +138,7 @@ async fn places_of_services_that_never_came_to_be_are_free() {
     world.serve(&program, service("good", &ports)).await.unwrap();
 }
 
-/// Whatever Services come, fail, change and go: what is remembered is of those that there are.
+/// Whatever Services are created, fail, change and are deleted: the provider only remembers existing ones.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_remembered_of_services_that_are_gone() {
     for seed in 0..8_usize {
@@ -145,7 +146,7 @@ async fn nothing_is_remembered_of_services_that_are_gone() {
         let program = world.start();
         let mut alive = BTreeSet::new();
         for step in 0..24_usize {
-            // Not random, but no two seeds do the same.
+            // Not random, but different for each seed.
             let draw = (step * 7 + seed * 13 + step * seed) % 11;
             let name = format!("s{}", (draw + step) % 7);
             let web = service(&name, &[80]);
@@ -153,7 +154,7 @@ async fn nothing_is_remembered_of_services_that_are_gone() {
             let bad =
                 [(409, "PublicIPCountLimitReached"), (403, "AuthorizationFailed"), (400, "InvalidParameter")];
             match draw {
-                // It comes or comes again, and its address cannot be bought.
+                // It is created or retried, and its address cannot be bought.
                 0..=4 => {
                     let (status, code) = bad[draw % 3];
                     let fault = Fault::new(refusal(status, code)).on_method("PUT").on_type(PUBLIC_IPS);

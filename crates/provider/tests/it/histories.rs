@@ -1,4 +1,4 @@
-//! Whatever happened before, the end is what the Services want now.
+//! Whatever happened before, the final state matches the Services.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use proptest::prelude::*;
 
 use crate::world::*;
 
-/// What happens to one of the Services.
+/// An event of one of the Services.
 #[derive(Debug, Clone, Copy)]
 enum Happening {
     Serve { port: i32, internal: bool },
     Remove,
 }
 
-/// What Azure does to one request of a type.
+/// A fault of one request of a type.
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
     DropAnswer,
@@ -68,7 +68,7 @@ fn cause(world: &World, (trouble, kind, skip): (Trouble, usize, u64)) {
             FaultAction::FailOperation { code: "InternalServerError".into(), message: "oops".into() }
         }
         Trouble::ForeignWrite => {
-            // Somebody changes the load balancer behind our back, if there is one.
+            // Another client changes the load balancer, if there is one.
             let _ = world.azure.edit(&id("loadBalancers", "kube"), |document| {
                 document["tags"] = serde_json::json!({ "touched": "yes" });
             });
@@ -106,22 +106,21 @@ async fn settle(world: &World, program: &Program) {
     tokio::time::sleep(Duration::from_secs(60)).await;
 }
 
-/// What happens at the same time, and what Azure does meanwhile: the trouble, to which type, after how many
-/// requests.
+/// Concurrent events, and a fault among them: the fault, the type, and after how many requests.
 type Round = (Vec<(usize, Happening)>, Option<(Trouble, usize, u64)>);
 
 async fn run(rounds: Vec<Round>) -> (String, String) {
     let world = World::new();
     world.slow();
     let mut program = world.start();
-    // Two that always stay, so that both load balancers do.
+    // Two Services that stay, so that both load balancers exist throughout.
     world.serve(&program, service("anchor", &[9])).await.unwrap();
     world.serve(&program, internal(service("anchor2", &[9]))).await.unwrap();
     for (number, (happenings, trouble)) in rounds.into_iter().enumerate() {
         if let Some(trouble) = trouble {
             cause(&world, trouble);
         }
-        // One happening a Service at a time, as the Service controller sees to it.
+        // One event per Service at a time, as the Service controller ensures.
         let mut distinct = std::collections::BTreeMap::new();
         distinct.extend(happenings);
         let mut left: Vec<(usize, Happening)> = distinct.into_iter().collect();

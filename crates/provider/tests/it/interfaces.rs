@@ -1,5 +1,5 @@
-//! Virtual machines in pools: standalone ones, of availability sets and of flexible scale sets. Each joins by its
-//! network interface.
+//! Virtual machines in pools: standalone ones, those of availability sets and of flexible scale sets. Each joins with
+//! its network interface.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use simulated_cluster::{NodePool, Shape, StandaloneMachine};
 
 use crate::world::*;
 
-/// Machines of every kind: one instance, one standalone machine, one in an availability set and a group of its own,
-/// one in a flexible set.
+/// Machines of every kind: one instance, one standalone machine, one in an availability set and in a resource group of
+/// its own, one in a flexible scale set.
 fn mixed() -> Shape {
     let pools = vec![NodePool::new("pool", "pool", 1), NodePool::new("flexible", "pool", 1).flexible()];
     let placed = StandaloneMachine::new("pool-2").in_availability_set("set").in_group("machines");
@@ -23,7 +23,7 @@ fn mixed() -> Shape {
     }
 }
 
-/// Standalone machines alone.
+/// Only standalone machines.
 fn standalone(count: usize) -> Shape {
     let machines = (0..count).map(|number| StandaloneMachine::new(&format!("m{number}"))).collect();
     Shape { pools: Vec::new(), machines, ..shape() }
@@ -80,7 +80,7 @@ async fn a_virtual_machine_that_becomes_a_node_costs_one_list_and_one_write() {
     assert_eq!(world.all_writes(), Vec::<String>::new());
 }
 
-/// LB-421: new machines of a flexible set are made from its model, and are members before they are nodes.
+/// LB-421: new machines of a flexible scale set are created from its model, and are members before they are nodes.
 #[tokio::test(start_paused = true)]
 async fn a_new_machine_of_a_flexible_set_is_a_member_at_once() {
     let world = World::of(&mixed());
@@ -94,7 +94,7 @@ async fn a_new_machine_of_a_flexible_set_is_a_member_at_once() {
     assert_eq!(world.all_writes(), Vec::<String>::new());
 }
 
-/// Interfaces are many resources: what befalls one is not the others' matter.
+/// Interfaces are separate resources: the failure of one does not affect the others.
 #[tokio::test(start_paused = true)]
 async fn an_interface_that_cannot_be_written_does_not_hold_up_the_others() {
     let world = World::of(&standalone(4));
@@ -106,13 +106,13 @@ async fn an_interface_that_cannot_be_written_does_not_hold_up_the_others() {
     let texts: Vec<&str> = served.notices.iter().map(|notice| notice.message.as_str()).collect();
     assert!(texts.iter().any(|text| text.contains("ScopeLocked") && text.contains("m1")), "{texts:?}");
     assert_eq!(world.members("kube"), 2);
-    // It is looked at again by itself.
+    // It is retried without further events.
     world.azure.clear_faults();
     assert!(program.provider.waits_for_machines());
     program.provider.update_waiting_machines(LogicalTime::now()).await.unwrap();
     assert_eq!(world.members("kube"), 4);
     assert!(!program.provider.waits_for_machines());
-    // Where no machine at all may join, the Service fails.
+    // If no machine at all may join, the Service fails.
     let world = World::of(&standalone(2));
     let program = world.start();
     world.azure.inject(fault(refusal(409, "ScopeLocked")));
@@ -120,7 +120,7 @@ async fn an_interface_that_cannot_be_written_does_not_hold_up_the_others() {
     assert!(failed.contains("ScopeLocked"), "{failed}");
 }
 
-/// Another program writes the interface between our reading and our writing.
+/// Another program writes the interface between our read and our write.
 #[tokio::test(start_paused = true)]
 async fn an_interface_that_others_changed_is_planned_again_and_keeps_their_change() {
     let world = World::of(&standalone(2));
@@ -147,8 +147,8 @@ async fn ten_interfaces_are_written_at_a_time() {
     assert!((30..40).contains(&begin.elapsed().as_secs()), "{:?}", begin.elapsed());
 }
 
-/// LB-422: all leave before the load balancer goes. Azure drops the references to one that somebody else deletes: what
-/// was read before counts no more.
+/// LB-422: all machines leave before the load balancer is deleted. When another client deletes it, Azure removes the
+/// references: earlier reads are outdated.
 #[tokio::test(start_paused = true)]
 async fn lb_422_interfaces_leave_with_a_load_balancer_and_join_the_next_one() {
     let world = World::of(&mixed());
@@ -214,7 +214,7 @@ async fn interfaces_are_read_only_where_nodes_are_virtual_machines() {
     assert!(journal.entries.iter().all(|entry| !entry.path.contains("networkInterfaces")));
 }
 
-/// The writes that Azure refused, with its codes.
+/// The writes that Azure refused, with their error codes.
 fn refused_writes(world: &World) -> Vec<String> {
     let entries = world.azure.journal().entries;
     let refused = entries.iter().filter(|entry| entry.method != "GET" && entry.status >= 400);
@@ -223,11 +223,11 @@ fn refused_writes(world: &World) -> Vec<String> {
         .collect()
 }
 
-/// U2: an interface and the load balancers in whose pools it is are halves of one thing for Azure: ours do not come at the same
-/// moment, whatever brings them.
+/// U2: Azure treats an interface and the load balancers of its pools as parts of one resource: our writes of both do
+/// not overlap, whatever causes them.
 #[tokio::test(start_paused = true)]
 async fn interfaces_and_their_load_balancers_are_not_written_at_once() {
-    // Of the many no more than ten begin at a time, so that they come and come.
+    // At most ten of the many start at a time, so that writes go on for long.
     for machines in [3, 60] {
         let world = World::of(&standalone(machines));
         let seconds = Duration::from_secs;
@@ -238,7 +238,7 @@ async fn interfaces_and_their_load_balancers_are_not_written_at_once() {
         world.azure.set_latency(profile);
         let program = world.start();
         let (world, program) = (&world, &program);
-        // Inside and outside in turn, one more each second.
+        // External and internal in turn, one more each second.
         let come = (0..30).map(|number| async move {
             tokio::time::sleep(seconds(number)).await;
             let one = service(&format!("s{number}"), &[80 + i32::try_from(number).unwrap()]);
@@ -247,7 +247,7 @@ async fn interfaces_and_their_load_balancers_are_not_written_at_once() {
         futures::future::join_all(come).await;
         assert_eq!(refused_writes(world), Vec::<String>::new());
 
-        // Machines come, and a Service goes from inside to outside.
+        // Machines are added, and a Service changes from internal to external.
         for number in machines..machines * 2 {
             let machine = StandaloneMachine::new(&format!("m{number}"));
             shape().lay_out_machine(&world.azure, &machine).unwrap();

@@ -1,4 +1,4 @@
-//! What goes wrong with one Service, one machine or one place stays there.
+//! Failures of one Service, one machine or one scope do not spread.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn refuse(status: u16, code: &str) -> FaultAction {
     FaultAction::Fail { status, code: code.into(), message: "Not today.".into() }
 }
 
-/// A resource group that one Service names is read for that Service alone.
+/// A resource group that one Service names is read only for that Service.
 #[tokio::test(start_paused = true)]
 async fn a_resource_group_that_one_service_names_is_read_for_nobody_else() {
     let world = World::new();
@@ -35,7 +35,7 @@ async fn a_resource_group_that_one_service_names_is_read_for_nobody_else() {
     assert_eq!(in_that_group(), Vec::<String>::new());
 }
 
-/// A deletion that fails after the pools were emptied: the next Service on that load balancer fills them again.
+/// A deletion fails after the pools were emptied: the next Service on that load balancer fills them again.
 #[tokio::test(start_paused = true)]
 async fn pools_that_an_aborted_deletion_emptied_are_filled_again() {
     let world = World::new();
@@ -46,17 +46,17 @@ async fn pools_that_an_aborted_deletion_emptied_are_filled_again() {
     world.azure.inject(fault);
     world.remove(&program, &service("web", &[80])).await.unwrap_err();
     world.azure.clear_faults();
-    assert_eq!(world.members("kube"), 0, "everybody left before the deletion");
+    assert_eq!(world.members("kube"), 0, "all members left before the deletion");
     world.serve(&program, service("api", &[443])).await.unwrap();
     assert_eq!(world.members("kube"), 3);
 }
 
-/// A load balancer that somebody made a moment ago is never overwritten by a creation.
+/// The creation of a load balancer never overwrites one that another client created a moment ago.
 #[tokio::test(start_paused = true)]
 async fn a_creation_overwrites_nobodys_load_balancer() {
     let world = World::new();
     let program = world.start();
-    // The program sees that there is none.
+    // The program has seen that it does not exist.
     world.serve(&program, internal(service("inside", &[80]))).await.unwrap();
     world.latency(5, 0, 0);
     let web = world.apply(&program, service("web", &[80]));
@@ -74,7 +74,7 @@ async fn a_creation_overwrites_nobodys_load_balancer() {
     assert!(balancer["properties"]["backendAddressPools"].to_string().contains("theirs"));
 }
 
-/// The security group fails while the load balancer is cleaned: the Service is not gone, and the next try finishes.
+/// The security group fails while the load balancer is cleaned: the Service still exists, and the next try completes.
 #[tokio::test(start_paused = true)]
 async fn a_service_whose_security_rules_are_left_still_exists() {
     let world = World::new();
@@ -97,7 +97,7 @@ async fn a_service_whose_security_rules_are_left_still_exists() {
     assert!(!rules());
 }
 
-/// A public IP whose tags somebody sets back all the time is used as it is, and its owner is told.
+/// A public IP whose tags another client keeps resetting is used as it is, and its owner gets a notice.
 #[tokio::test(start_paused = true)]
 async fn a_public_ip_that_does_not_keep_its_tags_is_used_as_it_is() {
     let world = World::new();
@@ -119,7 +119,7 @@ async fn a_public_ip_that_does_not_keep_its_tags_is_used_as_it_is() {
     assert!(told >= 2, "{told}");
 }
 
-/// A machine that does not run joins when it has started, although no Node and no Service changes.
+/// A stopped machine joins when it has started, although no Node and no Service changes.
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_starts_later_joins_later() {
     let world = World::new();
@@ -131,14 +131,14 @@ async fn a_machine_that_starts_later_joins_later() {
     assert!(program.provider.waits_for_machines());
     world.azure.clear_journal();
     program.provider.update_waiting_machines(LogicalTime::BEGINNING).await.unwrap();
-    assert_eq!(world.reads(), 0, "an answer that somebody else asked for will do");
+    assert_eq!(world.reads(), 0, "the answer to another request suffices");
     world.azure.set_power_state(&machine, PowerState::Running).unwrap();
     program.provider.update_waiting_machines(LogicalTime::now()).await.unwrap();
     assert_eq!(world.members("kube"), 3);
     assert!(!program.provider.waits_for_machines());
 }
 
-/// Of scale sets in which no machine waits nothing is read.
+/// Scale sets without waiting machines are not read.
 #[tokio::test(start_paused = true)]
 async fn a_look_at_waiting_machines_reads_their_scale_set_alone() {
     let world = World::of(&Shape {
@@ -157,7 +157,7 @@ async fn a_look_at_waiting_machines_reads_their_scale_set_alone() {
     assert!(listed.iter().any(|path| path.contains("/more/")), "its own is read: {listed:?}");
     assert!(listed.iter().all(|path| !path.contains("/pool/")), "{listed:?}");
     assert!(program.provider.waits_for_machines());
-    // Whoever is deleted is waited for no longer.
+    // Deleted nodes are not waited for.
     for node in
         world.nodes.lock().iter().filter(|node| node.spec.provider_id.ends_with("more/virtualMachines/1"))
     {
@@ -167,7 +167,7 @@ async fn a_look_at_waiting_machines_reads_their_scale_set_alone() {
     assert!(!program.provider.waits_for_machines());
 }
 
-/// Nodes change while one Service waits whose packets arrive at the nodes: that is its own matter.
+/// Nodes change while a Service whose packets arrive at the nodes waits: only that Service is affected.
 #[tokio::test(start_paused = true)]
 async fn a_waiting_service_at_nodes_fails_no_change_of_nodes() {
     let world = World::new();
@@ -190,7 +190,7 @@ async fn a_waiting_service_at_nodes_fails_no_change_of_nodes() {
     assert!(!program.provider.follows_nodes(&service("web", &[80])));
 }
 
-/// Machines that came while there was no Service are in the pool of the next one.
+/// Machines that were added while there was no Service are in the pool of the next one.
 #[tokio::test(start_paused = true)]
 async fn machines_that_came_while_there_was_no_service_join() {
     let world = World::new();
@@ -230,7 +230,7 @@ async fn nodes_that_get_no_traffic_are_named() {
     let plan = program.provider.dry_run().await.unwrap();
     assert_eq!(plan.notices, ensured.notices, "a plan tells the same");
     assert_eq!(world.members("kube"), 3);
-    // What is advised does not cut the machine's way to the internet, and an internal Service is told, too.
+    // The advice does not cut the machine's way to the internet, and an internal Service gets the notice, too.
     let inside = world.serve(&program, internal(service("inside", &[81]))).await.unwrap();
     for ensured in [ensured, inside] {
         let notice = ensured.notices.iter().find(|notice| notice.reason == "NodesWithoutTraffic").unwrap();
@@ -240,7 +240,7 @@ async fn nodes_that_get_no_traffic_are_named() {
     }
 }
 
-/// LB-490: where the security group is in force is told to each Service that has rules in it, as long as that is so.
+/// LB-490: each Service with rules in a security group gets a notice while that group is not in force at some nodes.
 #[tokio::test(start_paused = true)]
 async fn a_security_group_that_is_in_force_nowhere_is_told_until_it_is() {
     let world = World::new();
@@ -274,7 +274,7 @@ async fn a_security_group_that_is_in_force_nowhere_is_told_until_it_is() {
     assert_eq!(told(&shop), None);
 }
 
-/// Machines without IPv6 addresses are told to the Services that want IPv6, and to no other.
+/// Only Services that want IPv6 get a notice about machines without IPv6 addresses.
 #[tokio::test(start_paused = true)]
 async fn a_service_is_told_of_no_traffic_in_its_own_families_alone() {
     let world = World::new();
@@ -286,8 +286,8 @@ async fn a_service_is_told_of_no_traffic_in_its_own_families_alone() {
     assert!(!told(&world.serve(&program, service("web", &[80])).await.unwrap()));
 }
 
-/// 640 Services where 600 frontends fit: nobody buys an address that has no place, Azure refuses nothing, and
-/// whoever leaves makes room.
+/// 640 Services where 600 frontends fit: no address is bought without a place, Azure refuses nothing, and a Service
+/// that leaves makes room.
 #[tokio::test(start_paused = true)]
 async fn services_without_a_place_buy_no_address() {
     let world = World::new();
@@ -302,7 +302,7 @@ async fn services_without_a_place_buy_no_address() {
         assert!(message.contains("600 frontends"), "{message}");
     }
     assert_eq!(world.documents(PUBLIC_IPS).len(), 600);
-    // Machines that join meanwhile give the load balancer a new version: a lost race each, and no refusal.
+    // Machines that join meanwhile change the load balancer's version: a lost race each, and no refusal.
     let puts = world.puts(LOAD_BALANCERS);
     assert!(puts.iter().all(|status| *status < 300 || *status == 412), "{puts:?}");
     assert!(puts.iter().filter(|status| **status == 412).count() <= 4, "{puts:?}");
@@ -312,7 +312,8 @@ async fn services_without_a_place_buy_no_address() {
     world.ensure(&program, &services[waiting]).await.unwrap();
 }
 
-/// Somebody writes the name of another Service on a public IP just before it is deleted: it stays for that Service.
+/// Another client writes the name of another Service on a public IP just before it is deleted: it stays for that
+/// Service.
 #[tokio::test(start_paused = true)]
 async fn a_public_ip_that_another_service_has_claimed_is_not_deleted() {
     let world = World::new();
@@ -329,7 +330,7 @@ async fn a_public_ip_that_another_service_has_claimed_is_not_deleted() {
     assert!(public_ips[0]["properties"]["ipAddress"].is_string());
 }
 
-/// A hundred Services that leave together share what is read before their public IPs are deleted.
+/// A hundred Services that are deleted together share the reads before their public IPs are deleted.
 #[tokio::test(start_paused = true)]
 async fn deletions_of_public_ips_share_what_they_read() {
     let world = World::new();
@@ -359,12 +360,12 @@ async fn deletions_of_public_ips_share_what_they_read() {
     assert!(reads.len() <= 10, "{} reads: {reads:#?}", reads.len());
 }
 
-/// Whoever was promised a place and wants none any more leaves it to others at once.
+/// A promised place that its Service no longer wants is free for others at once.
 #[tokio::test(start_paused = true)]
 async fn a_promised_place_that_is_not_wanted_any_more_is_for_others() {
     let world = World::new();
     let program = world.start();
-    // Whoever gets a place cannot have an address yet.
+    // Services with a place cannot have an address yet.
     world.azure.inject(Fault::new(refuse(400, "DnsRecordInUse")).on_method("PUT").on_type(PUBLIC_IPS));
     let promised: Vec<_> =
         (0..600).map(|number| world.apply(&program, service(&format!("s{number}"), &[80]))).collect();
@@ -376,14 +377,14 @@ async fn a_promised_place_that_is_not_wanted_any_more_is_for_others() {
     assert!(world.ensure(&program, &late).await.unwrap_err().to_string().contains("600 frontends"));
     world.serve(&program, internal(service("s0", &[80]))).await.unwrap();
     world.ensure(&program, &late).await.unwrap();
-    // One that names an address joins a frontend that is there.
+    // A Service that names an address joins an existing frontend.
     let later = world.apply(&program, service("later", &[8080]));
     assert!(world.ensure(&program, &later).await.unwrap_err().to_string().contains("600 frontends"));
     world.serve(&program, annotated(service("s1", &[8081]), "azure-pip-name", "kube-alate")).await.unwrap();
     world.ensure(&program, &later).await.unwrap();
 }
 
-/// Compute throttles for longer than the writer of a scale set is patient, while the last Service leaves: the deletion
+/// Compute throttles for longer than the writer of a scale set retries, while the last Service is deleted: the deletion
 /// of the load balancer waits for it.
 #[tokio::test(start_paused = true)]
 async fn a_deletion_waits_for_a_scale_set_that_is_throttled() {
@@ -396,7 +397,7 @@ async fn a_deletion_waits_for_a_scale_set_that_is_throttled() {
     assert!(world.documents(LOAD_BALANCERS).is_empty());
 }
 
-/// A preview refuses the Services that name a group which may not be read, and shows the rest.
+/// A dry run refuses the Services that name an unreadable resource group, and shows the rest.
 #[tokio::test(start_paused = true)]
 async fn a_preview_goes_on_without_a_resource_group_that_may_not_be_read() {
     let world = World::new();
@@ -417,8 +418,8 @@ async fn a_preview_goes_on_without_a_resource_group_that_may_not_be_read() {
     assert!(!steps.contains(&"kube-aelsewhere"), "{steps:?}");
 }
 
-/// LB-453: a program that is given another name finds the Services served, and writes nothing for any Service, until
-/// it has the right name or the load balancer is gone.
+/// LB-453: a program that is configured with another cluster name finds the Services provisioned, and writes nothing
+/// for any Service, until it has the right name or the load balancer is deleted.
 #[tokio::test(start_paused = true)]
 async fn a_wrong_name_writes_nothing_and_lets_nothing_go() {
     let world = World::new();
@@ -441,8 +442,8 @@ async fn a_wrong_name_writes_nothing_and_lets_nothing_go() {
     assert!(world.load_balancer("second").is_some() && world.load_balancer("kube").is_none());
 }
 
-/// LB-046: as long as nobody may look at the load balancers, nobody knows what a Service has there. It is kept, with
-/// the right that is missing in its event, and goes when that is there again.
+/// LB-046: while the load balancers may not be read, it is unknown what a Service has there. The Service is kept, with
+/// the missing permission in its event, and removed once the permission is back.
 #[tokio::test(start_paused = true)]
 async fn a_service_stays_while_its_load_balancer_may_not_be_read() {
     let world = World::new();
@@ -463,7 +464,7 @@ async fn a_service_stays_while_its_load_balancer_may_not_be_read() {
     );
 }
 
-/// LB-454: one that is served keeps its rules when it is refused.
+/// LB-454: a provisioned Service keeps its rules when it is refused.
 #[tokio::test(start_paused = true)]
 async fn a_service_that_is_refused_keeps_what_it_lives_on() {
     let world = World::new();
@@ -479,7 +480,7 @@ async fn a_service_that_is_refused_keeps_what_it_lives_on() {
     assert_eq!(world.normalised(), before);
 }
 
-/// LB-454: what a Service does not want any more goes, although it is refused for another reason.
+/// LB-454: what a Service no longer wants is removed, although the Service is refused for another reason.
 #[tokio::test(start_paused = true)]
 async fn a_refused_service_keeps_no_rule_that_it_does_not_want() {
     let world = World::new();
@@ -491,8 +492,8 @@ async fn a_refused_service_keeps_no_rule_that_it_does_not_want() {
     assert_eq!(group["properties"]["securityRules"], json!([]));
 }
 
-/// LB-464: a Service that is refused keeps its rules at nodes, but not those of a node that left: its address may be
-/// somebody else's tomorrow.
+/// LB-464: a refused Service keeps its rules for nodes, but not those of a deleted node: its address may soon belong to
+/// another owner.
 #[tokio::test(start_paused = true)]
 async fn lb_464_a_refused_service_names_no_node_that_left() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Services that have pools of their own, of the nodes with their endpoints.
+//! Services with pools of their own that contain the nodes of their endpoints.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::world::*;
 
-/// Several load balancers, of which one is there.
+/// Several load balancers are configured, one of which exists.
 fn several() -> Value {
     json!({
         "loadBalancerBackendPoolConfigurationType": "nodeIP",
@@ -44,7 +44,7 @@ fn move_to(world: &World, program: &Program, service: &str, nodes: &[usize]) {
     program.provider.state().apply_endpoint_slice(&slice);
 }
 
-/// The pools of a load balancer with their members' addresses, but for the cluster's.
+/// The pools of a load balancer with their members' addresses, except those of the cluster.
 fn pools(world: &World, load_balancer: &str) -> BTreeMap<String, Vec<String>> {
     let Some(document) = world.load_balancer(load_balancer) else { return BTreeMap::new() };
     let of = |pool: &Value| {
@@ -68,7 +68,7 @@ async fn update(program: &Program, names: &[&str]) -> BTreeMap<String, Result<()
     answers.into_iter().map(|(key, answer)| (key.name.to_string(), answer)).collect()
 }
 
-/// LB-250, LB-251: a pool comes with its Service in one write, and follows its endpoints with one write for all
+/// LB-250, LB-251: a pool is created with its Service in one write, and follows its endpoints with one write for all
 /// Services together; a restart writes nothing.
 #[tokio::test(start_paused = true)]
 async fn lb_250_lb_251_pools_follow_endpoints_with_one_write() {
@@ -100,7 +100,7 @@ async fn lb_250_lb_251_pools_follow_endpoints_with_one_write() {
     assert_eq!(world.all_writes(), Vec::<String>::new());
 }
 
-/// LB-252: a Service that has no pool, because its load balancer is not made yet, is passed over.
+/// LB-252: a Service without a pool, because its load balancer does not exist yet, is skipped.
 #[tokio::test(start_paused = true)]
 async fn lb_252_a_service_without_a_pool_is_passed_over() {
     let world = World::new();
@@ -114,7 +114,7 @@ async fn lb_252_a_service_without_a_pool_is_passed_over() {
     assert_eq!(world.all_writes(), Vec::<String>::new());
 }
 
-/// LB-253, LB-254: Azure's words come back; what is asked again is done.
+/// LB-253, LB-254: Azure's error is returned; a retry succeeds.
 #[tokio::test(start_paused = true)]
 async fn lb_253_lb_254_what_azure_refuses_is_told_and_may_be_asked_again() {
     let world = World::new();
@@ -132,7 +132,7 @@ async fn lb_253_lb_254_what_azure_refuses_is_told_and_may_be_asked_again() {
     assert_eq!(pools(&world, "kube"), one("shop-web", &["10.240.0.5"]));
 }
 
-/// LB-255: a Service that has moved is looked for where it is; nothing is done where it was.
+/// LB-255: the pool of a moved Service is updated where the Service is, and nothing is written where it was.
 #[tokio::test(start_paused = true)]
 async fn lb_255_a_pool_is_filled_where_its_service_is() {
     let world = World::new();
@@ -156,7 +156,7 @@ async fn lb_255_a_pool_is_filled_where_its_service_is() {
     );
 }
 
-/// LB-257, LB-259: the pool goes when the Service turns to Cluster, and with the Service; it comes back full.
+/// LB-257, LB-259: the pool is deleted when the Service changes to Cluster, and with the Service; it comes back filled.
 #[tokio::test(start_paused = true)]
 async fn lb_257_lb_259_a_pool_goes_with_its_service() {
     let world = World::new();
@@ -176,7 +176,7 @@ async fn lb_257_lb_259_a_pool_goes_with_its_service() {
     assert!(world.load_balancer("kube").is_some());
 }
 
-/// Before all endpoints are known no pool is made that would be empty, and none is changed.
+/// Before all endpoints are known no empty pool is created, and none is changed.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_concluded_from_endpoints_that_are_not_known() {
     let world = World::new();
@@ -194,7 +194,7 @@ async fn nothing_is_concluded_from_endpoints_that_are_not_known() {
     assert!(update(&blind, &["web"]).await.remove("web").unwrap().is_err());
     world.serve(&blind, service("other", &[81])).await.unwrap();
     assert_eq!(pools(&world, "kube"), one("shop-web", &["10.240.0.4"]));
-    // With one load balancer nobody asks.
+    // With one load balancer endpoints are not needed.
     let one = world.start_configured(&json!({}));
     assert_eq!(one.provider.local_pool_interval(), None);
     assert_eq!(program.provider.local_pool_interval().map(|interval| interval.as_secs()), Some(30));

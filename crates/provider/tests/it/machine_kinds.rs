@@ -1,4 +1,4 @@
-//! Machines of every kind: which machine a node is, whether it is there, and what it is like.
+//! Machines of every kind: the machine of a node, its presence, and its description.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,8 +14,8 @@ use simulated_cluster::{NodePool, Shape, StandaloneMachine};
 
 use crate::world::*;
 
-/// Uniform and flexible machines whose names begin alike, one of its own, one of an availability set, and one of an
-/// availability set in a group of its own.
+/// Uniform and flexible machines whose names have the same prefix, a standalone one, one of an availability set, and
+/// one of an availability set in a resource group of its own.
 fn every_kind() -> Shape {
     Shape {
         pools: vec![NodePool::new("pool", "pool", 2), NodePool::new("flexible", "pool", 2).flexible()],
@@ -36,7 +36,7 @@ fn is_instance(id: &ResourceId) -> bool {
     id.resource_type().eq_ignore_ascii_case(INSTANCES)
 }
 
-/// The nodes in Kubernetes: their names are in lower case, whatever machines call themselves.
+/// The nodes in Kubernetes: their names are in lower case, whatever the host names are.
 fn nodes(world: &World) -> Vec<Node> {
     let nodes = world.nodes.lock();
     let named = |node: &Node| {
@@ -100,15 +100,16 @@ fn addresses(instance: &Instance) -> Vec<String> {
     instance.addresses.iter().map(|one| format!("{} {}", one.kind, one.address)).collect()
 }
 
-/// The paths of all reads, without those of pages.
+/// The paths of all reads, without query parameters of pages.
 fn reads(world: &World) -> Vec<String> {
     let journal = world.azure.journal();
     let reads = journal.entries.iter().filter(|entry| entry.method == "GET");
     reads.map(|entry| entry.path.clone()).collect()
 }
 
-/// NODE-004, NODE-009, NODE-043, NODE-063, NODE-073, NODE-079: by its id and by its name, each node is its own machine,
-/// though names of all begin alike; one in another group by the group that its label names.
+/// NODE-004, NODE-009, NODE-043, NODE-063, NODE-073, NODE-079: by provider ID and by name, each node is matched to its
+/// own machine, though all names have the same prefix; a machine in another group is found by the group in the node's
+/// label.
 #[tokio::test(start_paused = true)]
 async fn node_004_node_009_node_043_node_063_node_073_node_079_every_machine_is_its_nodes() {
     let world = World::of(&every_kind());
@@ -145,8 +146,8 @@ async fn node_004_node_009_node_043_node_063_node_073_node_079_every_machine_is_
     }
 }
 
-/// A machine of another cluster may bear a node's name, in a resource group that both share: what the firmware shows tells which
-/// of the two it is, and that it is neither.
+/// A machine of another cluster may have a node's name, in a resource group that both share: the vmId decides which of
+/// the two machines it is, or that it is neither.
 #[tokio::test(start_paused = true)]
 async fn a_machine_of_another_cluster_with_a_nodes_name_is_not_the_nodes() {
     let pools = vec![NodePool::new("pool", "node", 1), NodePool::new("theirs", "node", 1)];
@@ -165,16 +166,16 @@ async fn a_machine_of_another_cluster_with_a_nodes_name_is_not_the_nodes() {
         let described = describe(&program, &node).await.present().unwrap();
         assert!(described.provider_id.contains(&format!("/{set}/")), "{described:?}");
     }
-    // The node's own machine is not in the list yet, or not any more.
+    // The node's own machine is not in the list yet, or no longer.
     world.azure.delete(&id("virtualMachineScaleSets", "pool")).unwrap();
     let mut stranger = node;
     stranger.status.system_uuid = "5c00bc95-8a1d-44a5-a0b4-4d7b3e8f9a01".parse().ok();
     let text = why(describe(&program, &stranger).await);
     assert!(text.contains("systemUUID") && text.contains("/theirs/"), "{text}");
-    // Minutes later its kubelet still speaks, and calls something else by that name.
+    // Minutes later its kubelet still runs: it reports another UUID.
     tokio::time::sleep(Duration::from_secs(6 * 60)).await;
     assert!(describe(&program, &stranger).await.present().is_some());
-    // A silent one may have had a machine that is gone.
+    // The machine of a silent node may have been deleted.
     let unknown = json!([{"type": "Ready", "status": "Unknown"}]);
     stranger.status.conditions = serde_json::from_value(unknown).unwrap();
     let text = why(describe(&program, &stranger).await);
@@ -199,7 +200,7 @@ async fn node_034_machines_of_every_kind_are_shut_down_when_they_are() {
     }
 }
 
-/// NODE-032: what a node's name leads to may be another machine.
+/// NODE-032: a node's name may lead to another machine.
 #[tokio::test(start_paused = true)]
 async fn node_032_a_node_without_a_provider_id_is_not_shut_down() {
     let world = World::of(&every_kind());
@@ -213,7 +214,8 @@ async fn node_032_a_node_without_a_provider_id_is_not_shut_down() {
     }
 }
 
-/// NODE-011, NODE-031: each machine goes in turn, and the others stay. What was found by its name alone is never gone.
+/// NODE-011, NODE-031: each machine is deleted in turn, and the others stay. A machine found only by name is never
+/// absent.
 #[tokio::test(start_paused = true)]
 async fn node_011_node_031_a_machine_that_is_gone_is_gone_alone() {
     let world = World::of(&every_kind());
@@ -234,7 +236,7 @@ async fn node_011_node_031_a_machine_that_is_gone_is_gone_alone() {
     }
 }
 
-/// A fault that strikes what asks for one machine, or for the list of them.
+/// A fault of requests for one machine, or for its list.
 fn fault(id: &ResourceId, action: FaultAction, list: bool) -> Fault {
     let kind = if is_instance(id) { INSTANCES } else { MACHINES };
     let fault = Fault::new(action).on_method("GET").on_type(kind);
@@ -248,7 +250,7 @@ fn refusal(status: u16, code: &str) -> FaultAction {
     FaultAction::Fail { status, code: code.to_owned(), message: "no".to_owned() }
 }
 
-/// NODE-020. One false answer proves nothing, and what cannot be read says nothing.
+/// NODE-020. One wrong answer proves nothing, and a failed read says nothing.
 #[tokio::test(start_paused = true)]
 async fn node_020_no_single_answer_is_enough_to_take_a_machine_for_gone() {
     let world = World::of(&every_kind());
@@ -272,7 +274,7 @@ async fn node_020_no_single_answer_is_enough_to_take_a_machine_for_gone() {
         }
         assert!(matches!(presence(&program, &node).await, Existence::Present(_)));
     }
-    // Even if the machine is gone: who cannot read both does not say so.
+    // Even if the machine is deleted: absence requires both reads.
     for node in nodes(&world) {
         let id = machine_of(&node);
         world.azure.delete(&id).unwrap();
@@ -286,7 +288,8 @@ async fn node_020_no_single_answer_is_enough_to_take_a_machine_for_gone() {
     }
 }
 
-/// NODE-013, NODE-015, NODE-016, NODE-017, NODE-018, NODE-019: when a machine that is not found is gone, by the age of its node.
+/// NODE-013, NODE-015, NODE-016, NODE-017, NODE-018, NODE-019: when a machine that is not found counts as absent, by
+/// the age of its node.
 #[tokio::test(start_paused = true)]
 async fn node_015_node_016_node_017_node_018_node_019_young_nodes_wait_for_their_machines() {
     let world = World::of(&every_kind());
@@ -307,7 +310,7 @@ async fn node_015_node_016_node_017_node_018_node_019_young_nodes_wait_for_their
             proof(presence(&program, &made(node, ten)).await);
             proof(presence(&program, node).await);
         }
-        // NODE-015: and if nothing but its name could name it. Such a node has to be five minutes old in any case.
+        // NODE-015: the same if only its name could identify it. Such a node always has to be five minutes old.
         let stranger = new("stranger");
         let text = why(presence(&program, &made(&stranger, minute)).await);
         assert!(text.contains("is not initialized yet"), "{text}");
@@ -316,7 +319,7 @@ async fn node_015_node_016_node_017_node_018_node_019_young_nodes_wait_for_their
             assert!(machine.ends_with("/virtualMachines/stranger"), "{machine}");
             assert!(answer.contains("ResourceNotFound") && answer.contains("no other machine"), "{answer}");
         }
-        // A kubelet that waits for no cloud may be anywhere.
+        // A kubelet that does not wait for a cloud may run anywhere.
         let foreign = with(&stranger, &json!({"spec": {"taints": []}}));
         why(presence(&program, &foreign).await);
         for node in [&stranger, &made(&stranger, ten)] {
@@ -331,7 +334,7 @@ async fn node_015_node_016_node_017_node_018_node_019_young_nodes_wait_for_their
     }
 }
 
-/// NODE-062: what Azure said of a machine that is gone is remembered for those who ask for nothing newer.
+/// NODE-062: Azure's answer about a deleted machine is cached for requests that accept its age.
 #[tokio::test(start_paused = true)]
 async fn node_062_an_absence_is_asked_for_once() {
     let world = World::of(&every_kind());
@@ -356,8 +359,8 @@ async fn node_062_an_absence_is_asked_for_once() {
     );
 }
 
-/// One list answers for all machines that it shows, and no node costs a request of its own; one in no zone is asked for
-/// its fault domain once.
+/// One list answers for all machines in it, and no node costs a request of its own; a machine outside of zones is asked
+/// for its fault domain once.
 #[tokio::test(start_paused = true)]
 async fn lists_answer_for_all_nodes_at_once() {
     let mut shape = every_kind();
@@ -381,8 +384,8 @@ async fn lists_answer_for_all_nodes_at_once() {
     }
 }
 
-/// NODE-280: new nodes whose names no machine bears share two lists, however many they are and how often they ask within
-/// the same while.
+/// NODE-280: new nodes whose names no machine has share two lists, however many they are and however often they are
+/// reconciled at that time.
 #[tokio::test(start_paused = true)]
 async fn node_280_nodes_whose_names_no_machine_bears_share_their_lists() {
     let world = World::of(&every_kind());
@@ -401,7 +404,7 @@ async fn node_280_nodes_whose_names_no_machine_bears_share_their_lists() {
     assert_eq!(reads(&world).len(), 2, "scale sets and virtual machines: {:#?}", reads(&world));
 }
 
-/// NODE-281: a fault domain that Azure does not tell is not taken for the first one; a node's zone is written once.
+/// NODE-281: an unknown fault domain is not replaced by the first one; a node's zone is written once.
 #[tokio::test(start_paused = true)]
 async fn node_281_a_fault_domain_that_is_not_known_is_not_guessed() {
     let world = World::of(&every_kind());
@@ -419,12 +422,12 @@ async fn node_281_a_fault_domain_that_is_not_known_is_not_guessed() {
         "0",
         "that is its fault domain"
     );
-    // Once it is known, it will do for whoever follows the machine's addresses.
+    // Once known, it suffices for updates of the machine's addresses.
     world.azure.inject(fault(&id, refusal(404, "ResourceNotFound"), false));
     assert!(matches!(describe(&program, &placed).await, Existence::Present(_)));
 }
 
-/// Whoever asks for a machine of Windows by its node's name finds it, though Azure spells names in capitals.
+/// The machine of a Windows node is found by the node's name, though Azure spells names in capitals.
 #[tokio::test(start_paused = true)]
 async fn names_compare_without_regard_to_case() {
     let shape = Shape {
@@ -477,7 +480,7 @@ async fn node_061_a_machine_that_is_being_deleted_is_gone() {
     }
 }
 
-/// NODE-063, NODE-064: without machines of their own no list of virtual machines is read, but an id is what it says.
+/// NODE-063, NODE-064: without standalone machines no list of virtual machines is read, but a provider ID is followed.
 #[tokio::test(start_paused = true)]
 async fn node_063_node_064_names_are_looked_for_where_configuration_says() {
     let world = World::of(&every_kind());
@@ -507,8 +510,7 @@ async fn node_063_node_064_names_are_looked_for_where_configuration_says() {
     );
 }
 
-/// NODE-065, NODE-066: a group that is gone takes its own machines along and nobody else's; one that cannot be read says
-/// nothing.
+/// NODE-065, NODE-066: only the machines of a deleted resource group are absent; an unreadable group proves nothing.
 #[tokio::test(start_paused = true)]
 async fn node_065_node_066_a_group_that_is_gone_takes_its_own_machines_along() {
     let world = World::of(&every_kind());
@@ -530,7 +532,7 @@ async fn node_065_node_066_a_group_that_is_gone_takes_its_own_machines_along() {
     }
 }
 
-/// NODE-021, NODE-032, NODE-050, NODE-051: what is not Azure's is there and is not asked for; it has no zone.
+/// NODE-021, NODE-032, NODE-050, NODE-051: nodes that are not Azure's exist without any request; they have no zone.
 #[tokio::test(start_paused = true)]
 async fn node_021_node_032_node_050_node_051_nodes_of_others_are_there_without_a_question() {
     let world = World::of(&every_kind());
@@ -551,14 +553,14 @@ async fn node_021_node_032_node_050_node_051_nodes_of_others_are_there_without_a
     assert_eq!(world.reads(), 0);
 }
 
-/// Another program on the same Azure.
+/// Another program in the same Azure.
 fn another_program(world: &World) -> Client {
     let cloud = Cloud::built_in(&cloud_config::PUBLIC).unwrap();
     Client::builder(cloud, Transport::in_process(world.azure.router()), Credential::fixed("token")).build()
 }
 
-/// Which machine has which public address, as Azure shows it: an instance by the list of its scale set, every other machine by
-/// its interface.
+/// The public address of each machine, as Azure shows it: of an instance in the list of its scale set, of every other
+/// machine on its interface.
 async fn public_addresses(world: &World, scale_set: &ResourceId) -> BTreeMap<ResourceId, String> {
     let mut documents = world.documents(PUBLIC_IPS);
     let listing = Listing::children(scale_set, "publicIPAddresses");
@@ -579,7 +581,7 @@ async fn public_addresses(world: &World, scale_set: &ResourceId) -> BTreeMap<Res
     documents.iter().map(|document| (owner(document), address(document))).collect()
 }
 
-/// NODE-036: public addresses, which interfaces name by id alone, of every kind of machine; and changes of them.
+/// NODE-036: public addresses, which interfaces reference by id, of every kind of machine; and their changes.
 #[tokio::test(start_paused = true)]
 async fn node_036_public_addresses_are_external_ones() {
     let shape = Shape {
@@ -622,7 +624,7 @@ async fn node_036_public_addresses_are_external_ones() {
     assert_eq!(described.addresses.len(), 2, "it was taken away: {described:?}");
 }
 
-/// NODE-083: a machine that runs on without its node gets no traffic; when its kubelet registers again, it does.
+/// NODE-083: a machine that keeps running without its node gets no traffic, until its kubelet registers again.
 #[tokio::test(start_paused = true)]
 async fn node_083_the_machine_of_a_deleted_node_leaves_the_pools() {
     let world = World::of(&every_kind());
@@ -643,7 +645,7 @@ async fn node_083_the_machine_of_a_deleted_node_leaves_the_pools() {
     }
 }
 
-/// Names of virtual machines recur: a new one is not described by what is known of the one before.
+/// Names of virtual machines are reused: a new machine is not described by cached data of the previous one.
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_is_made_again_under_its_name_has_its_own_address() {
     let world = World::of(&every_kind());
@@ -653,7 +655,7 @@ async fn a_machine_that_is_made_again_under_its_name_has_its_own_address() {
     let shape = every_kind();
     world.azure.delete(&shape.machine(&shape.machines[0])).unwrap();
     world.azure.delete(&shape.interface(&shape.machines[0])).unwrap();
-    // Another one takes its address.
+    // Another machine takes its address.
     shape.lay_out_machine(&world.azure, &StandaloneMachine::new("pool-z")).unwrap();
     shape.lay_out_machine(&world.azure, &shape.machines[0]).unwrap();
     let after = describe(&program, &node).await.present().unwrap();

@@ -1,4 +1,4 @@
-//! Machines: questions about them, and their place in pools.
+//! Machines: presence, description, and membership of pools.
 
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ async fn a_node_without_provider_id_is_found_by_its_name() {
     assert!(matches!(program.provider.describe(&node, LogicalTime::now()).await, Existence::Unknown(_)));
 }
 
-/// Two scale sets give their machines the same prefix; the first one in order has no machine of this number.
+/// Two scale sets use the same prefix for their machines; the first one in order has no machine of this number.
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_is_found_by_name_alone_is_the_right_one_and_never_absent() {
     let world = World::new();
@@ -117,7 +117,7 @@ async fn a_machine_that_is_found_by_name_alone_is_the_right_one_and_never_absent
     assert!(matches!(ask(&node).await, Existence::Absent(_)));
 }
 
-/// A list may lag behind: the machine itself is asked for before its node goes.
+/// A list may lag behind: the machine itself is requested before its node is deleted.
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_a_list_does_not_show_is_asked_for_by_itself() {
     let world = World::new();
@@ -152,7 +152,7 @@ async fn nodes_that_azure_does_not_manage_are_there() {
     assert_eq!(world.reads(), 0);
 }
 
-/// NODE-012, NODE-033: an id that begins as those of Azure's machines and names none proves nothing, and Azure is not
+/// NODE-012, NODE-033: an ID that starts like those of Azure's machines but names none proves nothing, and Azure is not
 /// asked.
 #[tokio::test(start_paused = true)]
 async fn node_012_node_033_a_provider_id_that_names_no_machine_proves_nothing() {
@@ -160,7 +160,7 @@ async fn node_012_node_033_a_provider_id_that_names_no_machine_proves_nothing() 
     let program = world.start();
     let of_kind =
         |kind| format!("azure:///subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/{kind}");
-    // NODE-274: nor does one that only begins with azure://.
+    // NODE-274: the same for an ID that only starts with azure://.
     let ids = [of_kind("virtualMachine/vm3"), of_kind("VM/vm9"), "azure:///subscriptions/x/oops".to_owned()];
     for id in ids {
         let node = json!({"metadata": {"name": "node"}, "spec": {"providerID": id}});
@@ -176,7 +176,7 @@ async fn node_012_node_033_a_provider_id_that_names_no_machine_proves_nothing() 
     assert_eq!(world.reads(), 0);
 }
 
-/// LB-036, LB-037: a change of nodes writes nothing for a Service that is being deleted, and nothing without one.
+/// LB-036, LB-037: a change of nodes writes nothing for a Service that is being deleted, and nothing without Services.
 #[tokio::test(start_paused = true)]
 async fn lb_036_lb_037_a_change_of_nodes_is_nothing_to_services_that_go() {
     let world = World::new();
@@ -199,7 +199,7 @@ async fn lb_036_lb_037_a_change_of_nodes_is_nothing_to_services_that_go() {
     world.azure.clear_journal();
     program.provider.update_nodes(LogicalTime::now()).await.unwrap();
     assert_eq!(world.writes(LOAD_BALANCERS), 0);
-    // What only it had open closes, as with every plan of the security group; nothing is opened at the new node.
+    // What was open only for it is closed, as in every plan of the security group; nothing is opened for the new node.
     assert_eq!(world.documents(SECURITY_GROUPS)[0]["properties"]["securityRules"], json!([]));
 }
 
@@ -212,7 +212,7 @@ async fn a_new_node_joins_with_one_write_and_lb_197_a_stopped_one_is_skipped() {
     let set = id("virtualMachineScaleSets", "pool");
     world.azure.scale(&set, 5).unwrap();
     let machines = world.documents(INSTANCES);
-    // New machines are made from the model and so are members at once; these two are not.
+    // New machines are created from the model and so are members at once; these two are not.
     for machine in &machines[3..] {
         let machine: azure_types::ResourceId = machine["id"].as_str().unwrap().parse().unwrap();
         world
@@ -262,7 +262,7 @@ async fn lb_202_machines_are_written_one_by_one_unless_the_scale_set_says_otherw
         }
         world.azure.scale(&set, 5).unwrap();
         world.register_nodes();
-        // Each request keeps the caller waiting; what it starts goes on by itself.
+        // Each request blocks the caller; the operation that it starts runs on its own.
         world.azure.inject(Fault::new(FaultAction::Delay { ms: 10_000 }).on_method("PUT").on_type(INSTANCES));
         let program = world.start();
         let begin = tokio::time::Instant::now();

@@ -1,4 +1,4 @@
-//! The sizes of nodes' ranges, by the tags of the sets of their machines.
+//! The sizes of nodes' pod ranges, from the tags of scale sets and availability sets.
 
 use azure_simulator::{Fault, FaultAction};
 use azure_types::ResourceId;
@@ -35,8 +35,8 @@ async fn ask(program: &Program, node: &Node) -> Existence<MaskSizes> {
     program.provider.mask_sizes(node, LogicalTime::now()).await
 }
 
-/// NODE-067, NODE-077: uniform and flexible scale sets and availability sets say it, and machines of no set have the
-/// defaults. One list answers for all nodes of a kind.
+/// NODE-067, NODE-077: tags of uniform and flexible scale sets and availability sets define the sizes, standalone
+/// machines have the defaults. One list answers for all nodes of a kind.
 #[tokio::test(start_paused = true)]
 async fn node_067_node_077_sets_of_every_kind_say_how_large_ranges_are() {
     let world = World::of(&every_kind());
@@ -61,7 +61,7 @@ async fn node_067_node_077_sets_of_every_kind_say_how_large_ranges_are() {
     assert_eq!(world.reads(), 5, "scale sets; machines and availability sets of two groups");
 }
 
-/// NODE-067: what is not known is not the default.
+/// NODE-067: an unknown size is not replaced by the default.
 #[tokio::test(start_paused = true)]
 async fn node_067_masks_that_nobody_knows_are_not_the_defaults() {
     let world = World::of(&every_kind());

@@ -1,4 +1,4 @@
-//! What others have in the same Azure stays: a second cluster, a user who made something by hand.
+//! Resources of others in the same Azure are kept: a second cluster's, and those that a user created by hand.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use simulated_cluster::{NodePool, Shape};
 
 use crate::world::*;
 
-/// The addresses at which the security group lets anybody in.
+/// The addresses for which the security group allows traffic from anywhere.
 fn open(world: &World) -> BTreeSet<String> {
     let group = &world.documents(SECURITY_GROUPS)[0];
     let rules = group["properties"]["securityRules"].as_array().cloned().unwrap_or_default();
@@ -28,8 +28,8 @@ fn addresses(ensured: &Ensured) -> BTreeSet<String> {
     ensured.addresses.iter().map(ToString::to_string).collect()
 }
 
-/// S8, LB-293: two clusters share one security group, and rules where they ask for the same traffic. Neither closes what
-/// the other one opened: when Services come, change and go, when nodes change, and after a restart.
+/// S8, LB-293: two clusters share one security group, and rules for the same traffic. Neither closes what the other one
+/// opened: when Services are created, changed and deleted, when nodes change, and after a restart.
 #[tokio::test(start_paused = true)]
 async fn lb_293_two_clusters_share_one_security_group() {
     let here = World::new();
@@ -46,7 +46,7 @@ async fn lb_293_two_clusters_share_one_security_group() {
     let theirs = &same | &other;
     assert_eq!(open(&here), &ours | &theirs);
 
-    // The first cluster changes, is restarted and changes again.
+    // The first cluster changes, restarts and changes again.
     here.serve(&first, service("api", &[443])).await.unwrap();
     here.remove(&first, &service("api", &[443])).await.unwrap();
     assert_eq!(open(&here), &ours | &theirs);
@@ -77,8 +77,8 @@ fn public_ip(world: &World, name: &str, tags: Value) -> Value {
     world.azure.put(&id("publicIPAddresses", name), document).unwrap()
 }
 
-/// D14, LB-454: a Service whose public IP is in use elsewhere is refused, and nothing is open at that address, also when
-/// the address bears the Service's name in a tag, and after a restart.
+/// D14, LB-454: a Service whose public IP is in use elsewhere is refused, and nothing is open for that address, also
+/// when a tag on it names the Service, and after a restart.
 #[tokio::test(start_paused = true)]
 async fn lb_454_nothing_is_open_at_an_address_that_is_used_elsewhere() {
     for tags in [json!({}), json!({"k8s-azure-service": "shop/web", "k8s-azure-cluster-name": "kube"})] {
@@ -99,15 +99,15 @@ async fn lb_454_nothing_is_open_at_an_address_that_is_used_elsewhere() {
             assert_eq!(open(&world), other);
             program = world.start();
         }
-        // One that is served keeps what it lives on when it asks for such an address.
+        // A provisioned Service keeps its rules when it asks for such an address.
         let served = addresses(&world.serve(&program, service("web", &[80])).await.unwrap());
         world.serve(&program, web).await.unwrap_err();
         assert_eq!(open(&world), &other | &served);
     }
 }
 
-/// S10: a public IP with a tag that a user set, as release 1.20 did: the Service uses it, it is not written, and it stays
-/// when the Service goes. An event says so.
+/// S10: a public IP with a tag that a user set, as release 1.20 did: the Service uses it, it is not written, and it
+/// stays when the Service is deleted. An event says so.
 #[tokio::test(start_paused = true)]
 async fn lb_602_what_a_user_tagged_is_used_and_stays() {
     for key in ["service", "k8s-azure-service"] {
@@ -137,8 +137,8 @@ async fn lb_602_what_a_user_tagged_is_used_and_stays() {
     }
 }
 
-/// S10: a second cluster of the same name, in a group of its own, has a Service of the same name and keeps its public IPs
-/// in the same group: it is neither deleted nor does it lose its user.
+/// S10: a second cluster of the same name, in a resource group of its own, has a Service of the same name and keeps its
+/// public IPs in the same group: they are neither deleted nor do they lose their user.
 #[tokio::test(start_paused = true)]
 async fn lb_604_a_cluster_of_the_same_name_keeps_its_public_ips() {
     let world = World::new();
@@ -153,8 +153,8 @@ async fn lb_604_a_cluster_of_the_same_name_keeps_its_public_ips() {
     }
 }
 
-/// F1: `first` is external, `second` shares its address. `first` turns internal and back: both are listed on the address
-/// again. No deletion is sent for it while one of them uses it, and it goes with the last one.
+/// F1: `first` is external, `second` shares its address. `first` changes to internal and back: both are listed on the
+/// address again. No deletion is sent for the address while one of them uses it, and it is deleted with the last one.
 #[tokio::test(start_paused = true)]
 async fn lb_603_who_uses_an_address_is_listed_on_it_however_it_was_found() {
     for restarts in [false, true] {
@@ -179,7 +179,7 @@ async fn lb_603_who_uses_an_address_is_listed_on_it_however_it_was_found() {
         world.remove(&program, &second).await.unwrap();
         assert_eq!(users(), "shop/first");
         assert!(world.all_writes().iter().all(|one| !one.starts_with("DELETE")), "{:?}", world.all_writes());
-        // The tag was changed behind our back: the deletion of the one that is listed does not delete what another uses.
+        // The tag was changed by hand: the deletion of the listed Service does not delete what another one uses.
         world.serve(&program, second.clone()).await.unwrap();
         let pip = world.documents(PUBLIC_IPS)[0]["id"].as_str().unwrap().parse().unwrap();
         let by_hand = |document: &mut Value| document["tags"]["k8s-azure-service"] = "shop/second".into();
@@ -190,7 +190,7 @@ async fn lb_603_who_uses_an_address_is_listed_on_it_however_it_was_found() {
         assert!(world.all_writes().iter().all(|one| !one.starts_with("DELETE")), "{:?}", world.all_writes());
         world.serve(&program, first.clone()).await.unwrap();
         assert_eq!(users(), "shop/first");
-        // The one that it was made for goes first.
+        // The Service that it was created for is deleted first.
         world.serve(&program, second.clone()).await.unwrap();
         world.remove(&program, &first).await.unwrap();
         assert_eq!(users(), "shop/second");
@@ -199,8 +199,8 @@ async fn lb_603_who_uses_an_address_is_listed_on_it_however_it_was_found() {
     }
 }
 
-/// S9: two scale sets in one group give equal computer names, one of them for another cluster. Nodes join when they have
-/// their provider IDs; what joined by a name before leaves, model and instances.
+/// S9: two scale sets in one group produce equal computer names, one of them for another cluster. Nodes join when they
+/// have their provider IDs; machines that joined by name before leave, model and instances.
 #[tokio::test(start_paused = true)]
 async fn lb_606_equal_computer_names_bring_no_foreign_machine_into_the_pool() {
     let pools = vec![NodePool::new("pool", "node", 2), NodePool::new("theirs", "node", 2)];
@@ -225,7 +225,7 @@ async fn lb_606_equal_computer_names_bring_no_foreign_machine_into_the_pool() {
         std::iter::once(model.clone()).chain(instances).filter(names_pool).count()
     };
     assert_eq!((refers("pool"), refers("theirs")), (0, 0), "no machine is known yet");
-    // A program that joins machines by their names was here before.
+    // Earlier, a program ran that joins machines by their names.
     let pool = id("loadBalancers", "kube").child("backendAddressPools", "kube");
     let join = |interfaces: &mut Value| {
         let first = &mut interfaces["networkInterfaceConfigurations"][0]["properties"]["ipConfigurations"][0];

@@ -1,4 +1,4 @@
-//! Pools that hold addresses (`nodeIP`): the load balancer's own writes bring them to the nodes.
+//! Pools of addresses (`nodeIP`): the load balancer's own writes bring them in line with the nodes.
 
 use azure_simulator::{Fault, FaultAction};
 use cloud::{LoadBalancers, LogicalTime};
@@ -22,7 +22,7 @@ fn addresses(world: &World, load_balancer: &str) -> Vec<String> {
     found
 }
 
-/// A fourth machine comes, or the last goes.
+/// Adds a fourth machine, or deletes the last one.
 fn scale(world: &World, program: &Program, machines: usize) {
     world.azure.scale(&id("virtualMachineScaleSets", "pool"), machines as u64).unwrap();
     for node in world.nodes.lock().iter() {
@@ -34,8 +34,8 @@ fn scale(world: &World, program: &Program, machines: usize) {
     }
 }
 
-/// LB-187: members come with the load balancer; a node that joins or goes is one write for each load balancer, and
-/// a restart is none.
+/// LB-187: members are written with the load balancer; a node that joins or leaves is one write for each load balancer,
+/// and a restart writes nothing.
 #[tokio::test(start_paused = true)]
 async fn nodes_come_and_go_with_one_write_for_each_load_balancer() {
     let world = World::new();
@@ -49,7 +49,7 @@ async fn nodes_come_and_go_with_one_write_for_each_load_balancer() {
         world.azure.clear_journal();
         program.provider.update_nodes(LogicalTime::now()).await.unwrap();
         assert_eq!(world.all_writes().len(), 2, "{:#?}", world.all_writes());
-        // Load balancers and the security group are looked at for what others changed (D1), and what each write made.
+        // Reads of load balancers and the security group for foreign changes (D1), and of each write's result.
         assert!(world.reads() <= 4, "{} reads", world.reads());
         assert_eq!(
             (addresses(&world, "kube").len(), addresses(&world, "kube-internal").len()),
@@ -66,7 +66,7 @@ async fn nodes_come_and_go_with_one_write_for_each_load_balancer() {
     assert_eq!(world.all_writes(), Vec::<String>::new());
 }
 
-/// LB-206: a pool that somebody else wrote meanwhile is read and planned again; what they wrote stays.
+/// LB-206: a pool that another client wrote meanwhile is read and planned again; the foreign change stays.
 #[tokio::test(start_paused = true)]
 async fn lb_206_a_lost_race_for_a_pool_is_planned_again() {
     let world = World::new();
@@ -78,14 +78,14 @@ async fn lb_206_a_lost_race_for_a_pool_is_planned_again() {
         .edit(&id("loadBalancers", "kube"), |document| document["tags"] = json!({"theirs": "1"}))
         .unwrap();
     world.azure.clear_journal();
-    // Judged by what was known before.
+    // Uses the cached state.
     program.provider.update_nodes(LogicalTime::BEGINNING).await.unwrap();
     assert_eq!(world.puts(LOAD_BALANCERS), [412, 200]);
     assert_eq!(addresses(&world, "kube").len(), 4);
     assert_eq!(world.load_balancer("kube").unwrap()["tags"]["theirs"], "1");
 }
 
-/// LB-185, LB-184: from interfaces to addresses and back; nobody is left in between, models of scale sets included.
+/// LB-185, LB-184: from interfaces to addresses and back; no member is left in between, models of scale sets included.
 #[tokio::test(start_paused = true)]
 async fn pools_change_from_interfaces_to_addresses_and_back() {
     let world = World::new();
@@ -96,7 +96,7 @@ async fn pools_change_from_interfaces_to_addresses_and_back() {
     let second = world.start_configured(&by_address());
     world.ensure(&second, &web).await.unwrap();
     assert_eq!((world.members("kube"), addresses(&world, "kube").len()), (0, 3));
-    // A machine that comes now is made from the model.
+    // A machine that is added now is created from the model.
     scale(&world, &second, 4);
     second.provider.update_nodes(LogicalTime::now()).await.unwrap();
     assert_eq!((world.members("kube"), addresses(&world, "kube").len()), (0, 4));
@@ -113,7 +113,7 @@ async fn pools_change_from_interfaces_to_addresses_and_back() {
     }
 }
 
-/// Two load balancers change what their members are: each machine is written once, and the preview says so.
+/// Two load balancers change the kind of their members: each machine is written once, and the preview says so.
 #[tokio::test(start_paused = true)]
 async fn what_is_previewed_for_two_load_balancers_is_written_once() {
     let world = World::new();
@@ -143,7 +143,7 @@ async fn what_is_previewed_for_two_load_balancers_is_written_once() {
     }
 }
 
-/// A load balancer whose last Service goes is deleted without a look at any machine.
+/// The load balancer is deleted with its last Service without reading any machine.
 #[tokio::test(start_paused = true)]
 async fn the_last_service_takes_pools_of_addresses_along() {
     let world = World::new();
@@ -169,8 +169,8 @@ async fn a_change_of_nodes_outlasts_a_busy_azure() {
     assert_eq!(addresses(&world, "kube").len(), 4);
 }
 
-/// LB-186: with `enableMigrateToIPBasedBackendPoolAPI` Azure makes addresses of the interfaces; there is no moment
-/// without members. Where it does not come to its end, that holds nothing up.
+/// LB-186: with `enableMigrateToIPBasedBackendPoolAPI` Azure converts the interfaces to addresses; the pools are never
+/// empty. A conversion that does not end blocks nothing.
 #[tokio::test(start_paused = true)]
 async fn lb_186_azure_migrates_pools_itself() {
     for gets_stuck in [false, true] {
@@ -198,8 +198,8 @@ async fn lb_186_azure_migrates_pools_itself() {
     }
 }
 
-/// Nodes that come during every write are what is wanted next, and no quarrel: nobody fails for them, and a Service whose
-/// own part is written waits for none of them.
+/// Nodes that are added during every write are new intents, not a conflict: no owner fails because of them, and a
+/// Service whose own part is written does not wait for them.
 #[tokio::test(start_paused = true)]
 async fn nodes_that_come_during_every_write_fail_nobody() {
     let world = World::new();
@@ -230,7 +230,7 @@ async fn nodes_that_come_during_every_write_fail_nobody() {
     assert_eq!(addresses(&world, "kube").len(), 43);
 }
 
-/// The states of entries of a load balancer's pools, where they are not the default, by address or interface.
+/// The admin states of entries in a load balancer's pools that differ from the default, by address or interface.
 fn states(world: &World, load_balancer: &str) -> Vec<String> {
     let document: azure_types::LoadBalancer =
         serde_json::from_value(world.load_balancer(load_balancer).unwrap()).unwrap();
@@ -254,8 +254,8 @@ fn taint(world: &World, program: &Program, number: usize, key: Option<&str>) {
 
 const OUT_OF_SERVICE: Option<&str> = Some(k8s::names::TAINT_OUT_OF_SERVICE);
 
-/// LB-350, LB-351, LB-355, LB-356: whatever the members are, nodes that drain are down on both load balancers with one
-/// write each, joined later or not; ensuring Services changes nothing of that.
+/// LB-350, LB-351, LB-355, LB-356: whatever the members are, draining nodes are down on both load balancers with one
+/// write each, whenever they joined; ensuring Services does not change that.
 #[tokio::test(start_paused = true)]
 async fn nodes_that_drain_are_down_on_all_load_balancers() {
     for mut extra in [by_address(), json!({})] {
@@ -273,7 +273,7 @@ async fn nodes_that_drain_are_down_on_all_load_balancers() {
         for name in ["kube", "kube-internal"] {
             assert_eq!(states(&world, name), ["Down"], "{extra}");
         }
-        // One that joins while it drains.
+        // A node that joins while it drains.
         scale(&world, &program, 4);
         taint(&world, &program, 1, OUT_OF_SERVICE);
         taint(&world, &program, 3, OUT_OF_SERVICE);
@@ -294,7 +294,7 @@ async fn nodes_that_drain_are_down_on_all_load_balancers() {
     }
 }
 
-/// One Service, and a node that has begun to drain.
+/// One Service, and a node that has started to drain.
 async fn with_a_node_that_drains() -> (World, Program) {
     let world = World::new();
     let mut extra = by_address();
@@ -305,7 +305,7 @@ async fn with_a_node_that_drains() -> (World, Program) {
     (world, program)
 }
 
-/// LB-358: somebody wrote the load balancer meanwhile: it is read, and the state written over what they made of it.
+/// LB-358: another client wrote the load balancer meanwhile: it is read, and the admin state is written on top of that.
 #[tokio::test(start_paused = true)]
 async fn lb_358_a_lost_race_for_a_state_is_planned_again() {
     let (world, program) = with_a_node_that_drains().await;
@@ -319,7 +319,7 @@ async fn lb_358_a_lost_race_for_a_state_is_planned_again() {
     assert_eq!(world.load_balancer("kube").unwrap()["tags"]["theirs"], "1");
 }
 
-/// LB-359, LB-363: Azure's refusal is the caller's to tell; without the key nothing is asked.
+/// LB-359, LB-363: Azure's refusal is returned to the caller; without the key no request is sent.
 #[tokio::test(start_paused = true)]
 async fn lb_359_lb_363_failures_are_given_and_nothing_is_asked_in_vain() {
     let (world, program) = with_a_node_that_drains().await;

@@ -56,8 +56,8 @@ fn lists(world: &World) -> usize {
     journal.entries.iter().filter(|entry| entry.method == "GET" && is_list(&entry.path)).count()
 }
 
-/// LB-310, LB-320: made after the frontend, in a subnet that is opened for it; looked at again, by this program or the
-/// next, nothing is written.
+/// LB-310, LB-320: created after the frontend, in a subnet that is opened for it; a second reconcile, by this program
+/// or the next, writes nothing.
 #[tokio::test(start_paused = true)]
 async fn lb_310_lb_320_a_private_link_service_is_made_once() {
     let world = World::new();
@@ -81,8 +81,8 @@ async fn lb_310_lb_320_a_private_link_service_is_made_once() {
     }
 }
 
-/// LB-322: connections go, then the private link service, then the load balancer is planned again and written, or
-/// deleted where the Service was its last.
+/// LB-322: connections are deleted, then the private link service, then the load balancer is planned again and written,
+/// or deleted with its last Service.
 #[tokio::test(start_paused = true)]
 async fn lb_322_a_service_that_goes_takes_its_private_link_service_along() {
     for has_neighbour in [false, true] {
@@ -110,7 +110,7 @@ async fn lb_322_a_service_that_goes_takes_its_private_link_service_along() {
     }
 }
 
-/// LB-322: a Service that turns public takes it along at once, and leaves nothing on the internal load balancer.
+/// LB-322: a Service that changes to public deletes it at once, and leaves nothing on the internal load balancer.
 #[tokio::test(start_paused = true)]
 async fn lb_322_a_service_that_turns_public_takes_its_private_link_service_along() {
     let world = World::new();
@@ -123,7 +123,7 @@ async fn lb_322_a_service_that_turns_public_takes_its_private_link_service_along
     assert!(world.load_balancer("kube").is_some());
 }
 
-/// LB-322: one that Azure does not delete keeps its frontend, and Azure's words are told.
+/// LB-322: a private link service that Azure does not delete keeps its frontend, and Azure's words are reported.
 #[tokio::test(start_paused = true)]
 async fn lb_322_a_private_link_service_that_azure_keeps_is_told() {
     let world = World::new();
@@ -144,8 +144,8 @@ async fn lb_322_a_private_link_service_that_azure_keeps_is_told() {
     assert_eq!((private_link(&world), world.load_balancer("kube-internal")), (None, None));
 }
 
-/// LB-323: without the annotation it goes, and the Service is served as before; also where the annotation went while
-/// no program ran.
+/// LB-323: without the annotation it is deleted, and the Service stays provisioned; also if the annotation was removed
+/// while no program ran.
 #[tokio::test(start_paused = true)]
 async fn lb_323_without_the_annotation_it_goes() {
     for restarts in [false, true] {
@@ -167,7 +167,7 @@ async fn lb_323_without_the_annotation_it_goes() {
     }
 }
 
-/// LB-323: a public Service loses both in one edit, the annotation and what made it possible: one deletion, and an end.
+/// LB-323: one edit removes the annotation of a public Service and what made it possible: one deletion, and an end.
 #[tokio::test(start_paused = true)]
 async fn lb_323_a_service_that_can_have_none_any_more_deletes_it_once() {
     let world = World::new();
@@ -184,7 +184,8 @@ async fn lb_323_a_service_that_can_have_none_any_more_deletes_it_once() {
     assert_eq!(deletions.count(), 1);
 }
 
-/// LB-313, LB-441: somebody else's is never touched; the frontend that it offers stays, and a notice says why.
+/// LB-313, LB-441: a foreign private link service is never changed; the frontend that it uses stays, and a notice says
+/// why.
 #[tokio::test(start_paused = true)]
 async fn lb_441_a_frontend_that_somebody_else_offers_stays() {
     let world = World::new();
@@ -207,7 +208,7 @@ async fn lb_441_a_frontend_that_somebody_else_offers_stays() {
     assert_eq!(properties["loadBalancingRules"], json!([]));
 }
 
-/// LB-442: what somebody else wrote meanwhile is read and planned again; it stays.
+/// LB-442: a foreign write is read and planned again; its change stays.
 #[tokio::test(start_paused = true)]
 async fn lb_442_a_lost_race_is_planned_again() {
     let world = World::new();
@@ -225,7 +226,7 @@ async fn lb_442_a_lost_race_is_planned_again() {
     assert_eq!(document["properties"]["fqdns"], json!(["web.example"]));
 }
 
-/// Services that come together open their subnet for private link services together.
+/// Services that are created together open their subnet for private link services together.
 #[tokio::test(start_paused = true)]
 async fn services_side_by_side_share_a_subnet() {
     let world = World::new();
@@ -239,7 +240,7 @@ async fn services_side_by_side_share_a_subnet() {
     assert_eq!(world.documents(PRIVATE_LINKS).len(), 4);
 }
 
-/// Nobody may list private link services in this scope: a resource group, or the subscription.
+/// Denies lists of private link services in this scope: a resource group, or the subscription.
 fn deny(world: &World, scope: &ResourceId) {
     let denied =
         FaultAction::Fail { status: 403, code: "AuthorizationFailed".into(), message: "no role".into() };
@@ -253,8 +254,8 @@ fn group(world: &World, name: &str) -> ResourceId {
     group
 }
 
-/// LB-443: a resource group that the Service does not name any more is found, or named by Azure where it keeps a
-/// frontend.
+/// LB-443: a resource group that the Service no longer names is found, or named by Azure because of a frontend that it
+/// keeps.
 #[tokio::test(start_paused = true)]
 async fn lb_443_a_private_link_service_in_a_group_that_nobody_names_goes_too() {
     for is_denied in [false, true] {
@@ -275,7 +276,7 @@ async fn lb_443_a_private_link_service_in_a_group_that_nobody_names_goes_too() {
     }
 }
 
-/// LB-446: a name that another private link service of the group has is refused, before Azure is asked.
+/// LB-446: a name that another private link service of the group has is refused before any request to Azure.
 #[tokio::test(start_paused = true)]
 async fn lb_446_a_name_that_is_taken_is_refused() {
     let world = World::new();
@@ -295,7 +296,8 @@ async fn lb_446_a_name_that_is_taken_is_refused() {
     assert_eq!(world.documents(PRIVATE_LINKS).len(), 2);
 }
 
-/// LB-447: a group that may not be read is left out, and hinders nobody else; who names it is told.
+/// LB-447: an unreadable resource group is skipped, and affects no other Service; a Service that names it gets a
+/// notice.
 #[tokio::test(start_paused = true)]
 async fn lb_447_a_group_that_may_not_be_read_is_left_out() {
     let world = World::new();
@@ -319,7 +321,7 @@ async fn lb_447_a_group_that_may_not_be_read_is_left_out() {
     assert_eq!(private_link(&world), None);
 }
 
-/// LB-448: nothing is deleted for a frontend that stays by now, because somebody else needs it.
+/// LB-448: nothing is deleted for a frontend that stays because another owner uses it now.
 #[tokio::test(start_paused = true)]
 async fn lb_448_what_others_made_of_a_frontend_meanwhile_keeps_its_private_link_service() {
     let world = World::new();
@@ -331,7 +333,7 @@ async fn lb_448_what_others_made_of_a_frontend_meanwhile_keeps_its_private_link_
     let balancer = id("loadBalancers", "kube-internal");
     let rule = json!({"name": "theirs", "properties": {"protocol": "Tcp", "frontendPort": 8443, "backendPort": 8443,
         "frontendIPConfiguration": {"id": balancer.child("frontendIPConfigurations", "aweb")}}});
-    // It comes when the deletion is planned and private link services are listed.
+    // It appears after the deletion was planned, when private link services are listed.
     let patch = json!({"properties": {"inboundNatRules": [rule]}});
     let theirs = FaultAction::Interfere { id: Some(balancer), patch };
     world.azure.inject(Fault::new(theirs).on_method("GET").on_type(PRIVATE_LINKS).times(1));
@@ -343,7 +345,7 @@ async fn lb_448_what_others_made_of_a_frontend_meanwhile_keeps_its_private_link_
     assert_eq!(properties["loadBalancingRules"], json!([]));
 }
 
-/// LB-448: one that is somebody else's by now keeps its connections.
+/// LB-448: a private link service that has another owner by now keeps its connections.
 #[tokio::test(start_paused = true)]
 async fn lb_448_one_that_is_somebody_elses_by_now_keeps_its_connections() {
     let world = World::new();
@@ -358,7 +360,7 @@ async fn lb_448_one_that_is_somebody_elses_by_now_keeps_its_connections() {
     assert!(endpoints.iter().all(|endpoint| status(&world, endpoint) == "Approved"));
 }
 
-/// LB-449: a private link service of somebody else's that is known from before, and gone by now, keeps no frontend.
+/// LB-449: a foreign private link service that is cached, and deleted by now, keeps no frontend.
 #[tokio::test(start_paused = true)]
 async fn lb_449_what_somebody_else_offered_before_keeps_no_frontend() {
     let world = World::new();
@@ -372,8 +374,8 @@ async fn lb_449_what_somebody_else_offered_before_keeps_no_frontend() {
     assert_eq!(world.load_balancer("kube-internal"), None);
 }
 
-/// LB-323: all annotations go while no program runs, the one that made it possible and the one that named its group
-/// among them.
+/// LB-323: all annotations are removed while no program runs, including the one that made it possible and the one that
+/// named its group.
 #[tokio::test(start_paused = true)]
 async fn lb_323_annotations_that_went_while_no_program_ran() {
     let world = World::new();
@@ -388,8 +390,8 @@ async fn lb_323_annotations_that_went_while_no_program_ran() {
     assert_eq!(world.azure.document(&link), None);
 }
 
-/// Where nobody asks for one they are listed once: never for Services that come, and then by whoever is looked at or
-/// goes first.
+/// If no Service asks for one they are listed once: never for new Services, and then for the first one that is checked
+/// or deleted.
 #[tokio::test(start_paused = true)]
 async fn private_link_services_are_listed_once_where_nobody_asks() {
     let world = World::new();
@@ -407,7 +409,7 @@ async fn private_link_services_are_listed_once_where_nobody_asks() {
     assert_eq!(lists(&world), 1);
 }
 
-/// LB-444: nobody needs the right to read private link services who asks for none.
+/// LB-444: without private link services the right to read them is not needed.
 #[tokio::test(start_paused = true)]
 async fn lb_444_without_the_right_to_read_them_services_come_and_go() {
     let world = World::new();
@@ -425,7 +427,7 @@ async fn lb_444_without_the_right_to_read_them_services_come_and_go() {
     assert!(failure.to_string().contains("no role"), "{failure}");
 }
 
-/// A private link service that does not keep what is written to it is used as it is, and the owner is told.
+/// A private link service that does not keep what is written to it is used as it is, and the owner gets a notice.
 #[tokio::test(start_paused = true)]
 async fn one_that_is_changed_back_each_time_is_left() {
     let world = World::new();

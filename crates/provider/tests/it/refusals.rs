@@ -1,4 +1,4 @@
-//! A refusal of a write that many share holds up the Services that it concerns, and no others.
+//! A refusal of a shared write delays the Services that it concerns, and no others.
 
 use azure_simulator::{Fault, FaultAction};
 use provider::ServiceError;
@@ -6,7 +6,7 @@ use tokio::time::{Duration, Instant};
 
 use crate::world::*;
 
-/// What Azure says of Service `bad`, or without naming a Service.
+/// Azure's refusals of Service `bad`, with and without naming it.
 fn refusals() -> Vec<(&'static str, FaultAction)> {
     let pip = id("publicIPAddresses", "kube-abad");
     let group = id("networkSecurityGroups", "nsg");
@@ -46,8 +46,8 @@ fn refusals() -> Vec<(&'static str, FaultAction)> {
     ]
 }
 
-/// LB-462. Each kind of refusal of a load balancer and of the security group: the good one beside the bad one is served in the time
-/// that it takes alone, plus a batch or two.
+/// LB-462. Each kind of refusal of a load balancer and of the security group: the good Service beside the bad one is
+/// provisioned in the time that it takes alone, plus a batch or two.
 #[tokio::test(start_paused = true)]
 async fn each_refusal_holds_up_the_service_that_it_concerns() {
     for kind in [LOAD_BALANCERS, SECURITY_GROUPS] {
@@ -56,7 +56,7 @@ async fn each_refusal_holds_up_the_service_that_it_concerns() {
             let world = World::new();
             world.latency(1, 10, 10);
             let program = world.start();
-            // Both are refused together, and the bad one alone; what fails later is taken back by the next write.
+            // Both are refused together, and the bad one alone; what fails later is reverted by the next write.
             let times = if named { 1 } else { 2 };
             world.azure.inject(Fault::new(action).on_method("PUT").on_type(kind).times(times));
             let bad = world.apply(&program, service("bad", &[80]));
@@ -72,14 +72,14 @@ async fn each_refusal_holds_up_the_service_that_it_concerns() {
             let refused = refused.expect_err(&format!("{kind} {what}"));
             let is_terminal = matches!(refused, ServiceError::Refused { .. });
             assert_eq!(is_terminal, what == "a terminal value", "{kind} {what}: {refused:?}");
-            // Nothing is in its way any more, and it is served.
+            // Nothing blocks it any more, and it is provisioned.
             let bad = world.stored(&service("bad", &[80]));
             world.ensure(&program, &bad).await.unwrap_or_else(|error| panic!("{kind} {what}: {error}"));
         }
     }
 }
 
-/// LB-462. What is said of the caller or of the load balancer itself concerns all, and costs one write.
+/// LB-462. A refusal about the caller or the load balancer itself concerns all, and costs one write.
 #[tokio::test(start_paused = true)]
 async fn what_concerns_all_is_not_looked_for() {
     let balancer = id("loadBalancers", "kube");
@@ -108,8 +108,8 @@ async fn what_concerns_all_is_not_looked_for() {
     }
 }
 
-/// U8: a write that fails is one line of the log, with what was to be written, for which Service, and Azure's words; a resource group that does
-/// not exist yet is no failure.
+/// U8: a failed write is one line of the log, with the change, the Service, and Azure's words; a resource group that
+/// does not exist yet is not a failure.
 #[tokio::test(start_paused = true)]
 async fn a_failed_write_is_one_line() {
     let (captured, guard) = logs::captured::Captured::of_this_thread();

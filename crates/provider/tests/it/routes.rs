@@ -1,4 +1,4 @@
-//! The route table: one write for many nodes, what others have in it, and whom a refusal hits.
+//! The route table: one write for many nodes, foreign routes, and the owners that a refusal concerns.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ fn table() -> ResourceId {
     id("routeTables", "routes")
 }
 
-/// A cluster whose table holds these routes: name, prefix, next hop (or its type).
+/// A cluster whose table contains these routes: name, prefix, next hop (or its type).
 fn world_with(routes: &[(&str, &str, &str)]) -> World {
     let world = World::new();
     let route = |(name, prefix, hop): &(&str, &str, &str)| {
@@ -84,7 +84,7 @@ async fn apply(
     Ok(answers.into_iter().map(|(range, answer)| (range.to_string(), answer)).collect())
 }
 
-/// Applies, and all is well.
+/// Applies routes, all successfully.
 async fn bring(program: &Program, wanted: &BTreeMap<PodRange, IpAddr>, unwanted: &BTreeSet<PodRange>) {
     let answers = apply(program, wanted, unwanted, LogicalTime::now()).await.unwrap();
     assert!(answers.values().all(Result::is_ok), "{answers:?}");
@@ -94,7 +94,7 @@ fn words(answer: &Result<(), ServiceError>) -> String {
     answer.as_ref().map_or_else(ToString::to_string, |()| "well".to_owned())
 }
 
-/// NODE-092, NODE-093, NODE-094: the table comes with the routes in it; what is there already is not written again.
+/// NODE-092, NODE-093, NODE-094: the table is created with the routes in it; existing routes are not written again.
 #[tokio::test(start_paused = true)]
 async fn node_092_node_093_node_094_a_missing_table_is_made_with_its_routes_in_one_write() {
     let world = World::new();
@@ -121,7 +121,7 @@ async fn node_092_node_093_node_094_a_missing_table_is_made_with_its_routes_in_o
     assert_eq!(world.puts(TABLES).len(), 1, "nothing differs");
 }
 
-/// NODE-094, NODE-095: what cannot be read or made is an error, and nobody's route is taken to be there.
+/// NODE-094, NODE-095: a failed read or creation is an error, and no route is assumed to exist.
 #[tokio::test(start_paused = true)]
 async fn node_094_node_095_what_cannot_be_read_or_made_is_an_error() {
     let world = World::new();
@@ -137,7 +137,7 @@ async fn node_094_node_095_what_cannot_be_read_or_made_is_an_error() {
     bring(&program, &one, &BTreeSet::new()).await;
 }
 
-/// NODE-230: 250 nodes at once, in a table that others use, too: one of their routes leads into the range of pods.
+/// NODE-230: 250 nodes at once, in a table with foreign routes: one of them leads into the pod ranges.
 #[tokio::test(start_paused = true)]
 async fn node_230_routes_of_one_moment_are_one_write_and_those_of_others_stay() {
     let foreign = [
@@ -169,7 +169,7 @@ async fn node_230_routes_of_one_moment_are_one_write_and_those_of_others_stay() 
     assert_eq!(world.routes().len(), 3, "only what others made");
 }
 
-/// NODE-099, NODE-102: nothing of `n10` goes with `n1`; the route of an old release does.
+/// NODE-099, NODE-102: nothing of `n10` is deleted with `n1`; the route of an old release is.
 #[tokio::test(start_paused = true)]
 async fn node_099_node_102_a_route_that_goes_is_that_nodes_alone() {
     let world = world_with(&[
@@ -185,7 +185,7 @@ async fn node_099_node_102_a_route_that_goes_is_that_nodes_alone() {
     assert_eq!(world.puts(TABLES).len(), 1, "what is gone needs no write");
 }
 
-/// NODE-101: a refused write is told to whom it concerns; whoever has a route already keeps it.
+/// NODE-101: a refused write is an error of the ranges that it concerns; a range that already has a route keeps it.
 #[tokio::test(start_paused = true)]
 async fn node_101_a_refused_write_is_an_error_of_those_who_needed_it() {
     for (status, code) in [(403, "AuthorizationFailed"), (409, "RouteTableInUse")] {
@@ -199,7 +199,7 @@ async fn node_101_a_refused_write_is_an_error_of_those_who_needed_it() {
         assert!(told.contains("not now") && told.contains("route table routes"), "{told}");
         assert_eq!(world.routes(), ["n1____102441024 10.244.1.0/24 10.0.0.1"]);
     }
-    // NODE-101: the same holds for a range that is in none of the cluster's.
+    // NODE-101: the same holds for a range outside of the cluster's ranges.
     let world = world_with(&[("n1____102500024", "10.250.0.0/24", "10.0.0.1")]);
     let program = start(&world);
     let two = wanted(&[("n1", "10.250.0.0/24", "10.0.0.1"), ("n2", "10.244.2.0/24", "10.0.0.2")]);
@@ -210,7 +210,7 @@ async fn node_101_a_refused_write_is_an_error_of_those_who_needed_it() {
     assert!(program.provider.owned(LogicalTime::now()).await.unwrap().is_empty(), "it is never removed");
 }
 
-/// NODE-104: somebody else writes between reading and writing: what they wrote is kept.
+/// NODE-104: another client writes between read and write: that write is kept.
 #[tokio::test(start_paused = true)]
 async fn node_104_a_lost_race_is_read_and_planned_again() {
     let world = world_with(&[]);
@@ -231,7 +231,7 @@ async fn node_104_a_lost_race_is_read_and_planned_again() {
     assert_eq!(world.routes().len(), 3);
 }
 
-/// NODE-103: tags that differ are written alone, and change no route; without a table they are no reason to make one.
+/// NODE-103: tags that differ are written alone, and change no route; they are no reason to create a missing table.
 #[tokio::test(start_paused = true)]
 async fn node_103_tags_are_brought_to_a_table_that_is_there() {
     let config = json!({"routeTableName": "routes", "tags": "team=network"});
@@ -251,7 +251,7 @@ async fn node_103_tags_are_brought_to_a_table_that_is_there() {
     assert_eq!(world.puts(TABLES).len(), 1);
 }
 
-/// NODE-231: a range that is another's already refuses that node alone; so does what Azure refuses.
+/// NODE-231: a range that already belongs to another owner refuses that node alone; so does a refusal of Azure.
 #[tokio::test(start_paused = true)]
 async fn node_231_one_node_that_cannot_have_a_route_keeps_no_other_from_it() {
     let world = world_with(&[("mine", "10.244.2.0/24", "10.9.9.9")]);
@@ -268,7 +268,7 @@ async fn node_231_one_node_that_cannot_have_a_route_keeps_no_other_from_it() {
     assert_eq!(world.routes().len(), 3, "{:?}", world.routes());
 }
 
-/// NODE-254: a table that is full takes whom it can: the others are told with Azure's words, and cost few writes.
+/// NODE-254: a full table takes as many routes as fit: the others fail with Azure's words, and cost few writes.
 #[tokio::test(start_paused = true)]
 async fn node_254_a_full_table_takes_whom_it_can() {
     let world = world_with(&[]);
@@ -285,7 +285,7 @@ async fn node_254_a_full_table_takes_whom_it_can() {
     assert!(world.puts(TABLES).len() < 25, "{:?}", world.puts(TABLES));
 }
 
-/// A machine that got another address, and a range that a new node has now: repaired in one write (NODE-232).
+/// A machine with a new address, and a range that a new node has now: repaired in one write (NODE-232).
 #[tokio::test(start_paused = true)]
 async fn node_232_addresses_that_changed_and_ranges_that_were_given_on_are_one_write() {
     let world = world_with(&[

@@ -240,7 +240,7 @@ async fn lb_022_a_group_of_load_balancers_that_does_not_exist_holds_none() {
     assert_eq!(world.all_writes(), Vec::<String>::new());
 }
 
-/// LB-033: one public IP of two is left. The Service exists, or nobody would give the address up.
+/// LB-033: one public IP of two is left. The Service still exists, or the address would never be released.
 #[tokio::test(start_paused = true)]
 async fn lb_033_a_service_exists_until_its_last_public_ip_is_gone() {
     let world = World::new();
@@ -260,7 +260,7 @@ async fn lb_033_a_service_exists_until_its_last_public_ip_is_gone() {
     assert!(!program.provider.exists(&web, LogicalTime::now()).await.unwrap());
 }
 
-/// LB-125: what a frontend refers to is the public IP as it was read after its write.
+/// LB-125: a frontend refers to the public IP as it was read after its write.
 #[tokio::test(start_paused = true)]
 async fn lb_125_a_public_ip_is_read_between_its_write_and_that_of_the_load_balancer() {
     let world = World::new();
@@ -354,7 +354,7 @@ async fn lb_030_lb_031_lb_032_lb_034_what_exists() {
     );
     let other = world.apply(&program, service("other", &[80]));
     world.ensure(&program, &other).await.unwrap();
-    // Somebody took the frontend away; the public IP is left.
+    // Another client removed the frontend; the public IP is left.
     world
         .azure
         .edit(&id("loadBalancers", "kube"), |document| {
@@ -404,7 +404,7 @@ async fn lb_093_a_public_ip_that_somebody_brought_along_is_used_and_kept() {
     assert_eq!(world.writes(PUBLIC_IPS), 0);
 }
 
-/// The public IP was made after the list of public IPs was read, and before the Service that asks for it.
+/// The public IP was created after the list of public IPs was read, and before the Service that asks for it.
 #[tokio::test(start_paused = true)]
 async fn a_public_ip_that_was_made_a_moment_ago_is_found_at_once() {
     let world = World::new();
@@ -421,7 +421,7 @@ async fn a_public_ip_that_was_made_a_moment_ago_is_found_at_once() {
     assert_eq!(ensured.notices, []);
 }
 
-/// A private address that an interface has: once the interface is gone the Service gets it, without being changed.
+/// A private address of an interface: once the interface is deleted the Service gets it, without being changed.
 #[tokio::test(start_paused = true)]
 async fn an_address_that_an_interface_held_is_taken_when_it_is_free() {
     let world = World::new();
@@ -530,25 +530,25 @@ async fn lb_049_lb_050_public_ips_are_read_again_only_when_a_public_frontend_cha
     };
     world.serve(&program, service("web", &[80])).await.unwrap();
     world.serve(&program, internal(service("db", &[80]))).await.unwrap();
-    // A new internal frontend: the public IPs are what they were.
+    // A new internal frontend: the public IPs have not changed.
     world.azure.clear_journal();
     world.serve(&program, internal(service("db2", &[80]))).await.unwrap();
     assert_eq!(lists(&world), 0);
-    // What is known is still good: only the new public IP is looked after.
+    // The cached state is valid: only the new public IP is read.
     world.serve(&program, service("web2", &[80])).await.unwrap();
     assert_eq!(lists(&world), 1);
     // The new public frontend gave its public IP a new version, which the next Service has to know.
     world.azure.clear_journal();
     world.serve(&program, service("web3", &[80])).await.unwrap();
     assert_eq!(lists(&world), 2);
-    // Rules alone change: what is known of public IPs is still good for the next Service.
+    // Only rules change: the cached public IPs stay valid for the next Service.
     world.serve(&program, service("web3", &[80, 81])).await.unwrap();
     world.azure.clear_journal();
     world.serve(&program, service("web4", &[80])).await.unwrap();
     assert_eq!(lists(&world), 1);
 }
 
-/// LB-119: an address is looked for in a list that is as new as the event that asks for it; one that it lacks is named.
+/// LB-119: an address is searched in a list that is as new as the event that asks for it; a missing one is named.
 #[tokio::test(start_paused = true)]
 async fn lb_119_an_address_that_came_since_the_last_list_is_found() {
     let world = World::new();
@@ -598,7 +598,7 @@ async fn lb_041_what_another_component_may_have_written_is_read_again() {
     for (forget, first_answer) in [(false, 412), (true, 200)] {
         let world = World::new();
         let program = world.start();
-        // The second time, what the first wrote is read.
+        // The second time, the first write's result is read.
         world.serve(&program, service("web", &[80])).await.unwrap();
         world.serve(&program, service("web", &[80])).await.unwrap();
         let edit = |document: &mut serde_json::Value| document["tags"] = json!({"written-by": "another"});
@@ -607,7 +607,7 @@ async fn lb_041_what_another_component_may_have_written_is_read_again() {
         if forget {
             program.provider.forget_observed();
         }
-        // Asked for by an event that is older than everything that was read.
+        // An event that is older than all data read so far.
         let api = world.apply(&program, service("api", &[443]));
         program.provider.ensure(&api, LogicalTime::BEGINNING).await.unwrap();
         assert_eq!(world.puts(LOAD_BALANCERS)[0], first_answer, "forgotten: {forget}");

@@ -54,7 +54,7 @@ fn members(world: &World) -> BTreeMap<String, BTreeSet<String>> {
     documents.iter().map(|one| (one["name"].as_str().unwrap().to_owned(), pools(one))).collect()
 }
 
-/// The sets of which nodes are behind a load balancer.
+/// The scale sets whose nodes are behind a load balancer.
 fn sets(world: &World, load_balancer: &str) -> BTreeSet<String> {
     let members = members(world).remove(load_balancer).unwrap_or_default();
     let set_of = |node: &String| ["one", "two", "three"].into_iter().find(|set| node.starts_with(set));
@@ -78,7 +78,7 @@ fn puts(world: &World, load_balancer: &str) -> usize {
     world.all_writes().iter().filter(|write| write.starts_with("PUT ") && write.contains(&end)).count()
 }
 
-/// The next Kubernetes event says that a node is gone.
+/// Records the deletion of a node, as a Kubernetes event does.
 fn lose(world: &World, program: &Program, set: &str) {
     let mut nodes = world.nodes.lock();
     let at = nodes.iter().position(|node| node.name().starts_with(set)).unwrap();
@@ -95,8 +95,8 @@ async fn again(
     world.serve(program, on(name, load_balancer, port)).await
 }
 
-/// LB-436: a load balancer that Azure refuses to write fails the update of nodes and the Services that have their place
-/// there, and nobody else's; it is tried once a minute, however many Services ask.
+/// LB-436: a load balancer that Azure refuses to write fails the update of nodes and only the Services on it; it is
+/// tried once a minute, however many Services request it.
 #[tokio::test(start_paused = true)]
 async fn lb_436_one_load_balancer_that_cannot_be_written_fails_its_own_services_alone() {
     let world = three_sets();
@@ -110,7 +110,7 @@ async fn lb_436_one_load_balancer_that_cannot_be_written_fails_its_own_services_
     assert!(failure.to_string().contains("third") && failure.to_string().contains("not you"), "{failure}");
     let told: Vec<_> =
         failure.services.unwrap().into_iter().map(|(key, why)| (key.name.to_string(), why)).collect();
-    assert_eq!(told, [("on-third".to_owned(), failure.error.to_string())], "nobody else is concerned");
+    assert_eq!(told, [("on-third".to_owned(), failure.error.to_string())], "no other Service is concerned");
     assert_eq!(NAMES.map(|name| members(&world)[name].len()), [1, 2, 2], "the others have followed");
     for number in 0..20 {
         let name = format!("more-{number}");
@@ -130,8 +130,8 @@ async fn lb_436_one_load_balancer_that_cannot_be_written_fails_its_own_services_
     again(&world, &program, "on-third", "third", 83).await.unwrap();
 }
 
-/// LB-436: while a load balancer takes for ever, the Services of others wait for it no longer than it takes Azure
-/// ordinarily, and only the first of them.
+/// LB-436: while a write of a load balancer does not end, the Services of others wait for it no longer than Azure
+/// usually takes, and only the first of them.
 #[tokio::test(start_paused = true)]
 async fn lb_436_a_slow_load_balancer_holds_up_nobody_elses_services() {
     let world = three_sets();
@@ -155,7 +155,7 @@ async fn lb_436_a_slow_load_balancer_holds_up_nobody_elses_services() {
     }
 }
 
-/// LB-436: a node that goes while its load balancer is written, and comes back later, is behind it again.
+/// LB-436: a node that is deleted while its load balancer is written, and comes back later, is behind it again.
 #[tokio::test(start_paused = true)]
 async fn lb_436_a_node_that_goes_during_a_write_and_comes_back_is_a_member_again() {
     let world = three_sets();
@@ -181,7 +181,7 @@ async fn lb_436_a_node_that_goes_during_a_write_and_comes_back_is_a_member_again
     assert_eq!(members(&world)["third"].len(), 2, "it is back");
 }
 
-/// LB-436: nodes that come and go all the time hold up no Service.
+/// LB-436: nodes that come and go all the time delay no Service.
 #[tokio::test(start_paused = true)]
 async fn lb_436_a_service_is_served_while_nodes_come_and_go() {
     let world = three_sets();
@@ -208,7 +208,7 @@ async fn lb_436_a_service_is_served_while_nodes_come_and_go() {
     assert!(begun.elapsed() < Duration::from_secs(150), "{:?}", begun.elapsed());
 }
 
-/// LB-436: a write that fails when nobody waits for it any more is tried again by whoever looks after the nodes.
+/// LB-436: a write that fails when no task waits for it any more is retried by the update of nodes.
 #[tokio::test(start_paused = true)]
 async fn lb_436_a_write_that_fails_late_is_not_forgotten() {
     let world = three_sets();
@@ -225,11 +225,11 @@ async fn lb_436_a_write_that_fails_late_is_not_forgotten() {
     refuse(&world, "third");
     lose(&world, &program, "three");
     sleep(Duration::from_secs(30 * 60)).await;
-    assert!(program.provider.waits_for_machines(), "somebody has to look again");
+    assert!(program.provider.waits_for_machines(), "a retry is due");
 }
 
-/// LB-434: the sets go round. No node is ever behind two load balancers; one that cannot be written keeps its own, and
-/// the others have what is free; when it can be written again all is as it should be.
+/// LB-434: the scale sets rotate. No node is ever behind two load balancers; one that cannot be written keeps its
+/// nodes, and the others get the free ones; when it can be written again all reach their desired state.
 #[tokio::test(start_paused = true)]
 async fn lb_434_nodes_go_round_although_one_load_balancer_cannot_be_written() {
     let world = three_sets();
@@ -255,7 +255,7 @@ async fn lb_434_nodes_go_round_although_one_load_balancer_cannot_be_written() {
     drop(update);
     let none = BTreeSet::new();
     assert_eq!(NAMES.map(|name| sets(&world, name)), [none, only("one"), only("three")]);
-    // What second has lost, third may have then: that is something else to try.
+    // Nodes that second has lost are then free for third: that is a new desired state to try.
     assert_eq!(NAMES.map(|name| puts(&world, name)), [1, 2, 2]);
     world.azure.clear_faults();
     sleep(Duration::from_secs(61)).await;
@@ -266,8 +266,8 @@ async fn lb_434_nodes_go_round_although_one_load_balancer_cannot_be_written() {
     assert_eq!(NAMES.map(|name| puts(&world, name)), [2, 2, 3]);
 }
 
-/// LB-438: a load balancer that has none of its nodes, because others cannot give them up, serves nobody: whoever is to be
-/// served there is told who has them and why, and tried again.
+/// LB-438: a load balancer without nodes, because others cannot release them, serves no traffic: its Services get an
+/// error that names the holders and the reason, and are retried.
 #[tokio::test(start_paused = true)]
 async fn lb_438_a_load_balancer_without_nodes_says_who_has_them() {
     let world = three_sets();
@@ -292,7 +292,7 @@ async fn lb_438_a_load_balancer_without_nodes_says_who_has_them() {
     assert_eq!(NAMES.map(|name| sets(&world, name)), ["one", "two", "three"].map(only));
 }
 
-/// LB-437: nodes whose machines cannot be listed wait, and are looked for; they fail no Service.
+/// LB-437: nodes whose machines cannot be listed are retried; they fail no Service.
 #[tokio::test(start_paused = true)]
 async fn lb_437_nodes_whose_sets_are_not_known_are_waited_for() {
     let machines = vec![StandaloneMachine::new("alone")];
@@ -312,7 +312,7 @@ async fn lb_437_nodes_whose_sets_are_not_known_are_waited_for() {
     assert!(!program.provider.waits_for_machines());
 }
 
-/// An update of nodes is judged by what was read after the event, and is for nobody as long as not all nodes are known.
+/// An update of nodes uses data read after the event, and does nothing while not all nodes are known.
 #[tokio::test(start_paused = true)]
 async fn an_update_of_nodes_looks_at_azure_and_needs_all_nodes() {
     let world = three_sets();
@@ -336,7 +336,7 @@ async fn an_update_of_nodes_looks_at_azure_and_needs_all_nodes() {
     assert_eq!(world.all_writes(), [""; 0]);
 }
 
-/// LB-251: endpoints that move while the load balancer is only being made are in the pool when that is over.
+/// LB-251: endpoints that move while the load balancer is being created are in the pool afterwards.
 #[tokio::test(start_paused = true)]
 async fn lb_251_endpoints_that_move_while_the_load_balancer_is_made_are_not_lost() {
     let world = World::new();

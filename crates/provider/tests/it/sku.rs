@@ -1,4 +1,4 @@
-//! Load balancers of SKU Basic make room for those of SKU Standard.
+//! Load balancers of SKU Basic are replaced by those of SKU Standard.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ fn order(world: &World) -> Vec<String> {
     writes.iter().map(short).collect()
 }
 
-/// LB-205, SE-22: addresses are made to stay, machines leave, the load balancers are deleted; then the public IP becomes
-/// a standard one, and what was deleted is made again. Addresses stay, and a second look writes nothing.
+/// LB-205, SE-22: addresses become static, machines leave, the load balancers are deleted; then the public IP becomes a
+/// standard one, and the load balancers are created again. Addresses stay, and a second reconcile writes nothing.
 #[tokio::test(start_paused = true)]
 async fn lb_205_basic_load_balancers_are_deleted_and_made_again() {
     for members in ["nodeIPConfiguration", "nodeIP"] {
@@ -71,7 +71,7 @@ async fn lb_205_basic_load_balancers_are_deleted_and_made_again() {
     }
 }
 
-/// LB-455: what somebody else has on a load balancer of SKU Basic keeps it.
+/// LB-455: a load balancer of SKU Basic is kept while it contains foreign parts.
 #[tokio::test(start_paused = true)]
 async fn lb_455_a_basic_load_balancer_that_others_use_stays() {
     let world = World::new();
@@ -105,7 +105,7 @@ async fn lb_455_a_basic_load_balancer_that_others_use_stays() {
     assert_eq!(world.load_balancer("kube").unwrap()["sku"]["name"], "Standard");
 }
 
-/// LB-455: what somebody else puts on it while it is emptied keeps it, too.
+/// LB-455: it is also kept if foreign parts are added while it is emptied.
 #[tokio::test(start_paused = true)]
 async fn lb_455_what_comes_while_it_is_emptied_keeps_a_basic_load_balancer() {
     let world = World::new();
@@ -130,8 +130,8 @@ async fn lb_455_what_comes_while_it_is_emptied_keeps_a_basic_load_balancer() {
     assert_eq!(world.load_balancer("kube").unwrap()["sku"]["name"], "Basic");
 }
 
-/// LB-011, LB-019: with SKU Basic each load balancer has the machines of its set, also those that come later; a Service
-/// that names another set moves there. Afterwards nothing is left to do, and the preview says so.
+/// LB-011, LB-019: with SKU Basic each load balancer has the machines of its scale set, also those that are added
+/// later; a Service that names another set moves there. Afterwards nothing is left to do, and the preview says so.
 #[tokio::test(start_paused = true)]
 async fn lb_019_basic_load_balancers_serve_one_set_each() {
     let extra = json!({"loadBalancerSku": "basic", "primaryScaleSetName": "pool"});
@@ -153,7 +153,7 @@ async fn lb_019_basic_load_balancers_serve_one_set_each() {
 
     let moved = annotated(service("web", &[80]), MODE, "more");
     assert_eq!(world.serve(&program, moved).await.unwrap().addresses, web, "the address goes along");
-    assert!(world.load_balancer("kube").is_none(), "nobody is left on it");
+    assert!(world.load_balancer("kube").is_none(), "no Service is left on it");
     assert_eq!((world.members("more"), world.members("more-internal")), (2, 2));
     world.azure.clear_journal();
     let again = world.start_configured(&extra);
@@ -171,7 +171,7 @@ async fn lb_019_basic_load_balancers_serve_one_set_each() {
     assert!(world.documents(LOAD_BALANCERS).is_empty() && world.documents(PUBLIC_IPS).is_empty());
 }
 
-/// LB-439: a node whose machine Azure does not list yet is looked for until it is behind the load balancer of its set.
+/// LB-439: a node whose machine Azure does not list yet is retried until it is behind the load balancer of its set.
 #[tokio::test(start_paused = true)]
 async fn lb_439_a_node_whose_machine_is_not_listed_yet_joins_the_load_balancer_of_its_set_later() {
     let extra = json!({
@@ -200,7 +200,7 @@ async fn lb_439_a_node_whose_machine_is_not_listed_yet_joins_the_load_balancer_o
     assert!(!program.provider.waits_for_machines());
 }
 
-/// NODE-083: with SKU Basic, too, the machine of a deleted node leaves, though nobody knows any more of which set it was.
+/// NODE-083: with SKU Basic, too, the machine of a deleted node leaves, although its set is no longer known.
 #[tokio::test(start_paused = true)]
 async fn node_083_the_machine_of_a_deleted_node_leaves_the_load_balancer_of_its_set() {
     let placed = |name: &str, set: &str| StandaloneMachine::new(name).in_availability_set(set);

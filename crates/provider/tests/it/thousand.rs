@@ -1,4 +1,4 @@
-//! What one change costs a cluster of a thousand Services and a thousand nodes.
+//! The cost of one change in a cluster of a thousand Services and a thousand nodes.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::world::*;
 const SERVICES: usize = 1_000;
 const NODES_OF_A_SET: u64 = 500;
 
-/// Two scale sets; an Azure that throttles nobody, because what counts here is how much is asked.
+/// Two scale sets, in an Azure without throttling, because the test counts requests.
 fn world() -> World {
     let pools = ["one", "two"].map(|name| NodePool::new(name, name, NODES_OF_A_SET));
     World::laid_out(
@@ -50,7 +50,7 @@ fn scale(world: &World, program: &Program, machines: u64) {
     }
 }
 
-/// The writes of one node that comes, one that goes, and a restart.
+/// The writes for one new node, one deleted node, and a restart.
 async fn writes_of_changes(config: &Value) -> [Vec<String>; 3] {
     let world = world();
     let program = world.start_configured(config);
@@ -76,7 +76,7 @@ fn is_of(kind: &str) -> impl Fn(&String) -> bool {
     move |write| write.contains(&part)
 }
 
-/// LB-187: where pools hold addresses, a node that comes or goes is one write for each load balancer, of a thousand
+/// LB-187: with pools of addresses, a node that joins or leaves is one write for each load balancer, of a thousand
 /// Services together; a restart writes nothing.
 #[tokio::test(start_paused = true)]
 #[ignore = "a thousand Services and nodes take a minute without optimisation: .ci/run runs it"]
@@ -90,7 +90,7 @@ async fn one_node_among_a_thousand_is_one_write_for_each_load_balancer() {
     assert_eq!(again, [""; 0]);
 }
 
-/// LB-038: where pools hold interfaces, it is one write for the machine at most, and none for one that goes.
+/// LB-038: with pools of interfaces, a new node is at most one write of its machine, and a deleted node costs none.
 #[tokio::test(start_paused = true)]
 #[ignore = "a thousand Services and nodes take a minute without optimisation: .ci/run runs it"]
 async fn one_node_among_a_thousand_is_one_write_for_its_machine() {
@@ -118,8 +118,8 @@ async fn one_node_among_a_thousand_is_one_write_for_the_load_balancers_that_have
     assert_eq!(again, [""; 0]);
 }
 
-/// LB-414: Services whose packets arrive at nodes name a thousand nodes each, and Azure takes the group: nodes side by side
-/// are one prefix. A restart writes nothing.
+/// LB-414: Services whose packets arrive at nodes contain a thousand nodes each, and Azure accepts the security group:
+/// adjacent nodes are one prefix. A restart writes nothing.
 #[tokio::test(start_paused = true)]
 async fn lb_414_services_without_floating_ip_fit_into_a_security_group() {
     let world = world();

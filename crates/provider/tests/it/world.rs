@@ -1,4 +1,4 @@
-//! A cluster of three machines in a simulated Azure, and programs that serve it.
+//! A cluster of three machines in a simulated Azure, and programs that run against it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ pub const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMa
 pub const MACHINES: &str = "Microsoft.Compute/virtualMachines";
 pub const INTERFACES: &str = "Microsoft.Network/networkInterfaces";
 
-/// One start of the program.
+/// A running program.
 pub struct Program {
     pub provider: Provider,
-    /// Counts its calls, and may let it die.
+    /// Counts its calls, and can kill it.
     pub switch: KillSwitch,
 }
 
-/// Azure and what Kubernetes holds.
+/// Azure, and the objects in Kubernetes.
 pub struct World {
     pub azure: Azure,
     pub services: Mutex<BTreeMap<String, Arc<Service>>>,
@@ -45,7 +45,7 @@ pub fn id(kind: &str, name: &str) -> ResourceId {
     ResourceId::group(SUBSCRIPTION, "rg").resource(namespace, kind, name)
 }
 
-/// What stands in Azure from the beginning: one scale set of three machines.
+/// The initial state of Azure: one scale set of three machines.
 pub fn shape() -> Shape {
     Shape {
         subscription: SUBSCRIPTION.to_owned(),
@@ -89,7 +89,7 @@ pub fn service(name: &str, ports: &[i32]) -> Service {
     .unwrap()
 }
 
-/// The same Service, annotated.
+/// The Service with an annotation.
 pub fn annotated(mut service: Service, key: &str, value: &str) -> Service {
     let annotations = service.metadata.annotations.get_or_insert_default();
     annotations.insert(format!("service.beta.kubernetes.io/{key}"), value.to_owned());
@@ -142,7 +142,7 @@ impl World {
         *self.nodes.lock() = nodes.collect();
     }
 
-    /// Every operation takes its time.
+    /// Operations take time.
     pub fn slow(&self) {
         let seconds = Duration::from_secs;
         let profile = LatencyProfile::instant()
@@ -163,7 +163,7 @@ impl World {
         self.azure.set_latency(profile);
     }
 
-    /// Starts the program; it finds what Kubernetes holds now.
+    /// Starts the program with the current state of Kubernetes.
     pub fn start(&self) -> Program {
         self.start_with(KillSwitch::never())
     }
@@ -187,7 +187,7 @@ impl World {
         Self { azure: self.azure.clone(), services: Mutex::default(), nodes: Mutex::default() }
     }
 
-    /// The same while the first list of nodes is still read.
+    /// Starts it while the first list of nodes is not complete.
     pub fn start_before_nodes_are_known(&self, extra: &Value) -> Program {
         self.start_knowing(cluster_with(extra), KillSwitch::never(), false)
     }
@@ -218,13 +218,13 @@ impl World {
         Program { provider: Provider::new(cluster, client, state, options), switch }
     }
 
-    /// What `kubectl apply` does.
+    /// Like `kubectl apply`.
     pub fn apply(&self, program: &Program, service: Service) -> Arc<Service> {
         let mut service = service;
         let mut services = self.services.lock();
         if let Some(old) = services.get(&service.key().to_string()) {
             service.status = old.status.clone();
-            // The controller adds it before it first asks for anything.
+            // The controller adds it before its first call.
             service.metadata.finalizers = Some(vec![k8s::names::LOAD_BALANCER_FINALIZER.to_owned()]);
         }
         let service = Arc::new(service);
@@ -237,7 +237,7 @@ impl World {
         Arc::clone(&self.services.lock()[&service.key().to_string()])
     }
 
-    /// What the Service controller does: ensure, then the status.
+    /// Like the Service controller: ensures the Service, then writes its status.
     pub async fn ensure(&self, program: &Program, service: &Arc<Service>) -> Result<Ensured, ServiceError> {
         let ensured = program.provider.ensure(service, LogicalTime::BEGINNING).await?;
         let mut published = Service::clone(&self.stored(service));
@@ -262,7 +262,7 @@ impl World {
         self.ensure(program, &service).await
     }
 
-    /// What the Service controller does with a Service that goes.
+    /// Like the Service controller for a deleted Service.
     pub async fn remove(&self, program: &Program, service: &Service) -> Result<(), ServiceError> {
         let service = self.stored(service);
         if program.provider.exists(&service, LogicalTime::now()).await? {
@@ -296,7 +296,7 @@ impl World {
         mine.map(|entry| entry.status).collect()
     }
 
-    /// All writes and deletions, in words.
+    /// All writes and deletions as text.
     pub fn all_writes(&self) -> Vec<String> {
         let journal = self.azure.journal();
         let changing =
@@ -308,14 +308,14 @@ impl World {
         self.azure.journal().entries.iter().filter(|entry| entry.method == "GET").count()
     }
 
-    /// The names of the pool members of a load balancer.
+    /// The number of pool members of a load balancer.
     pub fn members(&self, load_balancer: &str) -> usize {
         let Some(document) = self.load_balancer(load_balancer) else { return 0 };
         let pools = document["properties"]["backendAddressPools"].as_array().cloned().unwrap_or_default();
         pools.iter().map(|p| p["properties"]["backendIPConfigurations"].as_array().map_or(0, Vec::len)).sum()
     }
 
-    /// Everything that matters, such that two ways to the same end give equal texts.
+    /// The relevant state, such that equal states give equal texts.
     pub fn normalised(&self) -> String {
         let public_ips = self.documents(PUBLIC_IPS);
         let names: Vec<(String, String)> = public_ips

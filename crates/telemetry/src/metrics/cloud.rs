@@ -1,4 +1,4 @@
-//! What controllers of a cloud do: load balancers of Services, routes, ranges of pods.
+//! Metrics of a cloud's controllers: load balancers of Services, routes, pod ranges.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -9,7 +9,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 
-use super::{Metrics, Named, histograms};
+use super::registry::{Metrics, Named, histograms};
 
 /// Upper bounds, in seconds, of `provider_reconcile_duration_seconds`, which dashboards rely on.
 const RECONCILE_BUCKETS: [f64; 9] = [0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 600.0];
@@ -17,10 +17,10 @@ const RECONCILE_BUCKETS: [f64; 9] = [0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0,
 /// Upper bounds of `node_ipam_controller_cidrset_allocation_tries_per_request`, which dashboards rely on.
 const TRIES_BUCKETS: [f64; 5] = [1.0, 5.0, 25.0, 125.0, 625.0];
 
-/// One of the cluster's ranges, under a name that no member of a struct can have.
+/// A cluster range, as a label whose name cannot be a field of a struct.
 type Range = [(&'static str, String); 1];
 
-/// What a difference was found in.
+/// The kind of resource that differed.
 type Kind = [(&'static str, String); 1];
 
 fn range(cluster: &str) -> Range {
@@ -44,7 +44,7 @@ pub struct CloudMetrics {
 }
 
 impl CloudMetrics {
-    /// Adds them to those of the process.
+    /// Registers the metrics.
     pub fn of(metrics: &Metrics) -> Self {
         let this = Self {
             reconcile_duration: histograms(|| Histogram::new(RECONCILE_BUCKETS)),
@@ -71,27 +71,27 @@ impl CloudMetrics {
         );
         metrics.register(
             "route_controller_route_sync",
-            "How often the routes to the pods of all nodes were looked at",
+            "Comparisons of the routes to the pods of all nodes",
             &this.route_syncs,
         );
         metrics.register(
             "provider_resync_last_timestamp_seconds",
-            "When all that Services have in Azure was last looked at again, in seconds since 1970",
+            "Time of the last comparison of everything that Services have in Azure, in seconds since 1970",
             &this.resync_last,
         );
         metrics.register(
             "provider_resync_duration_seconds",
-            "Duration of such looks, with the repairs of what differed",
+            "Duration of comparisons of everything that Services have in Azure, including repairs",
             &this.resync_duration,
         );
         metrics.register(
             "provider_resync_failures",
-            "Such looks at which something could not be read or repaired",
+            "Comparisons with Azure in which something could not be read or repaired",
             &this.resync_failures,
         );
         metrics.register(
             "provider_resync_differences",
-            "What was found to differ from what Services want and had, by kind",
+            "Differences between what Services have and what they want, by kind",
             &this.resync_differences,
         );
         metrics.register(
@@ -117,7 +117,7 @@ impl CloudMetrics {
         this
     }
 
-    /// Takes over one operation on a Service's load balancer, such as `EnsureLoadBalancer`.
+    /// Records an operation on a Service's load balancer, such as `EnsureLoadBalancer`.
     pub fn reconcile(&self, name: &str, duration: Duration, failed: bool) {
         let label = Named { name: name.to_owned() };
         self.reconcile_duration.get_or_create(&label).observe(duration.as_secs_f64());
@@ -126,13 +126,13 @@ impl CloudMetrics {
         }
     }
 
-    /// Takes over that the routes to the pods of all nodes were looked at.
+    /// Records a comparison of the routes to the pods of all nodes.
     pub fn routes_synced(&self) {
         self.route_syncs.inc();
     }
 
-    /// Takes over another look at all that Services have in Azure: how long it took, whether something failed, and how
-    /// many differences there were of each kind. `now` is in seconds since 1970.
+    /// Records a comparison of everything that Services have in Azure: its duration, whether something failed, and the
+    /// number of differences by kind. `now` is in seconds since 1970.
     pub fn resynced(
         &self,
         now: f64,
@@ -150,8 +150,8 @@ impl CloudMetrics {
         }
     }
 
-    /// Takes over what has become of one of the cluster's ranges: how many parts were given and given back, how many held
-    /// ones each search met, and which share of its addresses is held now.
+    /// Records changes of a cluster range: how many subranges were allocated and released, how many held ones each
+    /// search met, and the share of its addresses that is held now.
     pub fn ranges(&self, cluster: &str, allocated: u64, released: u64, met: &[u64], used: f64) {
         let label = range(cluster);
         self.ranges_allocated.get_or_create(&label).inc_by(allocated);

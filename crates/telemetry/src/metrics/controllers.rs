@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use tokio::time::Instant;
 
-use super::{Metrics, histograms};
+use super::registry::{Metrics, histograms};
 
 /// Upper bounds, in seconds, of `controller_runtime_reconcile_time_seconds`, which dashboards rely on.
 const RECONCILE_BUCKETS: [f64; 40] = [
@@ -23,12 +23,12 @@ const RECONCILE_BUCKETS: [f64; 40] = [
     50.0, 60.0,
 ];
 
-/// Those of queues: from ten nanoseconds to a quarter of an hour.
+/// Upper bounds for queues: from ten nanoseconds to a quarter of an hour.
 fn queue_histogram() -> Histogram {
     Histogram::new(exponential_buckets(1e-8, 10.0, 12))
 }
 
-/// A work queue bears the name of its controller, and both labels do.
+/// The labels of a work queue. A queue has the name of its controller; both labels hold it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Queue {
     name: String,
@@ -63,7 +63,7 @@ pub struct ControllerMetrics {
 }
 
 impl ControllerMetrics {
-    /// Adds them to those of the process.
+    /// Registers the metrics.
     pub fn of(metrics: &Metrics) -> Self {
         let this = Self {
             reconciled: Family::default(),
@@ -79,29 +79,25 @@ impl ControllerMetrics {
             running: Running::default(),
         };
         let m = &this;
-        metrics.register(
-            "controller_runtime_reconcile",
-            "Loops over objects by how they ended",
-            &m.reconciled,
-        );
-        metrics.register("controller_runtime_reconcile_errors", "Loops that failed", &m.failed);
-        metrics.register("controller_runtime_reconcile_time_seconds", "How long loops took", &m.took);
-        metrics.register("controller_runtime_active_workers", "Loops that run", &m.active);
+        metrics.register("controller_runtime_reconcile", "Reconciles by result", &m.reconciled);
+        metrics.register("controller_runtime_reconcile_errors", "Reconciles that failed", &m.failed);
+        metrics.register("controller_runtime_reconcile_time_seconds", "Duration of reconciles", &m.took);
+        metrics.register("controller_runtime_active_workers", "Running reconciles", &m.active);
         metrics.register(
             "controller_runtime_max_concurrent_reconciles",
-            "How many loops run at the same time at most",
+            "Maximum number of parallel reconciles",
             &m.most,
         );
         metrics.register("workqueue_depth", "Keys that wait for a worker", &m.depth);
         metrics.register("workqueue_adds", "Keys that entered the queue", &m.added);
         metrics.register("workqueue_queue_duration_seconds", "How long keys waited for a worker", &m.waited);
         metrics.register("workqueue_work_duration_seconds", "How long workers had a key", &m.worked);
-        metrics.register("workqueue_retries", "Keys that were put off", &m.retried);
+        metrics.register("workqueue_retries", "Keys that were retried", &m.retried);
         metrics.registry.lock().register_collector(Box::new(m.running.clone()));
         this
     }
 
-    /// A controller begins, with so many workers at most.
+    /// A controller starts, with at most so many workers.
     pub fn opened(&self, queue: &str, workers: usize) {
         let workers = i64::try_from(workers).unwrap_or(i64::MAX);
         self.most.get_or_create(&controller(queue)).set(workers);
@@ -109,13 +105,13 @@ impl ControllerMetrics {
         self.depth.get_or_create(&of_queue(queue)).set(0);
     }
 
-    /// A key entered the queue, in which so many wait now.
+    /// A key entered the queue; `depth` keys wait now.
     pub fn added(&self, queue: &str, depth: usize) {
         self.added.get_or_create(&of_queue(queue)).inc();
         self.waiting(queue, depth);
     }
 
-    /// A worker took a key at this instant that had waited so long.
+    /// A worker took a key at this instant, after the key had waited so long.
     pub fn taken(&self, queue: &'static str, at: Instant, waited: Duration, depth: usize) {
         self.waited.get_or_create(&of_queue(queue)).observe(waited.as_secs_f64());
         self.waiting(queue, depth);
@@ -123,7 +119,7 @@ impl ControllerMetrics {
         *self.running.0.lock().entry(queue).or_default().entry(at).or_default() += 1;
     }
 
-    /// A worker that had taken its key at this instant has ended.
+    /// A worker that took its key at this instant is done.
     pub fn worked(&self, queue: &'static str, taken: Instant, worked: Duration) {
         self.worked.get_or_create(&of_queue(queue)).observe(worked.as_secs_f64());
         self.took.get_or_create(&controller(queue)).observe(worked.as_secs_f64());
@@ -138,12 +134,12 @@ impl ControllerMetrics {
         }
     }
 
-    /// A key was put off.
+    /// A key is retried later.
     pub fn retried(&self, queue: &str) {
         self.retried.get_or_create(&of_queue(queue)).inc();
     }
 
-    /// A loop ended: `success`, `requeue_after` or `error`.
+    /// A reconcile ended: `success`, `requeue_after` or `error`.
     pub fn reconciled(&self, queue: &str, result: &'static str) {
         self.reconciled.get_or_create(&Ended { controller: queue.to_owned(), result }).inc();
         if result == "error" {
@@ -164,7 +160,7 @@ fn of_queue(queue: &str) -> Queue {
     Queue { name: queue.to_owned(), controller: queue.to_owned() }
 }
 
-/// Since when workers have their keys, by queue: what grows while nothing happens is computed when somebody asks.
+/// When workers took their keys, by queue. Ages are computed on each scrape because they grow while nothing happens.
 #[derive(Debug, Clone, Default)]
 struct Running(Arc<Mutex<HashMap<&'static str, BTreeMap<Instant, u32>>>>);
 

@@ -4,7 +4,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 
-use super::Metrics;
+use super::registry::Metrics;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Request {
@@ -18,14 +18,14 @@ struct Request {
 pub struct RequestMetrics(Family<Request, Counter>);
 
 impl RequestMetrics {
-    /// Adds them to those of the process.
+    /// Registers the metrics.
     pub fn of(metrics: &Metrics) -> Self {
         let this = Self(Family::default());
         metrics.register("rest_client_requests", "Requests to the Kubernetes API by their answer", &this.0);
         this
     }
 
-    /// A request with this method was answered by this host with a status, or not at all.
+    /// Records the response of a host to a request with this method; `None` if there was no response.
     pub fn answered(&self, method: &str, host: &str, status: Option<u16>) {
         let code = status.map_or_else(|| "<error>".to_owned(), |status| status.to_string());
         self.0.get_or_create(&Request { code, host: host.to_owned(), method: method.to_owned() }).inc();

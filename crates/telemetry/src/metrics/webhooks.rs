@@ -1,4 +1,4 @@
-//! What webhooks answer, under controller-runtime's names.
+//! Metrics of webhooks, under controller-runtime's names.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 
-use super::{Metrics, histograms};
+use super::registry::{Metrics, histograms};
 
-/// Upper bounds, in seconds: nobody waits longer than 10 s.
+/// Upper bounds, in seconds: API servers wait 10 s by default.
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 2.5, 10.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -33,7 +33,7 @@ pub struct WebhookMetrics {
 }
 
 impl WebhookMetrics {
-    /// Adds them to those of the process.
+    /// Registers the metrics.
     pub fn of(metrics: &Metrics) -> Self {
         let this = Self {
             answered: Family::default(),
@@ -58,12 +58,12 @@ impl WebhookMetrics {
         this
     }
 
-    /// A question came to the webhook at this path.
+    /// The webhook at this path got a request.
     pub fn asked(&self, webhook: &str) {
         self.in_flight.get_or_create(&Asked { webhook: webhook.to_owned() }).inc();
     }
 
-    /// It was answered with this HTTP status.
+    /// The webhook answered with this HTTP status.
     pub fn answered(&self, webhook: &str, code: u16, took: Duration) {
         self.in_flight.get_or_create(&Asked { webhook: webhook.to_owned() }).dec();
         self.latency.get_or_create(&Asked { webhook: webhook.to_owned() }).observe(took.as_secs_f64());

@@ -1,4 +1,4 @@
-//! A machine's boot: the system, then what its data asks for, and what its extensions see of that.
+//! A machine's boot: the operating system, then its bootstrap data, then the result that its extensions observe.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use tokio::time::{sleep, timeout};
 use super::cloud_config::{CloudConfig, Command};
 use super::{Boot, Outcome, WorkloadClusters};
 
-/// How long the bootstrapping extension looks for the file that says that all went well: sixty times, five seconds apart.
+/// How long the bootstrapping extension waits for the file that marks success: sixty checks, five seconds apart.
 const SENTINEL_TIMEOUT: Duration = Duration::from_secs(300);
-/// The file.
+/// The path of the file that marks success.
 const SENTINEL: &str = "/run/cluster-api/bootstrap-success.complete";
 
 impl Guest for WorkloadClusters {
@@ -22,7 +22,7 @@ impl Guest for WorkloadClusters {
         async move {
             let boot = (this.inner.options.boot)(&start);
             if start.boots {
-                // What asks for it meanwhile finds that it goes on.
+                // Recorded before the first wait, so that a reader sees that bootstrapping goes on.
                 let begun = start.first.then(|| this.begin(&start, &boot));
                 sleep(boot.system).await;
                 if let Outcome::SystemFails(why) = &boot.outcome {
@@ -51,7 +51,7 @@ fn waits_for_sentinel(extension: &GuestExtension) -> bool {
 }
 
 impl WorkloadClusters {
-    /// Notes that a machine is bootstrapping; what comes does it.
+    /// Records that a machine is bootstrapping. The returned future does the bootstrapping.
     fn begin(&self, start: &GuestStart, boot: &Boot) -> impl Future<Output = ()> + Send + 'static {
         let (done, seen) = watch::channel(None);
         self.inner.boots.lock().insert(start.machine.to_string().to_lowercase(), seen);
@@ -61,7 +61,7 @@ impl WorkloadClusters {
             if let Err(why) = &result {
                 tracing::debug!(machine = %start.machine, why, "a machine does not become a node");
             }
-            // Nobody may ask.
+            // There may be no receiver.
             let _ = done.send(Some(result));
         }
     }
@@ -83,7 +83,7 @@ impl WorkloadClusters {
         self.registered(&start.computer_name.to_ascii_lowercase()).await
     }
 
-    /// What the bootstrapping extension finds.
+    /// The result of the bootstrapping extension.
     async fn sentinel(&self, start: &GuestStart) -> Result<(), String> {
         let seen = self.inner.boots.lock().get(&start.machine.to_string().to_lowercase()).cloned();
         let mut seen = seen.ok_or_else(|| format!("{SENTINEL} is not there"))?;
@@ -99,7 +99,7 @@ impl WorkloadClusters {
         });
         match found.await {
             Ok(true) => Ok(()),
-            // Whatever went wrong, the file does not come: the extension waits for it to the end.
+            // After any failure the file is missing: the extension waits for it until its timeout.
             Ok(false) => {
                 sleep(SENTINEL_TIMEOUT).await;
                 Err(format!("{SENTINEL} is not there"))

@@ -1,18 +1,18 @@
-//! What a machine is told at its first boot, as far as it is played: files, commands, and kubeadm's configuration.
+//! A machine's data for its first boot, as far as it is simulated: files, commands, and kubeadm's configuration.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde_json::Value;
 
-/// What cloud-init's data says.
+/// The content of cloud-init's data.
 #[derive(Debug, Default)]
 pub(super) struct CloudConfig {
     files: BTreeMap<String, String>,
     commands: Vec<String>,
 }
 
-/// What kubeadm is asked to do.
+/// The kubeadm command in the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Command {
     Init,
@@ -23,7 +23,7 @@ impl CloudConfig {
     /// Reads the data of the machine with this host name.
     ///
     /// # Errors
-    /// It is no cloud-config.
+    /// It is not a cloud-config.
     pub(super) fn read(data: &[u8], host_name: &str) -> Result<Self, String> {
         let text = std::str::from_utf8(data).map_err(|_| "the data is no text".to_owned())?;
         if !text.lines().any(|line| line.trim_end() == "#cloud-config") {
@@ -43,7 +43,7 @@ impl CloudConfig {
         Ok(Self { files, commands })
     }
 
-    /// What kubeadm is asked to do, and the documents of its configuration.
+    /// The kubeadm command, and the documents of its configuration.
     pub(super) fn kubeadm(&self) -> Option<(Command, Vec<Value>)> {
         let (command, line) = self.commands.iter().find_map(|line| {
             let has = |word: &str| line.contains(word);
@@ -54,7 +54,7 @@ impl CloudConfig {
             }
         })?;
         let path = line.split_whitespace().skip_while(|word| *word != "--config").nth(1)?;
-        // Documents stand between lines of three dashes.
+        // Documents are separated by lines of three dashes.
         let documents = self.files.get(path)?.split("---\n").filter(|text| !text.trim().is_empty());
         Some((command, documents.filter_map(|text| serde_saphyr::from_str(text).ok()).collect()))
     }
@@ -63,7 +63,7 @@ impl CloudConfig {
         self.files.get(path).map(String::as_str)
     }
 
-    /// The hosts that commands before kubeadm (`up_to_kubeadm`), or all, put into `/etc/hosts`.
+    /// The hosts that commands before kubeadm (`up_to_kubeadm`), or all commands, add to `/etc/hosts`.
     pub(super) fn hosts(&self, up_to_kubeadm: bool) -> BTreeMap<String, IpAddr> {
         let mut hosts = BTreeMap::new();
         for line in &self.commands {
@@ -87,7 +87,7 @@ impl CloudConfig {
     }
 }
 
-/// The data with the host name in place of the placeholders that Cluster API's templates have.
+/// The data with the placeholders of Cluster API's templates replaced by the host name.
 fn with_host_name(text: &str, host_name: &str) -> String {
     const NAMES: [&str; 6] = [
         "ds.meta_data[\"local_hostname\"]",

@@ -1,4 +1,4 @@
-//! What is played of etcd: which members there are and who leads, over gRPC, as far as Cluster API's control plane provider asks
+//! A minimal etcd: its members and leader, over gRPC, as far as Cluster API's control plane provider asks for them
 //! (`etcdserverpb`: Status, Alarm, MemberList, MemberRemove, MoveLeader). There is no data, and there are no alarms.
 
 use std::collections::BTreeMap;
@@ -18,14 +18,14 @@ use prost::Message;
 
 use super::hash::hash;
 
-/// The release that is answered.
+/// The version that Status reports.
 const VERSION: &str = "3.6.4";
 const PEERS: u16 = 2380;
 /// The port for clients.
 pub(super) const CLIENTS: u16 = 2379;
 /// The bytes before each message of gRPC: whether it is compressed, and its length.
 const PREFIX: usize = 5;
-/// No request that is answered here is longer.
+/// The maximum length of a request.
 const MAX_REQUEST: usize = 4096;
 
 /// The members of a cluster's etcd, by their ids.
@@ -42,16 +42,16 @@ struct State {
     term: u64,
 }
 
-/// Where the members are that run: by the names of their nodes.
+/// The addresses of running members, by the names of their nodes.
 pub(super) type Running = BTreeMap<String, Option<IpAddr>>;
 
 impl Etcd {
-    /// A node's member joins.
+    /// Adds a node's member.
     pub(super) fn join(&self, node: &str) {
         self.state.lock().members.insert(hash(node), node.to_owned());
     }
 
-    /// What a member answers at its port; `running` says which members run when it is asked.
+    /// The server of a member's client port; `running` returns the members that run at the time of a request.
     pub(super) fn router(
         &self,
         node: &str,
@@ -70,7 +70,7 @@ impl Etcd {
     }
 }
 
-/// Why a request fails: gRPC's code, and etcd's words.
+/// A failed request: gRPC's code, and etcd's message.
 type Failure = (u8, &'static str);
 
 const NOT_FOUND: Failure = (5, "etcdserver: member not found");
@@ -79,7 +79,7 @@ const UNKNOWN: Failure = (12, "unknown service or method: it is not played");
 const MALFORMED: Failure = (3, "the request cannot be decoded");
 
 impl State {
-    /// Elects a leader where the one before does not run any more.
+    /// Elects a leader if the previous one no longer runs.
     fn settle(&mut self, running: &Running) {
         let runs = |id: &u64| self.members.get(id).is_some_and(|name| running.contains_key(name));
         if !runs(&self.leader)
@@ -206,7 +206,7 @@ struct StatusResponse {
     raft_term: u64,
 }
 
-/// Answers that say nothing more: to MoveLeader, and to Alarm where there is none.
+/// Responses with a header alone: to MoveLeader, and to Alarm without alarms.
 #[derive(Clone, PartialEq, Message)]
 struct HeaderResponse {
     #[prost(message, optional, tag = "1")]

@@ -1,4 +1,4 @@
-//! Numbers that follow from texts, the same in each run: seeds of clusters, ids of members.
+//! Numbers derived from texts, the same in each run: seeds of clusters, IDs of members.
 
 /// The same number for the same text: FNV-1a, 64 bits.
 pub(super) fn hash(text: &str) -> u64 {

@@ -1,4 +1,4 @@
-//! What is played of kubeadm: starting a cluster, and joining one.
+//! Simulates kubeadm: creating a cluster and joining one.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -26,9 +26,9 @@ use super::ports::Doors;
 use super::{Cluster, Member, WorkloadClusters, road, static_pods};
 use crate::node_answers::NodeAnswers;
 
-/// How long kubeadm looks for a cluster, and for the new node.
+/// How long kubeadm waits for a cluster, and for the new node.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(300);
-/// How often it looks.
+/// Interval between attempts.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 /// The port of API servers.
 const API_PORT: u16 = 6443;
@@ -48,7 +48,7 @@ fn api_port(endpoint: &Value) -> u16 {
 }
 
 impl WorkloadClusters {
-    /// Starts a cluster with its first machine.
+    /// Creates a cluster with its first machine.
     pub(super) fn init(
         &self,
         start: &GuestStart,
@@ -112,7 +112,7 @@ impl WorkloadClusters {
         let changed = made.changed.clone();
         self.inner.clusters.lock().insert(at.clone(), made);
         self.look_at_members();
-        // What runs in it, beside its API server.
+        // The parts of the cluster beside its API server.
         let client = road::direct(&kubernetes, &token);
         let clock = kubernetes.clock();
         let members = Arc::new(Members { clusters: self.clone(), at: at.clone(), changed });
@@ -128,7 +128,7 @@ impl WorkloadClusters {
         Ok(())
     }
 
-    /// Joins the cluster that the data leads to.
+    /// Joins the cluster of the bootstrap data.
     pub(super) async fn join(
         &self,
         start: &GuestStart,
@@ -166,7 +166,7 @@ impl WorkloadClusters {
         }
     }
 
-    /// The cluster behind an endpoint, if it knows the token.
+    /// The cluster behind an endpoint, if it accepts the token.
     fn discover(
         &self,
         start: &GuestStart,
@@ -193,7 +193,7 @@ impl WorkloadClusters {
         Ok(at)
     }
 
-    /// Waits until the Node of a machine is there, and shows the pods of its control plane.
+    /// Waits until the Node of a machine exists, and creates the mirror pods of its control plane.
     pub(super) async fn registered(&self, host: &str) -> Result<(), String> {
         let end = Instant::now() + DISCOVERY_TIMEOUT;
         loop {
@@ -205,7 +205,7 @@ impl WorkloadClusters {
             if let Some((kubernetes, node, control_plane)) = found {
                 let pods = if control_plane { static_pods::mirrored(&node) } else { Vec::new() };
                 for pod in pods {
-                    // A machine that comes again under its name finds its own.
+                    // A machine that returns under the same name finds its former pods.
                     if let Err(error) = kubernetes.create(pod) {
                         tracing::debug!(host, %error, "a pod of the control plane is not shown");
                     }

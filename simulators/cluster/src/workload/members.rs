@@ -1,4 +1,4 @@
-//! The machines of workload clusters: what their kubelets were told, and whether they still run.
+//! The machines of workload clusters: the configuration of their kubelets, and whether they still run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::{CloudProvider, WorkloadClusters};
 use crate::machines::AzureMachines;
 use crate::managed_clusters::{parse_taint, provider_id};
 
-/// How often it is looked whether machines have gone.
+/// Interval between checks for machines that are gone.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What kubeadm was told of a node (`nodeRegistration`).
+/// kubeadm's configuration of a node (`nodeRegistration`).
 #[derive(Debug, Clone)]
 pub(super) struct Registration {
     /// The host name of the machine.
@@ -29,7 +29,7 @@ pub(super) struct Registration {
     pub(super) taints: Vec<Taint>,
     /// Whether the node is the control plane's.
     pub(super) control_plane: bool,
-    /// Whether the kubelet leaves its identity to a cloud provider.
+    /// Whether the kubelet leaves its identity to an external cloud provider.
     pub(super) external: bool,
 }
 
@@ -54,7 +54,7 @@ impl Registration {
             node: node.to_ascii_lowercase(),
             host: host.clone(),
             labels: labels.collect(),
-            // An empty list is for nodes of the control plane that take any pod.
+            // An empty list is for control plane nodes that accept any pod.
             taints: if control_plane && taints.is_none() { control_plane_taints(all) } else { all },
             control_plane,
             external: arguments.get("cloud-provider").is_some_and(|provider| provider == "external"),
@@ -71,7 +71,7 @@ fn control_plane_taints(mut taints: Vec<Taint>) -> Vec<Taint> {
     taints
 }
 
-/// Arguments as kubeadm's versions have them: by name, or as a list.
+/// Arguments in either form of kubeadm's versions: by name, or as a list.
 fn arguments(arguments: &Value) -> BTreeMap<String, String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     match arguments {
@@ -81,10 +81,10 @@ fn arguments(arguments: &Value) -> BTreeMap<String, String> {
     }
 }
 
-/// The machines of one cluster, as its kubelets ask for them.
+/// The machines of one cluster, for its kubelets.
 pub(super) struct Members {
     pub(super) clusters: WorkloadClusters,
-    /// Where the cluster is kept.
+    /// The key of the cluster.
     pub(super) at: String,
     pub(super) changed: watch::Sender<u64>,
 }
@@ -101,13 +101,13 @@ impl stand_ins::Machines for Members {
     }
 }
 
-/// Looks after the machines of all clusters.
+/// Follows the machines of all clusters.
 pub(super) async fn follow(clusters: WorkloadClusters) {
     let mut changed = clusters.inner.azure.subscribe();
     loop {
         changed.mark_unchanged();
         clusters.look_at_members();
-        // Whoever changes much is looked at once.
+        // Several changes in a row cause one check.
         tokio::time::sleep(PAUSE).await;
         if changed.changed().await.is_err() {
             return;
@@ -116,7 +116,7 @@ pub(super) async fn follow(clusters: WorkloadClusters) {
 }
 
 impl WorkloadClusters {
-    /// Looks which machines are still there, and run. A cluster whose control plane is gone is gone, too.
+    /// Checks which machines still exist and run. A cluster without any control plane machine is deleted.
     pub(super) fn look_at_members(&self) {
         let known: Vec<(String, ResourceId, Registration)> = {
             let clusters = self.inner.clusters.lock();
@@ -124,7 +124,7 @@ impl WorkloadClusters {
                 clusters.iter().flat_map(|(at, cluster)| cluster.members.values().map(move |one| (at, one)));
             members.map(|(at, one)| (at.clone(), one.machine.clone(), one.registration.clone())).collect()
         };
-        // Azure is asked without the lock: who asks it may wait for answers to its probes.
+        // Azure is read without the lock: a caller inside Azure may be waiting for answers to its probes.
         let (azure, provider) = (&self.inner.azure, self.inner.options.cloud_provider);
         let seen: Vec<Option<Option<Machine>>> = known
             .iter()
@@ -164,7 +164,7 @@ impl WorkloadClusters {
     }
 }
 
-/// The node that a machine is.
+/// The node of a machine.
 fn node(
     azure: &Azure,
     document: &Value,
@@ -199,7 +199,7 @@ fn node(
     Some(machine)
 }
 
-/// The version of Kubernetes in a machine's image: images of galleries are named after it, those of the marketplace have it in
+/// The version of Kubernetes in a machine's image: gallery images are named after it, marketplace images have it in
 /// their version (`127.14.20240517`).
 fn kubelet_version(document: &Value) -> Option<String> {
     let image = document.pointer("/properties/storageProfile/imageReference")?;

@@ -1,14 +1,15 @@
-//! Workload clusters: machines of the simulated Azure whose bootstrap data is kubeadm's become clusters.
+//! Workload clusters: machines of the simulated Azure with kubeadm's bootstrap data form clusters.
 //!
-//! A machine whose data says `kubeadm init` starts a simulated Kubernetes. It is reached as in Azure alone: by the cluster's
-//! endpoint, which leads through names, load balancers and security groups to a machine of the control plane that runs.
-//! Machines that are told to join go the same way, show their token, and become nodes. A machine that goes takes its
-//! kubelet along and leaves its Node silent, and a cluster without a control plane is gone.
+//! A machine whose data runs `kubeadm init` starts a simulated Kubernetes. Clients reach it only as in Azure: by the
+//! cluster's endpoint, which leads through names, load balancers and security groups to a running control plane
+//! machine. Machines whose data joins the cluster go the same way, present their token, and become nodes. When a
+//! machine goes, its kubelet ends and its Node stays, silent; a cluster without a control plane is deleted.
 //!
-//! Nothing of kubeadm runs. Left out: what its other phases and arguments do, etcd's data (a cluster lives as long as one machine
-//! of its control plane does), the commands before and after but for lines that go to `/etc/hosts`, and Ignition. An API server
-//! takes the administrator's token that follows from the key of its authority, and certificates of clients that the authority has
-//! signed. What the control plane's pods show and answer is in `static_pods.rs`, `ports.rs` and `etcd.rs`.
+//! kubeadm itself does not run. Left out: its other phases and arguments, etcd's data (a cluster lives as long as one
+//! of its control plane machines), the commands before and after kubeadm except for lines that go to `/etc/hosts`, and
+//! Ignition. An API server accepts the administrator's token, which is derived from the key of its authority, and
+//! client certificates that the authority has signed. The control plane's pods are in `static_pods.rs`, `ports.rs` and
+//! `etcd.rs`.
 
 mod boot;
 mod cloud_config;
@@ -52,20 +53,20 @@ use road::{Proof, Road};
 /// How a machine boots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boot {
-    /// How long its system takes until Azure's agent answers.
+    /// Time until the operating system runs and Azure's agent answers.
     pub system: Duration,
-    /// How long kubeadm takes after that, where all goes well.
+    /// Time that a successful kubeadm takes after that.
     pub bootstrap: Duration,
-    /// How it goes.
+    /// The outcome of the boot.
     pub outcome: Outcome,
 }
 
-/// How a boot goes.
+/// The outcome of a boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Well, if the network and the data let it.
+    /// Success, if the network and the data allow it.
     Works,
-    /// The system does not come up, for this reason.
+    /// The operating system does not start, for this reason.
     SystemFails(String),
     /// kubeadm fails, for this reason.
     BootstrapFails(String),
@@ -81,34 +82,34 @@ impl Default for Boot {
     }
 }
 
-/// Says of each machine how it boots.
+/// Decides how each machine boots.
 pub type BootPlan = Arc<dyn Fn(&GuestStart) -> Boot + Send + Sync>;
 
-/// How bootstrapping went; `None` while it goes on.
+/// The result of bootstrapping; `None` while it goes on.
 type Bootstrapped = Option<Result<(), String>>;
 
-/// Who gives nodes their provider ids.
+/// The component that sets the nodes' provider IDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CloudProvider {
-    /// A cloud controller manager that nobody sees has done so when a node appears.
+    /// An unseen cloud controller manager, which has done so when a node appears.
     #[default]
     Unseen,
-    /// Nodes whose kubelets have `cloud-provider: external` wait for one, with the taint that says so.
+    /// A real one: nodes whose kubelets have `cloud-provider: external` wait for it, with the taint for that.
     Awaited,
 }
 
-/// How workload clusters are played.
+/// Options of workload clusters.
 #[derive(Clone)]
 pub struct WorkloadOptions {
-    /// Source of all that is random in them, with a cluster's name.
+    /// Seed of everything random in them, together with a cluster's name.
     pub seed: u64,
     /// How machines boot.
     pub boot: BootPlan,
-    /// How fast kubelets speak and are missed.
+    /// The intervals of kubelets and of the node monitor.
     pub pace: Pace,
-    /// Where those are who manage the clusters.
+    /// The network location of the programs that manage the clusters.
     pub management: Source,
-    /// Who gives nodes their provider ids.
+    /// The component that sets the nodes' provider IDs.
     pub cloud_provider: CloudProvider,
 }
 
@@ -134,11 +135,11 @@ impl Default for WorkloadOptions {
 /// A machine that belongs to a cluster.
 struct Member {
     machine: ResourceId,
-    /// The node as its machine was when it was looked at last; `None` while it has no address.
+    /// The node as of the last check of its machine; `None` while it has no address.
     node: Option<Machine>,
-    /// What kubeadm was told of the node.
+    /// kubeadm's configuration of the node.
     registration: members::Registration,
-    /// The port of its API server, where it has one.
+    /// The port of its API server, if it runs one.
     api_port: Option<u16>,
     /// Cancelled when the machine goes or stops.
     up: CancellationToken,
@@ -150,10 +151,10 @@ struct Cluster {
     kubernetes: Kubernetes,
     token: String,
     authority: Arc<CertificateAuthority>,
-    /// The authority's certificate and key as kubeadm was given them, as PEM.
+    /// The authority's certificate and key as they are in kubeadm's files, as PEM.
     authority_files: (String, String),
     etcd: etcd::Etcd,
-    /// None where etcd is elsewhere.
+    /// `None` if etcd is external.
     etcd_authority: Option<Arc<CertificateAuthority>>,
     /// By the host name of the machine.
     members: BTreeMap<String, Member>,
@@ -162,23 +163,23 @@ struct Cluster {
     stop: CancellationToken,
 }
 
-/// A workload cluster, as tests look at it.
+/// A workload cluster, for tests.
 #[derive(Debug, Clone)]
 pub struct WorkloadCluster {
-    /// Its name, as kubeadm was told.
+    /// Its name in kubeadm's configuration.
     pub name: String,
     /// Its endpoint, `host:port`.
     pub endpoint: String,
-    /// Its Kubernetes, past all networks.
+    /// Its Kubernetes, bypassing all networks.
     pub kubernetes: Kubernetes,
-    /// What an administrator shows it.
+    /// The administrator's token.
     pub token: String,
     /// The certificate of its authority and the authority's key, as PEM.
     pub authority: (String, String),
 }
 
 impl WorkloadCluster {
-    /// A client past all networks.
+    /// A client that bypasses all networks.
     pub fn client(&self) -> Client {
         road::direct(&self.kubernetes, &self.token)
     }
@@ -188,11 +189,11 @@ struct Inner {
     azure: Azure,
     options: WorkloadOptions,
     stop: CancellationToken,
-    /// By their authority's certificate: names and private endpoints may be the same in two.
+    /// By their authority's certificate: two clusters may have the same name and private endpoint.
     clusters: Mutex<BTreeMap<String, Cluster>>,
-    /// How the bootstrapping of machines went, by their ids in lower case; `None` while it goes on.
+    /// The results of bootstrapping by machine ID in lower case; `None` while it goes on.
     boots: Mutex<HashMap<String, watch::Receiver<Bootstrapped>>>,
-    /// The network as it was at a revision of Azure.
+    /// The network as of a revision of Azure.
     network: Mutex<Option<(u64, Arc<Network>)>>,
 }
 
@@ -210,8 +211,8 @@ impl fmt::Debug for WorkloadClusters {
 }
 
 impl WorkloadClusters {
-    /// Plays what runs on all machines of `azure` from now on, until `stop`. Must be called within a tokio runtime, once for
-    /// an Azure.
+    /// Simulates the software on all machines of `azure` from now on, until `stop`. Must be called within a tokio
+    /// runtime, once for each Azure.
     pub fn start(azure: Azure, options: WorkloadOptions, stop: CancellationToken) -> Self {
         let inner = Inner {
             azure: azure.clone(),
@@ -227,7 +228,7 @@ impl WorkloadClusters {
         this
     }
 
-    /// The clusters that there are.
+    /// All current clusters.
     pub fn clusters(&self) -> Vec<WorkloadCluster> {
         self.inner.clusters.lock().values().map(Cluster::seen).collect()
     }
@@ -237,23 +238,24 @@ impl WorkloadClusters {
         self.inner.clusters.lock().values().find(|one| one.name == name).map(Cluster::seen)
     }
 
-    /// How the bootstrapping of a machine went; `None` while it goes on, or if there was none.
+    /// The result of a machine's bootstrapping; `None` while it goes on, or if there was none.
     pub fn bootstrapped(&self, machine: &ResourceId) -> Option<Result<(), String>> {
         let boots = self.inner.boots.lock();
         boots.get(&machine.to_string().to_lowercase())?.borrow().clone()
     }
 
-    /// A client that goes the way through Azure's network: from those who manage clusters to this endpoint (`host:port`), with
-    /// this token. Its requests fail while nobody answers there.
+    /// A client that goes through Azure's network: from the location of the managing programs to this endpoint
+    /// (`host:port`), with this token. Its requests fail while no API server answers there.
     pub fn client(&self, endpoint: &str, token: &str) -> Client {
         Road::client(self.clone(), endpoint.to_owned(), Proof::Token(token.to_owned()))
     }
 
-    /// Serves the API of a cluster on a socket of this machine, past Azure's networks, as long as the cluster is there: for
-    /// kubectl and other programs. Returns a kubeconfig (YAML) that leads there and calls it `name`; it is a secret.
+    /// Serves the API of a cluster on a socket of this machine, bypassing Azure's networks, as long as the cluster
+    /// exists: for kubectl and other programs. Returns a kubeconfig (YAML) for it with the context `name`; it is a
+    /// secret.
     ///
     /// # Errors
-    /// The cluster is gone, or there can be no listener.
+    /// The cluster is gone, or the listener cannot be opened.
     pub async fn serve(
         &self,
         cluster: &WorkloadCluster,
@@ -275,7 +277,7 @@ impl WorkloadClusters {
         serde_saphyr::to_string(&config).map_err(|error| HostError::Kubernetes(error.to_string()))
     }
 
-    /// The authority of a cluster, and what is cancelled when the cluster goes.
+    /// The authority of a cluster, and a token that is cancelled when the cluster goes.
     fn authority(&self, cluster: &str) -> Option<(Arc<CertificateAuthority>, CancellationToken)> {
         let clusters = self.inner.clusters.lock();
         let found = clusters.get(cluster)?;
@@ -295,7 +297,7 @@ impl WorkloadClusters {
         }
     }
 
-    /// Where a TCP connection ends: the host name of a machine and the port there.
+    /// The end of a TCP connection: the host name of a machine and the port there.
     ///
     /// # Errors
     /// Why it does not arrive.
@@ -311,14 +313,14 @@ impl WorkloadClusters {
             }
             _ => None,
         });
-        arrived.ok_or_else(|| format!("nobody here has {to}"))
+        arrived.ok_or_else(|| format!("no machine has the address {to}"))
     }
 
-    /// The API server at `host:port` as somebody sees it: where its cluster is kept, its Kubernetes, and what is cancelled when
-    /// the machine goes.
+    /// Resolves the API server at `host:port` as seen from `from`: the key of its cluster, its Kubernetes, and a token
+    /// that is cancelled when the machine goes.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there is no API server.
     fn api_server(
         &self,
         from: &Source,
@@ -371,7 +373,7 @@ impl ProbeAnswers for WorkloadClusters {
         });
         let Some((cluster, member)) = found else { return false };
         if member.api_port == Some(port) {
-            // What anybody may ask an API server; the rest needs a token.
+            // These paths are open to every client; the others need a token.
             let open = path.is_none_or(|path| ["/readyz", "/livez", "/healthz", "/version"].contains(&path));
             return open && !member.up.is_cancelled();
         }

@@ -1,4 +1,4 @@
-//! What answers at the ports of a control plane's pods, where clients come through the API server (`pods/portforward`): the API
+//! Serves the ports of a control plane's pods, which clients reach through the API server (`pods/portforward`): the API
 //! server itself, with its certificate, and etcd.
 
 use std::collections::HashMap;
@@ -17,17 +17,17 @@ use tokio_util::sync::CancellationToken;
 use super::etcd::{self, Etcd, Running};
 use super::{Cluster, Inner, WorkloadClusters};
 
-/// The doors of one cluster: listeners on this machine.
+/// The listeners of one cluster on this machine.
 #[derive(Clone)]
 pub(super) struct Doors {
     clusters: Weak<Inner>,
-    /// Where the cluster is kept.
+    /// The key of the cluster.
     at: String,
-    /// By pod, those that were opened.
+    /// The open listeners, by pod and port.
     open: Arc<Mutex<HashMap<String, SocketAddr>>>,
 }
 
-/// Who listens.
+/// The program behind a port.
 enum Program {
     ApiServer,
     Etcd(Etcd),
@@ -38,7 +38,7 @@ impl Doors {
         Self { clusters: Arc::downgrade(&clusters.inner), at: at.to_owned(), open: Arc::default() }
     }
 
-    /// The program that listens at a port of a pod, the node it runs on, and what is cancelled when its machine goes.
+    /// The program at a port of a pod, its node, and a token that is cancelled when its machine goes.
     fn find(&self, cluster: &Cluster, pod: &str, port: u16) -> Option<(Program, String, CancellationToken)> {
         cluster.members.values().filter(|member| !member.up.is_cancelled()).find_map(|member| {
             let (node, own) = (&member.registration.node, member.api_port?);
@@ -85,7 +85,7 @@ impl Doors {
         }
     }
 
-    /// The members of etcd that run, with their addresses.
+    /// The running members of etcd, with their addresses.
     fn running(&self) -> Running {
         let Some(inner) = self.clusters.upgrade() else { return Running::new() };
         let clusters = inner.clusters.lock();
@@ -102,7 +102,7 @@ impl Doors {
         let key = format!("{pod}:{port}");
         let mut open = self.open.lock().await;
         if let Some(door) = open.get(&key) {
-            // That of a machine that was stopped meanwhile is closed.
+            // The listener of a machine that was stopped meanwhile is closed.
             if let Ok(stream) = TcpStream::connect(door).await {
                 return Ok(stream);
             }

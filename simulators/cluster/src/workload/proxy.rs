@@ -1,4 +1,4 @@
-//! A proxy into Azure's networks: programs that honour `HTTPS_PROXY` reach API servers under the clusters' own endpoints.
+//! A proxy into Azure's networks: programs with `HTTPS_PROXY` reach API servers under the clusters' own endpoints.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -13,17 +13,18 @@ use tokio::sync::Mutex;
 use super::{WorkloadClusters, resolve};
 use crate::files::HostError;
 
-/// Longer heads are cut off: they are no requests for a tunnel.
+/// Longer heads are cut off: they are not requests for a tunnel.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 
-/// Listeners for API servers, by the cluster's authority and the host by which it was asked for: certificates name that host.
+/// Listeners for API servers, by the cluster's authority and the requested host: the certificate names that host.
 type Doors = Arc<Mutex<HashMap<(String, String), SocketAddr>>>;
 
 impl WorkloadClusters {
-    /// Opens a proxy for programs on this machine that manage clusters and are told of it by `HTTPS_PROXY`, and gives the
-    /// address where it listens. What is no name of this Azure's networks is led to `others`. A tunnel (CONNECT) to the endpoint of a cluster goes by names, load balancers and security
-    /// groups to the API server of a machine, with a certificate of the cluster's authority, and breaks when that machine goes.
-    /// Clients show the administrator's token or a certificate of that authority.
+    /// Opens a proxy for programs on this machine that manage clusters and are configured with `HTTPS_PROXY`. Returns
+    /// its address. Hosts outside this Azure's networks are led to `others`. A tunnel (CONNECT) to the endpoint of a
+    /// cluster goes by names, load balancers and security groups to the API server of a machine, with a certificate of
+    /// the cluster's authority, and breaks when that machine goes. Clients present the administrator's token or a
+    /// certificate of that authority.
     ///
     /// # Errors
     /// The address cannot be listened on.
@@ -40,7 +41,7 @@ impl WorkloadClusters {
         tokio::spawn(stop.run_until_cancelled_owned(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (this, doors) = (this.clone(), Arc::clone(&doors));
-                // Whoever goes away early has no use for an answer.
+                // If the client is gone, an error needs no report.
                 tokio::spawn(async move { drop(this.lead(stream, doors, others).await) });
             }
         }));
@@ -83,13 +84,13 @@ impl WorkloadClusters {
         copied.await.transpose().map(drop)
     }
 
-    /// Whether a host is an address, or a name that managers of clusters see in Azure's networks.
+    /// Whether a host is an address, or a name that resolves for managers of clusters in Azure's networks.
     fn knows(&self, endpoint: &str) -> bool {
         let host = endpoint.rsplit_once(':').map_or(endpoint, |(host, _)| host).trim_matches(['[', ']']);
         resolve::resolve(&self.inner.azure, &self.inner.options.management, &BTreeMap::new(), host).is_ok()
     }
 
-    /// Where the API server of a cluster listens for those who ask for it by this endpoint.
+    /// The listener of the API server behind this endpoint.
     async fn door(
         &self,
         doors: &Doors,

@@ -1,4 +1,5 @@
-//! Names, as those see them who ask: public addresses' names everywhere, records of private zones in linked networks.
+//! Name resolution as seen by the client: names of public addresses everywhere, records of private zones in linked
+//! networks.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,10 +15,10 @@ const PRIVATE_RECORDS: [(&str, &str, &str); 2] = [
 ];
 const LINKS: &str = "Microsoft.Network/privateDnsZones/virtualNetworkLinks";
 
-/// The address of a host, as `from` sees it; `hosts` is what its machine knows by itself.
+/// The address of a host as seen from `from`; `hosts` is the `/etc/hosts` of its machine.
 ///
 /// # Errors
-/// There is none.
+/// The name does not resolve.
 pub(super) fn resolve(
     azure: &Azure,
     from: &Source,
@@ -68,7 +69,7 @@ fn is_linked(azure: &Azure, zone: &str, network: &str) -> bool {
     })
 }
 
-/// The id of the network that somebody is in.
+/// The id of the network of a source.
 fn network_of(azure: &Azure, from: &Source) -> Option<String> {
     let wanted = match from {
         Source::VirtualNetwork { network, .. } => {

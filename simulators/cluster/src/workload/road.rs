@@ -1,4 +1,4 @@
-//! The way from a client to an API server, request by request.
+//! The connection from a client to an API server, request by request.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,25 +24,25 @@ use tower::{Service, ServiceExt as _};
 
 use super::WorkloadClusters;
 
-/// Where requests go.
+/// The destination of requests.
 #[derive(Clone)]
 enum Way {
-    /// To whoever answers at an endpoint.
+    /// The API server behind an endpoint.
     Endpoint(WorkloadClusters, String),
-    /// Past all networks.
+    /// A Kubernetes, bypassing all networks.
     Straight(Kubernetes),
 }
 
-/// How a client proves who it is.
+/// A client's credentials.
 #[derive(Clone)]
 pub(super) enum Proof {
     Token(String),
-    /// A certificate, and those above it. The key stays with the client: nothing is encrypted here.
+    /// A certificate and its chain. The key stays with the client: nothing is encrypted here.
     Certificates(Vec<CertificateDer<'static>>),
 }
 
 impl Proof {
-    /// That of a user of a kubeconfig.
+    /// The credentials of a user in a kubeconfig.
     pub(super) fn of_user(user: &Value) -> Option<Self> {
         if let Some(token) = user["token"].as_str() {
             return Some(Self::Token(token.to_owned()));
@@ -53,7 +53,7 @@ impl Proof {
     }
 }
 
-/// A service that takes requests to an API server, with a proof of who sends them.
+/// A service that sends requests to an API server, with the client's credentials.
 #[derive(Clone)]
 pub(super) struct Road {
     way: Way,
@@ -63,7 +63,7 @@ pub(super) struct Road {
 /// An API server that was reached.
 struct Arrival {
     kubernetes: Kubernetes,
-    /// The authority whose certificates it takes; none past all networks.
+    /// The authority whose client certificates it accepts; `None` when networks are bypassed.
     authority: Option<Arc<CertificateAuthority>>,
     /// Cancelled when it goes.
     up: CancellationToken,
@@ -89,7 +89,7 @@ impl Road {
         }
     }
 
-    /// Puts the proof into a request.
+    /// Adds the credentials to a request.
     fn show(&self, arrival: &Arrival, request: &mut Request<kube::client::Body>) -> io::Result<()> {
         match &self.proof {
             Proof::Token(token) => {
@@ -109,7 +109,7 @@ impl Road {
     }
 }
 
-/// A client past all networks.
+/// A client that bypasses all networks.
 pub(super) fn direct(kubernetes: &Kubernetes, token: &str) -> Client {
     let proof = Proof::Token(token.to_owned());
     Client::new(Road { way: Way::Straight(kubernetes.clone()), proof }, "default")
@@ -136,7 +136,7 @@ impl Service<Request<kube::client::Body>> for Road {
             let answer =
                 up.run_until_cancelled(kubernetes.router().oneshot(request)).await.ok_or_else(cut)?;
             let Ok(answer) = answer;
-            // What a watch has to say ends, too.
+            // Watches end, too.
             let watched =
                 |body: Body| Body::from_stream(body.into_data_stream().take_until(up.cancelled_owned()));
             Ok(answer.map(watched))

@@ -1,25 +1,25 @@
-//! The pods of a control plane that kubelets run from files: what is shown of them at the API server (mirror pods), where Cluster
-//! API's control plane provider looks whether a machine of the control plane is well. One that is deleted does not come again.
+//! The static pods of a control plane, as mirror pods at the API server. Cluster API's control plane provider reads
+//! them to judge the health of a control plane machine. A deleted one is not created again.
 
 use serde_json::{Value, json};
 
-/// The programs of a control plane by kubeadm, each with the repository of its image.
+/// kubeadm's control plane components, each with the repository of its image.
 const COMPONENTS: [(&str, &str); 4] = [
     ("etcd", "registry.k8s.io/etcd"),
     ("kube-apiserver", "registry.k8s.io/kube-apiserver"),
     ("kube-controller-manager", "registry.k8s.io/kube-controller-manager"),
     ("kube-scheduler", "registry.k8s.io/kube-scheduler"),
 ];
-/// The version of etcd that kubeadm takes.
+/// kubeadm's version of etcd.
 const ETCD: &str = "3.6.4-0";
 
-/// The pods that the kubelet of `node` shows.
+/// The mirror pods of `node`.
 pub(super) fn mirrored(node: &Value) -> Vec<Value> {
     let name = node["metadata"]["name"].as_str().unwrap_or_default();
     let version = node["status"]["nodeInfo"]["kubeletVersion"].as_str().unwrap_or_default();
     let pod = |(component, image): (&str, &str)| {
         let tag = if component == "etcd" { ETCD } else { version };
-        // What tells one file's contents from another's: here there is one for a component.
+        // In a cluster this is the hash of the manifest file: here there is one file for each component.
         let hash = format!("{component}-{tag}");
         json!({"apiVersion": "v1", "kind": "Pod",
         "metadata": {

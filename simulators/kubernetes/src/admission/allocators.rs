@@ -43,7 +43,8 @@ impl Default for Allocators {
 }
 
 impl Allocators {
-    /// Nothing in use, both families; `seed` decides the order in which free ones are handed out.
+    /// An allocator with nothing in use and both families; `seed` determines the order in which free values are
+    /// allocated.
     pub fn new(seed: u64) -> Allocators {
         Allocators {
             node_ports: BTreeSet::new(),
@@ -53,7 +54,7 @@ impl Allocators {
         }
     }
 
-    /// With or without IPv6 addresses.
+    /// Enables or disables IPv6 addresses.
     #[must_use]
     pub fn dual_stack(self, dual_stack: bool) -> Allocators {
         Allocators { dual_stack, ..self }
@@ -74,7 +75,7 @@ impl Allocators {
         self.addresses.contains(&address)
     }
 
-    /// A free node port, or `None` when all are in use.
+    /// A free node port, or `None` if all are in use.
     pub(super) fn free_node_port(&mut self, also_used: &BTreeSet<u16>) -> Option<u16> {
         let start = self.random.random_range(0..NODE_PORT_COUNT);
         (0..NODE_PORT_COUNT)
@@ -82,8 +83,8 @@ impl Allocators {
             .find(|port| !self.node_ports.contains(port) && !also_used.contains(port))
     }
 
-    /// A free cluster address of the family, or `None` when all are in use. The network's own
-    /// address, the first host (the API's own Service) and the broadcast address are left out.
+    /// A free cluster address of the family, or `None` if all are in use. The network address, the first host (the
+    /// API's own Service) and the broadcast address are excluded.
     pub(super) fn free_address(&mut self, ipv6: bool) -> Option<IpAddr> {
         let size = if ipv6 { IPV6_SIZE } else { IPV4_SIZE };
         let hosts = size - 3;
@@ -118,7 +119,7 @@ pub(super) fn in_range(address: IpAddr) -> bool {
     }
 }
 
-/// The range of the family, as messages name it.
+/// The range of the family as it appears in messages.
 pub(super) fn range_text(ipv6: bool) -> &'static str {
     if ipv6 { "fd00:10::/108" } else { "10.0.0.0/16" }
 }

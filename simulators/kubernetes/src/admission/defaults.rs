@@ -1,8 +1,8 @@
-//! What members are when nobody says: one table a kind (Kubernetes API reference; `SetDefaults_…` of each group).
+//! Defaults of missing members: one table for each kind (Kubernetes API reference; `SetDefaults_…` of each group).
 //!
-//! A row holds a path and a value as JSON. The value is set where the last member of the path is not there and all
-//! before it are; `list[]` goes into each item, and `member{name=value}` goes on only where the member has that value.
-//! Rows are read in order, so that a row can fill in what an earlier one made.
+//! A row holds a path and a value as JSON. The value is set if the last member of the path is missing and all members
+//! before it exist; `list[]` applies to each item, and `member{name=value}` continues only if the member has that
+//! value. Rows are applied in order, so that a row can fill in an object that an earlier one created.
 
 use serde_json::{Map, Value};
 
@@ -155,7 +155,7 @@ const SCALING: &[Row] = &[
     ("spec.behavior.scaleDown.policies", r#"[{"type": "Percent", "value": 100, "periodSeconds": 15}]"#),
 ];
 
-/// The rows of a kind itself, beside those of the pods that it makes.
+/// The rows of a kind itself, beside those of its pod template.
 fn rows(kind: (&str, &str)) -> &'static [Row] {
     match kind {
         ("", "Pod") => POD,
@@ -216,7 +216,7 @@ fn rows(kind: (&str, &str)) -> &'static [Row] {
     }
 }
 
-/// Tables that several kinds share, each with the place where it holds.
+/// Tables that several kinds share, each with its path.
 fn shared(kind: (&str, &str)) -> &'static [(&'static str, &'static [Row])] {
     match kind {
         ("batch", "Job") => &[("/spec", JOB_SPEC)],
@@ -234,7 +234,7 @@ fn shared(kind: (&str, &str)) -> &'static [(&'static str, &'static [Row])] {
     }
 }
 
-/// Where the specification of pods is in a kind that has one.
+/// The path of the pod specification in a kind that has one.
 pub(super) fn pod_spec(kind: &Kind) -> Option<&'static str> {
     match kind.builtin()? {
         ("", "Pod") => Some("/spec"),
@@ -247,11 +247,11 @@ pub(super) fn pod_spec(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// Fills in what the tables say of a kind.
+/// Applies the tables of a kind.
 pub(super) fn apply(kind: &Kind, object: &mut Value) {
     let Some(name) = kind.builtin() else { return };
     if let Some((template, _)) = pod_spec(kind).and_then(|at| at.rsplit_once('/')) {
-        // A template without a specification has one of defaults alone.
+        // A template without a specification gets one that consists of defaults.
         if let Some(Value::Object(template)) = object.pointer_mut(template)
             && let spec = template.entry("spec").or_insert_with(|| Value::Object(Map::new()))
             && spec.is_object()

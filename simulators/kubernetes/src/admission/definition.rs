@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions: what they get and what they must be.
+//! CustomResourceDefinitions: defaults and validation.
 
 mod field_path;
 mod rules;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::metadata::{dns_1035_label, dns_subdomain};
 use super::{Causes, Invalid, list_at, text_at};
 
-/// The annotation with which kinds in groups of Kubernetes' own say that they may be there.
+/// The annotation that approves a kind in one of Kubernetes' own groups.
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
-/// Fills in the names that follow from others, and that nothing is converted where nobody says so.
+/// Sets the names that are derived from others, and the conversion strategy to `None` if it is missing.
 pub(super) fn default(object: &mut Value) {
     let kind = text_at(object, "/spec/names/kind").to_owned();
     let Some(Value::Object(spec)) = object.get_mut("spec") else { return };
@@ -29,7 +29,7 @@ pub(super) fn default(object: &mut Value) {
     }
 }
 
-/// Checks a definition that is to be created, or to replace `old`.
+/// Validates a definition that will be created or will replace `old`.
 pub(super) fn validate(old: Option<&Value>, object: &Value, causes: &mut Causes) {
     let (group, plural) = (text_at(object, "/spec/group"), text_at(object, "/spec/names/plural"));
     let name = text_at(object, "/metadata/name");
@@ -65,7 +65,7 @@ fn versions(object: &Value, causes: &mut Causes) {
         let first = versions.first().and_then(|version| version.get(member));
         versions.iter().all(|version| version.get(member) == first)
     };
-    // Where all versions say the same, the server reads it as said once, and its messages name that place.
+    // If all versions have the same value, the server treats it as a top-level field, and its messages name that field.
     let (one_schema, one_set_of_columns) = (shared("schema"), shared("additionalPrinterColumns"));
     let one_set_of_fields = shared("selectableFields");
     for (index, version) in versions.iter().enumerate() {
@@ -87,7 +87,7 @@ fn versions(object: &Value, causes: &mut Causes) {
         match (one_set_of_fields, one_schema, index) {
             (true, true, 0) => selectable_fields(version, "spec.selectableFields", causes),
             (true, true, _) => {}
-            // The server looks for the one schema, and there are several.
+            // The server expects a single top-level schema, but the versions have different ones.
             (true, false, 0) if !list_at(version, "/selectableFields").is_empty() => {
                 let why = "selectableFields may only be set when validations.schema is included";
                 causes.push(Invalid::text("spec.selectableFields", "", why));
@@ -117,7 +117,7 @@ fn versions(object: &Value, causes: &mut Causes) {
     }
 }
 
-/// What clients hear of a version that is to go.
+/// The warning to clients of a deprecated version.
 fn deprecation(version: &Value, at: &str, causes: &mut Causes) {
     const LONGEST: usize = 256;
     let Some(words) = version.get("deprecationWarning").and_then(Value::as_str) else { return };
@@ -154,7 +154,7 @@ fn scale(version: &Value, at: &str, causes: &mut Causes) {
     }
 }
 
-/// The members by which objects of a version can be selected.
+/// The members of a version that field selectors may name.
 fn selectable_fields(version: &Value, at: &str, causes: &mut Causes) {
     const MOST: usize = 8;
     let Some(schema) = version.pointer("/schema/openAPIV3Schema") else { return };
@@ -280,7 +280,7 @@ fn immutable(old: &Value, object: &Value, causes: &mut Causes) {
     }
 }
 
-/// Versions in which something may be stored stay.
+/// Versions in which objects may be stored must not be removed.
 fn stored_versions(object: &Value, causes: &mut Causes) {
     let versions: Vec<&str> =
         list_at(object, "/spec/versions").iter().map(|version| text_at(version, "/name")).collect();

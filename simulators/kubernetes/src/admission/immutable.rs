@@ -1,4 +1,4 @@
-//! What an update may not change.
+//! Validates that an update changes no immutable field.
 
 use serde_json::{Map, Value, json};
 
@@ -6,13 +6,13 @@ use super::validation::selector_text;
 use super::{Causes, Invalid, list_at, text_at};
 use crate::registry::Kind;
 
-/// A member that keeps its value, and what is said of a change.
+/// An immutable member, and the message for a change.
 enum Fixed {
     /// `Invalid value: …: field is immutable`, of a text.
     Text(&'static str),
     /// The same, of a label selector.
     Selector(&'static str),
-    /// The same, of anything that is shown as JSON.
+    /// The same, of any value that is shown as JSON.
     Json(&'static str),
     /// `Forbidden: …`.
     Forbidden(&'static str, &'static str),
@@ -20,7 +20,7 @@ enum Fixed {
 
 use Fixed::{Forbidden, Json, Selector, Text};
 
-/// The members of a kind that stay.
+/// The immutable members of a kind.
 fn fixed(kind: (&str, &str)) -> &'static [Fixed] {
     match kind {
         ("", "Secret") => &[Text("type")],
@@ -97,7 +97,7 @@ pub(super) fn validate(kind: &Kind, old: &Value, new: &Value, causes: &mut Cause
     }
 }
 
-/// An object that says that it is immutable stays so, and keeps its data.
+/// An object that is marked immutable stays so, and keeps its data.
 fn sealed(old: &Value, new: &Value, causes: &mut Causes) {
     const WHY: &str = "field is immutable when `immutable` is set";
     if old.get("immutable") != Some(&Value::Bool(true)) {
@@ -121,7 +121,7 @@ fn pod(old: &Value, new: &Value, causes: &mut Causes) {
     const WHY: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
         `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
         tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
-    // Binding and ephemeral containers have subresources of their own; gates of scheduling may go.
+    // Binding and ephemeral containers have subresources of their own; scheduling gates may be removed.
     const FREE: &[&str] = &[
         "activeDeadlineSeconds",
         "tolerations",
@@ -141,7 +141,7 @@ fn pod(old: &Value, new: &Value, causes: &mut Causes) {
     let unbound = text_at(old, "/spec/nodeName").is_empty();
     let (mut before, mut after) = (without(old, FREE), without(new, FREE));
     if unbound {
-        // In process, schedulers may place a pod by an update.
+        // In this process, schedulers may bind a pod by an update.
         before.remove("nodeName");
         after.remove("nodeName");
     }
@@ -186,7 +186,7 @@ fn claim(old: &Value, new: &Value, causes: &mut Causes) {
     const WHY: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
     let (mut before, mut after) =
         (without(old, &["volumeAttributesClassName"]), without(new, &["volumeAttributesClassName"]));
-    // The volume, and a class that was not named, are filled in once.
+    // The volume name and a missing storage class may be set once.
     for member in ["volumeName", "storageClassName"] {
         if before.get(member).is_none_or(|value| value.is_null() || value == "") {
             before.remove(member);
@@ -234,7 +234,7 @@ fn stateful_set(old: &Value, new: &Value, causes: &mut Causes) {
 fn job(old: &Value, new: &Value, causes: &mut Causes) {
     let at = |object: &Value, pointer: &str| object.pointer(pointer).cloned().unwrap_or_default();
     let suspended = at(old, "/spec/suspend") == Value::Bool(true);
-    // A template is never created, and stored ones say so by a null.
+    // Templates have no creation time; stored ones have it as null.
     let template = |object: &Value| {
         let mut template = at(object, "/spec/template");
         if let Some(Value::Object(metadata)) = template.get_mut("metadata") {
@@ -243,7 +243,7 @@ fn job(old: &Value, new: &Value, causes: &mut Causes) {
         template
     };
     if !suspended && template(old) != template(new) {
-        // The server shows the whole template, by the names of Go's members.
+        // The server shows the whole template, with the names of Go's fields.
         let value =
             json!({ "metadata": { "labels": at(new, "/spec/template/metadata/labels") } }).to_string();
         causes.push(Invalid::value("spec.template", &value, "field is immutable"));

@@ -1,4 +1,4 @@
-//! The rules of names, labels, annotations and finalizers.
+//! Validates names, labels, annotations and finalizers.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ const NAME_PART: &str = "name part must consist of alphanumeric characters, '-',
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, \
     '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  \
     or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-/// All annotations of an object together, as kube-apiserver: 256 KiB.
+/// kube-apiserver's limit for all annotations of an object together: 256 KiB.
 const MAX_ANNOTATION_BYTES: usize = 256 * 1024;
 
 /// Removes optional members that are empty or null: servers do not store them.
@@ -66,7 +66,7 @@ pub(super) fn validate(kind: &Kind, object: &Value, causes: &mut Causes) {
         let rule = match kind.builtin() {
             // Pods of a StatefulSet have its name in a label.
             Some(("", "Namespace" | "Service") | ("apps", "StatefulSet")) => dns_label(name),
-            // Their names may hold anything that fits into a path.
+            // The names of these kinds may be anything that fits into a path.
             Some(
                 ("" | "events.k8s.io", "Event") | ("rbac.authorization.k8s.io" | "certificates.k8s.io", _),
             ) => path_segment(name),
@@ -91,7 +91,7 @@ pub(super) fn validate(kind: &Kind, object: &Value, causes: &mut Causes) {
     }
 }
 
-/// Keys and values of labels, or of a selector, at a path of members.
+/// Validates keys and values of labels, or of a selector, at a path of members.
 pub(super) fn labels(object: &Value, field: &str, causes: &mut Causes) {
     for (key, value) in members(object, &format!("/{}", field.replace('.', "/"))) {
         causes.note(qualified_name(key).map_err(|why| Invalid::text(field, key, &why)));

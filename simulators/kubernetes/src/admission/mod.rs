@@ -1,8 +1,8 @@
-//! What the API server does to an object between the request and the store: defaults, validation
-//! and the allocation of cluster addresses and node ports.
+//! The API server's processing of an object between the request and the store: defaults, validation and the allocation
+//! of cluster addresses and node ports.
 //!
-//! The wording of refusals is kube-apiserver's, so that people find it by searching for it. Facts
-//! are from the Kubernetes API reference and from a kube-apiserver asked side by side.
+//! Messages are kube-apiserver's, so that users find them when they search. Facts are from the Kubernetes API reference
+//! and from a kube-apiserver tested side by side.
 
 mod allocators;
 pub(crate) mod custom;
@@ -24,16 +24,16 @@ use serde_json::Value;
 use crate::registry::Kind;
 use crate::wire;
 
-/// Group and kind of the kind that defines kinds.
+/// Group and kind of CustomResourceDefinitions.
 const DEFINITION: (&str, &str) = ("apiextensions.k8s.io", "CustomResourceDefinition");
 
-/// A refused object: answered as 422 with reason `Invalid`.
+/// A field that is invalid; the object is refused with 422 and reason `Invalid`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {message}")]
 pub struct Invalid {
     /// Path of the refused field: `spec.ports[0].port`.
     pub field: String,
-    /// What is wrong, from its class on: `Invalid value: 0: must be between 1 and 65535, inclusive`.
+    /// The error, beginning with its class: `Invalid value: 0: must be between 1 and 65535, inclusive`.
     pub message: String,
 }
 
@@ -56,7 +56,7 @@ impl Invalid {
         Invalid::value(field, &format!("{value:?}"), why)
     }
 
-    /// Whether a value has another type than its schema asks for.
+    /// Whether a value does not have the type that its schema requires.
     pub(crate) fn is_wrong_type(&self) -> bool {
         self.message.starts_with("Invalid value") && self.message.contains(" in body must be of type ")
     }
@@ -78,7 +78,7 @@ impl Invalid {
     }
 }
 
-/// All that is wrong with an object.
+/// All errors of an object.
 #[derive(Debug, Default)]
 struct Causes(Vec<Invalid>);
 
@@ -87,7 +87,7 @@ impl Causes {
         self.0.push(invalid);
     }
 
-    /// Remembers what a rule found.
+    /// Adds an error, if there is one.
     fn note(&mut self, result: Result<(), Invalid>) {
         self.0.extend(result.err());
     }
@@ -105,7 +105,7 @@ impl Causes {
     }
 }
 
-/// What is wrong with labels and annotations that a conversion webhook gave, as kube-apiserver names them there.
+/// The errors in labels and annotations that a conversion webhook returned, as kube-apiserver words them.
 pub(crate) fn metadata_causes(object: &Value) -> Vec<String> {
     let mut causes = Causes::default();
     metadata::labels(object, "metadata.labels", &mut causes);
@@ -113,8 +113,8 @@ pub(crate) fn metadata_causes(object: &Value) -> Vec<String> {
     causes.0.iter().map(ToString::to_string).collect()
 }
 
-/// What a server makes of an object where it reads it, before it looks whose members have changed: members agree that say the
-/// same in two ways, and what is not said has its default.
+/// Normalizes an object as a server does when it decodes it, before it compares members: equivalent notations become
+/// equal, and missing members get their defaults.
 pub fn convert(kind: &Kind, object: &mut Value) {
     match kind.builtin() {
         Some(("", "Node")) => node::join_ranges(object),
@@ -127,13 +127,12 @@ pub fn convert(kind: &Kind, object: &mut Value) {
     prepare::both(kind, object);
 }
 
-/// Defaults, validates and completes an object that is to be created.
+/// Defaults, validates and completes an object before it is created.
 ///
-/// What it allocates stays allocated: a caller that then cannot store the object gives it back by
-/// [`on_delete`].
+/// Allocations stay: a caller that then cannot store the object releases them with [`on_delete`].
 ///
 /// # Errors
-/// All fields that are not valid; nothing is allocated then.
+/// All invalid fields; nothing is allocated then.
 pub fn on_create(kind: &Kind, object: &mut Value, allocators: &mut Allocators) -> Result<(), Vec<Invalid>> {
     let mut causes = Causes::default();
     metadata::tidy(kind, object);
@@ -160,10 +159,10 @@ pub fn on_create(kind: &Kind, object: &mut Value, allocators: &mut Allocators) -
     causes.refuse()
 }
 
-/// Defaults, validates and completes `object`, which is to replace `old`.
+/// Defaults, validates and completes `object`, which will replace `old`.
 ///
 /// # Errors
-/// All fields that are not valid; what is allocated stays as it was then.
+/// All invalid fields; allocations stay unchanged then.
 pub fn on_update(
     kind: &Kind,
     old: &Value,
@@ -171,7 +170,7 @@ pub fn on_update(
     allocators: &mut Allocators,
 ) -> Result<(), Vec<Invalid>> {
     let mut causes = Causes::default();
-    // What hooks have seen is complete already.
+    // An object that hooks have seen is complete already.
     if let Err(why) = wire::tidy(kind, object) {
         causes.push(Invalid::new("", why));
     }
@@ -197,7 +196,8 @@ pub fn on_update(
         _ => {
             validation::validate(kind, object, &mut causes);
             if kind.is("batch", "Job") {
-                // The server's check of an update begins with the check of the whole, which it has made before.
+                // The server's update validation repeats the validation of the whole object, which has already run
+                // here.
                 validation::validate(kind, object, &mut causes);
                 validation::validate_job_status(old, object, &mut causes);
             }
@@ -207,14 +207,14 @@ pub fn on_update(
     causes.refuse()
 }
 
-/// An object with all members that say nothing: what is stored has them, and what is to be stored has not yet.
+/// An object with all empty members that stored objects have: an object that is not stored yet lacks them.
 fn complete(kind: &Kind, object: &Value) -> Value {
     let mut object = object.clone();
     wire::complete(kind, &mut object);
     object
 }
 
-/// Gives back what an object that is gone from the store held.
+/// Releases the allocations of a deleted object.
 pub fn on_delete(kind: &Kind, object: &Value, allocators: &mut Allocators) {
     if kind.is("", "Service") {
         service::on_delete(object, allocators);

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::metadata::{label_value, qualified_name};
 use super::{Invalid, list_at, text_at};
 
-/// The taint that every new node gets from the API server (admission plugin
-/// `TaintNodesByCondition`); kube-controller-manager removes it when the node is ready.
+/// The taint that the API server adds to every new node (admission plugin `TaintNodesByCondition`);
+/// kube-controller-manager removes it when the node is ready.
 pub(super) const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/// Makes `podCIDR` the first of `podCIDRs`, whichever of the two was written. Where they differ, `podCIDR` counts, alone:
-/// clients of old write no other.
+/// Makes `podCIDR` the first of `podCIDRs`, whichever of the two was written. If they differ, `podCIDR` alone counts:
+/// older clients write no other field.
 pub(super) fn join_ranges(object: &mut Value) {
     let Some(Value::Object(spec)) = object.get_mut("spec") else { return };
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -46,7 +46,7 @@ pub(super) fn default_on_create(object: &mut Value) {
 pub(super) fn validate(object: &Value) -> Result<(), Invalid> {
     let mut seen = BTreeSet::new();
     for (index, taint) in list_at(object, "/spec/taints").iter().enumerate() {
-        // The API server places taints under metadata in its messages.
+        // The API server's messages name taints under metadata.
         let field = format!("metadata.taints[{index}]");
         let (key, value, effect) =
             (text_at(taint, "/key"), text_at(taint, "/value"), text_at(taint, "/effect"));

@@ -1,4 +1,4 @@
-//! What the specification of pods must be, in pods and in templates.
+//! Validates the specification of pods, in pods and in templates.
 
 use std::collections::BTreeSet;
 
@@ -15,18 +15,18 @@ const DNS_POLICIES: &[&str] = &["ClusterFirstWithHostNet", "ClusterFirst", "Defa
 const HANDLERS: &[&str] = &["exec", "httpGet", "tcpSocket", "grpc"];
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 
-/// Which answers to a container that ends are allowed.
+/// The allowed restart policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Restarts {
-    /// Any: pods themselves, and templates without a controller.
+    /// Any: for pods themselves, and templates without a controller.
     Any,
-    /// Controllers of services keep pods running.
+    /// `Always`: controllers of services keep pods running.
     Always,
-    /// Those of jobs let them end.
+    /// `OnFailure` or `Never`: Jobs let pods end.
     AtMostOnFailure,
 }
 
-/// Checks when a pod's containers start again.
+/// Validates a pod's restart policy.
 pub(super) fn validate_restarts(spec: &Value, field: &str, restarts: Restarts, causes: &mut Causes) {
     let policy = text_at(spec, "/restartPolicy");
     let at = format!("{field}.restartPolicy");
@@ -42,7 +42,7 @@ pub(super) fn validate_restarts(spec: &Value, field: &str, restarts: Restarts, c
     }
 }
 
-/// Checks the specification `spec`, which messages call `field`.
+/// Validates the specification `spec`, which messages call `field`.
 pub(super) fn validate(spec: &Value, field: &str, restarts: Restarts, causes: &mut Causes) {
     let volumes = validate_volumes(spec, field, causes);
     if list_at(spec, "/containers").is_empty() {
@@ -95,7 +95,7 @@ fn validate_tolerations(spec: &Value, field: &str, causes: &mut Causes) {
     }
 }
 
-/// Checks the volumes, and answers their names.
+/// Validates the volumes. Returns their names.
 fn validate_volumes<'a>(spec: &'a Value, field: &str, causes: &mut Causes) -> BTreeSet<&'a str> {
     let mut names = BTreeSet::new();
     for (index, volume) in list_at(spec, "/volumes").iter().enumerate() {

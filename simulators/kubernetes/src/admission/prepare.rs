@@ -1,4 +1,4 @@
-//! What the server makes of some kinds beyond plain defaults: values that follow from other values.
+//! Server-side changes to some kinds beyond plain defaults: values that are derived from other values.
 
 use base64::Engine as _;
 use serde_json::{Map, Value, json};
@@ -8,14 +8,14 @@ use crate::conversion;
 use crate::object::{finalizers, set_finalizers};
 use crate::registry::{Conversion, Kind};
 
-/// What an object becomes when it is created.
+/// Prepares an object for creation.
 pub(super) fn on_create(kind: &Kind, object: &mut Value) {
     both(kind, object);
     match kind.builtin() {
         Some(("batch", "Job")) => select_own_pods(object),
         Some(("apps", "DaemonSet")) => count_templates(object, 1),
         Some(("", "Namespace")) => {
-            // Whoever empties it takes this away by a subresource.
+            // The namespace controller removes this finalizer through a subresource once the namespace is empty.
             if let Some(spec) = member(object, "spec") {
                 spec.entry("finalizers").or_insert_with(|| json!(["kubernetes"]));
             }
@@ -34,7 +34,7 @@ pub(super) fn on_create(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Keeps an object while it is in use (the admission plugin `StorageObjectInUseProtection`).
+/// Protects an object while it is in use (the admission plugin `StorageObjectInUseProtection`).
 fn protect(object: &mut Value, finalizer: &str) {
     let mut held = finalizers(object);
     if !held.iter().any(|one| one == finalizer) {
@@ -43,7 +43,7 @@ fn protect(object: &mut Value, finalizer: &str) {
     }
 }
 
-/// What an object becomes when it is replaced.
+/// Prepares an object for an update.
 pub(super) fn on_update(kind: &Kind, old: &Value, object: &mut Value) {
     both(kind, object);
     if kind.is("", "Pod") {
@@ -59,7 +59,7 @@ pub(super) fn on_update(kind: &Kind, old: &Value, object: &mut Value) {
     }
 }
 
-/// How many templates a DaemonSet has had; a member of its own in versions of old.
+/// The annotation that counts a DaemonSet's templates; older versions have a field for it.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 fn count_templates(object: &mut Value, count: u64) {
@@ -68,12 +68,12 @@ fn count_templates(object: &mut Value, count: u64) {
     }
 }
 
-/// What an object becomes as it is read.
+/// Preparations that creation and update share.
 pub(super) fn both(kind: &Kind, object: &mut Value) {
     if let Some(spec) = super::defaults::pod_spec(kind).and_then(|at| object.pointer_mut(at)) {
         prepare_pods(spec, kind.is("", "Pod"));
     }
-    // Of pods alone, not of templates.
+    // For pods alone, not for templates.
     if kind.is("", "Pod")
         && let Some(grace) = object.pointer_mut("/spec/terminationGracePeriodSeconds")
         && grace.as_i64().is_some_and(|seconds| seconds < 0)
@@ -93,7 +93,7 @@ pub(super) fn both(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// The map at `name`, made when it is not there or something else.
+/// The map at `name`, created if it is missing or has another type.
 fn member<'a>(object: &'a mut Value, name: &str) -> Option<&'a mut Map<String, Value>> {
     let value = object.as_object_mut()?.entry(name).or_insert(Value::Null);
     if !value.is_object() {
@@ -121,10 +121,10 @@ fn encode_texts(object: &mut Value) {
     }
 }
 
-/// Pods of a specification; `alone` where it is that of a pod itself and not of a template.
+/// Prepares a pod specification; `alone` if it is that of a pod itself and not of a template.
 fn prepare_pods(spec: &mut Value, alone: bool) {
     let Some(members) = spec.as_object_mut() else { return };
-    // Two names for one member: the newer one counts.
+    // Two names of one member: the newer one counts.
     let account = members.get("serviceAccountName").or_else(|| members.get("serviceAccount")).cloned();
     match account.filter(|account| account != "") {
         Some(account) => {
@@ -161,7 +161,7 @@ fn prepare_pods(spec: &mut Value, alone: bool) {
     }
 }
 
-/// An image without a tag, or with the tag `latest`, is pulled each time.
+/// The pull policy of an image: an image without a tag, or with the tag `latest`, is pulled each time.
 fn pull_policy(image: &str) -> &'static str {
     let name = image.rsplit('/').next().unwrap_or_default();
     if name.contains('@') {
@@ -173,7 +173,7 @@ fn pull_policy(image: &str) -> &'static str {
     }
 }
 
-/// Who names a limit alone requests as much.
+/// A container with a limit and no request requests as much as its limit.
 fn request_limits(container: &mut Map<String, Value>) {
     let Some(resources) = container.get_mut("resources") else { return };
     let Some(limits) = resources.get("limits").and_then(Value::as_object).cloned() else { return };
@@ -183,7 +183,7 @@ fn request_limits(container: &mut Map<String, Value>) {
     }
 }
 
-/// A pod that names no account has the one that each namespace has (admission plugin `ServiceAccount`).
+/// Sets the default ServiceAccount of pods that name none (admission plugin `ServiceAccount`).
 fn name_account(object: &mut Value) {
     let Some(spec) = member(object, "spec") else { return };
     for name in ["serviceAccountName", "serviceAccount"] {
@@ -191,7 +191,7 @@ fn name_account(object: &mut Value) {
     }
 }
 
-/// A pod leaves a node that is gone after five minutes, unless it says otherwise (admission plugin
+/// Makes pods leave an unreachable node after five minutes, unless they say otherwise (admission plugin
 /// `DefaultTolerationSeconds`).
 fn tolerate_for_a_while(object: &mut Value) {
     const SECONDS: u32 = 300;
@@ -214,7 +214,7 @@ fn tolerate_for_a_while(object: &mut Value) {
     }
 }
 
-/// The quality of service: by what containers request and where they are limited.
+/// The QoS class, from the requests and limits of containers.
 fn quality(object: &Value) -> &'static str {
     let mut some = false;
     let mut guaranteed = true;
@@ -234,7 +234,7 @@ fn quality(object: &Value) -> &'static str {
     }
 }
 
-/// A replication controller selects what its template labels, and is labelled so itself.
+/// Derives the selector and labels of a replication controller from its template.
 fn select_template(object: &mut Value) {
     let Some(labels) = object.pointer("/spec/template/metadata/labels").cloned() else { return };
     if object.pointer("/spec/selector").is_none()
@@ -249,7 +249,7 @@ fn select_template(object: &mut Value) {
     }
 }
 
-/// Limits of containers follow from each other.
+/// Derives limits of containers from each other.
 fn complete_limits(object: &mut Value) {
     let limits = object.pointer_mut("/spec/limits").and_then(Value::as_array_mut);
     for limit in limits.into_iter().flatten() {
@@ -266,7 +266,7 @@ fn complete_limits(object: &mut Value) {
     }
 }
 
-/// A Job that says nothing of it runs one pod, once.
+/// Defaults a Job to one completion and one pod at a time.
 fn complete_job(object: &mut Value) {
     let Some(spec) = member(object, "spec") else { return };
     if !spec.contains_key("completions") && !spec.contains_key("parallelism") {
@@ -275,7 +275,7 @@ fn complete_job(object: &mut Value) {
     spec.entry("parallelism").or_insert_with(|| json!(1));
 }
 
-/// A Job's pods carry its uid, and it selects them by that.
+/// Labels a Job's pods with its UID, and selects them by that.
 fn select_own_pods(object: &mut Value) {
     const UID: &str = "batch.kubernetes.io/controller-uid";
     if object.pointer("/spec/manualSelector") == Some(&Value::Bool(true)) {

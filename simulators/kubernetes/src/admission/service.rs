@@ -1,4 +1,4 @@
-//! Services: defaults, what changes with the type, cluster addresses and node ports.
+//! Services: defaults, changes of type, cluster addresses and node ports.
 
 mod validation;
 
@@ -29,7 +29,7 @@ pub(super) fn on_update(old: &Value, object: &mut Value, allocators: &mut Alloca
     complete(Some(old), object, named, allocators, causes);
 }
 
-/// Allocates for what is valid so far.
+/// Allocates addresses and ports for a valid Service.
 fn complete(
     old: Option<&Value>,
     object: &mut Value,
@@ -66,7 +66,7 @@ fn is_headless(object: &Value) -> bool {
     text_at(object, "/spec/clusterIP") == "None"
 }
 
-/// Only a load balancer that must find the nodes with local endpoints has a health check port.
+/// Only a load balancer that must find the nodes with local endpoints has a health check node port.
 fn has_health_check(object: &Value) -> bool {
     service_type(object) == "LoadBalancer" && text_at(object, "/spec/externalTrafficPolicy") == "Local"
 }
@@ -80,7 +80,7 @@ fn spec(object: &mut Value) -> Option<&mut Map<String, Value>> {
     object.entry("spec").or_insert_with(|| json!({})).as_object_mut()
 }
 
-/// What a Service that is read has where nothing is said. The rest is decided when it is created or replaced.
+/// The defaults of a Service that is decoded. The other members are set on create and update.
 pub(super) fn default_as_read(object: &mut Value) {
     default_specification(object);
     let kind = service_type(object).to_owned();
@@ -96,7 +96,7 @@ fn default_specification(object: &mut Value) {
     let (kind, external) = (service_type(object).to_owned(), has_node_ports(object));
     let exposed = external || !list_at(object, "/spec/externalIPs").is_empty();
     let Some(spec) = spec(object) else { return };
-    // An empty text is how Go clients spell "not set".
+    // An empty text is how Go clients write "not set".
     for member in [
         "type",
         "sessionAffinity",
@@ -158,7 +158,8 @@ fn default_specification(object: &mut Value) {
 fn default(object: &mut Value, dual_stack: bool) {
     default_specification(object);
     let (kind, headless) = (service_type(object).to_owned(), is_headless(object));
-    // Its endpoints are made by others, who may have addresses that the cluster's own Services have not.
+    // Its endpoints are written by others, and may have addresses of families that the cluster's own Services do not
+    // have.
     let free = dual_stack || is_headless_without_selector(object);
     let Some(spec) = spec(object) else { return };
     if kind != "ExternalName" {
@@ -186,12 +187,12 @@ fn is_headless_without_selector(object: &Value) -> bool {
     is_headless(object) && selector.is_none_or(Map::is_empty)
 }
 
-/// How many families a request names; others are inferred.
+/// The number of families that a request names; others are derived.
 fn named_families(object: &Value) -> usize {
     list_at(object, "/spec/ipFamilies").len()
 }
 
-/// A cluster with one family refuses Services that ask for the other one, in the words of kube-apiserver.
+/// A cluster with one family refuses Services that ask for the other one, with kube-apiserver's message.
 fn check_families(object: &Value, named: usize, dual_stack: bool) -> Result<(), Invalid> {
     if dual_stack || service_type(object) == "ExternalName" || is_headless_without_selector(object) {
         return Ok(());
@@ -212,8 +213,8 @@ fn check_families(object: &Value, named: usize, dual_stack: bool) -> Result<(), 
     Err(Invalid::value(format!("spec.clusterIPs[{index}]"), &list, "IPv6 is not configured on this cluster"))
 }
 
-/// Families follow the addresses asked for, then the policy; IPv4 comes first. Where there can be only one, who
-/// prefers two gets one.
+/// Derives families from the requested addresses, then from the policy; IPv4 comes first. If only one family is
+/// available, `PreferDualStack` gets one.
 fn default_families(spec: &mut Map<String, Value>, dual_stack: bool) {
     let mut families: Vec<String> = spec
         .get("ipFamilies")
@@ -244,8 +245,8 @@ fn family_of(address: IpAddr) -> &'static str {
     if address.is_ipv6() { "IPv6" } else { "IPv4" }
 }
 
-/// An update that leaves out what the server allocated keeps it: clients that write the object as
-/// they once declared it must not lose addresses and ports.
+/// Keeps the allocations that an update omits: clients that write the object as they once declared it must not lose
+/// addresses and ports.
 fn keep_allocated(old: &Value, object: &mut Value) {
     let (before, after) = (service_type(old), service_type(object).to_owned());
     let keep_address = before != "ExternalName" && after != "ExternalName";
@@ -260,7 +261,7 @@ fn keep_allocated(old: &Value, object: &mut Value) {
         })
     };
     if keep_address {
-        // Who changes `clusterIP` alone means the list too.
+        // A change of `clusterIP` alone changes the list, too.
         let address = spec.get("clusterIP").cloned().unwrap_or(Value::Null);
         let carried =
             spec.get("clusterIPs").is_some_and(|list| Some(list) == old.pointer("/spec/clusterIPs"));
@@ -271,7 +272,7 @@ fn keep_allocated(old: &Value, object: &mut Value) {
             if unset(spec.get(member))
                 && let Some(value) = old.pointer(&format!("/spec/{member}"))
             {
-                // Asking for another number of families changes the list of addresses.
+                // A change of the number of families changes the list of addresses.
                 spec.insert(member.into(), value.clone());
             }
         }
@@ -300,7 +301,7 @@ fn keep_allocated(old: &Value, object: &mut Value) {
     }
 }
 
-/// Turning dual-stack off drops the second family and address; turning it on is left to defaults.
+/// Removes the second family and address when dual-stack is turned off; defaults handle turning it on.
 fn resize_families(spec: &mut Map<String, Value>) {
     if spec.get("ipFamilyPolicy").is_some_and(|policy| policy == "SingleStack") {
         for member in ["clusterIPs", "ipFamilies"] {
@@ -311,7 +312,7 @@ fn resize_families(spec: &mut Map<String, Value>) {
     }
 }
 
-/// A change of type drops what the old type needed, where the request merely carries it along.
+/// Removes the fields of the old type after a change of type, if the request merely repeats them.
 fn drop_what_the_type_does_not_use(old: &Value, object: &mut Value) {
     let (kind, external) = (service_type(object).to_owned(), has_node_ports(object));
     let health_check = has_health_check(object);
@@ -321,7 +322,7 @@ fn drop_what_the_type_does_not_use(old: &Value, object: &mut Value) {
         && object.pointer(balancer) == old.pointer(balancer)
         && let Some(status) = object.pointer_mut(balancer)
     {
-        // Nothing is there any more for those who look.
+        // The Service has no load balancer any more.
         *status = json!({});
     }
     let Some(spec) = spec(object) else { return };
@@ -361,7 +362,7 @@ fn drop_what_the_type_does_not_use(old: &Value, object: &mut Value) {
     }
 }
 
-/// What a Service holds.
+/// The addresses and ports of a Service.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Held {
     ports: BTreeSet<u16>,
@@ -387,7 +388,7 @@ impl Held {
     }
 }
 
-/// Finds addresses and ports for what asks for them; only a complete success takes anything.
+/// Allocates the requested addresses and ports, all of them or none.
 fn allocate(old: Option<&Value>, object: &mut Value, allocators: &mut Allocators) -> Result<(), Invalid> {
     let before = old.map(Held::of).unwrap_or_default();
     let requested = Held::of(object);
@@ -438,7 +439,7 @@ fn allocate(old: Option<&Value>, object: &mut Value, allocators: &mut Allocators
     let Some(spec) = spec(object) else { return Ok(()) };
     let exhausted = || Invalid::new("spec.ports", "failed to allocate a nodePort: range is full");
     if wants_ports && let Some(Value::Array(ports)) = spec.get_mut("ports") {
-        // One number serves TCP and UDP of one port.
+        // One node port serves TCP and UDP of the same port.
         let mut by_port: Vec<(u16, String, u16)> = vec![];
         for port in ports.iter_mut() {
             let (service_port, protocol) = (number(port, "/port"), text_at(port, "/protocol").to_owned());

@@ -7,7 +7,7 @@ fn kind(name: &str) -> std::sync::Arc<Kind> {
     Registry::default().by_name(name).unwrap()
 }
 
-/// The first thing that is wrong.
+/// The first error.
 fn on_create(name: &str, object: &mut Value, allocators: &mut Allocators) -> Result<(), Invalid> {
     super::convert(&kind(name), object);
     super::on_create(&kind(name), object, allocators).map_err(|causes| causes.into_iter().next().unwrap())
@@ -210,7 +210,7 @@ fn a_cluster_of_one_family_has_no_addresses_of_the_other() {
     required["spec"]["ipFamilyPolicy"] = json!("RequireDualStack");
     let error = on_update("Service", &preferred, &mut required, &mut allocators).unwrap_err();
     assert_eq!(error.field, "spec.ipFamilyPolicy");
-    // What others list as endpoints may have any address.
+    // Endpoints that others write may have any address.
     let headless =
         json!({"clusterIP": "None", "ipFamilyPolicy": "RequireDualStack", "ports": [{"port": 80}]});
     assert_eq!(created(headless, &mut allocators)["spec"]["ipFamilies"], json!(["IPv4", "IPv6"]));

@@ -1,4 +1,4 @@
-//! What objects of the other kinds must be: the rules that people meet every day, in the words of kube-apiserver.
+//! Validates objects of the other kinds: the rules that users meet most often, with kube-apiserver's messages.
 
 mod data;
 mod job_status;
@@ -11,7 +11,7 @@ use super::pod::{self, Restarts};
 use super::{Causes, Invalid, list_at, metadata, text_at};
 use crate::registry::Kind;
 
-/// Checks an object by the rules of its kind.
+/// Validates an object by the rules of its kind.
 pub(super) fn validate(kind: &Kind, object: &Value, causes: &mut Causes) {
     let Some(name) = kind.builtin() else { return };
     match name {
@@ -38,7 +38,7 @@ fn pod_of(object: &Value, at: &str, field: &str, restarts: Restarts, causes: &mu
     pod::validate(object.pointer(at).unwrap_or(&Value::Null), field, restarts, causes);
 }
 
-/// A template's labels and pods.
+/// Validates a template's labels and pod specification.
 fn template(spec: &Value, field: &str, restarts: Restarts, causes: &mut Causes) {
     template_labels(spec, field, causes);
     let pods = spec.pointer("/template/spec").unwrap_or(&Value::Null);
@@ -74,7 +74,7 @@ fn workload(kind: &str, object: &Value, causes: &mut Causes) {
         return;
     }
     if kind == "StatefulSet" {
-        // Its pods have volumes that the template does not name: one for each claim.
+        // Its pods have volumes that the template does not name: one for each claim template.
         let mut spec = spec.clone();
         let claims: Vec<Value> = list_at(&spec, "/volumeClaimTemplates")
             .iter()
@@ -92,7 +92,7 @@ fn workload(kind: &str, object: &Value, causes: &mut Causes) {
     template(spec, "spec", Restarts::Always, causes);
 }
 
-/// How a workload replaces its pods.
+/// Validates the update strategy of a workload.
 fn strategy(kind: &str, spec: &Value, causes: &mut Causes) {
     let is = |pointer: &str, all: &[&str]| all.contains(&text_at(spec, pointer));
     let structure =
@@ -132,7 +132,8 @@ fn strategy(kind: &str, spec: &Value, causes: &mut Causes) {
     }
 }
 
-/// The selector must be there, say something, and fit the template. Whether it is sound enough to look at the template.
+/// The selector must exist, must not be empty, and must match the template. Returns whether it is valid enough to
+/// validate the template.
 fn selected_template(kind: &str, spec: &Value, causes: &mut Causes) -> bool {
     const FIELD: &str = "spec.selector";
     const WHY: &str = "`selector` does not match template `labels`";
@@ -142,7 +143,7 @@ fn selected_template(kind: &str, spec: &Value, causes: &mut Causes) -> bool {
         if kind != "DaemonSet" {
             causes.push(Invalid::required(FIELD, ""));
         }
-        // No selector selects nothing.
+        // A missing selector selects nothing.
         causes.push(differ());
         return true;
     };
@@ -166,7 +167,7 @@ fn is_empty(selector: &Value) -> bool {
         && list_at(selector, "/matchExpressions").is_empty()
 }
 
-/// Checks keys, values and operators of a label selector.
+/// Validates keys, values and operators of a label selector.
 fn selector_is_sound(selector: &Value, field: &str, causes: &mut Causes) {
     for (key, value) in metadata::members(selector, "/matchLabels") {
         let field = format!("{field}.matchLabels");
@@ -194,7 +195,7 @@ fn selector_is_sound(selector: &Value, field: &str, causes: &mut Causes) {
     }
 }
 
-/// Whether a selector fits labels.
+/// Whether a selector matches labels.
 fn selects(selector: &Value, labels: &Value) -> bool {
     metadata::members(selector, "/matchLabels").all(|(key, value)| labels.get(key) == Some(value))
         && list_at(selector, "/matchExpressions").iter().all(|expression| {
@@ -209,7 +210,7 @@ fn selects(selector: &Value, labels: &Value) -> bool {
         })
 }
 
-/// A label selector as messages show it: JSON in the order of its type's members.
+/// A label selector as messages show it: JSON in the order of its type's fields.
 pub(super) fn selector_text(selector: &Value) -> String {
     let member = |of: &Value, name: &str| {
         of.get(name).filter(|value| !value.is_null()).map(|value| format!("{name:?}:{value}"))
@@ -230,7 +231,7 @@ pub(super) fn selector_text(selector: &Value) -> String {
     joined(vec![member(selector, "matchLabels"), expressions])
 }
 
-/// A member with a fixed set of values.
+/// Validates a member with a fixed set of values.
 fn one_of(object: &Value, pointer: &str, supported: &[&str], causes: &mut Causes) {
     let value = text_at(object, pointer);
     let field = pointer.trim_start_matches('/').replace('/', ".");
@@ -274,7 +275,7 @@ fn job(object: &Value, at: &str, field: &str, causes: &mut Causes) {
         causes.push(Invalid::required(format!("{field}.selector"), ""));
     }
     let labels = spec.pointer("/template/metadata/labels").unwrap_or(&Value::Null);
-    // A selector that is not there selects nothing; a CronJob's Jobs get theirs later.
+    // A missing selector selects nothing; a CronJob's Jobs get theirs later.
     if selector.map_or(at == "/spec", |selector| !selects(selector, labels)) {
         let why = "`selector` does not match template `labels`";
         causes.push(Invalid::value(format!("{field}.template.metadata.labels"), &labels.to_string(), why));

@@ -1,10 +1,10 @@
-//! Built-in kinds that are served in more than one shape.
+//! Built-in kinds whose versions differ in shape.
 
 use serde_json::{Map, Value, json};
 
 use crate::registry::{Conversion, Kind};
 
-/// Core Event members and what `events.k8s.io` calls them.
+/// Members of core Events, and their names in `events.k8s.io`.
 const EVENT_MEMBERS: &[(&str, &str)] = &[
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -15,13 +15,13 @@ const EVENT_MEMBERS: &[(&str, &str)] = &[
     ("count", "deprecatedCount"),
 ];
 
-/// Where `autoscaling/v1` keeps what it has no member for.
+/// The annotation in which `autoscaling/v1` keeps the metrics that it has no member for.
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
-/// What an autoscaler aims at when nobody says: this share of the processor that pods ask for, in percent.
+/// The default target of an autoscaler: this share of the CPU that pods request, in percent.
 pub(crate) const DEFAULT_UTILIZATION: u64 = 80;
 
-/// Turns the stored shape into the one of `kind`.
+/// Converts the stored shape into the one of `kind`.
 pub(super) fn from_stored(kind: &Kind, value: &mut Value) {
     match kind.conversion {
         Conversion::None => {}
@@ -32,7 +32,8 @@ pub(super) fn from_stored(kind: &Kind, value: &mut Value) {
     }
 }
 
-/// Turns the shape of `kind` into the stored one, and answers its `apiVersion`; `None` where they are the same.
+/// Converts the shape of `kind` into the stored one. Returns the `apiVersion` of the stored shape; `None` if they are
+/// the same.
 pub(super) fn to_stored(kind: &Kind, value: &mut Value) -> Option<&'static str> {
     match kind.conversion {
         Conversion::None => None,
@@ -133,7 +134,7 @@ fn autoscaler_to_v2(value: &mut Value) {
     }
 }
 
-/// The metric of a share of the processor.
+/// The metric of a target CPU utilization.
 pub(crate) fn cpu_metric(target: Value) -> Value {
     json!({ "type": "Resource", "resource": { "name": "cpu", "target": {
         "type": "Utilization", "averageUtilization": target } } })

@@ -1,4 +1,4 @@
-//! What a webhook made of objects, by their content.
+//! A cache of a conversion webhook's results, by the content of the objects.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::object::to_bytes;
 
-/// An object and the version that it is wanted in.
+/// The hash of an object and of the target version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key([u8; 32]);
 
@@ -21,13 +21,13 @@ impl Key {
     }
 }
 
-/// As many answers as are kept at least.
+/// The minimum capacity of the cache.
 const CAPACITY: usize = 10_000;
 
-/// The answers that were used last.
+/// The most recently used results.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// As text, which takes an eighth of the room.
+    /// As text, which takes an eighth of the memory.
     answers: HashMap<Key, (Bytes, u64)>,
     uses: u64,
 }
@@ -44,8 +44,8 @@ impl Known {
         self.answers.contains_key(&key)
     }
 
-    /// Keeps an answer. Beyond the capacity a quarter goes, of those that were not used for longest. `objects` is how many
-    /// of the kind there are: a list needs an answer for each of them at once.
+    /// Adds a result. Beyond the capacity the least recently used quarter is dropped. `objects` is the number of
+    /// objects of the kind: a list needs a result for each of them at once.
     pub(super) fn insert(&mut self, key: Key, answer: &Value, objects: usize) {
         self.uses += 1;
         self.answers.insert(key, (to_bytes(answer), self.uses));
@@ -88,7 +88,7 @@ mod tests {
         }
         assert_eq!(known.get(key(0)), Some(json!(0)));
         assert_eq!(known.get(key(1)), None);
-        // A list of more objects than that needs them all at once.
+        // A longer list needs all of its results at once.
         let mut known = Known::default();
         (0..2 * CAPACITY).for_each(|number| known.insert(key(number), &json!(number), 2 * CAPACITY));
         assert!((0..2 * CAPACITY).all(|number| known.get(key(number)).is_some()));

@@ -1,9 +1,9 @@
-//! Objects in the versions of their kind: the one in which they lie in the store, and those in which they are served.
+//! Objects in the versions of their kind: the one in which they are stored, and those in which they are served.
 //!
-//! Built-in kinds convert by code, custom ones by their schemas alone or by a webhook. What a webhook makes of an object
-//! is remembered; what it has not been asked yet makes a verb fail with an error that says what to ask
-//! ([`Pending`]), before the verb has changed anything. [`crate::Kubernetes::settled`] asks, outside of the lock, and runs the
-//! verb again.
+//! Built-in kinds are converted by code, custom ones by their schemas alone or by a webhook. Results of a webhook are
+//! cached. If a verb needs a result that is not cached, it fails before it changes anything, with an error that
+//! contains the missing requests ([`Pending`]). [`crate::Kubernetes::settled`] sends them outside of the lock and runs
+//! the verb again.
 
 mod builtin;
 mod known;
@@ -26,28 +26,28 @@ use crate::registry::Kind;
 use crate::schema::Schema;
 use crate::status::ApiError;
 
-/// What the versions of a custom kind have in common.
+/// The data that all versions of a custom kind share.
 #[derive(Debug)]
 pub(crate) struct Versions {
     /// The `apiVersion` in which objects are stored from now on.
     pub(crate) storage: String,
-    /// What objects may hold, by `apiVersion`; of versions that are not served, too, because objects may lie in them.
+    /// The schemas by `apiVersion`, including versions that are not served: objects may be stored in them.
     pub(crate) trees: BTreeMap<String, Arc<Schema>>,
-    /// Whether the definition has changed since it was made: then what is stored may lack defaults.
+    /// Whether the definition has changed since it was created: then stored objects may lack defaults.
     pub(crate) revised: bool,
-    /// Who converts. Without a webhook the schemas alone make the difference.
+    /// The conversion webhook. Without one, objects are converted by the schemas alone.
     pub(crate) webhook: Option<Arc<ConversionWebhook>>,
 }
 
 impl Versions {
-    /// Takes out what a version does not know.
+    /// Removes members that a version does not know.
     fn prune(&self, api_version: &str, value: &mut Value) {
         if let Some(tree) = self.trees.get(api_version) {
             custom::prune(tree, value);
         }
     }
 
-    /// Brings an object into the form of its own version, with that one's defaults.
+    /// Prunes and defaults an object by the schema of its own version.
     fn settle(&self, value: &mut Value) {
         let tree = string_at(value, &["apiVersion"]).and_then(|own| self.trees.get(own));
         if let Some(tree) = tree {
@@ -55,7 +55,7 @@ impl Versions {
         }
     }
 
-    /// An object in another version, without that one's defaults.
+    /// Converts an object to another version, without that version's defaults.
     fn convert(&self, mut value: Value, to: &str) -> Result<Value, ApiError> {
         if string_at(&value, &["apiVersion"]) == Some(to) {
             return Ok(value);
@@ -69,10 +69,10 @@ impl Versions {
     }
 }
 
-/// The object as `kind` serves it. The same object where its stored form is that already.
+/// The object as `kind` serves it: the same object if its stored form is that form already.
 ///
 /// # Errors
-/// A webhook must be asked first.
+/// The webhook must be called first.
 pub(crate) fn serve(kind: &Kind, object: &Arc<Object>) -> Result<Arc<Object>, ApiError> {
     if lies_as_served(kind, object.api_version()) {
         return Ok(Arc::clone(object));
@@ -83,13 +83,13 @@ pub(crate) fn serve(kind: &Kind, object: &Arc<Object>) -> Result<Arc<Object>, Ap
     })
 }
 
-/// Whether all that is stored in a version is served as it lies.
+/// Whether all objects stored in a version are served unchanged.
 fn lies_as_served(kind: &Kind, api_version: &str) -> bool {
     let revised = kind.versions.as_ref().is_some_and(|versions| versions.revised);
     kind.as_stored || (!revised && kind.has_api_version(api_version))
 }
 
-/// The served form of a stored object; `None` where it is the stored one.
+/// The served form of a stored object; `None` if it is the stored form.
 fn served(kind: &Kind, object: &Value) -> Result<Option<Value>, ApiError> {
     let api_version = string_at(object, &["apiVersion"]).unwrap_or_default();
     if lies_as_served(kind, api_version) {
@@ -108,10 +108,10 @@ fn served(kind: &Kind, object: &Value) -> Result<Option<Value>, ApiError> {
     Ok((!same || value != *object).then_some(value))
 }
 
-/// Turns an object as a client wrote it into the form that is stored.
+/// Converts an object from a client's form into the stored form.
 ///
 /// # Errors
-/// A webhook must be asked first.
+/// The webhook must be called first.
 pub(crate) fn to_stored(kind: &Kind, value: &mut Value) -> Result<(), ApiError> {
     if kind.as_stored {
         return Ok(());
@@ -129,10 +129,10 @@ pub(crate) fn to_stored(kind: &Kind, value: &mut Value) -> Result<(), ApiError> 
     Ok(())
 }
 
-/// An object of one version in the form of another one of its kind.
+/// Converts an object from one version of its kind to another.
 ///
 /// # Errors
-/// A webhook must be asked first.
+/// The webhook must be called first.
 pub(crate) fn reshape(from: &Kind, to: &Kind, value: &Value) -> Result<Value, ApiError> {
     let mut value = value.clone();
     if let Some(versions) = &to.versions {
@@ -149,11 +149,10 @@ pub(crate) fn reshape(from: &Kind, to: &Kind, value: &Value) -> Result<Value, Ap
     Ok(value)
 }
 
-/// What an object that is about to be stored looks like when it is read again; `None` where nobody has to be asked to
-/// know.
+/// The form in which an object that is about to be stored will be read; `None` if no webhook is needed.
 ///
 /// # Errors
-/// A webhook must be asked first.
+/// The webhook must be called first.
 pub(crate) fn read_back(kind: &Kind, value: &Value) -> Result<Option<Value>, ApiError> {
     if !kind.is_converted() {
         return Ok(None);
@@ -164,10 +163,10 @@ pub(crate) fn read_back(kind: &Kind, value: &Value) -> Result<Option<Value>, Api
     Ok(Some(shown.unwrap_or(stored)))
 }
 
-/// The answer to a write: what was read back, in the version under which it was stored.
+/// The response to a write: the object that was read back, in its stored version.
 ///
 /// # Errors
-/// A webhook must be asked first, and nothing was read back.
+/// The webhook must be called first, and nothing was read back.
 pub(crate) fn answer(
     kind: &Kind,
     stored: &Arc<Object>,

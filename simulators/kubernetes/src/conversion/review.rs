@@ -1,13 +1,13 @@
-//! A ConversionReview: what a conversion webhook is asked, and whether its answer is one.
+//! ConversionReviews: the request to a conversion webhook, and the validation of its response.
 //!
-//! One review is about one object, also where a whole list is read: that is how kube-apiserver asks.
+//! Each review is about one object, even when a whole list is read: kube-apiserver does the same.
 
 use serde_json::{Map, Value, json};
 
 use crate::admission::metadata_causes;
 use crate::object::{metadata, string_at};
 
-/// A version of `apiextensions.k8s.io` that has reviews.
+/// A version of `apiextensions.k8s.io` with ConversionReviews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReviewVersion {
     V1,
@@ -15,7 +15,7 @@ pub(super) enum ReviewVersion {
 }
 
 impl ReviewVersion {
-    /// The version of this name, if it is known here.
+    /// The version of this name, if it is supported here.
     pub(super) fn named(name: &str) -> Option<Self> {
         match name {
             "v1" => Some(Self::V1),
@@ -37,21 +37,21 @@ pub(super) fn question(version: ReviewVersion, uid: &str, to: &str, object: &Val
         "kind": "ConversionReview",
         "apiVersion": version.api_version(),
         "request": { "uid": uid, "desiredAPIVersion": to, "objects": [object] },
-        // Go sends what it will read the answer into.
+        // Go's client sends the members that it will read the response into.
         "response": { "uid": "", "convertedObjects": null, "result": { "metadata": {} } },
     })
 }
 
-/// The objects of an answer.
+/// The objects of a response.
 ///
 /// # Errors
-/// It is none, or says that nothing was converted.
+/// The response is invalid, or says that nothing was converted.
 pub(super) fn converted_objects<'a>(
     version: ReviewVersion,
     uid: &str,
     answer: &'a Value,
 ) -> Result<&'a [Value], String> {
-    // Of the older version nothing but the result is looked at.
+    // In the older version only the result is validated.
     let strict = version == ReviewVersion::V1;
     let (said, expected) =
         (group_version_kind(answer), format!("{}, Kind=ConversionReview", version.api_version()));
@@ -72,10 +72,10 @@ pub(super) fn converted_objects<'a>(
     }
 }
 
-/// What an answer makes of an object: it has the metadata of the object, but for labels and annotations.
+/// The object of a response: it has the metadata of the original object, except for labels and annotations.
 ///
 /// # Errors
-/// The whole message: it is another object, or of another version.
+/// The whole message: the response contains another object, or another version.
 pub(super) fn check(object: &Value, converted: &Value, to: &str) -> Result<Value, String> {
     let text = |value: &Value, member: &str| string_at(value, &[member]).unwrap_or_default().to_owned();
     if text(converted, "kind").is_empty() {
@@ -109,7 +109,7 @@ pub(super) fn check(object: &Value, converted: &Value, to: &str) -> Result<Value
     Ok(converted)
 }
 
-/// The metadata of an object with the labels and annotations of its converted form.
+/// The metadata of the original object with the labels and annotations of the converted one.
 fn restored_metadata(object: &Value, converted: &Value) -> Result<Map<String, Value>, String> {
     let given = match converted.get("metadata") {
         None => return Err("missing metadata in converted object".to_owned()),
@@ -150,7 +150,7 @@ fn restored_metadata(object: &Value, converted: &Value) -> Result<Map<String, Va
     Ok(metadata)
 }
 
-/// As Go prints it: `example.com/v1, Kind=Widget`.
+/// Go's format: `example.com/v1, Kind=Widget`.
 pub(super) fn group_version_kind(object: &Value) -> String {
     let text = |member: &str| string_at(object, &[member]).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
@@ -158,7 +158,7 @@ pub(super) fn group_version_kind(object: &Value) -> String {
     format!("{slash}{api_version}, Kind={kind}")
 }
 
-/// The name of the type in which Go holds a JSON value.
+/// The name of the Go type that holds a JSON value.
 fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -180,7 +180,7 @@ mod tests {
             "metadata": { "name": "w", "namespace": "n", "uid": "1", "labels": { "a": "b" }, "generation": 3 } })
     }
 
-    /// What is said of an answer that differs from a good one by this merge patch.
+    /// The result for a response that differs from a valid one by this merge patch.
     fn checked(difference: Value) -> Result<Value, String> {
         let mut converted = object();
         converted["apiVersion"] = json!("example.com/v2");

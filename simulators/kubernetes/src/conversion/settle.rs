@@ -1,4 +1,4 @@
-//! Verbs that need a conversion webhook.
+//! Runs verbs that need a conversion webhook.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use crate::registry::Kind;
 use crate::status::ApiError;
 use crate::verbs::State;
 
-/// How often a verb is run again. One conversion may show that another one is needed, and others may write meanwhile.
+/// How often a verb is run again. One conversion may need another one, and other clients may write meanwhile.
 const ROUNDS: usize = 100;
 
-/// How many questions are open at the same time, where a list needs many.
+/// Maximum number of concurrent requests for a list.
 const AT_ONCE: usize = 8;
 
-/// An object that nobody knows yet in another version.
+/// A missing conversion: an object that is not cached in another version.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
     pub(super) webhook: Arc<ConversionWebhook>,
     pub(super) key: Key,
     /// The object, without its resource version.
     pub(super) object: Value,
-    /// The `apiVersion` that it is wanted in.
+    /// The requested `apiVersion`.
     pub(super) to: String,
 }
 
-/// What must be asked before a verb can go on.
+/// The conversions that a verb is waiting for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pending(Vec<Wanted>);
 
@@ -38,7 +38,8 @@ impl Pending {
         Self(vec![wanted])
     }
 
-    /// Notes what an outcome lacks, so that all of it is asked at once. `None` where it lacks something.
+    /// Collects the missing conversions of an outcome, so that all of them are requested at once. Returns `None` if any
+    /// is missing.
     ///
     /// # Errors
     /// All other errors.
@@ -53,15 +54,15 @@ impl Pending {
         }
     }
 
-    /// How many objects it is about.
+    /// The number of missing conversions.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Goes on when nothing is lacking.
+    /// Succeeds if nothing is missing.
     ///
     /// # Errors
-    /// Something must be asked first.
+    /// Conversions are missing.
     pub(crate) fn settle(self) -> Result<(), ApiError> {
         match self.0.first() {
             None => Ok(()),
@@ -69,7 +70,7 @@ impl Pending {
         }
     }
 
-    /// Asks everybody concerned.
+    /// Requests all missing conversions.
     async fn ask(self, kubernetes: &Kubernetes) -> Result<(), ApiError> {
         let asked = self.0.into_iter().map(|wanted| ConversionWebhook::ask(kubernetes, wanted));
         let mut answers = stream::iter(asked).buffered(AT_ONCE);
@@ -81,11 +82,12 @@ impl Pending {
 }
 
 impl Kubernetes {
-    /// Runs a verb on objects of a kind, and asks the kind's conversion webhook for what it needs. Everything that waits
-    /// goes through here. A verb that is run again draws the same random numbers, and finds what others did meanwhile.
+    /// Runs a verb on objects of a kind, and calls the kind's conversion webhook as needed. Every operation that may
+    /// wait for the webhook uses this function. A verb that is run again draws the same random numbers, and sees what
+    /// other clients wrote meanwhile.
     ///
     /// # Errors
-    /// What the verb refuses, and what is wrong with the webhook: 500 without a reason, in the API server's words.
+    /// The verb's own errors, and failures of the webhook: 500 without a reason, with the API server's message.
     pub(crate) async fn settled<T>(
         &self,
         kind: &Kind,

@@ -18,23 +18,23 @@ use crate::object::{list_at, metadata_value, set_api_version, set_metadata, stri
 use crate::status::ApiError;
 use crate::webhook::{CallError, ClientConfig};
 
-/// How long a webhook may take, as kube-apiserver waits.
+/// kube-apiserver's timeout for conversion webhooks.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A question on its way.
+/// A request in flight.
 pub(super) type Asking = Shared<Asked>;
 
-/// Nothing, once the answer is known; or the whole message that says why it never will be.
+/// Nothing if the result is cached now; otherwise the whole error message.
 type Asked = BoxFuture<'static, Result<(), String>>;
 
-/// A conversion webhook as registered, and what it said so far. A definition that is written again has a new one.
+/// A conversion webhook as registered, and the cache of its results. Writing the definition again creates a new one.
 pub(crate) struct ConversionWebhook {
     /// Name of the definition, and of the shelf of its objects.
     definition: String,
     config: Result<ClientConfig, CallError>,
     review: Option<ReviewVersion>,
     known: Mutex<Known>,
-    /// What is being asked, as long as somebody waits for it.
+    /// Requests in flight, while a task waits for them.
     asking: Mutex<HashMap<Key, WeakShared<Asked>>>,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Debug for ConversionWebhook {
 }
 
 impl ConversionWebhook {
-    /// The webhook of a definition, where it has one.
+    /// The webhook of a definition, if it has one.
     pub(crate) fn of_definition(definition: &Value) -> Option<Self> {
         let conversion = value_at(definition, &["spec", "conversion"])?;
         if string_at(conversion, &["strategy"]) != Some("Webhook") {
@@ -62,14 +62,14 @@ impl ConversionWebhook {
         })
     }
 
-    /// What is said where nobody can wait for the webhook.
+    /// The error message for callers that cannot wait for the webhook.
     pub(super) fn unasked(&self) -> String {
         format!("conversion webhook for {} must be asked first", self.definition)
     }
 
-    /// What the webhook made of an object. Versions of objects say nothing to it, and are not shown to it.
+    /// The result for an object. Resource versions do not matter to the webhook and are not sent to it.
     pub(super) fn converted(this: &Arc<Self>, mut object: Value, to: &str) -> Result<Value, ApiError> {
-        // An object that says nothing says nothing in any version.
+        // An empty object is empty in every version.
         if is_empty(&object) {
             set_api_version(&mut object, to);
             return Ok(object);
@@ -85,8 +85,8 @@ impl ConversionWebhook {
         Err(ApiError::pending(&this.unasked(), Pending::one(wanted)))
     }
 
-    /// Asks for an object in another version, and remembers the answer. Who wants the same meanwhile waits for the same
-    /// answer.
+    /// Requests an object in another version, and caches the result. Concurrent requests for the same conversion share
+    /// one call.
     pub(super) fn ask(kubernetes: &Kubernetes, wanted: Wanted) -> Asking {
         let mut asking = wanted.webhook.asking.lock();
         if let Some(asking) = asking.get(&wanted.key).and_then(WeakShared::upgrade) {
@@ -115,7 +115,7 @@ impl ConversionWebhook {
     /// The converted object.
     ///
     /// # Errors
-    /// The API server's words: the webhook cannot be reached, fails, or answers with something else.
+    /// The API server's message: the webhook cannot be reached, fails, or returns an invalid response.
     async fn ask_one(&self, kubernetes: &Kubernetes, to: &str, object: &Value) -> Result<Value, String> {
         let subject = review::group_version_kind(object);
         let failed = |why: String| format!("conversion webhook for {subject} failed: {why}");

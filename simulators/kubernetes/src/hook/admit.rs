@@ -1,5 +1,5 @@
-//! Asking all hooks about one request. The state is not locked while they are asked, because they may ask this server
-//! in turn; whatever changed meanwhile is noticed, and the request is tried again as a real server does.
+//! Calls all hooks of a request. The state is not locked meanwhile, because hooks may call this server in turn; if the
+//! object changes meanwhile, the request is tried again as on a real server.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::registry::Kind;
 use crate::status::ApiError;
 use crate::verbs::{Part, Stage, State, Write, decode_changed, scale};
 
-/// A write that hooks may have something to say about.
+/// A write that may be subject to hooks.
 pub(crate) struct Admission<'a> {
     pub(crate) kubernetes: &'a Kubernetes,
     pub(crate) kind: &'a Arc<Kind>,
@@ -24,21 +24,21 @@ pub(crate) struct Admission<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
     pub(crate) user: &'a Value,
-    /// What hooks said that the client is to hear.
+    /// Warnings of hooks for the client.
     pub(crate) warnings: &'a Mutex<Vec<String>>,
 }
 
 /// An object as it is stored, and whether the write created it.
 pub(crate) type Outcome = (Arc<Object>, bool);
 
-/// How often a write is tried again because its object changed while hooks were asked.
+/// How often a write is tried again because its object changed while hooks were called.
 const ATTEMPTS: usize = 5;
 
 impl Admission<'_> {
-    /// Does a write. `attempt` makes the object of what is stored now; it may be called several times.
+    /// Performs a write. `attempt` builds the object from the currently stored one; it may be called several times.
     ///
     /// # Errors
-    /// What the verb itself refuses, and what hooks refuse.
+    /// The verb's own errors, and refusals by hooks.
     pub(crate) async fn write(
         &self,
         write: &Write<'_>,
@@ -57,7 +57,7 @@ impl Admission<'_> {
         Err(ApiError::modified(self.kind, self.name))
     }
 
-    /// One try. `None` when the object changed meanwhile.
+    /// One attempt. `None` if the object changed meanwhile.
     async fn admitted(
         &self,
         hooks: &[Arc<Hook>],
@@ -72,7 +72,7 @@ impl Admission<'_> {
         let (proposal, old) = self.kubernetes.settled(self.kind, propose).await?;
         let operation = if old.is_some() { Operation::Update } else { Operation::Create };
         let scaled = self.subresource == "scale";
-        // Who scales and who looks at it sees the Scale alone.
+        // A write to `scale`, and its hooks, see the Scale alone.
         let shown =
             |object: &Object| if scaled { scale::of(self.kind, object) } else { object.value().clone() };
         let seen = |old: &Arc<Object>| {
@@ -125,11 +125,11 @@ impl Admission<'_> {
         self.kubernetes.settled(self.kind, |state| settle(state, draft.value(), &drafted)).await
     }
 
-    /// Asks about an object that a subresource takes and nobody stores, such as a Binding. Answers it as hooks have changed
-    /// it.
+    /// Calls the hooks for an object that a subresource takes and that is not stored, such as a Binding. Returns it
+    /// with the hooks' changes.
     ///
     /// # Errors
-    /// What hooks refuse.
+    /// Refusals by hooks.
     pub(crate) async fn connect(&self, object: Value, write: &Write<'_>) -> Result<Value, ApiError> {
         let operations = [Operation::Create];
         let hooks = self.kubernetes.hooks_for(self.kind, self.subresource, self.namespace, &operations);
@@ -150,10 +150,10 @@ impl Admission<'_> {
         Ok(subject.object.unwrap_or_default())
     }
 
-    /// Asks about the deletion of an object.
+    /// Calls the hooks for the deletion of an object.
     ///
     /// # Errors
-    /// What hooks refuse.
+    /// Refusals by hooks.
     pub(crate) async fn delete(&self, old: &Arc<Object>, write: &Write<'_>) -> Result<(), ApiError> {
         let operations = [Operation::Delete];
         let hooks = self.kubernetes.hooks_for(self.kind, self.subresource, self.namespace, &operations);
@@ -173,8 +173,8 @@ impl Admission<'_> {
         self.validate(&hooks, &subject, write).await
     }
 
-    /// Asks the hooks that mutate, one after the other. Those that want to be asked again are, once, when a later one
-    /// changed the object.
+    /// Calls the mutating hooks, one after the other. Hooks with `reinvocationPolicy: IfNeeded` are called once more if
+    /// a later hook changed the object.
     async fn mutate(
         &self,
         hooks: &[Arc<Hook>],
@@ -201,7 +201,7 @@ impl Admission<'_> {
         Ok(())
     }
 
-    /// Asks one hook that mutates; whether it changed the object.
+    /// Calls one mutating hook. Returns whether it changed the object.
     async fn changes(
         &self,
         hook: &Hook,
@@ -219,7 +219,7 @@ impl Admission<'_> {
         Ok(true)
     }
 
-    /// Asks the hooks that validate, all at once.
+    /// Calls the validating hooks, all at once.
     async fn validate(
         &self,
         hooks: &[Arc<Hook>],
@@ -231,7 +231,7 @@ impl Admission<'_> {
         answers.into_iter().find_map(Result::err).map_or(Ok(()), Err)
     }
 
-    /// An object of one kind in the form of another that shows the same objects.
+    /// Converts an object from one kind to another that serves the same objects.
     async fn reshaped(
         &self,
         (from, to): (&Arc<Kind>, &Arc<Kind>),
@@ -241,12 +241,12 @@ impl Admission<'_> {
         let same = Arc::ptr_eq(from, to) || subject.is_of_its_own();
         let Some(object) = object.filter(|_| !same) else { return Ok(object.cloned()) };
         let reshaped = self.kubernetes.settled(to, |_| reshape(from, to, object)).await;
-        // Also a hook that may fail does not help here.
+        // This error counts even for a hook with `failurePolicy: Ignore`.
         reshaped.map(Some).map_err(|error| ApiError::internal(&error.message))
     }
 
-    /// Asks one hook, if it is for this request; the request goes on where an optional one fails. Answers the object that
-    /// the hook wants instead.
+    /// Calls one hook, if its rules match the request; the failure of an optional hook is ignored. Returns the object
+    /// that the hook wants instead.
     async fn ask(
         &self,
         hook: &Hook,
@@ -291,7 +291,11 @@ impl Admission<'_> {
             }
             Err(Trouble::Refused(error)) => Err(error),
             Err(Trouble::Failed(why)) if hook.optional => {
-                tracing::warn!(webhook = hook.name, why, "a webhook cannot be asked; the request goes on");
+                tracing::warn!(
+                    webhook = hook.name,
+                    why,
+                    "a webhook cannot be called; the request is allowed"
+                );
                 Ok(None)
             }
             Err(Trouble::Failed(why)) => {
@@ -300,8 +304,8 @@ impl Admission<'_> {
         }
     }
 
-    /// The object by whose labels a `namespaceSelector` decides: the namespace of the subject, or the subject itself
-    /// where that is one. `None` for all other objects without a namespace, which every selector fits.
+    /// The object whose labels a `namespaceSelector` selects: the namespace of the subject, or the subject itself if it
+    /// is a namespace. `None` for all other cluster-scoped objects, which every selector matches.
     fn namespace_object(&self, subject: &Subject<'_>) -> Option<Value> {
         if *self.kind.shelf == *crate::verbs::namespace::SHELF {
             return subject.object.clone().or_else(|| subject.old.as_ref().map(|old| old.value().clone()));
@@ -313,7 +317,7 @@ impl Admission<'_> {
     }
 }
 
-/// The options of the request, as far as there are any.
+/// The options of the request, if there are any.
 fn options(operation: Operation, write: &Write<'_>) -> Value {
     let mut options = json!({ "kind": operation.options_kind(), "apiVersion": "meta.k8s.io/v1" });
     if operation != Operation::Delete {

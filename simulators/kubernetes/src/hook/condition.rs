@@ -1,4 +1,4 @@
-//! `matchConditions`: expressions in CEL that are all true where a webhook wants to be asked.
+//! `matchConditions`: a webhook is called only if all of these CEL expressions are true.
 
 use kube_cel::cel::Value as Cel;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::admission::custom::cel::{self, Program};
 use crate::object::{list_at, string_at};
 
-/// One condition. What cannot be compiled fails each time.
+/// One condition. A condition that does not compile fails each time.
 pub(super) struct Condition {
     expression: String,
     program: Result<Program, String>,
@@ -19,10 +19,10 @@ pub(super) fn parse(webhook: &Value) -> Vec<Condition> {
     expressions.map(|text| Condition { expression: text.to_owned(), program: cel::compile(text) }).collect()
 }
 
-/// Whether all conditions hold. One that does not settles it, whatever the others are.
+/// Whether all conditions hold. A single false condition decides, whatever the others are.
 ///
 /// # Errors
-/// None is false, and one cannot be evaluated: what is wrong with it.
+/// No condition is false, and one of them cannot be evaluated.
 pub(super) fn all_hold(conditions: &[Condition], variables: &[(&str, &Value)]) -> Result<bool, String> {
     let mut failed = None;
     for Condition { expression, program } in conditions {

@@ -10,30 +10,30 @@ use super::rule::Rule;
 use super::{Call, Hook, Phase};
 use crate::selector::LabelSelector;
 
-/// What a hook is asked: the `request` of an AdmissionReview.
+/// The argument of a hook: the `request` of an AdmissionReview.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdmissionRequest {
     /// `CREATE`, `UPDATE` or `DELETE`.
     pub operation: String,
     /// Name of the kind.
     pub kind: String,
-    /// `status`, `scale`, `binding` and the like, or empty for the object itself.
+    /// `status`, `scale`, `binding` and the like; empty for the object itself.
     pub subresource: String,
     /// Namespace of the object; empty for objects without one.
     pub namespace: String,
-    /// Name of the object; empty where it is still to be generated.
+    /// Name of the object; empty if it has yet to be generated.
     pub name: String,
-    /// The object as it would be stored; absent for a deletion.
+    /// The object as it would be stored; `None` for a deletion.
     pub object: Option<Value>,
-    /// The object as it is stored; absent for a creation.
+    /// The stored object; `None` for a creation.
     pub old_object: Option<Value>,
-    /// Whether nothing will be stored.
+    /// Whether this is a dry run.
     pub dry_run: bool,
-    /// Who asks: name, groups and uid, as a SelfSubjectReview shows them.
+    /// The user: name, groups and UID, as a SelfSubjectReview shows them.
     pub user: Value,
 }
 
-/// What a hook decides.
+/// The decision of a hook.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     pub(super) object: Option<Value>,
@@ -42,19 +42,19 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// The request goes on as it is.
+    /// Allows the request unchanged.
     #[must_use]
     pub fn allow() -> Self {
         Self { object: None, refusal: None, warnings: Vec::new() }
     }
 
-    /// The request goes on with this object. Only hooks that mutate are heard.
+    /// Allows the request with this object. Only mutating hooks may change the object.
     #[must_use]
     pub fn replace(object: Value) -> Self {
         Self { object: Some(object), ..Self::allow() }
     }
 
-    /// The request is refused, with status 403 unless [`Decision::code`] says otherwise.
+    /// Denies the request, with status 403 unless [`Decision::code`] sets another one.
     #[must_use]
     pub fn deny(message: impl Into<String>) -> Self {
         Self { refusal: Some((403, message.into())), ..Self::allow() }
@@ -69,7 +69,7 @@ impl Decision {
         self
     }
 
-    /// Warns the client, whatever was decided.
+    /// Warns the client, whatever the decision is.
     #[must_use]
     pub fn warn(mut self, warning: impl Into<String>) -> Self {
         self.warnings.push(warning.into());
@@ -80,7 +80,7 @@ impl Decision {
 pub(super) type Function =
     Arc<dyn Fn(AdmissionRequest) -> Pin<Box<dyn Future<Output = Decision> + Send>> + Send + Sync>;
 
-/// A hook that is a function in this process: which requests it is for, and what it does.
+/// A hook that is a function in this process: the requests that it matches, and its function.
 pub struct AdmissionHook {
     name: String,
     phase: Phase,
@@ -115,8 +115,8 @@ impl AdmissionHook {
         Self { name, phase, rules: Vec::new(), function }
     }
 
-    /// Is for these operations (`CREATE`, `UPDATE`, `DELETE`, `*`) on these resources (`pods`, `pods/status`, `*`) of a
-    /// group, in all its versions. May be called several times; without it the hook is for nothing.
+    /// Matches these operations (`CREATE`, `UPDATE`, `DELETE`, `*`) on these resources (`pods`, `pods/status`, `*`) of
+    /// a group, in all its versions. May be called several times; without it the hook matches nothing.
     #[must_use]
     pub fn on(mut self, operations: &[&str], group: &str, resources: &[&str]) -> Self {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();

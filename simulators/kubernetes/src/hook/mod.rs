@@ -1,7 +1,7 @@
-//! Admission by others: hooks that look at a request before it takes effect, and may change or refuse it. A hook is a
+//! Dynamic admission: hooks that see a request before it takes effect, and may change or refuse it. A hook is a
 //! function in this process ([`Kubernetes::admission_hook`]) or a webhook that a MutatingWebhookConfiguration or a
-//! ValidatingWebhookConfiguration registers; both are matched and asked the same way (Kubernetes: "Dynamic Admission
-//! Control").
+//! ValidatingWebhookConfiguration registers; both are matched and called in the same way (Kubernetes: "Dynamic
+//! Admission Control").
 
 mod admit;
 mod condition;
@@ -30,7 +30,7 @@ use condition::Condition;
 use function::Function;
 use rule::Rule;
 
-/// When a hook is asked.
+/// When a hook is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Before the object is completed and validated, one hook after the other.
@@ -39,7 +39,7 @@ pub(crate) enum Phase {
     Validating,
 }
 
-/// What a request does to an object, as registrations name it.
+/// The operation of a request, as registrations name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,
@@ -56,7 +56,7 @@ impl Operation {
         }
     }
 
-    /// The options that a request of this operation has.
+    /// The kind of this operation's options.
     fn options_kind(self) -> &'static str {
         match self {
             Self::Create => "CreateOptions",
@@ -66,14 +66,14 @@ impl Operation {
     }
 }
 
-/// Who answers for a hook.
+/// What a hook calls.
 enum Call {
     Function(Function),
-    /// A webhook; a `clientConfig` that cannot be read fails each call.
+    /// A webhook; with an invalid `clientConfig` each call fails.
     Webhook(Result<ClientConfig, CallError>),
 }
 
-/// A hook, ready to be matched and asked.
+/// A hook, ready to be matched and called.
 pub(crate) struct Hook {
     name: String,
     phase: Phase,
@@ -82,18 +82,18 @@ pub(crate) struct Hook {
     objects: LabelSelector,
     /// Whether a rule also fits requests for another version of its resource.
     equivalent: bool,
-    /// Whether a request goes on when the hook cannot be asked (`failurePolicy: Ignore`).
+    /// Whether a request is allowed if the hook cannot be called (`failurePolicy: Ignore`).
     optional: bool,
     timeout: Duration,
-    /// Whether a dry run may ask it.
+    /// Whether it may be called for a dry run.
     dry_run: bool,
-    /// Whether it is asked again when a later hook changed the object (`reinvocationPolicy: IfNeeded`).
+    /// Whether it is called again if a later hook changed the object (`reinvocationPolicy: IfNeeded`).
     reinvocable: bool,
     conditions: Vec<Condition>,
     call: Call,
 }
 
-/// What a request is about, and what it would do.
+/// The object of a request, and its operation.
 pub(crate) struct Subject<'a> {
     pub(crate) kind: &'a Arc<Kind>,
     pub(crate) subresource: &'a str,
@@ -105,7 +105,7 @@ pub(crate) struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Whether the subresource has objects of a type of its own, the same in all versions of the kind.
+    /// Whether the subresource has a type of its own, the same in all versions of the kind.
     fn is_of_its_own(&self) -> bool {
         matches!(self.subresource, "scale" | "binding" | "eviction" | "token")
     }
@@ -114,7 +114,7 @@ impl Subject<'_> {
 /// The hooks of one server.
 pub(crate) type AllHooks = RwLock<Hooks>;
 
-/// The registered hooks, kept until a registration changes.
+/// The registered hooks, cached until a registration changes.
 #[derive(Default)]
 pub(crate) struct Hooks {
     functions: Vec<Arc<Hook>>,
@@ -123,20 +123,20 @@ pub(crate) struct Hooks {
 
 #[derive(Default)]
 struct Registered {
-    /// Versions of the newest changes among the configurations.
+    /// Resource versions of the newest changes of both configurations.
     versions: [u64; 2],
     hooks: Vec<Arc<Hook>>,
 }
 
 impl Kubernetes {
-    /// Adds a hook that is a function in this process. Functions are asked before webhooks, in the order in which they
-    /// were added. They see what comes through [`Kubernetes::router`] and over sockets; what is written through this
-    /// handle ([`Kubernetes::create`] and its kin) is not asked about.
+    /// Adds a hook that is a function in this process. Functions are called before webhooks, in the order in which they
+    /// were added. They see requests through [`Kubernetes::router`] and over sockets, but not writes through this
+    /// handle ([`Kubernetes::create`] and its kin).
     pub fn admission_hook(&self, hook: AdmissionHook) {
         self.shared.hooks.write().functions.push(Arc::new(hook.into_hook()));
     }
 
-    /// The hooks whose rules fit a request that does one of these operations, in the order in which they are asked.
+    /// The hooks whose rules match a request with one of these operations, in the order in which they are called.
     pub(crate) fn hooks_for(
         &self,
         kind: &Arc<Kind>,
@@ -167,12 +167,12 @@ impl Kubernetes {
         all.into_iter().filter(fits).collect()
     }
 
-    /// Reads the registrations anew at the next request: the state is another one.
+    /// Drops the cached registrations after the state was replaced.
     pub(crate) fn forget_registrations(&self) {
         *self.shared.hooks.read().registered.lock() = Registered::default();
     }
 
-    /// The same resource in other versions, or in another group that shows the same objects.
+    /// The same resource in other versions, or in another group that serves the same objects.
     fn equivalents(&self, kind: &Arc<Kind>) -> Vec<Arc<Kind>> {
         let state = self.shared.state.lock();
         let same = |other: &&Arc<Kind>| other.shelf == kind.shelf && !Arc::ptr_eq(other, kind);
@@ -191,7 +191,7 @@ impl Registered {
 }
 
 impl Hook {
-    /// The kind in whose form the hook wants to see the request; `None` where its rules do not fit.
+    /// The kind in whose form the hook sees the request; `None` if its rules do not match.
     fn matching_kind(
         &self,
         kind: &Arc<Kind>,
@@ -209,7 +209,7 @@ impl Hook {
         if self.equivalent { equivalents.iter().find(|other| fits(other)).cloned() } else { None }
     }
 
-    /// Whether the labels of the namespace and of the object, new or old, are those that it asks for.
+    /// Whether its selectors match the labels of the namespace and of the object, new or old.
     fn selects(&self, subject: &Subject<'_>, namespace: Option<&Value>) -> bool {
         let selected = |object: Option<&Value>| object.is_some_and(|object| self.objects.matches(object));
         let by_namespace = self.namespaces.is_empty()

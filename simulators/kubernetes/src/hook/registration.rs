@@ -1,5 +1,5 @@
-//! Webhooks as MutatingWebhookConfigurations and ValidatingWebhookConfigurations register them. What is left out has the
-//! default of `admissionregistration.k8s.io/v1`.
+//! Webhooks that MutatingWebhookConfigurations and ValidatingWebhookConfigurations register. Missing members have the
+//! defaults of `admissionregistration.k8s.io/v1`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use crate::selector::LabelSelector;
 use crate::verbs::State;
 use crate::webhook::ClientConfig;
 
-/// Where the registrations lie, and when their webhooks are asked.
+/// The shelves of the registrations, and the phases of their webhooks.
 pub(super) const SHELVES: [(&str, Phase); 2] = [
     ("mutatingwebhookconfigurations.admissionregistration.k8s.io", Phase::Mutating),
     ("validatingwebhookconfigurations.admissionregistration.k8s.io", Phase::Validating),
 ];
 
-/// How long a webhook may take that says nothing about it.
+/// The default timeout of a webhook in seconds.
 const DEFAULT_TIMEOUT: u64 = 10;
 
-/// Whether nobody is asked about objects of this kind: a broken webhook must be able to be taken away.
+/// Whether objects of this kind are exempt from webhooks: it must be possible to delete a broken webhook.
 pub(super) fn is_exempt(kind: &Kind) -> bool {
     SHELVES.iter().any(|(shelf, _)| *kind.shelf == **shelf)
 }
 
-/// All registered webhooks, by the names of their configurations.
+/// All registered webhooks, ordered by the names of their configurations.
 pub(super) fn hooks(state: &mut State) -> Vec<Arc<Hook>> {
     let mut all = Vec::new();
     for (shelf, phase) in SHELVES {

@@ -1,4 +1,4 @@
-//! One question to one hook, and what its answer means.
+//! One call of a hook, and the meaning of its response.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::webhook::ClientConfig;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 
-/// What all questions about one request have in common.
+/// The data that all calls for one request share.
 pub(super) struct Asked<'a> {
     pub(super) kubernetes: &'a Kubernetes,
     pub(super) subject: &'a Subject<'a>,
-    /// The kind in whose form the hook wants to see it.
+    /// The kind in whose form the hook sees the object.
     pub(super) form: &'a Arc<Kind>,
     /// The new object in that form.
     pub(super) object: Option<Value>,
@@ -29,7 +29,7 @@ pub(super) struct Asked<'a> {
     pub(super) user: &'a Value,
     pub(super) options: &'a Value,
     pub(super) dry_run: bool,
-    /// A number that no other question has.
+    /// A unique number of the call.
     pub(super) uid: String,
 }
 
@@ -46,19 +46,19 @@ impl ObjectType {
     }
 }
 
-/// What a hook said.
+/// The response of a hook.
 #[derive(Debug, Default)]
 pub(super) struct Said {
-    /// The object that it wants instead, in the form in which it was asked.
+    /// The object that it wants instead, in the form that it was sent.
     pub(super) object: Option<Value>,
     pub(super) warnings: Vec<String>,
 }
 
-/// Why a request does not go on.
+/// Why a request is not allowed.
 pub(super) enum Trouble {
-    /// The hook refused it, or cannot be asked about it at all.
+    /// The hook refused it, or must not be called for it at all.
     Refused(ApiError),
-    /// The hook could not be asked: the request goes on where the hook is optional.
+    /// The hook could not be called: the request is allowed if the hook is optional.
     Failed(String),
 }
 
@@ -125,7 +125,7 @@ impl Asked<'_> {
         Ok(Said { object: self.patched(hook, response)?, warnings })
     }
 
-    /// What the object is: of the kind, or of what the subresource takes.
+    /// The type of the object: the kind, or the type that the subresource takes.
     fn object_type(&self, kind: &Kind) -> ObjectType {
         let carried =
             self.object.as_ref().or(self.old_object.as_ref()).filter(|_| self.subject.is_of_its_own());
@@ -160,7 +160,7 @@ impl Asked<'_> {
             "dryRun": self.dry_run,
             "options": self.options,
         });
-        // What is empty is left out, as Go leaves it out.
+        // Empty members are left out, as Go does.
         for (member, text) in [
             ("subResource", subject.subresource),
             ("requestSubResource", subject.subresource),
@@ -174,7 +174,7 @@ impl Asked<'_> {
         json!({ "kind": "AdmissionReview", "apiVersion": API_VERSION, "request": request })
     }
 
-    /// What the response's patch makes of the object.
+    /// Applies the response's patch to the object.
     fn patched(&self, hook: &Hook, response: &Value) -> Result<Option<Value>, Trouble> {
         let Some(patch) = response["patch"].as_str().filter(|patch| !patch.is_empty()) else {
             return Ok(None);
@@ -204,7 +204,7 @@ impl Asked<'_> {
     }
 }
 
-/// The part of an AdmissionReview that answers.
+/// The `response` of an AdmissionReview.
 fn response<'a>(answer: &'a Value, uid: &str, phase: Phase) -> Result<&'a Value, String> {
     let response = &answer["response"];
     if !response.is_object() {

@@ -1,4 +1,4 @@
-//! Rules: which requests a hook is for.
+//! Rules: the requests that a hook matches.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::object::{list_at, string_at};
 use crate::registry::Kind;
 use crate::verbs::namespace::SHELF as NAMESPACES;
 
-/// One rule of a registration. Lists may hold `*`.
+/// One rule of a registration. Lists may contain `*`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Rule {
     pub(super) operations: Vec<String>,
@@ -18,7 +18,7 @@ pub(super) struct Rule {
     pub(super) scope: Scope,
 }
 
-/// Whether a rule is for objects in namespaces.
+/// Whether a rule matches objects in namespaces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Scope {
     #[default]
@@ -46,7 +46,7 @@ impl Rule {
     }
 
     pub(super) fn fits(&self, kind: &Kind, subresource: &str, namespace: &str, operation: Operation) -> bool {
-        // Namespaces themselves have no namespace, although requests for them name one.
+        // Namespaces themselves are cluster-scoped, although requests for them name one.
         let namespaced = *kind.shelf != *NAMESPACES && !namespace.is_empty();
         let scope = match self.scope {
             Scope::Any => true,

@@ -1,5 +1,6 @@
-//! Who sends a request: the administrator, who has one of the server's tokens, a service account, which has one that the server
-//! signed, or the user of a client's certificate. No request is refused for who sends it: roles are stored and not evaluated.
+//! The sender of a request: the administrator, who has one of the server's tokens; a service account with a token that
+//! the server signed; or the user of a client certificate. There is no authorization: roles are stored and not
+//! evaluated.
 
 mod request;
 mod review;
@@ -17,7 +18,7 @@ pub(crate) use token::{SigningKey, openid_configuration};
 
 use crate::kubernetes::Kubernetes;
 
-/// Who a request comes from.
+/// The sender of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) name: String,
@@ -27,7 +28,8 @@ pub(crate) struct User {
 }
 
 impl User {
-    /// Whoever has one of the server's tokens, and everybody where there are none.
+    /// The administrator: every sender with one of the server's tokens, and every sender without credentials if there
+    /// are no tokens.
     pub(crate) fn administrator() -> Self {
         Self {
             name: "kubernetes-admin".to_owned(),
@@ -56,7 +58,7 @@ impl User {
         Self { name: client.user.clone(), uid: String::new(), groups, extra: BTreeMap::new() }
     }
 
-    /// The user as reviews and webhooks are told of.
+    /// The user as reviews and webhooks show it.
     pub(crate) fn to_value(&self) -> Value {
         let mut value = json!({ "username": self.name, "groups": self.groups });
         if !self.uid.is_empty() {
@@ -70,7 +72,7 @@ impl User {
 }
 
 impl Kubernetes {
-    /// Who a request comes from; `None` where it may not speak to this server.
+    /// The sender of a request; `None` if the request is not authenticated.
     pub(crate) fn caller<B>(&self, request: &Request<B>) -> Option<User> {
         if let Some(client) = request.extensions().get::<ClientCertificate>() {
             return Some(User::of_certificate(client));
@@ -83,7 +85,8 @@ impl Kubernetes {
         known.map(|(user, _)| user).or_else(|| open.then(User::administrator))
     }
 
-    /// Whose token it is, and for which of the audiences; without any asked for, it must be for this server.
+    /// Authenticates a token. Returns its user and its audiences among the requested ones; if none are requested, it
+    /// must be valid for this server.
     fn bearer(&self, token: &str, audiences: &[String]) -> Result<(User, Vec<String>), String> {
         if self.shared.options.tokens.iter().any(|known| known.reveal() == token) {
             return Ok((User::administrator(), audiences.to_vec()));

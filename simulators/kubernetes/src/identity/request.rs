@@ -10,18 +10,18 @@ use crate::registry::Kind;
 use crate::status::ApiError;
 use crate::verbs::rfc3339_seconds;
 
-/// How long a token lasts where nothing is said.
+/// The default lifetime of a token.
 const DEFAULT_SECONDS: i64 = 60 * 60;
-/// The shortest life that may be asked for.
+/// The shortest lifetime that may be requested.
 const MIN_SECONDS: i64 = 10 * 60;
-/// The longest.
+/// The longest lifetime that may be requested.
 const MAX_SECONDS: i64 = 1 << 32;
 
 impl Kubernetes {
     /// Answers a TokenRequest for a service account.
     ///
     /// # Errors
-    /// There is no such account, the request is not valid, or what the token is to be bound to is not there.
+    /// The account does not exist, the request is invalid, or the object that the token is bound to does not exist.
     pub(crate) fn request_token(
         &self,
         kind: &Kind,

@@ -1,5 +1,5 @@
-//! Questions about who somebody is and what they may do. Whoever may speak to this server may do everything:
-//! there are no roles.
+//! Reviews of identities and permissions. Every client with access to this server may do everything: there are no
+//! roles.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use crate::kubernetes::Kubernetes;
 use crate::object::list_at;
 use crate::registry::Kind;
 
-/// Why everything is allowed.
-const REASON: &str = "the simulated Kubernetes has no roles: whoever may speak to it may do everything";
+/// The reason why everything is allowed.
+const REASON: &str = "the simulated Kubernetes has no roles: every client with access may do everything";
 
-/// The question with its answer in `status`.
+/// The review with its result in `status`.
 pub(crate) fn answer(kubernetes: &Kubernetes, kind: &Kind, mut question: Value, asker: &User) -> Value {
     let status = match kind.kind.as_str() {
         "TokenReview" => token_review(kubernetes, &question),
@@ -35,7 +35,7 @@ pub(crate) fn answer(kubernetes: &Kubernetes, kind: &Kind, mut question: Value, 
     question
 }
 
-/// Whose token it is. A server without tokens takes every one for the administrator's that no service account has.
+/// Reviews a token. A server without tokens accepts every token that is not a service account's as the administrator's.
 fn token_review(kubernetes: &Kubernetes, question: &Value) -> Value {
     let token = question.pointer("/spec/token").and_then(Value::as_str).unwrap_or_default();
     let audiences: Vec<String> = list_at(question, &["spec", "audiences"])
@@ -50,7 +50,7 @@ fn token_review(kubernetes: &Kubernetes, question: &Value) -> Value {
             }
             status
         }
-        // Parts with dots between them: a service account's token that is not good.
+        // A JSON Web Token has dots: it is an invalid token of a service account.
         Err(_) if kubernetes.shared.options.tokens.is_empty() && token.split('.').count() < 3 => {
             json!({ "authenticated": true, "user": User::administrator().to_value() })
         }

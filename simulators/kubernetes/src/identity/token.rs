@@ -19,10 +19,10 @@ use crate::kubernetes::Kubernetes;
 use crate::object::string_at;
 use crate::status::ApiError;
 
-/// Who signs: `--service-account-issuer`. Tokens for this server have it as their audience, too.
+/// The issuer: `--service-account-issuer`. It is also the audience of tokens for this server.
 pub(super) const ISSUER: &str = "https://kubernetes.default.svc";
 
-/// Where the key lies in the folder of the certificate authority.
+/// The file of the key in the folder of the certificate authority.
 const KEY_FILE: &str = "service-accounts.key";
 
 /// The key that signs tokens. It cannot be printed.
@@ -38,7 +38,7 @@ impl fmt::Debug for SigningKey {
 }
 
 impl SigningKey {
-    /// The key that is kept in the folder, or a new one, which is kept there. Without a folder always a new one.
+    /// Reads the key from the folder, or generates one and writes it there. Without a folder the key is always new.
     pub(crate) fn load_or_generate(folder: Option<&Path>) -> Result<Self, ApiError> {
         let failed =
             |what: &str| ApiError::internal(&format!("the key of service accounts cannot be {what}"));
@@ -70,7 +70,7 @@ impl SigningKey {
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// The claims of a token that this key has signed.
+    /// The claims of a token that this key signed.
     fn claims(&self, token: &str) -> Option<Value> {
         let (signed, signature) = token.rsplit_once('.')?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
@@ -92,7 +92,7 @@ impl SigningKey {
     }
 }
 
-/// Where whoever verifies tokens finds the key (OpenID Connect discovery).
+/// The OpenID Connect discovery document, which tells verifiers where the keys are.
 pub(crate) fn openid_configuration() -> Value {
     json!({
         "issuer": ISSUER,
@@ -118,7 +118,8 @@ fn keep(path: &Path, document: &[u8]) -> std::io::Result<()> {
     options.open(path)?.write_all(document)
 }
 
-/// Whose token it is, and for which of the audiences. The words of refusals are the API server's.
+/// Verifies a token. Returns its user and its audiences among the requested ones. Errors have the API server's
+/// messages.
 pub(super) fn verify(
     kubernetes: &Kubernetes,
     token: &str,
@@ -145,7 +146,7 @@ pub(super) fn verify(
     let about = &claims["kubernetes.io"];
     let namespace = about["namespace"].as_str().unwrap_or_default();
     let named = |kind: &str, member: &str| string_at(about, &[kind, member]).unwrap_or_default().to_owned();
-    // A token lives as long as what it was made for.
+    // A token is valid only as long as the objects that it is bound to exist.
     for kind in ["serviceaccount", "pod", "secret", "node"] {
         if about.get(kind).is_none() {
             continue;

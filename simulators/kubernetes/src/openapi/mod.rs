@@ -1,5 +1,5 @@
-//! OpenAPI documents: which kinds there are, what their members mean, and which of their requests take which
-//! parameters. kubectl reads them before it applies, explains and, in older releases, validates.
+//! OpenAPI documents: the kinds, the meaning of their members, and the parameters of their requests. kubectl reads them
+//! before it applies, explains and, in older releases, validates.
 
 mod protobuf;
 mod schemas;
@@ -20,11 +20,11 @@ const GVK: &str = "x-kubernetes-group-version-kind";
 const PARAMETERS: &[(&str, &str)] =
     &[("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string"), ("force", "boolean")];
 
-/// Where the schemas are in a version 3 document, and in a version 2 document.
+/// The paths of the schemas in version 3 and version 2 documents.
 const SCHEMAS_V3: &str = "#/components/schemas/";
 const SCHEMAS_V2: &str = "#/definitions/";
 
-/// The path of all objects of a kind in one namespace, as a template.
+/// The path template of all objects of a kind in one namespace.
 fn path_of(kind: &Kind) -> String {
     let root = if kind.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", kind.group) };
     let namespace = if kind.namespaced { "/namespaces/{namespace}" } else { "" };
@@ -39,7 +39,7 @@ fn operation(kind: &Kind, parameters: &[Value]) -> Value {
     json!({ "parameters": parameters, "responses": { "200": { "description": "OK" } }, GVK: identity(kind) })
 }
 
-/// The paths of some kinds; those that only answer questions have nothing to get or patch.
+/// The paths of some kinds; reviews cannot be read or patched.
 fn paths<'a>(kinds: impl Iterator<Item = &'a Kind>, parameters: &[Value]) -> Map<String, Value> {
     let mut paths = Map::new();
     for kind in kinds {
@@ -74,7 +74,7 @@ pub(crate) fn v2(registry: &Registry) -> Value {
     json!({ "swagger": "2.0", "info": info, "paths": paths, "definitions": definitions })
 }
 
-/// Which version 3 documents there are.
+/// The index of version 3 documents.
 pub(crate) fn v3_index(registry: &Registry) -> Value {
     let mut paths = Map::new();
     for kind in registry.kinds() {
@@ -86,8 +86,8 @@ pub(crate) fn v3_index(registry: &Registry) -> Value {
         if paths.contains_key(&path) {
             continue;
         }
-        // Clients keep a document by its hash: it changes with what the document says. Only kinds come
-        // and go; the schemas of those that are built in stay.
+        // Clients cache a document by its hash, which changes with its content. Only custom kinds come and go; the
+        // schemas of built-in kinds stay.
         let kinds = registry.kinds().iter().filter(|other| other.api_version() == kind.api_version());
         let said: Vec<Value> =
             kinds.map(|kind| json!([identity(kind), path_of(kind), kind.schema])).collect();

@@ -1,4 +1,4 @@
-//! The version 2 document in protobuf, for clients of before OpenAPI v3. Field numbers are those of gnostic's
+//! The version 2 document in protobuf, for clients that predate OpenAPI v3. Field numbers are those of gnostic's
 //! `OpenAPIv2.proto`.
 
 use bytes::Bytes;
@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::registry::Registry;
 
-/// Media type of gnostic's protobuf form of a version 2 document. Clients ask for it with an `@` before `v1.0`,
-/// which many parsers of media types refuse, so answers have a dot.
+/// Media type of gnostic's protobuf form of a version 2 document. Clients request it with an `@` before `v1.0`, which
+/// many parsers of media types refuse, so responses have a dot.
 pub(crate) const MEDIA_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// The whole document.
@@ -66,7 +66,7 @@ fn query_parameter(name: &str, value_type: &str) -> Message {
     item
 }
 
-/// Schema: what the schemas of kinds say; everything else that JSON Schema knows does not occur.
+/// Schema: the parts of JSON Schema that occur in the schemas of kinds.
 fn schema(value: &Value) -> Message {
     let mut message = Message::default();
     for (name, field) in [("$ref", 1), ("format", 2), ("description", 4)] {
@@ -103,7 +103,7 @@ fn schema(value: &Value) -> Message {
     message
 }
 
-/// Members that begin with `x-`: NamedAny whose value is YAML; JSON is YAML.
+/// Members that begin with `x-`: NamedAny with a value in YAML; JSON is YAML.
 fn extensions(message: &mut Message, field: u64, value: &Value) {
     for (name, value) in value.as_object().into_iter().flatten().filter(|(name, _)| name.starts_with("x-")) {
         let mut any = Message::default();
@@ -112,7 +112,7 @@ fn extensions(message: &mut Message, field: u64, value: &Value) {
     }
 }
 
-/// NamedPathItem, NamedSchema and NamedAny have the same form.
+/// NamedPathItem, NamedSchema and NamedAny have the same fields.
 fn named(name: &str, value: &Message) -> Message {
     let mut named = Message::default();
     named.text(1, name);
@@ -132,7 +132,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A protobuf message in the making. Only length-delimited fields are needed.
+/// A protobuf message under construction. Only length-delimited fields are needed.
 #[derive(Default)]
 struct Message(Vec<u8>);
 

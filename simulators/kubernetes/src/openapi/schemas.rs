@@ -1,5 +1,5 @@
-//! What the members of objects mean: for the kinds of every cluster from the types of the house's Kubernetes
-//! version, for custom ones from their definitions.
+//! The schemas of kinds: for built-in kinds from the types of this workspace's Kubernetes version, for custom ones from
+//! their definitions.
 
 use std::sync::LazyLock;
 
@@ -93,8 +93,7 @@ static BUILTIN: LazyLock<Map<String, Value>> = LazyLock::new(|| {
         meta::DeleteOptions,
     );
     let mut schemas = generator.take_definitions(true);
-    // The types ask for metadata; the API asks for a name, wherever it comes from. Names of what is referred to may be
-    // empty.
+    // The types require metadata; the API requires a name, from any source. Names in references may be empty.
     for (name, schema) in &mut schemas {
         let refers = REFERENCES.iter().any(|reference| name.strip_prefix(CORE) == Some(*reference));
         if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
@@ -109,7 +108,7 @@ static BUILTIN: LazyLock<Map<String, Value>> = LazyLock::new(|| {
 
 const CORE: &str = "io.k8s.api.core.v1.";
 
-/// Types that name another object, by a name that is empty unless somebody says it.
+/// Types that refer to another object by a name that defaults to an empty text.
 const REFERENCES: &[&str] = &[
     "ConfigMapEnvSource",
     "ConfigMapKeySelector",
@@ -121,18 +120,18 @@ const REFERENCES: &[&str] = &[
     "SecretProjection",
 ];
 
-/// Any value at all: defaults and the like in schemas of definitions.
+/// Any value: defaults and the like in schemas of definitions.
 const JSON: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON";
 
-/// A text to clients of version 2 documents, although numbers are taken, too.
+/// A text in version 2 documents, although numbers are accepted, too.
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
-/// All schemas of the built-in kinds and of what they refer to, by name.
+/// All schemas of the built-in kinds and of the types that they refer to, by name.
 pub(crate) fn builtin() -> &'static Map<String, Value> {
     &BUILTIN
 }
 
-/// The name of a kind's schema: that of its Go type for built-in ones, as in real documents.
+/// The name of a kind's schema: for a built-in kind that of its Go type, as in real documents.
 fn name_of(kind: &Kind) -> String {
     let (group, version, name) = (kind.group.as_str(), &kind.version, &kind.kind);
     if kind.custom {
@@ -142,7 +141,7 @@ fn name_of(kind: &Kind) -> String {
     definition_name(group, version, name)
 }
 
-/// The schema of a kind and all that it refers to, for a version 3 document.
+/// The schema of a kind and all schemas that it refers to, for a version 3 document.
 pub(super) fn of(kind: &Kind) -> Map<String, Value> {
     let root = name_of(kind);
     let mut schemas = Map::new();
@@ -173,7 +172,7 @@ pub(super) fn of(kind: &Kind) -> Map<String, Value> {
 
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// Adds what every object has, described as built-in kinds describe it.
+/// Adds the members that every object has, with the descriptions of built-in kinds.
 fn add_identity(schema: &mut Value) {
     let described =
         |name: &str| BUILTIN.get("io.k8s.api.core.v1.Namespace")?.get("properties")?.get(name).cloned();
@@ -187,7 +186,7 @@ fn add_identity(schema: &mut Value) {
     });
 }
 
-/// Does the same for objects inside of objects.
+/// Does the same for embedded objects.
 fn complete_embedded(schema: &mut Value) {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.values_mut().for_each(complete_embedded);
@@ -202,7 +201,7 @@ fn complete_embedded(schema: &mut Value) {
     }
 }
 
-/// Takes a built-in schema and everything that it refers to.
+/// Adds a built-in schema and all schemas that it refers to.
 fn collect(name: &str, schemas: &mut Map<String, Value>) {
     let Some(schema) = BUILTIN.get(name).filter(|_| !schemas.contains_key(name)) else { return };
     schemas.insert(name.to_owned(), schema.clone());
@@ -225,13 +224,13 @@ fn find_references<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
-/// The schema that another one refers to, where it does.
+/// The schema that another one refers to, if it does.
 fn reference(schema: &Value) -> Option<&str> {
     let plain = schema.get("$ref").or_else(|| schema.pointer("/allOf/0/$ref"));
     plain?.as_str()?.strip_prefix(SCHEMAS_V3)
 }
 
-/// Says how the members of a definition merge, for strategic merge patches and for server-side apply.
+/// Adds how the members of a definition merge, for strategic merge patches and server-side apply.
 fn annotate_members(schema: &Schema, document: &mut Value) {
     for (name, member) in &schema.properties {
         let Some(document) = document.pointer_mut(&format!("/properties/{}", name.replace('/', "~1"))) else {
@@ -260,7 +259,7 @@ fn annotate_members(schema: &Schema, document: &mut Value) {
     }
 }
 
-/// Rewrites a definition of a version 3 document as a version 2 document has it.
+/// Rewrites a definition of a version 3 document for a version 2 document.
 pub(super) fn definition_to_v2(name: &str, schema: &mut Value) {
     leave_open(schema);
     to_v2(schema);
@@ -269,8 +268,8 @@ pub(super) fn definition_to_v2(name: &str, schema: &mut Value) {
     }
 }
 
-/// Says nothing of what is inside of members that keep what they do not know: kubectl would refuse what is not named. A real
-/// server leaves it out of this version, too.
+/// Removes the properties of members that keep unknown members: kubectl would refuse members that are not listed. A
+/// real server leaves them out of this version, too.
 fn leave_open(schema: &mut Value) {
     let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
     for member in properties.values_mut() {
@@ -292,7 +291,7 @@ fn to_v2(schema: &mut Value) {
             members.insert("$ref".to_owned(), reference.into());
         }
     }
-    // A member may have that name, too: in the schema of schemas.
+    // A property may have that name, too: in the schema of schemas.
     if schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
         schema["type"] = "string".into();
         schema["format"] = "int-or-string".into();
@@ -336,7 +335,7 @@ mod tests {
         assert_eq!(containers["x-kubernetes-patch-merge-key"], "name");
     }
 
-    /// Old releases of kubectl hold objects against this before they send them.
+    /// Old releases of kubectl validate objects against this before they send them.
     #[test]
     fn definitions_of_kinds_are_described_as_they_may_be_written() {
         let document = super::super::v2(&Registry::default());
@@ -366,7 +365,7 @@ mod tests {
             json!({ "description": "it", "$ref": "#/definitions/a.Spec" })
         );
         assert_eq!(schema["properties"]["port"]["format"], "int-or-string");
-        // Older releases of kubectl refuse what properties do not name.
+        // Older releases of kubectl refuse members that are not in the properties.
         let open = &schema["properties"]["open"];
         assert_eq!((&open["type"], open.get("properties")), (&json!("object"), None));
     }

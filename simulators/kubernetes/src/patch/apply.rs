@@ -1,6 +1,6 @@
-//! Server-side apply: the applied configuration is the whole of what its manager wants. Fields it
-//! names are set, fields it named before and no longer does are removed unless somebody else owns
-//! them too, and fields that others own are not changed without `force`.
+//! Server-side apply: the applied configuration is the complete intent of its manager. Fields in it are set, fields
+//! that it contained before and no longer does are removed unless another manager owns them too, and fields that other
+//! managers own are not changed without `force`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::typed::{check, compare, empty, fields, merge, remove, with_named_memb
 use super::{PatchError, Subject};
 use crate::object::{metadata, metadata_value, set_metadata};
 
-/// Who owned what there was before the first apply.
+/// The manager of all fields that existed before the first apply.
 const BEFORE: &str = "before-first-apply";
 
 pub(super) fn apply(
@@ -50,7 +50,7 @@ pub(super) fn apply(
         operation: "Apply".into(),
         api_version: subject.api_version.to_owned(),
         subresource: subject.subresource.to_owned(),
-        // It tells when the manager has changed something.
+        // The time of the manager's latest change.
         time: if changes {
             None
         } else {
@@ -62,7 +62,7 @@ pub(super) fn apply(
     Ok(merged)
 }
 
-/// What of the configuration concerns the addressed part of the object.
+/// The part of the configuration that the addressed part of the object may contain.
 fn in_scope(subject: &Subject<'_>, applied: &Value) -> Value {
     let mut applied = applied.clone();
     if let Value::Object(members) = &mut applied {
@@ -72,7 +72,7 @@ fn in_scope(subject: &Subject<'_>, applied: &Value) -> Value {
     applied
 }
 
-/// What every configuration must be.
+/// Validates a configuration.
 fn check_configuration(subject: &Subject<'_>, applied: &Value) -> Result<(), PatchError> {
     let Value::Object(configuration) = applied else {
         return Err(PatchError::Invalid("an applied configuration must be an object".into()));
@@ -107,21 +107,21 @@ fn check_configuration(subject: &Subject<'_>, applied: &Value) -> Result<(), Pat
     )))
 }
 
-/// As Go prints it: `apps/v1, Kind=Deployment`; the core group is empty.
+/// Go's format: `apps/v1, Kind=Deployment`; the core group is empty.
 fn group_version_kind(api_version: &str, kind: &str) -> String {
     let slash = if api_version.contains('/') { "" } else { "/" };
     format!("{slash}{api_version}, Kind={kind}")
 }
 
-/// Metadata that a configuration cannot change: it may carry the version and the uid as preconditions, and no more.
+/// Restores metadata that a configuration cannot change: it may carry the version and the UID as preconditions only.
 fn keep_system_metadata(live: &Value, merged: &mut Value) {
     for member in ["creationTimestamp", "deletionTimestamp", "generation", "selfLink"] {
         set_metadata(merged, member, metadata_value(live, member));
     }
 }
 
-/// Takes out of `merged` what its manager applied before and no longer does, unless somebody owns it: another manager, or
-/// the same one by way of something else in its configuration.
+/// Removes from `merged` the fields that its manager applied before and no longer does, unless they are still owned: by
+/// another manager, or by the same one through another part of its configuration.
 fn prune(
     subject: &Subject<'_>,
     merged: &Value,
@@ -156,7 +156,7 @@ fn prune(
             None => kept,
         };
     }
-    // What the manager never applied stays, too: it is nobody's, or an ordinary write's.
+    // Fields that the manager never applied stay, too: they have no owner, or belong to an ordinary write.
     let mut gone = with_named_members(schema, &fields(schema, &converted));
     gone.subtract(&with_named_members(schema, &fields(schema, &pruned)));
     let pruned = remove(schema, &converted, &gone.intersection(&last)).unwrap_or_else(nothing);
@@ -166,10 +166,10 @@ fn prune(
     })
 }
 
-/// Takes from other managers what this write changes and removes. Says whether there is anything.
+/// Takes the fields that this write changes and removes from other managers. Returns whether there are any.
 ///
 /// # Errors
-/// The conflicts, when fields of others change without `force`.
+/// The conflicts, if it changes fields of other managers without `force`.
 fn settle_owners(
     subject: &Subject<'_>,
     (live, merged): (&Value, &Value),

@@ -16,7 +16,7 @@ pub(super) enum PathElement {
     Value(String),
 }
 
-/// A set of paths, as a tree: a node is in the set when it is `member`.
+/// A set of paths, as a tree: a node is in the set if `member` is true.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FieldSet {
     member: bool,
@@ -28,7 +28,7 @@ impl FieldSet {
         !self.member && self.children.values().all(FieldSet::is_empty)
     }
 
-    /// The node at `element`, made when absent.
+    /// The node at `element`, created if missing.
     pub(super) fn child(&mut self, element: PathElement) -> &mut FieldSet {
         self.children.entry(element).or_default()
     }
@@ -40,7 +40,7 @@ impl FieldSet {
         }
     }
 
-    /// Takes out what is in `other`.
+    /// Removes the paths in `other`.
     pub(super) fn subtract(&mut self, other: &FieldSet) {
         self.member &= !other.member;
         for (element, theirs) in &other.children {
@@ -70,12 +70,12 @@ impl FieldSet {
         self.children.get(element)
     }
 
-    /// Adds this very path.
+    /// Adds the path of this node.
     pub(super) fn insert(&mut self) {
         self.member = true;
     }
 
-    /// Takes out this very path, and nothing below it.
+    /// Removes the path of this node, but keeps those below it.
     pub(super) fn disown(&mut self) {
         self.member = false;
     }
@@ -88,13 +88,13 @@ impl FieldSet {
         !self.children.is_empty()
     }
 
-    /// Makes one path out of it and all below it.
+    /// Replaces all paths below this node by its own path.
     pub(super) fn collapse(&mut self) {
         self.member = true;
         self.children.clear();
     }
 
-    /// Keeps some members of an object, with all below them.
+    /// Keeps some members of an object, with all paths below them.
     pub(super) fn retain_members(&mut self, keep: impl Fn(&str) -> bool) {
         self.children.retain(|element, _| match element {
             PathElement::Field(name) => keep(name),
@@ -106,13 +106,13 @@ impl FieldSet {
         self.children.iter_mut()
     }
 
-    /// Drops what holds no path.
+    /// Drops nodes without any path.
     pub(super) fn compact(&mut self) {
         self.children.values_mut().for_each(FieldSet::compact);
         self.children.retain(|_, child| child.member || !child.children.is_empty());
     }
 
-    /// Every path in the set as people read it: `.spec.ports[port=80,protocol="TCP"].name`.
+    /// Every path in the set in the format of messages: `.spec.ports[port=80,protocol="TCP"].name`.
     pub(super) fn paths(&self) -> Vec<String> {
         let mut paths = vec![];
         self.collect_paths("", &mut paths);
@@ -121,7 +121,7 @@ impl FieldSet {
 
     fn collect_paths(&self, prefix: &str, paths: &mut Vec<String>) {
         let at = |element: &PathElement| format!("{prefix}{}", element.readable());
-        // What is a member comes before what is inside of its siblings.
+        // A member precedes the paths inside its siblings.
         paths.extend(self.children.iter().filter(|(_, child)| child.member).map(|(element, _)| at(element)));
         for (element, child) in &self.children {
             child.collect_paths(&at(element), paths);
@@ -144,7 +144,7 @@ impl FieldSet {
         Value::Object(document)
     }
 
-    /// Reads a `fieldsV1` document; entries of a form not known are left out.
+    /// Reads a `fieldsV1` document; entries of an unknown form are ignored.
     pub(super) fn from_fields_v1(document: &Value) -> FieldSet {
         let mut set = FieldSet::default();
         let Some(document) = document.as_object() else { return set };
@@ -183,7 +183,7 @@ impl PathElement {
         }
     }
 
-    /// As people read it: `.name`, `[name="a"]`, `[="a"]`.
+    /// The element in the format of messages: `.name`, `[name="a"]`, `[="a"]`.
     pub(super) fn readable(&self) -> String {
         match self {
             PathElement::Field(name) => format!(".{name}"),

@@ -1,4 +1,4 @@
-//! `metadata.managedFields`: who wrote which fields last.
+//! `metadata.managedFields`: the managers that last wrote each field.
 
 use serde_json::{Map, Value, json};
 
@@ -8,11 +8,11 @@ use super::{PatchError, Subject};
 use crate::object::set_metadata;
 use crate::wire;
 
-/// After so many entries of ordinary writes the oldest are joined, under this name.
+/// Beyond this number, the oldest entries of ordinary writes are joined under this name.
 const MAX_UPDATE_ENTRIES: usize = 10;
 const JOINED: &str = "ancient-changes";
 
-/// What the server itself sets is nobody's.
+/// Metadata that only the server sets has no owner.
 const SERVERS: &[&str] = &[
     "name",
     "namespace",
@@ -26,7 +26,7 @@ const SERVERS: &[&str] = &[
     "uid",
 ];
 
-/// One entry: the fields of one manager, by one kind of write, in one sub-resource.
+/// One entry: the fields of one manager, by one operation, in one subresource.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
     pub(super) manager: String,
@@ -35,13 +35,14 @@ pub(super) struct Entry {
     pub(super) api_version: String,
     /// Empty for the main resource.
     pub(super) subresource: String,
-    /// When it was written last; null for one whose writes never changed anything, and `None` for one that is being written.
+    /// The time of the last write; null for a manager whose writes never changed anything, and `None` for an entry that
+    /// is being written.
     pub(super) time: Option<Value>,
     pub(super) fields: FieldSet,
 }
 
 impl Entry {
-    /// Whether this is the entry of a writer. Who applies has one for all versions.
+    /// Whether this is the entry of a manager and operation. A manager that applies has one entry for all versions.
     pub(super) fn is(&self, subject: &Subject<'_>, manager: &str, operation: &str) -> bool {
         self.manager == manager
             && self.operation == operation
@@ -62,7 +63,7 @@ impl Entry {
     }
 }
 
-/// The entries of `object`, as its schemas see them now. Those of versions that are served no more are left out.
+/// The entries of `object`, by its current schemas. Entries of versions that are no longer served are left out.
 pub(super) fn read(subject: &Subject<'_>, object: &Value) -> Vec<Entry> {
     let text = |entry: &Value, member: &str| {
         entry.get(member).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -85,7 +86,7 @@ pub(super) fn read(subject: &Subject<'_>, object: &Value) -> Vec<Entry> {
     entries
 }
 
-/// Writes the entries that own something into `object`, in the server's order; none at all removes the member.
+/// Writes the non-empty entries into `object`, in the server's order; without any entry the member is removed.
 pub(super) fn write(object: &mut Value, mut entries: Vec<Entry>) {
     entries.retain(|entry| !entry.fields.is_empty());
     let time = |entry: &Entry| match &entry.time {
@@ -124,7 +125,7 @@ fn document(entry: &Entry) -> Value {
     document
 }
 
-/// Takes out of a set what nobody can own, and what the addressed part does not write.
+/// Removes from a set the fields that have no owner, and those that the addressed part does not write.
 pub(super) fn keep_ownable(subject: &Subject<'_>, fields: &mut FieldSet) {
     fields.retain_members(|name| !matches!(name, "apiVersion" | "kind") && subject.scope.contains(name));
     for (element, child) in fields.elements_mut() {
@@ -136,7 +137,7 @@ pub(super) fn keep_ownable(subject: &Subject<'_>, fields: &mut FieldSet) {
     fields.compact();
 }
 
-/// The object with all that its type always has.
+/// The object with all members that its type always has.
 fn whole(subject: &Subject<'_>, object: &Value) -> Value {
     let mut object = object.clone();
     set_metadata(&mut object, "managedFields", Value::Null);
@@ -146,7 +147,7 @@ fn whole(subject: &Subject<'_>, object: &Value) -> Value {
     object
 }
 
-/// Where the entries of an ordinary write begin.
+/// The entries from which an ordinary write starts.
 fn entries_before(subject: &Subject<'_>, old: Option<&Value>, new: &Value) -> Option<Vec<Entry>> {
     let live = || old.map(|old| read(subject, old)).unwrap_or_default();
     let given = new.pointer("/metadata/managedFields").and_then(Value::as_array);
@@ -157,18 +158,18 @@ fn entries_before(subject: &Subject<'_>, old: Option<&Value>, new: &Value) -> Op
         }
         _ => live(),
     };
-    // A record that is empty stays empty, until somebody applies.
+    // An empty record stays empty until the first apply.
     (old.is_none() || !entries.is_empty()).then_some(entries)
 }
 
-/// Gives the fields that an ordinary write (create, update, any patch but apply) changed to its
-/// `manager`, and takes them from everybody else.
+/// Gives the fields that an ordinary write (create, update, any patch but apply) changed to its `manager`, and removes
+/// them from all other managers.
 ///
-/// `old` is the object before (`None` for a creation) and `new` the one to be stored, with the `managedFields` that
-/// the client sent: none leaves the record as it is, an empty list clears it. Times are left out unless they stay.
+/// `old` is the object before (`None` for a creation) and `new` the one to be stored, with the `managedFields` that the
+/// client sent: no value leaves the record as it is, an empty list clears it. Entries without a time get one later.
 ///
 /// # Errors
-/// When an object cannot be converted to the version of an entry.
+/// An object cannot be converted to the version of an entry.
 pub(crate) fn track_update(
     subject: &Subject<'_>,
     old: Option<&Value>,
@@ -207,7 +208,7 @@ pub(crate) fn track_update(
     Ok(())
 }
 
-/// Takes what a write changed and removed from an entry. The difference is that in the writer's version.
+/// Removes from an entry the fields that a write changed or removed. The difference is that in the writer's version.
 fn take(
     subject: &Subject<'_>,
     entry: &mut Entry,
@@ -229,7 +230,7 @@ fn take(
     Ok(())
 }
 
-/// What tells two objects apart in another version; `None` when that is served no more.
+/// The difference between two objects in another version; `None` if that is no longer served.
 pub(super) fn difference_at(
     subject: &Subject<'_>,
     api_version: &str,
@@ -243,7 +244,7 @@ pub(super) fn difference_at(
     Ok(Some(difference))
 }
 
-/// Joins the oldest entries of ordinary writes of a version where there are too many.
+/// Joins the oldest entries of ordinary writes in a version if there are too many.
 fn join_oldest(entries: &mut Vec<Entry>) {
     let is_update = |entry: &Entry| entry.operation == "Update";
     while entries.iter().filter(|entry| is_update(entry)).count() > MAX_UPDATE_ENTRIES {

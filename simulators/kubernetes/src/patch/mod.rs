@@ -1,7 +1,7 @@
-//! The four ways to change an object in part: JSON merge patch (RFC 7386), JSON patch (RFC 6902),
-//! strategic merge patch and server-side apply, on plain JSON values.
+//! The four kinds of patches: JSON merge patch (RFC 7386), JSON patch (RFC 6902), strategic merge patch and server-side
+//! apply, on plain JSON values.
 //!
-//! Nothing here stores, defaults or validates: the caller does that with the object it gets back.
+//! This module does not store, default or validate objects: the caller does that with the result.
 
 mod apply;
 mod field_set;
@@ -20,7 +20,7 @@ use crate::registry::Kind;
 use crate::schema::Schema;
 use crate::status::ApiError;
 
-/// How a patch is to be read: one of the content types that `PATCH` takes.
+/// The kind of a patch, by its content type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PatchType {
     /// `application/merge-patch+json`, RFC 7386.
@@ -31,25 +31,24 @@ pub(crate) enum PatchType {
     Strategic,
     /// `application/apply-patch+yaml`: server-side apply.
     Apply {
-        /// Who applies: the `fieldManager` query parameter.
+        /// The manager that applies: the `fieldManager` query parameter.
         field_manager: String,
         /// Whether fields of other managers are taken over instead of being refused: `force=true`.
         force: bool,
     },
 }
 
-/// Why a patch gives no object.
+/// Why a patch fails.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum PatchError {
-    /// The patch is not well-formed for its type. Servers answer 400.
+    /// The patch is malformed. Servers answer 400.
     #[error("{0}")]
     Invalid(String),
-    /// Server-side apply would change fields of other managers, and `force` was not asked for.
-    /// Each entry reads `conflict with "manager" using v1: .spec.type`. Servers answer 409.
+    /// Server-side apply would change fields of other managers without `force`. Each entry reads `conflict with
+    /// "manager" using v1: .spec.type`. Servers answer 409.
     #[error("{}", conflict_message(.0))]
     Conflict(Vec<String>),
-    /// A well-formed JSON patch does not apply: its `test` failed or a path leads nowhere.
-    /// Servers answer 422.
+    /// A well-formed JSON patch does not apply: its `test` failed or a path does not exist. Servers answer 422.
     #[error("{0}")]
     TestFailed(String),
     /// An applied configuration does not fit its schema. Servers answer 500, without a reason.
@@ -97,22 +96,22 @@ impl Scope {
     }
 }
 
-/// An object in the form of another version of its kind, and the schema of that.
+/// An object in another version of its kind, and the schema of that version.
 pub(crate) type Versioned<'v, 's> = Option<(Cow<'v, Value>, &'s Schema)>;
 
 /// The other versions of a kind.
 pub(crate) trait Versions {
-    /// The schema of a version; `None` when that is not served.
+    /// The schema of a version; `None` if it is not served.
     fn schema(&self, api_version: &str) -> Option<&Schema>;
 
-    /// An object of the kind in the form of `api_version`; `None` when that is not served.
+    /// An object of the kind in the form of `api_version`; `None` if that is not served.
     ///
     /// # Errors
-    /// When the object cannot be converted.
+    /// The object cannot be converted.
     fn at<'v>(&self, object: &'v Value, api_version: &str) -> Result<Versioned<'v, '_>, ApiError>;
 }
 
-/// What is patched: a kind in one version, and a part of its objects.
+/// The target of a patch: a kind in one version, and a part of its objects.
 pub(crate) struct Subject<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) api_version: &'a str,
@@ -120,7 +119,7 @@ pub(crate) struct Subject<'a> {
     /// Empty for the main resource.
     pub(crate) subresource: &'a str,
     pub(crate) scope: Scope,
-    /// The built-in kind whose structures are in every object, so that no manager owns them as such.
+    /// The built-in kind whose structures every object has, so that no manager owns them as such.
     pub(crate) structures: Option<&'a Kind>,
     pub(crate) versions: &'a dyn Versions,
 }
@@ -138,10 +137,10 @@ impl Subject<'_> {
     }
 }
 
-/// The object that `patch` makes of `current`.
+/// Applies `patch` to `current`. Returns the new object.
 ///
-/// For server-side apply the result carries the new `metadata.managedFields`, and `current` may be `None`: the object
-/// is created. For the other types `None` counts as an empty object.
+/// For server-side apply the result has the new `metadata.managedFields`, and `current` may be `None`: the object is
+/// created. For the other types `None` counts as an empty object.
 ///
 /// # Errors
 /// See [`PatchError`].
@@ -159,7 +158,7 @@ pub(crate) fn patch(
     }
 }
 
-/// As [`patch`], for types of patches that know no owners.
+/// As [`patch`], for kinds of patches without field ownership.
 ///
 /// # Errors
 /// See [`PatchError`]. Server-side apply is refused.
@@ -198,7 +197,7 @@ pub(crate) fn plain(
     }
 }
 
-/// The server's library takes the replacement of a member that is not there for an addition.
+/// The server's library treats the replacement of a missing member as an addition.
 fn lenient(object: &Value, operation: json_patch::PatchOperation) -> json_patch::PatchOperation {
     use json_patch::{AddOperation, PatchOperation};
     match operation {

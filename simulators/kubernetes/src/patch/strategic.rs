@@ -1,5 +1,5 @@
-//! Strategic merge patch: a merge patch that knows which lists merge by which key, with the
-//! directives `$patch`, `$retainKeys`, `$setElementOrder/…` and `$deleteFromPrimitiveList/…`.
+//! Strategic merge patch: a merge patch that merges some lists by key, with the directives `$patch`, `$retainKeys`,
+//! `$setElementOrder/…` and `$deleteFromPrimitiveList/…`.
 
 use serde_json::{Map, Value, json};
 
@@ -137,8 +137,8 @@ fn merge_list(
     Ok(current)
 }
 
-/// Puts the items that `wanted` names into its order. Each of the others stays before the next named
-/// item that it stood before in the `original` list; items that are new come before what is left.
+/// Sorts the items that `wanted` names by its order. Each of the others stays before the next named item that followed
+/// it in the `original` list; new items come before the remaining ones.
 fn sort(list: &mut Vec<Value>, wanted: &[Value], original: &[Value], key: Option<&str>) {
     let id = |item: &Value| match key {
         Some(key) => item.get(key).cloned().unwrap_or(Value::Null),
@@ -170,7 +170,7 @@ fn contains_str(list: &[Value], text: &str) -> bool {
     list.iter().any(|value| value.as_str() == Some(text))
 }
 
-/// A list item as it is stored: without directives; an item that only carries `$patch` is none.
+/// A list item as it is stored, without directives; `None` for an item that consists of a `$patch`.
 fn element(item: &Value) -> Option<Value> {
     match item {
         Value::Object(map) if map.contains_key(PATCH) => {

@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::registry::Registry;
 
-/// The part of a built-in kind, which has one version.
+/// A part of a built-in kind, which has one version.
 fn subject_of(
     kind: &str,
     subresource: &'static str,
@@ -52,7 +52,7 @@ fn strategic(kind: &str, current: Value, change: Value) -> Value {
 fn apply(manager: &str, force: bool, current: Option<&Value>, applied: &Value) -> Result<Value, PatchError> {
     let mut object =
         patch("Service", current, applied, &PatchType::Apply { field_manager: manager.into(), force })?;
-    // Who writes the object down gives times to its entries, but to those that keep none.
+    // The caller sets the times of entries, except of those without one.
     for entry in
         object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut).into_iter().flatten()
     {
@@ -312,7 +312,7 @@ fn apply_keeps_items_that_others_added() {
     assert_eq!(one_left["spec"]["ports"], json!([{"port": 443}]));
 }
 
-/// What is left where one manager applies items of a set to a live list: live, applied, merged.
+/// The result of one manager's apply of items of a set to a live list: live, applied, merged.
 #[test]
 fn apply_merges_lists_from_their_beginnings() {
     for (live, applied, merged) in [
@@ -354,7 +354,7 @@ fn ordinary_writes_take_the_fields_they_change() {
             "f:type": {},
             "f:ports": {
                 ".": {}, "k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}, "f:protocol": {},
-                    // A structure in Go's type, and therefore always there.
+                    // A structure in Go's type, which is therefore always present.
                     "f:targetPort": {}},
             },
         })
@@ -476,7 +476,7 @@ fn any_service() -> impl Strategy<Value = Value> {
     )
 }
 
-/// A key that an item once had stays, and is the same as its default; empty is the same as absent.
+/// An object in normal form: a key with its default equals a missing one, and empty equals missing.
 fn normal(mut object: Value) -> Value {
     let ports = object.pointer_mut("/spec/ports").and_then(Value::as_array_mut);
     for port in ports.into_iter().flatten() {

@@ -1,7 +1,7 @@
-//! Values seen through their schema, as owners of fields see them: which paths a value has, what tells two values apart,
-//! how one is merged into another, and taking paths out.
+//! Values by their schema, as field ownership sees them: the paths of a value, the difference between two values,
+//! merging one into another, and removing paths.
 //!
-//! The rules are those of Kubernetes' structured merge: atomic maps and lists are leaves, other maps are told apart by
+//! The rules are those of Kubernetes' structured merge: atomic maps and lists are leaves, other maps are compared by
 //! member, sets by value, keyed lists by their keys.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,10 +26,10 @@ fn shape<'a>(schema: &Schema, value: &'a Value) -> Shape<'a> {
     }
 }
 
-/// The element that leads to an item; `None` in an atomic list.
+/// The path element of an item; `None` in an atomic list.
 ///
 /// # Errors
-/// When the item lacks a key that has no default.
+/// The item lacks a key without a default.
 fn element_of(schema: &Schema, item: &Value) -> Result<Option<PathElement>, String> {
     match &schema.list {
         ListType::Atomic => Ok(None),
@@ -58,7 +58,7 @@ fn id(schema: &Schema, item: &Value) -> Option<PathElement> {
     element_of(schema, item).ok().flatten()
 }
 
-/// Checks a value that is to be applied. Each error names its path.
+/// Validates a value that will be applied. Each error names its path.
 pub(super) fn check(schema: &Schema, value: &Value) -> Vec<String> {
     let mut errors = Vec::new();
     check_at(schema, value, "", &mut errors);
@@ -151,7 +151,7 @@ pub(super) fn fields(schema: &Schema, value: &Value) -> FieldSet {
 fn add_fields(schema: &Schema, value: &Value, set: &mut FieldSet) {
     match shape(schema, value) {
         Shape::Leaf => {
-            // Where a map or list is expected, null is an empty one.
+            // In the place of a map or list, null is an empty one.
             if !(value.is_null() && is_granular(schema)) {
                 set.insert();
             }
@@ -187,7 +187,7 @@ fn is_granular(schema: &Schema) -> bool {
     }
 }
 
-/// What tells a new state of an object from an old one.
+/// The difference between an old and a new object.
 #[derive(Debug, Default)]
 pub(super) struct Difference {
     /// Fields that are new or have another value.
@@ -202,7 +202,7 @@ impl Difference {
     }
 }
 
-/// What tells `new` from `old`.
+/// The difference between `old` and `new`.
 pub(super) fn compare(schema: &Schema, old: &Value, new: &Value) -> Difference {
     compare_at(schema, Some(old), Some(new))
 }
@@ -230,7 +230,7 @@ fn compare_at(schema: &Schema, old: Option<&Value>, new: Option<&Value>) -> Diff
         }
         return difference;
     }
-    // Values of different types are no parts of each other: all of one goes, all of the other comes.
+    // Values of different types have no common parts: all paths of one are removed, all of the other are added.
     match (old.map(|value| shape(schema, value)), new.map(|value| shape(schema, value))) {
         (None | Some(Shape::Leaf), None | Some(Shape::Leaf)) => {}
         (Some(Shape::Map(old)), Some(Shape::Map(new))) => {
@@ -282,7 +282,7 @@ fn compare_lists(schema: &Schema, old: &[Value], new: &[Value], difference: &mut
     for element in elements {
         let of = |items: &BTreeMap<PathElement, Vec<&Value>>| items.get(element).map_or(0, Vec::len);
         let inner = if of(&before) > 1 || of(&after) > 1 {
-            // Items that cannot be told apart are one value.
+            // Items with equal keys are one value.
             let mut inner = Difference::default();
             match (before.get(element), after.get(element)) {
                 (before, Some(items)) if before != Some(items) => inner.changed.insert(),
@@ -321,7 +321,7 @@ fn by_element<'a>(schema: &Schema, list: &'a [Value]) -> BTreeMap<PathElement, V
     items
 }
 
-/// `live` with what `applied` says.
+/// Merges `applied` into `live`.
 pub(super) fn merge(schema: &Schema, live: Option<&Value>, applied: &Value) -> Value {
     match applied {
         Value::Object(wanted) if !schema.atomic => {
@@ -345,14 +345,14 @@ pub(super) fn merge(schema: &Schema, live: Option<&Value>, applied: &Value) -> V
     }
 }
 
-/// Both lists from their beginnings: items that are the server's alone as they come, applied ones in the order in which they
-/// are applied. A shared item that is not the next of those is passed over until it is.
+/// Merges both lists from their beginnings: items that only the live list has keep their order, applied items have the
+/// order in which they are applied. A shared item that is not the next applied one is skipped until it is.
 fn merge_list(schema: &Schema, live: &[Value], wanted: &[Value]) -> Vec<Value> {
     let mut before: BTreeMap<PathElement, Option<&Value>> = BTreeMap::new();
     let live: Vec<(Option<PathElement>, &Value)> = live.iter().map(|item| (id(schema, item), item)).collect();
     for (element, item) in &live {
         let Some(element) = element else { continue };
-        // Items that cannot be told apart are not merged into.
+        // Items with equal keys are not merged into.
         before.entry(element.clone()).and_modify(|item| *item = None).or_insert(Some(item));
     }
     let wanted: Vec<(PathElement, &Value)> =
@@ -388,7 +388,7 @@ fn merge_list(schema: &Schema, live: &[Value], wanted: &[Value]) -> Vec<Value> {
     merged
 }
 
-/// Adds the paths of members that have a schema and something below them.
+/// Adds the paths of members that have a schema and paths below them.
 pub(super) fn with_named_members(schema: &Schema, set: &FieldSet) -> FieldSet {
     let mut named = set.clone();
     name_members(schema, &mut named);
@@ -410,12 +410,12 @@ fn name_members(schema: &Schema, set: &mut FieldSet) {
     }
 }
 
-/// Takes paths out of a value. `None` when nothing is left of it.
+/// Removes paths from a value. `None` if the value becomes empty.
 pub(super) fn remove(schema: &Schema, value: &Value, gone: &FieldSet) -> Option<Value> {
     without(schema, value, gone, false)
 }
 
-/// The same, but a member of which nothing is left stays, as null: it is there, although all in it is gone.
+/// The same, but a member that becomes empty stays as null.
 pub(super) fn empty(schema: &Schema, value: &Value, gone: &FieldSet) -> Option<Value> {
     without(schema, value, gone, true)
 }
@@ -457,7 +457,7 @@ fn without(schema: &Schema, value: &Value, gone: &FieldSet, keeps_null: bool) ->
     }
 }
 
-/// Makes one path of what became a leaf since a set was written.
+/// Replaces the paths below a value that has become a leaf since the set was written.
 pub(super) fn reconcile(schema: &Schema, set: &mut FieldSet) {
     let leaf = schema.atomic || (schema.form == Some(Form::Array) && schema.list == ListType::Atomic);
     if leaf && set.has_children() {

@@ -1,4 +1,4 @@
-//! Frames of SPDY/3.1 ("SPDY Protocol, Draft 3.1", section 2.2), as far as port forwarding has them.
+//! Frames of SPDY/3.1 ("SPDY Protocol, Draft 3.1", section 2.2), as far as port forwarding uses them.
 
 use std::io;
 
@@ -6,33 +6,33 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// Larger frames are refused: clients send blocks of some tens of kilobytes.
 const MAX_PAYLOAD: usize = 1024 * 1024;
-/// The side that sends it sends nothing after it.
+/// The flag of a sender's last frame.
 pub(super) const FINISHED: u8 = 1;
 const CONTROL: u32 = 1 << 31;
 const VERSION: u32 = 3 << 16;
-/// The most data of a frame that is sent here.
+/// Maximum data in a frame that this side sends.
 pub(super) const MAX_DATA: usize = 32 * 1024;
 
 /// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// A stream begins, with headers in their compressed form.
+    /// Opens a stream, with compressed headers.
     Open {
         stream: u32,
         flags: u8,
         headers: Vec<u8>,
     },
-    /// A stream was taken, with headers in their compressed form.
+    /// Accepts a stream, with compressed headers.
     Reply {
         stream: u32,
         headers: Vec<u8>,
     },
-    /// A stream ends at once.
+    /// Ends a stream at once.
     Reset {
         stream: u32,
         status: u32,
     },
-    /// To be sent back as it is.
+    /// A ping, which is sent back unchanged.
     Ping {
         id: u32,
     },
@@ -43,7 +43,7 @@ pub(super) enum Frame {
         flags: u8,
         data: Vec<u8>,
     },
-    /// One that says nothing that matters here: settings, windows.
+    /// A frame without an effect here: settings, windows.
     Other,
 }
 
@@ -57,7 +57,7 @@ impl Frame {
     /// Reads the next frame; `None` at the end of the connection.
     ///
     /// # Errors
-    /// The connection breaks, or what comes is no frame.
+    /// The connection breaks, or the data is not a frame.
     pub(super) async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Self>> {
         let first = match from.read_u32().await {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -81,7 +81,7 @@ impl Frame {
         };
         let rest = |at: usize| payload.get(at..).map(<[u8]>::to_vec).ok_or_else(short);
         Ok(Some(match first & 0xffff {
-            // Between the stream's number and its headers: the one that it belongs to, and its priority.
+            // Between the stream's number and its headers: the associated stream, and its priority.
             OPEN => Self::Open { stream: number(0)?, flags, headers: rest(10)? },
             REPLY => Self::Reply { stream: number(0)?, headers: rest(4)? },
             RESET => Self::Reset { stream: number(0)?, status: number(4)? },
@@ -91,7 +91,7 @@ impl Frame {
         }))
     }
 
-    /// The frame as it is sent.
+    /// The frame in wire format.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let (first, flags, payload) = match self {
             Self::Data { stream, flags, data } => (*stream, *flags, data.clone()),

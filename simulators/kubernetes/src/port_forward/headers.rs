@@ -1,5 +1,5 @@
-//! Headers of SPDY/3 streams: names and values with their lengths, compressed by one zlib stream a connection and direction, with
-//! a dictionary that both sides know ("SPDY Protocol, Draft 3", section 2.6.10).
+//! Headers of SPDY/3 streams: names and values with their lengths, compressed by one zlib stream for each connection
+//! and direction, with a dictionary that both sides have ("SPDY Protocol, Draft 3", section 2.6.10).
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ const ENDING: &str = "1001012012022052063003023033043053063074024054064074084094
     00:00:00 Mon, Tue, Wed, Thu, Fri, Sat, Sun, GMTchunked,text/html,image/png,image/jpg,image/gif,application/xml,\
     application/xhtml+xml,text/plain,text/javascript,publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=\
     iso-8859-1,utf-,*,enq=0.";
-/// Before the compressed data: what it is, and the checksum of the dictionary.
+/// The length of the zlib header with the checksum of the dictionary.
 const ZLIB_HEADER: usize = 6;
-/// How many bytes of headers a connection may have in all.
+/// Maximum size of a connection's headers.
 const MAX_BYTES: usize = 256 * 1024;
 
 fn dictionary() -> Vec<u8> {
@@ -35,10 +35,10 @@ fn dictionary() -> Vec<u8> {
     bytes
 }
 
-/// Reads the headers of one connection's streams, in their order.
+/// Reads the headers of one connection's streams, in order.
 pub(super) struct Reader {
     state: Box<DecompressorOxide>,
-    /// The dictionary, and all that was read so far: what comes next may repeat it.
+    /// The dictionary and all headers read so far: later headers may refer to them.
     known: Vec<u8>,
     end: usize,
     begun: bool,
@@ -52,7 +52,7 @@ impl Reader {
         Self { state: Box::default(), known, end, begun: false }
     }
 
-    /// The headers of the next stream, by their names. `None` if they cannot be read; the connection is of no use then.
+    /// The headers of the next stream, by name. `None` if they are malformed; the connection cannot be used any more.
     pub(super) fn read(&mut self, compressed: &[u8]) -> Option<BTreeMap<String, String>> {
         let mut input = if self.begun { compressed } else { compressed.get(ZLIB_HEADER..)? };
         self.begun = true;
@@ -74,7 +74,7 @@ impl Reader {
     }
 }
 
-/// Names and values, each after its length; their number is in front.
+/// Names and values, each after its length; their number comes first.
 fn parse(mut bytes: &[u8]) -> Option<BTreeMap<String, String>> {
     fn number(bytes: &mut &[u8]) -> Option<usize> {
         let (head, rest) = bytes.split_at_checked(4)?;
@@ -96,12 +96,12 @@ fn parse(mut bytes: &[u8]) -> Option<BTreeMap<String, String>> {
     Some(headers)
 }
 
-/// No headers, as the first or a later part of this side's stream: stored as they are, without the dictionary.
+/// Empty headers, for the first or a later stream of this side: stored uncompressed, without the dictionary.
 pub(super) fn none(first: bool) -> Vec<u8> {
     const NO_HEADERS: [u8; 4] = [0; 4];
     // A stored block that is not the last one: its length, and the length's complement.
     const STORED: [u8; 5] = [0x00, 0x04, 0x00, 0xfb, 0xff];
-    // An empty one. Without it Go's reader looks for the next block at once, and finds an end.
+    // An empty block. Without it Go's reader looks for the next block at once, and finds the end of the data.
     const FLUSH: [u8; 5] = [0x00, 0x00, 0x00, 0xff, 0xff];
     let begin: &[u8] = if first { &[0x78, 0x01] } else { &[] };
     [begin, &STORED, &NO_HEADERS, &FLUSH].concat()
@@ -111,13 +111,13 @@ pub(super) fn none(first: bool) -> Vec<u8> {
 pub(super) mod tests {
     use super::*;
 
-    /// Two blocks that Go's implementation (github.com/moby/spdystream 0.5.1) wrote for the error stream and the data stream of a
-    /// forwarded port 2379.
+    /// Two blocks that Go's implementation (github.com/moby/spdystream 0.5.1) wrote for the error stream and the data
+    /// stream of a forwarded port 2379.
     pub(in crate::port_forward) const OF_GO: [&[u8]; 2] = include!("of_go.txt");
 
     #[test]
     fn the_dictionary_is_the_one_of_the_draft() {
-        // Adler-32, which stands in front of each stream.
+        // The Adler-32 checksum at the beginning of each stream.
         let (mut one, mut two) = (1_u32, 0_u32);
         for byte in dictionary() {
             one = (one + u32::from(byte)) % 65521;

@@ -1,7 +1,7 @@
-//! `pods/portforward`: connections to ports of pods through the API server, over SPDY/3.1, as kubectl and Go's clients make them
-//! where a server offers no tunnel over WebSockets.
+//! `pods/portforward`: connections to ports of pods through the API server, over SPDY/3.1, as kubectl and Go's clients
+//! make them if a server offers no tunnel over WebSockets.
 //!
-//! Nothing runs in pods here. What answers at their ports is brought by the program that embeds the server
+//! Pods have no processes here. The embedding program provides the servers of their ports
 //! ([`Kubernetes::answer_at_ports`]).
 
 mod frame;
@@ -26,7 +26,7 @@ use crate::kubernetes::Kubernetes;
 use crate::status::ApiError;
 
 const SPDY: &str = "SPDY/3.1";
-/// What is spoken in the streams, and where both sides say so.
+/// The protocol of the streams.
 const PROTOCOL: &str = "portforward.k8s.io";
 const PROTOCOL_HEADER: &str = "x-stream-protocol-version";
 
@@ -35,16 +35,16 @@ pub trait Duplex: AsyncRead + AsyncWrite + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
 
-/// A connection to a port of a pod, or why there is none.
+/// A connection to a port of a pod, or the error.
 pub type PodConnection = Result<Pin<Box<dyn Duplex>>, String>;
 
-/// What answers at the ports of pods.
+/// The servers of pods' ports.
 pub trait PodPorts: Send + Sync {
-    /// Connects to a port of a pod that is there.
+    /// Connects to a port of an existing pod.
     fn connect(&self, namespace: &str, pod: &str, port: u16) -> BoxFuture<'static, PodConnection>;
 }
 
-/// One that can be left out.
+/// The servers of pods' ports, if there are any.
 #[derive(Clone, Default)]
 pub(crate) struct Ports(Option<Arc<dyn PodPorts>>);
 
@@ -55,7 +55,7 @@ impl fmt::Debug for Ports {
 }
 
 impl Kubernetes {
-    /// Lets this answer at the ports of all pods. Before, and without it, port forwarding is not implemented.
+    /// Sets the servers of all pods' ports. Without them port forwarding is not implemented.
     pub fn answer_at_ports(&self, ports: Arc<dyn PodPorts>) {
         *self.shared.ports.lock() = Ports(Some(ports));
     }
@@ -64,10 +64,10 @@ impl Kubernetes {
         self.shared.ports.lock().0.is_some()
     }
 
-    /// Answers a request to forward ports of a pod, and serves what comes after it.
+    /// Answers a request to forward ports of a pod, and serves the connection after it.
     ///
     /// # Errors
-    /// The client asks for another protocol, or the connection cannot be taken over.
+    /// The client requests another protocol, or the connection cannot be upgraded.
     pub(crate) fn forward_ports(
         &self,
         namespace: &str,

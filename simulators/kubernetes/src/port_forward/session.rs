@@ -1,4 +1,5 @@
-//! One connection: pairs of streams, an error stream and a data stream with the same request id, each pair to a port of a pod.
+//! One connection: pairs of streams, an error stream and a data stream with the same request ID, each for a port of a
+//! pod.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,13 +12,13 @@ use super::PodConnection;
 use super::frame::{FINISHED, Frame, MAX_DATA};
 use super::headers::{self, Reader};
 
-/// How much may wait on its way to a port, or to the client.
+/// How many frames may be buffered on their way to a port, or to the client.
 const WAITING_FRAMES: usize = 16;
 
 /// Serves a connection until it ends.
 ///
 /// # Errors
-/// The connection breaks, or what comes is no SPDY.
+/// The connection breaks, or the data is not SPDY.
 pub(super) async fn serve(
     connection: impl AsyncRead + AsyncWrite + Send + 'static,
     connect: impl Fn(u16) -> BoxFuture<'static, PodConnection>,
@@ -51,7 +52,7 @@ pub(super) async fn serve(
         }
         Ok(())
     };
-    // The one ends with the other: the writer, once there is nothing to send any more.
+    // The connection ends when the reader ends; the writer ends when no frames are left.
     tokio::select! {
         done = writer => done,
         done = reader => done,
@@ -60,9 +61,9 @@ pub(super) async fn serve(
 
 struct Streams {
     send: mpsc::Sender<Frame>,
-    /// Where what comes in data streams goes.
+    /// The receivers of data streams.
     known: HashMap<u32, mpsc::Sender<Vec<u8>>>,
-    /// Error streams, by their request.
+    /// Error streams, by request ID.
     errors: HashMap<String, u32>,
     /// Whether any headers were sent.
     begun: bool,
@@ -70,7 +71,7 @@ struct Streams {
 
 impl Streams {
     async fn say(&self, frame: Frame) {
-        // A client that is gone hears nothing.
+        // A client that is gone receives nothing.
         let _ = self.send.send(frame).await;
     }
 
@@ -105,7 +106,7 @@ impl Streams {
     async fn pass_on(&mut self, stream: u32, flags: u8, data: Vec<u8>) {
         let Some(into) = self.known.get(&stream) else { return };
         if !data.is_empty() {
-            // A port that has hung up takes nothing.
+            // A port that has closed the connection receives nothing.
             let _ = into.send(data).await;
         }
         if flags & FINISHED != 0 {
@@ -114,7 +115,7 @@ impl Streams {
     }
 }
 
-/// Carries what comes and goes between a stream and a port.
+/// Forwards data in both directions between a stream and a port.
 async fn forward(
     connecting: BoxFuture<'static, PodConnection>,
     stream: u32,
@@ -170,7 +171,7 @@ mod tests {
     use super::*;
     use crate::port_forward::headers::tests::OF_GO;
 
-    /// What answers at port 2379: the same again, and an end where the client ends. Nothing else is there.
+    /// Port 2379 echoes data, and closes when the client does. No other port is open.
     fn connect(port: u16) -> BoxFuture<'static, PodConnection> {
         Box::pin(async move {
             if port != 2379 {

@@ -1,4 +1,4 @@
-//! The kinds that every cluster has: one row a kind. Rules per kind follow kube-apiserver's registry strategies.
+//! The built-in kinds: one row each. Rules for each kind follow kube-apiserver's registry strategies.
 
 use super::StatusRule::{Subresource, SubresourceKeptOnCreate};
 use super::{Conversion, Kind};
@@ -65,7 +65,7 @@ fn cluster(group: &str, version: &str, plural: &str, kind: &str) -> Kind {
     Kind::new(group, version, plural, kind, false)
 }
 
-/// All rows. The first version of a group is the one that clients prefer.
+/// All rows. The first version of a group is its preferred version.
 pub(super) fn kinds() -> Vec<Kind> {
     let rows = [core(), workloads(), network(), access(), storage(), policy(), extension(), reviews()];
     rows.into_iter().flatten().collect()

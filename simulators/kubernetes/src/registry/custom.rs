@@ -1,4 +1,4 @@
-//! The rows of custom kinds, from their definitions.
+//! Builds the rows of custom kinds from their definitions.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::object::{list_at, string_at, value_at};
 use crate::schema::Schema;
 
 impl Registry {
-    /// Serves the custom kinds of a CustomResourceDefinition, in all its served versions, under the names that it was
-    /// granted. Answers whether anything of it is new.
+    /// Serves the custom kinds of a CustomResourceDefinition, in all its served versions, under its accepted names.
+    /// Returns whether anything changed.
     pub(crate) fn register_definition(&mut self, definition: &Value) -> bool {
         let made_of = hash(definition);
         let name = string_at(definition, &["metadata", "name"]).unwrap_or_default();
@@ -24,7 +24,7 @@ impl Registry {
         let mut rows = rows(definition, &versions);
         rows.iter_mut().for_each(|row| row.made_of = made_of);
         rows.sort_by_key(|kind| priority(&kind.version));
-        // Whoever looks at metadata alone needs no version that is served.
+        // A caller that reads metadata alone does not need a served version.
         let stored = rows.iter().find(|row| row.has_api_version(&versions.storage)).or(rows.first());
         if let Some(stored) = stored {
             let stored = Kind { as_stored: true, ..stored.clone() };
@@ -45,7 +45,7 @@ impl Registry {
     }
 }
 
-/// What a definition serves: its specification, under the names that it was granted.
+/// A hash of what a definition serves: its specification and its accepted names.
 fn hash(definition: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     let spec = value_at(definition, &["spec"]);
@@ -113,7 +113,7 @@ fn rows(definition: &Value, versions: &Arc<Versions>) -> Vec<Kind> {
     rows
 }
 
-/// What is said of a version that is to go: the definition's words, or which version comes after it.
+/// The warning of a deprecated version: the definition's text, or a hint at the version that replaces it.
 fn deprecation(definition: &Value, version: &Value) -> Option<String> {
     if !flag(version, "deprecated") {
         return None;
@@ -131,7 +131,7 @@ fn deprecation(definition: &Value, version: &Value) -> Option<String> {
     Some(format!("{group}/{this} {kind} is deprecated{instead}"))
 }
 
-/// Short names are those that no other definition has; other names are served only when all of them are granted.
+/// Sets accepted short names; the other names are set only if all of them are accepted.
 fn set_names(kind: &mut Kind, definition: &Value) {
     let names = |path: &[&str]| -> Vec<String> {
         list_at(definition, path).iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
@@ -148,7 +148,7 @@ fn set_names(kind: &mut Kind, definition: &Value) {
     kind.categories = names(&["spec", "names", "categories"]);
 }
 
-/// The members that a path such as `.spec.replicas` leads through.
+/// The members of a path such as `.spec.replicas`.
 fn members(path: &str) -> Vec<String> {
     path.split('.').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }

@@ -1,11 +1,12 @@
-//! Which version of a group comes first (Kubernetes: "Version priority").
+//! The order of a group's versions (Kubernetes: "Version priority").
 
 use std::cmp::Reverse;
 
-/// What versions are ordered by: stable ones before beta before alpha, greater numbers first, other names last, by name.
+/// The sort key of a version: stable versions before beta before alpha, greater numbers first, other names last, by
+/// name.
 pub(crate) type Priority = (u8, Reverse<u64>, Reverse<u64>, String);
 
-/// The place of a version: the least comes first.
+/// The priority of a version: the smallest comes first.
 pub(crate) fn priority(version: &str) -> Priority {
     let other = || (3, Reverse(0), Reverse(0), version.to_owned());
     let Some(rest) = version.strip_prefix('v') else { return other() };

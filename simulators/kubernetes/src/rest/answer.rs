@@ -1,4 +1,4 @@
-//! Answers.
+//! Responses.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -29,7 +29,7 @@ pub(super) fn text(status: StatusCode, body: &'static str) -> Response<Body> {
 /// Adds a `Warning` header, which kubectl and client-go print.
 pub(super) fn warn(response: &mut Response<Body>, text: &str) {
     let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
-    // What cannot stand in a header is not worth losing the answer for.
+    // A warning that is invalid in a header is dropped: the response matters more.
     if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
         response.headers_mut().append(WARNING, value);
     }

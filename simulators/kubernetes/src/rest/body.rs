@@ -15,7 +15,7 @@ use crate::wire::protobuf;
 use super::json;
 use super::query::Query;
 
-/// Largest body, as kube-apiserver: 3 MiB.
+/// kube-apiserver's limit for bodies: 3 MiB.
 const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 
 pub(super) async fn read(body: Body) -> Result<Bytes, ApiError> {
@@ -35,10 +35,10 @@ const CUSTOM: &str = "application/json, application/yaml";
 const CUSTOM_PATCHES: &str =
     "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
 
-/// A body that was read, and what it says twice: `duplicate field "spec.size"`.
+/// A parsed body, and its duplicate members: `duplicate field "spec.size"`.
 pub(super) type Read = (Value, Vec<String>);
 
-/// An object of a kind, or what its subresources take, as JSON, YAML or protobuf.
+/// Parses an object of a kind, or of one of its subresources, as JSON, YAML or protobuf.
 pub(super) fn object(headers: &HeaderMap, kind: &Kind, bytes: &[u8]) -> Result<Read, ApiError> {
     match media_type(headers).as_str() {
         "" | "*/*" | "application/json" => json(bytes),
@@ -57,7 +57,7 @@ fn from_protobuf(bytes: &[u8]) -> Result<Value, ApiError> {
     protobuf::decode(bytes).map_err(|error| ApiError::bad_request(error.to_string()))
 }
 
-/// A patch and how to read it.
+/// Parses a patch and its kind.
 pub(super) fn patch(
     headers: &HeaderMap,
     query: &Query,
@@ -72,7 +72,7 @@ pub(super) fn patch(
     Ok(match media_type.as_str() {
         "application/merge-patch+json" => (json(bytes)?, PatchType::Merge),
         "application/json-patch+json" => (json(bytes)?, PatchType::Json),
-        // Custom resources have no merge keys in their schema; the API server refuses the type.
+        // Schemas of custom resources have no merge keys; the API server refuses this type.
         "application/strategic-merge-patch+json" if !custom => (json(bytes)?, PatchType::Strategic),
         "application/apply-patch+yaml" => {
             let Some(field_manager) = query.field_manager.clone() else {
@@ -91,7 +91,7 @@ pub(super) fn patch(
     })
 }
 
-/// Delete options from the body, where there is one, and from the query.
+/// Delete options from the body, if there is one, and from the query.
 pub(super) fn delete_options(
     headers: &HeaderMap,
     query: &Query,
@@ -105,7 +105,7 @@ pub(super) fn delete_options(
     options_of_deletion(query, &body)
 }
 
-/// As [`delete_options`], of a body that was read already.
+/// As [`delete_options`], from a parsed body.
 pub(super) fn options_of_deletion(query: &Query, body: &Value) -> Result<(DeleteOptions, bool), ApiError> {
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let policy = text("/propagationPolicy").or_else(|| query.propagation_policy.clone());
@@ -137,7 +137,7 @@ fn no_json(error: serde_json::Error) -> ApiError {
 }
 
 fn yaml(bytes: &[u8]) -> Result<Value, ApiError> {
-    // Most clients send JSON under YAML's name, and JSON is the faster one to read.
+    // Most clients send JSON with YAML's media type, and JSON is faster to parse.
     if let Ok(value) = serde_json::from_slice(bytes) {
         return Ok(value);
     }

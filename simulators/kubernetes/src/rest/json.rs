@@ -1,11 +1,11 @@
-//! JSON that tells of members that are there twice, which parsers otherwise take silently.
+//! A JSON parser that reports duplicate members, which other parsers accept silently.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Reads a value, and which of its members are duplicates: `spec.ports[0].port`. The last one counts.
+/// Parses a value. Returns the paths of duplicate members, too: `spec.ports[0].port`. The last value counts.
 pub(super) fn read(bytes: &[u8]) -> serde_json::Result<(Value, Vec<String>)> {
     let mut duplicates = Vec::new();
     let mut parser = serde_json::Deserializer::from_slice(bytes);

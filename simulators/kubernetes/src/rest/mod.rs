@@ -33,12 +33,12 @@ use crate::status::ApiError;
 use path::{Target, target};
 use query::Query;
 
-/// What a client is to hear beside the answer.
+/// Warnings for the client, beside the response.
 type Warnings = Arc<Mutex<Vec<String>>>;
 
 impl Kubernetes {
-    /// The API as an axum router: serve it, or give it to `kube::Client::new` as it is, which needs no
-    /// sockets and works on paused time.
+    /// The API as an axum router: serve it, or pass it to `kube::Client::new`, which needs no sockets and works on
+    /// paused time.
     pub fn router(&self) -> Router {
         Router::new().fallback(handle).with_state(self.clone())
     }
@@ -64,7 +64,7 @@ async fn handle(State(kubernetes): State<Kubernetes>, request: Request) -> Respo
         (entry.code, entry.message) = (error.reason.clone(), error.message.clone());
         Answer::whole(answer::error(&error))
     });
-    // A refused client is warned, too.
+    // An error response has warnings, too.
     warnings.lock().iter().for_each(|warning| answer::warn(&mut response, warning));
     entry.status = if lost { 0 } else { response.status().as_u16() };
     entry.answer_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -72,10 +72,10 @@ async fn handle(State(kubernetes): State<Kubernetes>, request: Request) -> Respo
     response
 }
 
-/// What a client gets.
+/// The response to a client.
 struct Answer {
     response: Response<Body>,
-    /// Whether the request was lost, and with it the answer.
+    /// Whether the request was lost, and with it the response.
     lost: bool,
 }
 
@@ -85,7 +85,7 @@ impl Answer {
     }
 }
 
-/// Finds out what a request is about, lets faults strike it, and serves it.
+/// Determines the target of a request, applies faults, and serves it.
 async fn conduct(
     kubernetes: &Kubernetes,
     user: Option<User>,
@@ -138,7 +138,7 @@ async fn conduct(
         FaultAction::Interfere { patch } => {
             let kind = asked.as_ref().and_then(|(target, ..)| target.kind(kubernetes));
             if let Some(kind) = kind {
-                // What is not there, or may not be changed like this, stays as it is.
+                // If the object does not exist, or refuses the change, it stays as it is.
                 let _ = kubernetes.merge_at(&kind, &entry.namespace, &entry.resource, patch).await;
             }
         }
@@ -182,7 +182,7 @@ async fn serve(
         .map(Answer::whole)
 }
 
-/// What is outside of the resources.
+/// Paths outside of the resources.
 fn outside(kubernetes: &Kubernetes, path: &str, request: &Request) -> Response<Body> {
     if request.method() != Method::GET {
         return answer::error(&ApiError::method_not_allowed());
@@ -197,13 +197,13 @@ fn reset() -> std::io::Error {
     std::io::ErrorKind::ConnectionReset.into()
 }
 
-/// An answer whose connection breaks before it is complete.
+/// A response whose connection breaks before it is complete.
 fn broken() -> Response<Body> {
     let never = futures::stream::once(async { Err::<Bytes, _>(reset()) });
     Response::new(Body::from_stream(never))
 }
 
-/// An answer whose connection breaks after a time.
+/// A response whose connection breaks after a time.
 fn cut(response: Response<Body>, after_ms: u64) -> Response<Body> {
     let until = tokio::time::sleep(Duration::from_millis(after_ms));
     response.map(|body| {

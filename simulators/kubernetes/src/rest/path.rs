@@ -1,4 +1,4 @@
-//! What a path addresses.
+//! Parses the paths of requests.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ pub(super) struct ResourcePath {
     pub(super) group: String,
     pub(super) version: String,
     pub(super) plural: String,
-    /// Empty: all namespaces, or a cluster-scoped kind.
+    /// Empty for all namespaces, or for a cluster-scoped kind.
     pub(super) namespace: String,
-    /// Empty: the collection.
+    /// Empty for the collection.
     pub(super) name: String,
-    /// Empty: the object itself.
+    /// Empty for the object itself.
     pub(super) subresource: String,
 }
 
 impl ResourcePath {
-    /// The kind that is served there.
+    /// The kind that is served at this path.
     pub(super) fn kind(&self, kubernetes: &Kubernetes) -> Option<Arc<Kind>> {
         kubernetes.shared.state.lock().registry.by_path(&self.group, &self.version, &self.plural)
     }
@@ -44,7 +44,7 @@ impl ResourcePath {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target {
     Resource(ResourcePath),
-    /// Discovery, health and the like, or nothing at all.
+    /// Discovery, health and the like, or an unknown path.
     Other,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn target(path: &str) -> Target {
         _ => return Target::Other,
     };
     let (namespace, rest) = match rest {
-        // The namespace itself and its subresources read the same as a resource in a namespace.
+        // The paths of a namespace and its subresources look like those of a resource in a namespace.
         ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => ("", rest),
         ["namespaces", namespace, rest @ ..] => (*namespace, rest),
         rest => ("", rest),

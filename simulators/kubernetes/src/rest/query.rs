@@ -8,7 +8,7 @@ use crate::fault::Lag;
 use crate::status::ApiError;
 use crate::verbs::VersionMatch;
 
-/// What is done about members that a kind does not have; what servers since 1.27 do when nobody says.
+/// The handling of unknown members; the default is that of servers since 1.27.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Unknown {
     Ignore,
@@ -17,7 +17,7 @@ pub(super) enum Unknown {
     Strict,
 }
 
-/// How long the name of a field manager may be.
+/// Maximum length of a field manager's name.
 const MAX_MANAGER_BYTES: usize = 128;
 
 /// The parameters that have an effect. Others, such as `pretty`, are accepted.
@@ -41,7 +41,7 @@ pub(super) struct Query {
     pub(super) propagation_policy: Option<String>,
     pub(super) orphan_dependents: Option<bool>,
     pub(super) grace_period: Option<u64>,
-    /// How many changes a cache has not seen that a fault lets lag.
+    /// The lag of the cache, because of a fault.
     pub(super) stale: Option<Lag>,
 }
 
@@ -65,7 +65,7 @@ impl Query {
         Ok(query)
     }
 
-    /// What the parameters may not be together.
+    /// Validates combinations of parameters.
     fn check(&self, options: &str) -> Result<(), ApiError> {
         let invalid = |field: &str, message: &str| Err(ApiError::invalid_option(options, field, message));
         let query = self;

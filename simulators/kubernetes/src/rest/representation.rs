@@ -1,5 +1,5 @@
-//! In what form objects are answered: whole, metadata alone, or as rows of a table
-//! (Kubernetes: "API Concepts", alternate representations).
+//! The representations of objects: whole, metadata alone, or as rows of a table (Kubernetes: "API Concepts", alternate
+//! representations).
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::status::ApiError;
 use crate::table;
 use crate::verbs::Page;
 
-/// What a row of a table says about its object beside the cells.
+/// The part of its object that a table row contains, beside the cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Include {
     Nothing,
@@ -23,7 +23,7 @@ pub(crate) enum Include {
     Object,
 }
 
-/// The form that the client asked for.
+/// The representation that the client requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Representation {
     Whole,
@@ -33,13 +33,13 @@ pub(crate) enum Representation {
     Table(String, Include),
 }
 
-/// The `Accept` header, empty when absent.
+/// The `Accept` header; empty if it is missing.
 pub(super) fn accept(headers: &HeaderMap) -> &str {
     headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 impl Representation {
-    /// The first form in an `Accept` header that is served here.
+    /// The first supported representation in an `Accept` header.
     pub(super) fn negotiate(accept: &str, include: Option<&str>) -> Result<Self, ApiError> {
         if accept.trim().is_empty() {
             return Ok(Self::Whole);
@@ -124,14 +124,14 @@ impl Representation {
     }
 }
 
-/// A list of whole objects, put together from their serialised forms. Those of built-in kinds do not repeat their type.
+/// A list of whole objects, assembled from their serialized forms. Items of built-in kinds do not repeat their type.
 fn list_bytes(kind: &Kind, metadata: &Value, items: &[Arc<Object>]) -> Bytes {
     let mut bytes = BytesMut::with_capacity(256);
     let list_kind = format!("{}List", kind.kind);
     let head =
         json!({ "apiVersion": kind.api_version(), "kind": list_kind, "metadata": metadata }).to_string();
     bytes.put_slice(head.trim_end_matches('}').as_bytes());
-    // The head's own closing braces: one for the metadata is put back, the outer one comes at the end.
+    // The closing braces of the head: that of the metadata is put back here, the outer one at the end.
     bytes.put_slice(b"},\"items\":[");
     for (at, item) in items.iter().enumerate() {
         if at > 0 {

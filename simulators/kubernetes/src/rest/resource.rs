@@ -27,10 +27,10 @@ use crate::verbs::{
 };
 use crate::watch::{Start, Watch, WatchOptions};
 
-/// Shelf of the objects that tokens are asked for.
+/// Shelf of the objects with TokenRequests.
 const SERVICE_ACCOUNTS: &str = "serviceaccounts";
 
-/// A request whose kind is known.
+/// A request for a known kind.
 struct Call {
     kubernetes: Kubernetes,
     kind: Arc<Kind>,
@@ -40,7 +40,7 @@ struct Call {
     headers: HeaderMap,
     manager: String,
     user: Value,
-    /// What the client is to hear beside the answer.
+    /// Warnings for the client, beside the response.
     warnings: Warnings,
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn serve(
     warnings: Warnings,
 ) -> Result<Response<Body>, ApiError> {
     let kind = path.kind(&kubernetes).ok_or_else(ApiError::no_such_resource)?;
-    // Paths in a namespace exist for namespaced kinds alone, and names of those need one.
+    // Paths in a namespace exist only for namespaced kinds, and objects of those need a namespace.
     if !kind.namespaced && !path.namespace.is_empty() {
         return Err(ApiError::no_such_resource());
     }
@@ -88,7 +88,7 @@ pub(super) async fn serve(
     call.serve(verb, request_body).await
 }
 
-/// The part of `User-Agent` that names the program: the default field manager.
+/// The program in `User-Agent`: the default field manager.
 fn user_agent(headers: &HeaderMap) -> String {
     let agent =
         headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or("unknown");
@@ -131,7 +131,7 @@ impl Call {
         }
     }
 
-    /// Why nobody can be asked for what a container says.
+    /// The error for subresources such as `exec` and `log`: no containers run.
     fn runs_nothing(&self) -> ApiError {
         let (name, what) = (&self.path.name, &self.path.subresource);
         let state = self.kubernetes.shared.state.lock();
@@ -145,7 +145,7 @@ impl Call {
         }
     }
 
-    /// Whom else the request concerns.
+    /// The admission of the request.
     fn admission(&self) -> Admission<'_> {
         Admission {
             kubernetes: &self.kubernetes,
@@ -183,7 +183,7 @@ impl Call {
         }
     }
 
-    /// What is done about members that the kind does not have, or that the body has twice.
+    /// The handling of unknown and duplicate members.
     fn fields<'a>(&'a self, duplicates: &'a [String]) -> FieldValidation<'a> {
         let reaction = match self.query.unknown {
             Unknown::Ignore => Reaction::Ignore,
@@ -193,7 +193,7 @@ impl Call {
         FieldValidation { reaction, duplicates }
     }
 
-    /// What a subresource takes that is no object of the kind.
+    /// Parses an object that a subresource takes and that is not of the kind.
     fn other(&self, bytes: &[u8]) -> Result<Value, ApiError> {
         let (value, duplicates) = body::object(&self.headers, &self.kind, bytes)?;
         self.fields(&duplicates).settle(&[]).map_err(|why| cannot_be_handled(&self.kind, &why))?;
@@ -216,7 +216,7 @@ impl Call {
         answer::bytes(status, answer::JSON, bytes)
     }
 
-    /// The object that the path names.
+    /// The object at the path.
     async fn current(&self) -> Result<Arc<Object>, ApiError> {
         let (namespace, name) = (&self.path.namespace, &self.path.name);
         self.kubernetes.settled(&self.kind, |state| state.get(&self.kind, namespace, name)).await
@@ -245,7 +245,7 @@ impl Call {
         self.kubernetes.settled(&self.kind, list).await
     }
 
-    /// The version that a cache has reached that a fault lets lag, where the client is content with it.
+    /// The version that a lagging cache has reached, if the client allows stale data.
     fn stale_version(&self, state: &mut State) -> Option<u64> {
         let not_older_than = self.query.resource_version?;
         let exact = self.query.version_match == Some(VersionMatch::Exact) || self.query.token.is_some();
@@ -381,7 +381,7 @@ impl Call {
         let (options, dry_run) = body::delete_options(&self.headers, &self.query, bytes)?;
         let write = Write { dry_run, ..self.write() };
         let page = self.page().await?;
-        // One after the other, as kube-apiserver does: what is refused keeps those that follow.
+        // One after the other, as kube-apiserver does: after an error the remaining objects are kept.
         for object in &page.items {
             self.admission().delete(object, &write).await?;
             let delete = |state: &mut State| {
@@ -393,7 +393,7 @@ impl Call {
             };
             match self.kubernetes.settled(&self.kind, delete).await {
                 Ok(()) => {}
-                // It went with its owner, earlier in this collection.
+                // It was deleted with its owner, earlier in this collection.
                 Err(error) if error.code == 404 => {}
                 Err(error) => return Err(error),
             }
@@ -402,7 +402,7 @@ impl Call {
         Ok(answer::bytes(StatusCode::OK, answer::JSON, bytes))
     }
 
-    /// The `scale` subresource: `spec.replicas` behind a kind of its own.
+    /// The `scale` subresource: `spec.replicas` as a kind of its own.
     async fn scale(&self, verb: &str, bytes: &Bytes) -> Result<Response<Body>, ApiError> {
         let (namespace, name) = (&self.path.namespace, &self.path.name);
         let object = if verb == "get" {

@@ -1,4 +1,4 @@
-//! The trees of the kinds that every cluster has.
+//! The schemas of the built-in kinds.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use super::merge_rules::{ATOMIC_STRUCTURES, KEY_DEFAULTS, MERGE_RULES};
 use super::{Additional, Form, Link, ListType, PatchStrategy, Schema};
 use crate::openapi;
 
-/// Types that hold any JSON.
+/// Types that may contain any JSON.
 const ANY: &[&str] = &[
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
     "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
@@ -43,7 +43,7 @@ fn read(name: &str, document: &Value) -> Schema {
     if ANY.contains(&name) {
         schema.form = None;
     }
-    // What has no members of its own, such as a choice between an object and a flag, is not looked into.
+    // A type without members of its own, such as a choice between an object and a flag, is not validated inside.
     let open = schema.properties.is_empty() && matches!(schema.additional, Additional::None);
     if open && matches!(schema.form, None | Some(Form::Object)) {
         schema.preserve_unknown = true;
@@ -51,7 +51,7 @@ fn read(name: &str, document: &Value) -> Schema {
     schema
 }
 
-/// Changes the schema behind a link for this member alone: a definition is copied, so that others keep theirs.
+/// Changes the schema behind a link for this member alone: a definition is copied, so that other members keep theirs.
 fn change(link: &mut Link, change: impl FnOnce(&mut Schema)) {
     let mut schema = match link {
         Link::Inline(schema) => std::mem::take(schema),
@@ -64,7 +64,7 @@ fn change(link: &mut Link, change: impl FnOnce(&mut Schema)) {
     *link = Link::Inline(schema);
 }
 
-/// Applies the words of a row of the table.
+/// Applies a row of the table.
 fn set_merging(schema: &mut Schema, merging: &str, patch: &str) {
     match merging.split_once(':') {
         Some(("map", keys)) => schema.list = ListType::Map(keys.split(',').map(str::to_owned).collect()),
@@ -102,7 +102,7 @@ pub(crate) fn definition_name(group: &str, version: &str, kind: &str) -> String 
     format!("io.k8s.api.{package}.{version}.{kind}")
 }
 
-/// The tree of a built-in kind.
+/// The schema of a built-in kind.
 pub(crate) fn of_kind(group: &str, version: &str, kind: &str) -> Option<&'static Schema> {
     definition(&definition_name(group, version, kind))
 }

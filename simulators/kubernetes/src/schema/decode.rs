@@ -1,4 +1,4 @@
-//! Decoding as the API server's Go types do it: which members are unknown, and which value has the wrong type.
+//! Decodes objects as the API server's Go types do: finds unknown members, and values of a wrong type.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use serde_json::{Number, Value};
 
 use super::{Additional, Form, Schema};
 
-/// Types that decode themselves, and the plain Go type that they try.
+/// Types with a decoder of their own, and the plain Go type that it tries.
 const SELF_DECODING: &[(&str, &str)] = &[
     ("io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime", "string"),
     ("io.k8s.apimachinery.pkg.apis.meta.v1.Time", "string"),
     ("io.k8s.apimachinery.pkg.util.intstr.IntOrString", "int32"),
 ];
 
-/// The first value of a wrong type. Shown as Go's `encoding/json` words it.
+/// The first value of a wrong type. It is displayed as by Go's `encoding/json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WrongType {
-    /// Type and members that lead to the value, without indices: `ServiceSpec` and `spec.ports.port`. `None` where
-    /// the type decodes itself.
+    /// Type and members of the path to the value, without indices: `ServiceSpec` and `spec.ports.port`. `None` if the
+    /// type decodes itself.
     pub(crate) field: Option<(String, String)>,
     /// `string`, `number`, `number 1.5`, `bool`, `object`, `array`.
     pub(crate) found: String,
@@ -35,7 +35,7 @@ impl fmt::Display for WrongType {
     }
 }
 
-/// What is not as the schema says.
+/// Deviations from the schema.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Findings {
     /// Paths of unknown members, in order: `spec.ports[0].prot`.
@@ -43,7 +43,7 @@ pub(crate) struct Findings {
     pub(crate) wrong: Option<WrongType>,
 }
 
-/// Compares a value with its schema. Null fits everything: Go leaves such members as they are.
+/// Compares a value with its schema. Null is valid everywhere: Go leaves such members as they are.
 pub(crate) fn decode(schema: &Schema, value: &Value) -> Findings {
     let mut decoder = Decoder::default();
     decoder.value(schema, value, &Place::default());
@@ -60,7 +60,7 @@ pub(crate) fn remove_unknown(schema: &Schema, value: &mut Value) {
             for (name, member) in members {
                 match schema.member(name) {
                     Some(schema) => remove_unknown(schema, member),
-                    // `additionalProperties: true` says that there are members, and nothing of what is in them.
+                    // `additionalProperties: true` allows members, but does not describe their content.
                     None if !schema.preserve_unknown => remove_members(member),
                     None => {}
                 }
@@ -83,14 +83,14 @@ fn remove_members(value: &mut Value) {
     }
 }
 
-/// Where the decoder is.
+/// The position of the decoder.
 #[derive(Clone, Default)]
 struct Place {
     /// With indices and keys.
     path: String,
     /// Members of structures alone.
     members: String,
-    /// The structure that the latest of these belongs to.
+    /// The structure with the last of these members.
     structure: String,
 }
 
@@ -141,7 +141,7 @@ impl Decoder {
         }
     }
 
-    /// Go goes on after the first value of a wrong type, and tells of that one.
+    /// Records the first value of a wrong type: Go continues after it, and reports it.
     fn wrong(&mut self, schema: &Schema, value: &Value, at: &Place) {
         if self.findings.wrong.is_some() {
             return;

@@ -1,11 +1,11 @@
-//! What the types of built-in kinds leave out of their schemas: how members merge, by the name of the definition.
+//! The parts of built-in types that their schemas lack: how members merge, by the name of the definition.
 //!
-//! The facts are those of the markers and tags on Kubernetes' API types (`listType`, `listMapKey`, `mapType`,
-//! `structType`, `patchStrategy`, `patchMergeKey`, `default`), which OpenAPI documents of kube-apiserver repeat.
+//! The facts are from the markers and tags on Kubernetes' API types (`listType`, `listMapKey`, `mapType`, `structType`,
+//! `patchStrategy`, `patchMergeKey`, `default`), which kube-apiserver's OpenAPI documents repeat.
 
-/// Definition, member, how owners of fields see it (`map:` and keys, `set`, `atomic`, `granular`; atomic lists and
-/// granular maps are the rule and have no row), and what strategic merge patches do (`merge`, `retainKeys`, `replace`,
-/// with the key after a colon).
+/// Definition, member, its field ownership (`map:` and keys, `set`, `atomic`, `granular`; atomic lists and granular
+/// maps are the default and have no row), and its strategic merge (`merge`, `retainKeys`, `replace`, with the key after
+/// a colon).
 pub(super) const MERGE_RULES: &[(&str, &str, &str, &str)] = &[
     ("io.k8s.api.admissionregistration.v1.MutatingWebhook", "matchConditions", "map:name", "merge:name"),
     (
@@ -127,7 +127,7 @@ pub(super) const MERGE_RULES: &[(&str, &str, &str, &str)] = &[
     ("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "ownerReferences", "map:uid", "merge:uid"),
 ];
 
-/// Definitions whose objects are one value for owners of fields.
+/// Definitions whose objects are atomic in field ownership.
 pub(super) const ATOMIC_STRUCTURES: &[&str] = &[
     "io.k8s.api.admissionregistration.v1.MatchResources",
     "io.k8s.api.admissionregistration.v1.NamedRuleWithOperations",
@@ -157,7 +157,7 @@ pub(super) const ATOMIC_STRUCTURES: &[&str] = &[
     "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference",
 ];
 
-/// Defaults of members that tell items of lists apart: an item that leaves one out has it all the same.
+/// Defaults of list keys: an item without the key has its default.
 pub(super) const KEY_DEFAULTS: &[(&str, &str, &str)] = &[
     ("io.k8s.api.core.v1.ContainerPort", "protocol", "TCP"),
     ("io.k8s.api.core.v1.ServicePort", "protocol", "TCP"),

@@ -1,9 +1,9 @@
-//! What an object may hold: one tree of schemas for built-in and custom kinds.
+//! Schemas of objects: one tree for built-in and custom kinds.
 //!
-//! The tree is what an OpenAPI v3 schema says that somebody here acts on: types, defaults, constraints, rules, and how
+//! The tree contains the parts of an OpenAPI v3 schema that are used here: types, defaults, constraints, rules, and how
 //! lists and maps merge. The tree of a custom kind comes from its definition ([`Schema::custom`]), that of a built-in
-//! one from its types and a table of what those leave out ([`builtin`]). Decoding, pruning, defaulting, validation,
-//! patches and ownership of fields all walk it.
+//! one from its types and a table of the parts that those lack ([`builtin`]). Decoding, pruning, defaulting,
+//! validation, patches and field ownership all walk it.
 
 pub(crate) mod builtin;
 pub(crate) mod decode;
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::admission::expression::{Program, compile};
 
-/// A JSON type that a schema asks for.
+/// A JSON type of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Object,
@@ -30,7 +30,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// As `type` spells it.
+    /// The name in `type`.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Object => "object",
@@ -43,40 +43,40 @@ impl Form {
     }
 }
 
-/// How the items of a list are told apart (`x-kubernetes-list-type`).
+/// How the items of a list are identified (`x-kubernetes-list-type`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum ListType {
-    /// They are not: the list is one value.
+    /// Not at all: the list is one value.
     #[default]
     Atomic,
-    /// By their value, which occurs once.
+    /// By their value, which is unique.
     Set,
     /// By the values of these members.
     Map(Vec<String>),
 }
 
-/// What strategic merge patches do with a member (`x-kubernetes-patch-strategy`).
+/// The strategic merge of a member (`x-kubernetes-patch-strategy`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct PatchStrategy {
-    /// Lists merge: by this member of their items where there is one, else as a set.
+    /// Lists merge: by this member of their items if there is one, otherwise as a set.
     pub(crate) merge: Option<Option<String>>,
-    /// Clients say by `$retainKeys` which members stay.
+    /// `$retainKeys` of the patch lists the members that stay.
     pub(crate) retain_keys: bool,
 }
 
-/// What `additionalProperties` says.
+/// The value of `additionalProperties`.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Additional {
-    /// Members without a schema of their own are unknown ones.
+    /// Members without a schema of their own are unknown.
     #[default]
     None,
-    /// They may be anything.
+    /// They may have any value.
     Any,
     /// They follow this schema.
     Of(Link),
 }
 
-/// The schema of a member or item: its own, or a definition's, which may contain itself.
+/// The schema of a member or item: its own, or a definition, which may contain itself.
 #[derive(Debug, Clone)]
 pub(crate) enum Link {
     Inline(Box<Schema>),
@@ -95,7 +95,7 @@ impl Deref for Link {
     }
 }
 
-/// The expressions of a rule, ready to be evaluated.
+/// The compiled expressions of a rule.
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
     pub(crate) rule: Program,
@@ -115,10 +115,10 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// The rule's programs, compiled when they are first asked for.
+    /// The rule's programs, compiled at first use.
     ///
     /// # Errors
-    /// What the parser of rules says.
+    /// The error of the parser.
     pub(crate) fn compiled(&self) -> Result<&CompiledRule, &str> {
         let compile = || {
             let message = self.message_expression.as_deref().map(compile).transpose()?;
@@ -128,7 +128,7 @@ impl Rule {
     }
 }
 
-/// What values must fulfil beyond their type.
+/// Constraints beyond the type.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Constraints {
     pub(crate) required: Vec<String>,
@@ -154,11 +154,11 @@ pub(crate) struct Constraints {
 /// The schema of one value.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Schema {
-    /// Name of the definition that this is, such as `io.k8s.api.core.v1.ServiceSpec`: messages name it.
+    /// Name of the definition, such as `io.k8s.api.core.v1.ServiceSpec`, for messages.
     pub(crate) definition: Option<Box<str>>,
-    /// `None`: any type.
+    /// `None` for any type.
     pub(crate) form: Option<Form>,
-    /// `int32`, `date-time` and the like; empty when there is none.
+    /// `int32`, `date-time` and the like; empty if there is no format.
     pub(crate) format: Box<str>,
     pub(crate) nullable: bool,
     pub(crate) int_or_string: bool,
@@ -170,19 +170,19 @@ pub(crate) struct Schema {
     pub(crate) items: Option<Link>,
     pub(crate) default: Option<Value>,
     pub(crate) list: ListType,
-    /// The object is one value for owners of fields (`x-kubernetes-map-type: atomic`).
+    /// The object is atomic in field ownership (`x-kubernetes-map-type: atomic`).
     pub(crate) atomic: bool,
     pub(crate) patch: PatchStrategy,
     pub(crate) constraints: Option<Box<Constraints>>,
     pub(crate) rules: Vec<Rule>,
 }
 
-/// What is known of a value that no schema describes: maps are granular, lists are atomic.
+/// The schema of values without a schema: maps are granular, lists are atomic.
 pub(crate) static ANYTHING: LazyLock<Schema> =
     LazyLock::new(|| Schema { preserve_unknown: true, ..Schema::default() });
 
 impl Schema {
-    /// The schema of the member `name`; `None` when there is none.
+    /// The schema of the member `name`; `None` if there is none.
     pub(crate) fn member(&self, name: &str) -> Option<&Self> {
         match (self.properties.get(name), &self.additional) {
             (Some(link), _) => Some(link),
@@ -191,17 +191,17 @@ impl Schema {
         }
     }
 
-    /// As [`Schema::member`]; what is not described may be anything.
+    /// As [`Schema::member`]; a member without a schema may have any value.
     pub(crate) fn member_or_any(&self, name: &str) -> &Self {
         self.member(name).unwrap_or(&ANYTHING)
     }
 
-    /// The schema of the items of a list; what is not described may be anything.
+    /// The schema of the items of a list; items without a schema may have any value.
     pub(crate) fn item_or_any(&self) -> &Self {
         self.items.as_deref().unwrap_or(&ANYTHING)
     }
 
-    /// Whether members without a schema are kept.
+    /// Whether unknown members are kept.
     pub(crate) fn keeps_unknown(&self) -> bool {
         self.preserve_unknown || !matches!(self.additional, Additional::None)
     }

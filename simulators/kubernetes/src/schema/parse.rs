@@ -1,15 +1,15 @@
-//! From an OpenAPI v3 schema to the tree.
+//! Parses an OpenAPI v3 schema into the tree.
 
 use serde_json::{Map, Value, json};
 
 use super::{Additional, Constraints, Form, Link, ListType, PatchStrategy, Rule, Schema};
 
-/// Where version 3 documents have their schemas.
+/// The path of schemas in version 3 documents.
 const REFERENCE: &str = "#/components/schemas/";
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 impl Schema {
-    /// Reads a schema. What it does not understand it leaves out: definitions are checked where they are written.
+    /// Parses a schema. Invalid parts are ignored: definitions are validated when they are written.
     pub(crate) fn parse(document: &Value) -> Self {
         let Some(members) = document.as_object() else { return Self::default() };
         let flag = |name: &str| members.get(name).and_then(Value::as_bool) == Some(true);
@@ -45,14 +45,14 @@ impl Schema {
         schema
     }
 
-    /// The tree of a custom kind: its schema, to which the server adds what every object has.
+    /// The tree of a custom kind: its schema, to which the server adds the members that every object has.
     pub(crate) fn custom(document: &Value) -> Self {
         let mut schema = Self::parse(document);
         schema.add_identity();
         schema
     }
 
-    /// Adds the members that make a value an object of the API.
+    /// Adds `apiVersion`, `kind` and `metadata`.
     fn add_identity(&mut self) {
         for name in ["apiVersion", "kind"] {
             let text = || Link::Inline(Box::new(Self::parse(&json!({ "type": "string" }))));
@@ -62,7 +62,7 @@ impl Schema {
     }
 }
 
-/// The definition that a schema refers to, directly or, so that it can have a description, in `allOf`.
+/// The definition that a schema refers to, directly or, if the member has a description, in `allOf`.
 fn reference(schema: &Value) -> Option<&str> {
     let plain = schema.get("$ref").or_else(|| schema.pointer("/allOf/0/$ref"));
     plain?.as_str()?.strip_prefix(REFERENCE)

@@ -1,4 +1,4 @@
-//! What cells show.
+//! The values of cells.
 
 use std::collections::BTreeSet;
 
@@ -25,12 +25,12 @@ pub(super) fn or<'a>(text: &'a str, otherwise: &'a str) -> &'a str {
     if text.is_empty() { otherwise } else { text }
 }
 
-/// How many members the maps at the pointers have together.
+/// The total number of members of the maps at the pointers.
 pub(super) fn count(object: &Value, pointers: &[&str]) -> usize {
     pointers.iter().filter_map(|at| object.pointer(at)?.as_object()).map(serde_json::Map::len).sum()
 }
 
-/// The time since `since`, in the two coarsest units that matter: `90s`, `2m5s`, `3h`, `12d`.
+/// The time since `since`, in its two most significant units: `90s`, `2m5s`, `3h`, `12d`.
 pub(super) fn age(since: Option<&Value>, now: Timestamp) -> String {
     let since = since.and_then(Value::as_str).and_then(|text| text.parse::<Timestamp>().ok());
     since.map_or_else(|| UNKNOWN.to_owned(), |since| duration(now.as_second() - since.as_second()))
@@ -107,7 +107,7 @@ pub(super) fn joined(object: &Value, pointer: &str) -> String {
     list(object, pointer).iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
 }
 
-/// A number or text, `N/A` where it is not there.
+/// A number or text; `N/A` if it is missing.
 pub(super) fn plain(object: &Value, pointer: &str) -> Value {
     match object.pointer(pointer) {
         Some(Value::Number(number)) => number.to_string().into(),
@@ -128,7 +128,7 @@ pub(super) fn truth(object: &Value, pointer: &str) -> &'static str {
     }
 }
 
-/// Whether the condition holds, as it says.
+/// The status of a condition.
 pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a str> {
     let conditions = list(object, "/status/conditions");
     conditions.iter().find(|one| text(one, "/type") == kind).map(|one| text(one, "/status"))
@@ -239,7 +239,7 @@ pub(super) fn readiness_gates(object: &Value) -> String {
     format!("{}/{}", met.count(), gates.len())
 }
 
-/// The first of two texts that says something.
+/// The first of two texts that is not empty.
 pub(super) fn either<'a>(object: &'a Value, pointers: [&str; 2]) -> &'a str {
     pointers.into_iter().map(|at| text(object, at)).find(|text| !text.is_empty()).unwrap_or_default()
 }
@@ -356,7 +356,7 @@ pub(super) fn parameters(object: &Value) -> String {
     }
 }
 
-/// The object that this one is part of: `daemonset.apps/x`.
+/// The controller of the object: `daemonset.apps/x`.
 pub(super) fn controller(object: &Value) -> String {
     let owners = list(object, "/metadata/ownerReferences");
     let Some(owner) = owners.iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true))) else {
@@ -403,7 +403,7 @@ pub(super) fn last_schedule(object: &Value, now: Timestamp) -> String {
     }
 }
 
-/// What is measured and what is wanted, of two metrics at most.
+/// Current and target values, of at most two metrics.
 pub(super) fn targets(object: &Value) -> String {
     let metrics = list(object, "/spec/metrics");
     let current = list(object, "/status/currentMetrics");
@@ -413,7 +413,7 @@ pub(super) fn targets(object: &Value) -> String {
         .map(|(index, metric)| target(metric, current.get(index).unwrap_or(&Value::Null)))
         .collect();
     if shown.is_empty() {
-        // The first version knows the processor alone.
+        // The first version supports CPU alone.
         let wanted = number(object, "/spec/targetCPUUtilizationPercentage");
         if wanted == 0 {
             return NONE.to_owned();
@@ -502,7 +502,7 @@ pub(super) fn claim(object: &Value) -> String {
     if at("name").is_empty() { String::new() } else { format!("{}/{}", at("namespace"), at("name")) }
 }
 
-/// What is shown of a claim that has a volume.
+/// A value that is shown only for a claim with a volume.
 pub(super) fn if_bound(object: &Value, shown: &str) -> Value {
     if text(object, "/spec/volumeName").is_empty() { "".into() } else { shown.into() }
 }
@@ -531,7 +531,7 @@ pub(super) fn audiences(object: &Value) -> String {
     or(&audiences.join(","), UNSET).to_owned()
 }
 
-/// Of requests (or limits): how much is used of how much there may be.
+/// Requests (or limits): used and allowed amounts.
 pub(super) fn quota(object: &Value, limits: bool) -> String {
     let hard = object.pointer("/status/hard").and_then(Value::as_object);
     let shown: Vec<String> = hard

@@ -32,21 +32,21 @@ macro_rules! text_at {
     };
 }
 
-/// A column that shows a number, which is 0 where it is not there.
+/// A column that shows a number; 0 if it is missing.
 macro_rules! number_at {
     ($name:literal, $at:literal) => {
         narrow($name, "integer", |object, _| number(object, $at).into())
     };
 }
 
-/// A column that shows whether something holds.
+/// A column that shows a boolean.
 macro_rules! flag_at {
     ($name:literal, $at:literal) => {
         narrow($name, "boolean", |object, _| (object.pointer($at) == Some(&Value::Bool(true))).into())
     };
 }
 
-/// Columns that are made when this is compiled.
+/// Columns that are built at compile time.
 macro_rules! columns {
     ($($column:expr),* $(,)?) => {{
         const COLUMNS: &[Column] = &[$($column),*];
@@ -56,7 +56,7 @@ macro_rules! columns {
 
 /// The columns of a kind.
 pub(super) fn of(kind: &Kind) -> &'static [Column] {
-    // What definitions bring is printed like this unless they name columns.
+    // Kinds of definitions have these columns unless they define others.
     let Some(kind) = kind.builtin() else { return &[NAME, AGE] };
     match kind {
         ("", "Pod") => POD,
@@ -238,7 +238,7 @@ const NODE: &[Column] = &[
     }),
 ];
 
-/// Events of both groups, which name the same members differently.
+/// Events of both groups, whose members have different names.
 const EVENT: &[Column] = &[
     narrow("Last Seen", "string", |object, now| cells::event_last(object, now).into()),
     text_at!("Type", "/type"),

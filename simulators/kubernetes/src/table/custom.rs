@@ -1,4 +1,4 @@
-//! Tables of custom kinds: the columns that their definitions name, or the age.
+//! Tables of custom kinds: the columns of their definitions, or the age.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub(super) fn columns(kind: &Kind) -> Value {
     let name = json!({ "name": "Name", "type": "string", "format": "name", "priority": 0,
         "description": "Name must be unique within a namespace." });
     let own = of(kind).into_iter().map(|column| {
-        // What nobody describes is described by where it is.
+        // A column without a description is described by its path.
         let description = match column.description.as_str() {
             "" => format!("Custom resource definition column (in JSONPath format): {}", column.path),
             text => text.to_owned(),
@@ -44,7 +44,7 @@ pub(super) fn row(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
     std::iter::once(name).chain(of(kind).iter().map(|column| cell(column, object, now))).collect()
 }
 
-/// The first value that a column's path leads to. What has another type than the column says is shown as nothing.
+/// The first value at a column's path. A value of another type than the column's is shown as empty.
 fn cell(column: &Column, object: &Value, now: Timestamp) -> Value {
     let found = json_path::find(&column.path, object);
     let Some(value) = found.first().copied() else { return Value::Null };

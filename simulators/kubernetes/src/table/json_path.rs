@@ -1,4 +1,4 @@
-//! The simple paths that printer columns have (Kubernetes: "JSONPath Support"): members, indices, `[*]`, and filters that
+//! The simple paths of printer columns (Kubernetes: "JSONPath Support"): members, indices, `[*]`, and filters that
 //! compare one member with a text.
 
 use serde_json::Value;
@@ -9,7 +9,7 @@ enum Step {
     Member(String),
     Index(i64),
     All,
-    /// Members that lead to a value, which must be this one, or must not.
+    /// Members of the path to a value, which must be equal or not equal to this one.
     Filter {
         path: Vec<String>,
         equal: bool,
@@ -17,7 +17,7 @@ enum Step {
     },
 }
 
-/// All values that a path leads to. A path that cannot be read leads nowhere.
+/// All values at a path. An invalid path has no values.
 pub(super) fn find<'a>(path: &str, object: &'a Value) -> Vec<&'a Value> {
     let Some(steps) = parse(path) else { return Vec::new() };
     let mut found = vec![object];
@@ -73,7 +73,7 @@ fn parse(path: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// A member's name up to the next step; a backslash takes away what the next character means.
+/// A member's name up to the next step; a backslash escapes the next character.
 fn member(text: &str) -> (String, &str) {
     let mut name = String::new();
     let mut characters = text.char_indices();
@@ -87,7 +87,7 @@ fn member(text: &str) -> (String, &str) {
     (name, "")
 }
 
-/// Where the bracket closes, texts and parentheses left aside.
+/// The position of the closing bracket, outside of texts and parentheses.
 fn end_of_bracket(text: &str) -> Option<usize> {
     let mut quote = None;
     for (at, c) in text.char_indices() {

@@ -16,7 +16,7 @@ use crate::registry::{Kind, StatusRule};
 use crate::status::ApiError;
 use crate::wire;
 
-/// Metadata that a new object has from the server alone.
+/// Metadata of a new object that only the server sets.
 const SYSTEM_METADATA: [&str; 7] = [
     "uid",
     "creationTimestamp",
@@ -66,7 +66,7 @@ impl State {
             set_metadata(&mut object, member, Value::Null);
         }
         admission::convert(kind, &mut object);
-        // What the server fills in below is nobody's.
+        // Values that the server sets below have no owner.
         if tracking == Tracking::Changes {
             let track =
                 |subject: &patch::Subject<'_>| patch::track_update(subject, None, &mut object, write.manager);
@@ -79,7 +79,7 @@ impl State {
         self.settle_new(kind, namespace, object, write)
     }
 
-    /// Completes, validates and stores a new object that is as its client wants it, or as hooks have changed it.
+    /// Completes, validates and stores a new object, as its client wants it or as hooks have changed it.
     pub(crate) fn settle_new(
         &mut self,
         kind: &Kind,
@@ -144,7 +144,7 @@ impl State {
 
     fn settle_name(&mut self, kind: &Kind, object: &mut Value) {
         let prefix = metadata(object, "generateName").to_owned();
-        // This kind alone needs no name.
+        // This is the only kind that needs no name.
         if kind.is("", "LimitRange") && metadata(object, "name").is_empty() && prefix.is_empty() {
             set_metadata(object, "name", Value::from(self.new_uid()));
             return;
@@ -152,7 +152,7 @@ impl State {
         if !metadata(object, "name").is_empty() || prefix.is_empty() {
             return;
         }
-        // A name may have 63 characters where it is also a label, and the suffix takes five of them.
+        // A name that is also a label has at most 63 characters, and the suffix takes five of them.
         let kept: String = prefix.chars().take(58).collect();
         loop {
             let name = format!("{kept}{}", self.name_suffix());

@@ -1,4 +1,4 @@
-//! Objects of built-in kinds are typed: what is in them has the type that the kind says, and there is nothing else.
+//! Decodes objects by the types of their kind, and reports unknown members.
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -10,28 +10,28 @@ use crate::schema::decode::{decode, remove_unknown};
 use crate::status::ApiError;
 use crate::wire;
 
-/// What is done about members that a kind does not have, and about those that are there twice (`fieldValidation`).
+/// The handling of unknown and duplicate members (`fieldValidation`).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) enum Reaction<'a> {
     /// They are dropped.
     #[default]
     Ignore,
-    /// They are dropped, and the client hears of it.
+    /// They are dropped, and the client gets a warning.
     Warn(&'a Mutex<Vec<String>>),
     /// The request is refused.
     Strict,
 }
 
-/// The same, with what the reader of the body has found already: it is told together with the rest.
+/// The same, with the duplicates that the parser of the body found: they are reported together with the rest.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FieldValidation<'a> {
     pub(crate) reaction: Reaction<'a>,
-    /// Members that are there twice, in words.
+    /// The messages of duplicate members.
     pub(crate) duplicates: &'a [String],
 }
 
 impl FieldValidation<'_> {
-    /// Deals with what was found. The error is what is said of it all together.
+    /// Handles the findings. The error is the message for all of them.
     pub(crate) fn settle(self, unknown: &[String]) -> Result<(), String> {
         let found = || self.duplicates.iter().chain(unknown);
         match self.reaction {
@@ -55,24 +55,24 @@ impl FieldValidation<'_> {
     }
 }
 
-/// Decodes an object that came as a whole.
+/// Decodes a whole object.
 ///
 /// # Errors
-/// 400 in the server's words: a value of a wrong type, or unknown members where they are refused.
+/// 400 with the server's message: a value of a wrong type, or unknown members if they are refused.
 pub(super) fn body(kind: &Kind, object: &mut Value, validation: FieldValidation<'_>) -> Result<(), ApiError> {
     into_type(kind, object, validation).map_err(|why| cannot_be_handled(kind, &why))
 }
 
-/// A body that is no object of the kind.
+/// A body that is not an object of the kind.
 pub(crate) fn cannot_be_handled(kind: &Kind, why: &str) -> ApiError {
     let (name, version) = (&kind.kind, &kind.version);
     ApiError::bad_request(format!("{name} in version {version:?} cannot be handled as a {name}: {why}"))
 }
 
-/// Decodes an object that a patch made; `patch` is what messages show of it.
+/// Decodes the result of a patch; `patch` is the text that messages show for it.
 ///
 /// # Errors
-/// 422 with the same words.
+/// 422 with the same messages.
 pub(super) fn patched(
     kind: &Kind,
     object: &mut Value,
@@ -85,17 +85,18 @@ pub(super) fn patched(
     })
 }
 
-/// Decodes an object that a hook has changed. What its kind does not have is dropped.
+/// Decodes an object that a hook has changed. Unknown members are dropped.
 ///
 /// # Errors
-/// 500: it is not the client who has made a mistake.
+/// An error with 500, because it is not the client's.
 pub(crate) fn changed(kind: &Kind, object: &mut Value) -> Result<(), ApiError> {
     into_type(kind, object, FieldValidation::default()).map_err(|why| ApiError::internal(&why))
 }
 
 fn into_type(kind: &Kind, object: &mut Value, validation: FieldValidation<'_>) -> Result<(), String> {
     if kind.custom {
-        // Their types are checked with all else that their schema asks for, and what it does not know goes then, too.
+        // Types of custom objects are validated with the rest of their schema, and their unknown members are dropped
+        // then, too.
         return validation.settle(&unknown(&decode(kind.tree(), object).unknown));
     }
     let Some(schema) = builtin::of_kind(&kind.group, &kind.version, &kind.kind) else {
@@ -117,7 +118,7 @@ fn unknown(paths: &[String]) -> Vec<String> {
     paths.iter().map(|path| format!("unknown field {path:?}")).collect()
 }
 
-/// A value as Go prints it, which is how messages show strategic merge patches.
+/// A value in Go's format, which messages use for strategic merge patches.
 pub(super) fn go_text(value: &Value) -> String {
     match value {
         Value::Object(members) => {

@@ -1,5 +1,5 @@
-//! The life of a CustomResourceDefinition: which names it is granted, what it serves, and how it takes its objects along
-//! (what kube-apiserver's controllers for definitions do, at once).
+//! The life of a CustomResourceDefinition: accepted names, served kinds, and the deletion of its objects
+//! (kube-apiserver's controllers for definitions do this later, here it happens at once).
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::status::ApiError;
 
 pub(super) const SHELF: &str = "customresourcedefinitions.apiextensions.k8s.io";
 
-/// The finalizer with which a definition waits until its objects are gone.
+/// The finalizer of a definition that waits until its objects are gone.
 pub(super) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// A condition of a definition.
@@ -24,7 +24,7 @@ struct Condition<'a> {
     message: &'a str,
 }
 
-/// Sets a condition. When it came is when its status changed last.
+/// Sets a condition. `lastTransitionTime` is the time of the last change of its status.
 fn set_condition(definition: &mut Value, condition: &Condition<'_>, now: Timestamp) {
     let status = if condition.status { "True" } else { "False" };
     let same = |other: &Value| string_at(other, &["type"]) == Some(condition.kind);
@@ -54,7 +54,7 @@ fn is_true(definition: &Value, condition: &str) -> bool {
     })
 }
 
-/// Adds the version that is stored now to those that ever were.
+/// Adds the current storage version to `storedVersions`.
 fn note_stored_version(definition: &mut Value) {
     let storage = list_at(definition, &["spec", "versions"])
         .iter()
@@ -66,14 +66,14 @@ fn note_stored_version(definition: &mut Value) {
     set_status(definition, "storedVersions", Value::Array(stored));
 }
 
-/// The names that other definitions of a group have: of resources, and of kinds.
+/// The names of other definitions in a group: of resources, and of kinds.
 #[derive(Debug, Default)]
 struct Taken {
     resources: BTreeSet<String>,
     kinds: BTreeSet<String>,
 }
 
-/// Grants the names that nobody else has, and says whether those are all.
+/// Accepts the names that no other definition has. Returns whether all of them are accepted.
 fn grant_names(definition: &mut Value, taken: &Taken, now: Timestamp) {
     let wanted = value_at(definition, &["spec", "names"]).cloned().unwrap_or_default();
     let had = value_at(definition, &["status", "acceptedNames"]).cloned().unwrap_or_else(|| json!({}));
@@ -127,7 +127,7 @@ fn grant_names(definition: &mut Value, taken: &Taken, now: Timestamp) {
     }
 }
 
-/// One text, or all texts of a list.
+/// A text, or all texts of a list.
 fn texts(value: Option<&Value>) -> Vec<&str> {
     match value {
         Some(Value::String(text)) => vec![text],
@@ -137,7 +137,7 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
 }
 
 impl State {
-    /// Completes the status of a definition that is about to be stored.
+    /// Completes the status of a definition before it is stored.
     pub(super) fn settle_definition(&self, kind: &Kind, definition: &mut Value, now: Timestamp) {
         if *kind.shelf != *SHELF {
             return;
@@ -168,18 +168,18 @@ impl State {
         taken
     }
 
-    /// Serves what a stored definition defines, once it has its names.
+    /// Serves the kinds of a stored definition, once its names are accepted.
     pub(super) fn definition_written(&mut self, kind: &Kind, definition: &Object) {
         if *kind.shelf == *SHELF
             && is_true(definition, "Established")
             && self.registry.register_definition(definition)
         {
-            // Who watches objects of the kind begins anew.
+            // Watches of these objects restart.
             self.store.wake(definition.name());
         }
     }
 
-    /// Refuses new objects of a definition that goes.
+    /// Refuses new objects of a definition that is being deleted.
     pub(super) fn check_definition(&self, kind: &Kind, object: &Value) -> Result<(), ApiError> {
         let definition = if kind.custom { self.store.get(SHELF, &kind.shelf) } else { None };
         if definition.is_some_and(|definition| definition.is_terminating()) {
@@ -189,7 +189,8 @@ impl State {
         Ok(())
     }
 
-    /// Begins to remove a definition that was marked: its objects are deleted, and it goes with the last of them.
+    /// Starts the deletion of a marked definition: its objects are deleted, and the definition goes with the last of
+    /// them.
     pub(super) fn clean_definition(&mut self, kind: &Kind, name: &str, write: &Write<'_>) {
         let Some(definition) = self.store.get(SHELF, name).filter(|found| found.is_terminating()) else {
             return;
@@ -206,7 +207,7 @@ impl State {
         if let Some(custom) = self.registry.by_shelf(name) {
             for key in self.store.keys(&custom.shelf) {
                 let Some(object) = self.store.get(&custom.shelf, &key) else { continue };
-                // An object may have gone with its owner meanwhile; gone is what is wanted.
+                // The object may have been deleted with its owner meanwhile, which is fine.
                 let _ =
                     self.delete(&custom, object.namespace(), object.name(), &DeleteOptions::default(), write);
             }
@@ -214,7 +215,7 @@ impl State {
         self.finish_definition(name, write);
     }
 
-    /// Removes a definition that goes once none of its objects is left.
+    /// Removes a definition that is being deleted once it has no objects left.
     pub(super) fn finish_definition(&mut self, name: &str, write: &Write<'_>) {
         let Some(definition) = self.store.get(SHELF, name) else { return };
         let mut held = finalizers(&definition);
@@ -241,7 +242,7 @@ impl State {
         }
     }
 
-    /// Stops serving the kinds of a definition that is gone, and lets others have its names.
+    /// Stops serving the kinds of a deleted definition, and releases its names for other definitions.
     pub(super) fn definition_removed(&mut self, kind: &Kind, definition: &Object, write: &Write<'_>) {
         if kind.custom {
             self.finish_definition(&kind.shelf, write);

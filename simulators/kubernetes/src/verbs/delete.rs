@@ -1,4 +1,4 @@
-//! Delete: finalizers, preconditions and what happens to dependents.
+//! Delete: finalizers, preconditions and the propagation to dependents.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::object::{Object, finalizers, metadata, metadata_value, set_finalizers
 use crate::registry::Kind;
 use crate::status::ApiError;
 
-/// What becomes of the objects that name the deleted one as their owner.
+/// The fate of the objects that name the deleted one as their owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Propagation {
-    /// As a finalizer of the object says, or as is the custom of its kind.
+    /// According to a finalizer of the object, or to the default of its kind.
     #[default]
     Default,
     /// They are deleted after it.
@@ -26,17 +26,17 @@ pub(crate) enum Propagation {
     Orphan,
 }
 
-/// The `DeleteOptions` that matter here.
+/// The supported `DeleteOptions`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
     pub(crate) propagation: Propagation,
-    /// Seconds that a pod has to end; its own choice where nothing is said.
+    /// A pod's grace period in seconds; `None` for the pod's own.
     pub(crate) grace: Option<u64>,
 }
 
-/// What a delete did.
+/// The result of a delete.
 #[derive(Debug)]
 pub(crate) enum Deletion {
     /// The object is gone; its last state.
@@ -45,16 +45,16 @@ pub(crate) enum Deletion {
     Waiting(Arc<Object>),
 }
 
-/// Kinds whose dependents stay unless somebody says otherwise.
+/// Kinds whose dependents are orphaned by default.
 const ORPHANS_BY_DEFAULT: [&str; 2] = ["jobs.batch", "replicationcontrollers"];
 
-/// Whether dependents of objects of this kind stay where a client says nothing about them.
+/// Whether dependents of objects of this kind are orphaned by default.
 pub(crate) fn orphans_by_default(kind: &Kind) -> bool {
     ORPHANS_BY_DEFAULT.contains(&&*kind.shelf)
 }
 
-/// The finalizers of an object that is being deleted: with those, and only those, of the garbage collector that the
-/// deletion asks for.
+/// The finalizers of an object that is being deleted: of the garbage collector's finalizers, it has exactly those that
+/// the deletion requests.
 fn holds(kind: &Kind, object: &Object, propagation: Propagation) -> Vec<String> {
     let mut held = finalizers(object);
     let has = |finalizer: &str| held.iter().any(|other| other == finalizer);
@@ -71,7 +71,7 @@ fn holds(kind: &Kind, object: &Object, propagation: Propagation) -> Vec<String> 
     held
 }
 
-/// A deletion that is asked for counts as a change of the specification.
+/// Counts the deletion as a change of the specification.
 fn count_deletion(object: &mut Value) {
     let generation = metadata_value(object, "generation").as_u64().unwrap_or(0) + 1;
     set_metadata(object, "generation", Value::from(generation));
@@ -130,7 +130,7 @@ impl State {
                 Some(last) => serve(kind, &last)?,
                 None => current,
             };
-            // A pod is marked for the end that it has no time to wait for.
+            // A pod is marked although it has no grace period.
             return Ok(Deletion::Removed(match *kind.shelf == *pod::SHELF && first {
                 true => {
                     let mut marked = last.value().clone();
@@ -144,7 +144,7 @@ impl State {
         let shorter = pod::remaining(&current).is_some_and(|before| grace < before);
         let mut marked = current;
         if first || shorter || finalizers(&marked) != holds {
-            // What a webhook converts is written in the version that is stored now; all else stays as it lies.
+            // Objects with a conversion webhook are written in the current storage version; all others stay in theirs.
             let lies = if kind.is_converted() { None } else { self.store.get(&kind.shelf, &key) };
             let mut value = lies.as_ref().unwrap_or(&marked).value().clone();
             set_finalizers(&mut value, &holds);
@@ -158,7 +158,7 @@ impl State {
             if shown.is_some() {
                 to_stored(kind, &mut value)?;
             }
-            // Whoever waits for it may find it gone already: the answer is how it was marked.
+            // Garbage collection may remove the object right below: the response is its marked state.
             marked = answer(kind, &self.store.put(&kind.shelf, &key, value), shown)?;
         }
         if defines && first {
@@ -168,7 +168,7 @@ impl State {
         Ok(Deletion::Waiting(marked))
     }
 
-    /// Takes an object out of the store, with everything that follows from it.
+    /// Removes an object from the store, with all consequences.
     pub(super) fn remove(&mut self, kind: &Kind, key: &str, write: &Write<'_>) -> Option<Arc<Object>> {
         let last = self.store.remove(&kind.shelf, key)?;
         admission::on_delete(kind, &last, &mut self.allocators);

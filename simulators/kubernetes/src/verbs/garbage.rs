@@ -1,7 +1,8 @@
-//! Owner references: what kube-controller-manager's garbage collector does with dependents whose owners are gone, or go.
+//! Owner references: the part of kube-controller-manager's garbage collector that handles dependents whose owners are
+//! deleted or being deleted.
 //!
-//! The store notes each object that a write concerns ([`crate::store::Store::next_touched`]); here one is looked at after
-//! the other, in the same step or a while later ([`crate::Collection`]).
+//! The store queues each object that a write affects ([`crate::store::Store::next_touched`]); they are checked here one
+//! after the other, in the same step or later ([`crate::Collection`]).
 
 use serde_json::{Value, json};
 
@@ -12,26 +13,26 @@ use crate::registry::Kind;
 use crate::store::Place;
 use crate::{Collection, verbs::namespace};
 
-/// The finalizer with which a foreground deletion waits for dependents.
+/// The finalizer of a foreground deletion, which waits for dependents.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
 
-/// The finalizer with which a deletion waits until its dependents have been let go.
+/// The finalizer of a deletion that waits until its dependents are orphaned.
 pub(super) const ORPHAN: &str = "orphan";
 
-/// What stands behind an owner reference.
+/// The owner behind an owner reference.
 enum Owner {
-    /// Nothing can be said: its kind is unknown here, or it cannot own this object.
+    /// Undecided: its kind is unknown here, or it cannot own this object.
     Unknown,
-    /// Nobody has this name and uid.
+    /// No object has this name and UID.
     Gone,
     /// It waits for its dependents to be deleted.
     Waiting,
-    /// It is there, or goes without waiting.
+    /// It exists, or is being deleted without waiting.
     There,
 }
 
 impl State {
-    /// Looks at what the latest writes concern, or notes when to.
+    /// Checks the objects that the latest writes affect, or plans to.
     pub(crate) fn tend(&mut self, write: &Write<'_>) {
         match self.collection {
             Collection::Off => while self.store.next_touched().is_some() {},
@@ -52,7 +53,7 @@ impl State {
         }
     }
 
-    /// Does with one object what its owners and its own deletion ask for.
+    /// Collects or updates one object according to its owners and its own deletion.
     pub(super) fn collect(&mut self, uid: &str, write: &Write<'_>) {
         let Some(place) = self.store.place_of(uid).cloned() else { return };
         let Some(object) = self.store.get(&place.0, &place.1) else { return };
@@ -75,7 +76,7 @@ impl State {
             return;
         }
         if !there.is_empty() {
-            // Owners that wait would wait for ever for one that stays.
+            // Owners that wait for dependents would wait for ever for one that stays.
             gone.append(&mut waiting);
             if !gone.is_empty() {
                 self.keep_references(&place, &object, |owner| gone.iter().all(|gone| gone != owner));
@@ -89,18 +90,19 @@ impl State {
             }
             Propagation::Foreground
         } else {
-            // A finalizer that is there already says what its client wants.
+            // An existing finalizer records the client's choice.
             Propagation::Default
         };
         let options = DeleteOptions { propagation, ..DeleteOptions::default() };
-        // It was there a moment ago, under the same lock: the delete cannot fail.
+        // It existed a moment ago, under the same lock: the delete cannot fail.
         let _ = self.delete(&kind, object.namespace(), object.name(), &options, write);
         if *kind.shelf == *namespace::SHELF {
             self.empty_namespace(object.name(), write);
         }
     }
 
-    /// Orphans the dependents of an object that is being deleted, or deletes them before it, as its finalizers say.
+    /// Orphans the dependents of an object that is being deleted, or deletes them before it, according to its
+    /// finalizers.
     fn go_on_deleting(&mut self, kind: &Kind, place: &Place, object: &Object, write: &Write<'_>) {
         let holds = finalizers(object);
         let has = |finalizer: &str| holds.iter().any(|held| held == finalizer);
@@ -129,7 +131,7 @@ impl State {
         places.iter().filter_map(|place| self.store.get(&place.0, &place.1)).collect()
     }
 
-    /// An owner is looked up by kind and name, in the namespace of the object: one elsewhere does not count.
+    /// Finds an owner by kind and name, in the namespace of the object: owners in other namespaces do not count.
     fn owner(&self, object: &Object, reference: &Value) -> Owner {
         let text = |member: &str| string_at(reference, &[member]).unwrap_or_default();
         let Some(kind) = self.registry.by_type(text("apiVersion"), text("kind")) else {
@@ -150,7 +152,7 @@ impl State {
         }
     }
 
-    /// Removes the references to owners that `keep` does not want.
+    /// Removes the owner references that `keep` rejects.
     fn keep_references(&mut self, place: &Place, object: &Object, keep: impl Fn(&str) -> bool) {
         let mut value = object.value().clone();
         let kept: Vec<Value> = list_at(&value, &["metadata", "ownerReferences"])
@@ -163,7 +165,7 @@ impl State {
         self.store.put(&place.0, &place.1, value);
     }
 
-    /// Lets no owner wait for an object, so that a circle of owners comes to an end.
+    /// Stops all owners from waiting for an object, which breaks cycles of owners.
     fn unblock_owners(&mut self, place: &Place, object: &Object) {
         let mut value = object.value().clone();
         let owners = value.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);

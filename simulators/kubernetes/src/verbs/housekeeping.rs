@@ -1,5 +1,5 @@
-//! What happens by itself some time after a write: dependents are collected, namespaces are emptied, events expire.
-//! The state notes what is due and when; one task of the server wakes up for it ([`Kubernetes::keep_house`]).
+//! Work that is due some time after a write: garbage collection, deletion of namespaces' contents, expiry of events.
+//! The state records the work and its time; one task of the server performs it ([`Kubernetes::keep_house`]).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,8 @@ use crate::kubernetes::Kubernetes;
 use crate::object::Object;
 use crate::registry::Kind;
 
-/// When what an owner or a namespace leaves behind is collected, which kube-controller-manager does in a cluster.
+/// When the dependents of deleted owners and the contents of deleted namespaces are collected, which
+/// kube-controller-manager does in a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Collection {
     /// Never, as with a kube-apiserver alone.
@@ -21,35 +22,35 @@ pub enum Collection {
     /// In the same step; the contents of a namespace that was deleted over HTTP stay a second.
     #[default]
     Prompt,
-    /// After a time that is drawn from the seed, this at most.
+    /// After a random delay drawn from the seed, at most this long.
     Within(Duration),
 }
 
-/// Shelf of the objects that expire.
+/// Shelf of the events.
 const EVENTS: &str = "events";
 
-/// How long the contents of a deleted namespace stay where all else is collected at once and the deletion came over
-/// HTTP, so that clients that delete a namespace and then its contents find these, as they do in a cluster.
+/// How long the contents of a namespace that was deleted over HTTP stay if everything else is collected at once.
+/// Clients that delete a namespace and then its contents still find the contents, as they do in a cluster.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Something to be done later.
+/// Work that is due later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Chore {
-    /// Look whether the object with this uid still has owners.
+    /// Check whether the object with this UID still has owners.
     Collect(String),
-    /// Delete what is in a namespace.
+    /// Delete the contents of a namespace.
     EmptyNamespace(String),
-    /// Remove an event that nobody has written again.
+    /// Remove an event that was not written again.
     Expire {
-        /// Its place among the events.
+        /// Its key.
         key: String,
         /// The version of the last write.
         version: u64,
     },
 }
 
-/// Something to be done later, in a saved state: nobody knows when that is taken up.
+/// Work in a saved state, with the remaining time: the state may be restored at any time.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SavedChore {
@@ -57,18 +58,18 @@ pub(crate) struct SavedChore {
     chore: Chore,
 }
 
-/// What is to be done, by time and in the order of planning.
+/// The planned work, by time and in the order of planning.
 #[derive(Debug, Default)]
 pub(super) struct Chores {
     due: BTreeMap<(Instant, u64), Chore>,
     planned: u64,
-    /// Whether a task waits for the next one.
+    /// Whether a task waits for the next chore.
     pub(super) attended: bool,
 }
 
 impl State {
     pub(super) fn plan(&mut self, delay: Duration, chore: Chore) {
-        // A time that no clock reaches is never.
+        // A time beyond the clock's range never comes.
         let Some(due) = Instant::now().checked_add(delay) else { return };
         self.chores.planned += 1;
         self.chores.due.insert((due, self.chores.planned), chore);
@@ -84,7 +85,7 @@ impl State {
         }
     }
 
-    /// Plans to empty a namespace that is being deleted; `at_once` where nobody could want to see it full.
+    /// Plans the deletion of a terminating namespace's contents; `at_once` if no client can expect to see them.
     pub(crate) fn plan_emptying(&mut self, name: &str, at_once: bool, write: &Write<'_>) {
         match self.collection {
             Collection::Off => {}
@@ -97,7 +98,7 @@ impl State {
         }
     }
 
-    /// Notes when an event expires that was just written.
+    /// Plans the expiry of an event that was just written.
     pub(super) fn plan_expiry(&mut self, kind: &Kind, key: &str, object: &Object) {
         if let (EVENTS, Some(ttl)) = (&*kind.shelf, self.event_ttl) {
             self.plan(ttl, Chore::Expire { key: key.to_owned(), version: object.version() });
@@ -120,7 +121,8 @@ impl State {
         }
     }
 
-    /// Does what is due. Answers when the next chore is; without one nobody attends to them any more.
+    /// Performs the chores that are due. Returns the time of the next one; `None` also ends the task that waits for
+    /// chores.
     fn do_chores(&mut self, write: &Write<'_>) -> Option<Instant> {
         loop {
             let Some(entry) = self.chores.due.first_entry() else {
@@ -147,7 +149,7 @@ impl State {
 }
 
 impl Kubernetes {
-    /// Sees to it that what is planned gets done. Outside of a runtime there is no later.
+    /// Starts the task that performs planned chores. Outside of a runtime there is none, and they are not performed.
     pub(crate) fn keep_house(&self) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         {

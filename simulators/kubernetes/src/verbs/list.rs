@@ -13,20 +13,20 @@ use crate::registry::Kind;
 use crate::selector::Selection;
 use crate::status::ApiError;
 
-/// How `resourceVersion` is meant.
+/// How `resourceVersion` is interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VersionMatch {
     NotOlderThan,
     Exact,
 }
 
-/// What a list asks for.
+/// The options of a list.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ListOptions {
     pub(crate) selection: Selection,
     pub(crate) limit: Option<usize>,
     pub(crate) token: Option<String>,
-    /// `None` and zero: the newest state.
+    /// `None` and zero for the newest state.
     pub(crate) version: Option<u64>,
     pub(crate) version_match: Option<VersionMatch>,
 }
@@ -40,8 +40,8 @@ pub(crate) struct Page {
     pub(crate) remaining: Option<usize>,
 }
 
-/// What a `continue` token says: the version of the first page (zero: whatever is newest) and the last
-/// key that was given out.
+/// The content of a `continue` token: the version of the first page (zero for the newest one) and the last returned
+/// key.
 #[derive(Serialize, Deserialize)]
 struct Token {
     #[serde(rename = "rv")]
@@ -138,7 +138,7 @@ fn page<'a>(
         items.push(served);
     }
     pending.settle()?;
-    // With a selector the API server does not count what is left.
+    // With a selector the API server does not count the remaining objects.
     let remaining = (left > 0 && !options.selection.is_narrowed()).then_some(left);
     let token = (left > 0).then(|| Token::write(version, last_key));
     Ok(Page { items, version, token, remaining })

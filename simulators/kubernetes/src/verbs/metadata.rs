@@ -1,4 +1,4 @@
-//! Rules for `metadata` and the type members that hold for every kind, and times that the server notes beside them.
+//! Rules for `metadata`, `apiVersion` and `kind` of every object, and times that the server sets.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::object::{list_at, metadata, set_metadata, string_at, value_at};
 use crate::registry::Kind;
 use crate::status::ApiError;
 
-/// Checks `apiVersion` and `kind` against the path; sets them when absent.
+/// Checks `apiVersion` and `kind` against the path; sets them if missing.
 pub(super) fn settle_type(kind: &Kind, object: &mut Value) -> Result<(), ApiError> {
     let api_version = kind.api_version();
     let Some(members) = object.as_object_mut() else {
@@ -33,7 +33,7 @@ pub(super) fn settle_type(kind: &Kind, object: &mut Value) -> Result<(), ApiErro
     Ok(())
 }
 
-/// Checks `metadata.namespace` against the path; sets it when absent.
+/// Checks `metadata.namespace` against the path; sets it if missing.
 pub(super) fn settle_namespace(kind: &Kind, object: &mut Value, namespace: &str) -> Result<(), ApiError> {
     let given = metadata(object, "namespace");
     if kind.namespaced {
@@ -50,7 +50,7 @@ pub(super) fn settle_namespace(kind: &Kind, object: &mut Value, namespace: &str)
     Ok(())
 }
 
-/// Checks the shapes in metadata that admission relies on, and owner references.
+/// Validates the structure of the metadata that admission relies on, and owner references.
 pub(super) fn validate(kind: &Kind, object: &Value) -> Result<(), ApiError> {
     for member in ["labels", "annotations"] {
         let Some(map) = value_at(object, &["metadata", member]) else { continue };
@@ -74,7 +74,7 @@ pub(super) fn validate(kind: &Kind, object: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Removes members of metadata that say nothing, as the API server's own encoding does.
+/// Removes empty members of metadata, as the API server's own encoding does.
 pub(super) fn drop_empty(object: &mut Value) {
     let Some(members) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     for member in ["labels", "annotations", "finalizers", "ownerReferences", "managedFields"] {
@@ -90,7 +90,7 @@ pub(super) fn drop_empty(object: &mut Value) {
     }
 }
 
-/// Notes when the phase of a volume has changed, unless its writer has.
+/// Sets the time of a volume's phase change, unless the client has set it.
 pub(super) fn date_phase(kind: &Kind, old: Option<&Value>, object: &mut Value, now: Timestamp) {
     const TIME: &str = "lastPhaseTransitionTime";
     if !kind.is("", "PersistentVolume") {

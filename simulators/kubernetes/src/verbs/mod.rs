@@ -1,4 +1,4 @@
-//! What the API's verbs do to the state: pure of HTTP and of waiting.
+//! The API's verbs on the state, without HTTP and without waiting.
 
 mod create;
 pub(crate) mod decode;
@@ -38,7 +38,7 @@ pub(crate) use delete::{DeleteOptions, Deletion, Propagation, orphans_by_default
 pub(crate) use list::{ListOptions, Page, VersionMatch};
 pub(crate) use update::Part;
 
-/// Everything that the API server knows.
+/// The state of the API server.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) registry: Registry,
@@ -49,45 +49,45 @@ pub(crate) struct State {
     event_ttl: Option<Duration>,
     root_certificate: Option<String>,
     chores: housekeeping::Chores,
-    /// Whether dependents are being collected: what that touches waits its turn.
+    /// Whether garbage collection is running: objects that it affects are queued.
     collecting: bool,
 }
 
-/// What holds for one write.
+/// The context of one write.
 #[derive(Debug, Clone)]
 pub(crate) struct Write<'a> {
     /// The server's wall clock at the request.
     pub(crate) now: Timestamp,
     /// `dryRun=All`: decide and answer, but store nothing.
     pub(crate) dry_run: bool,
-    /// Who writes, for `metadata.managedFields`.
+    /// The field manager, for `metadata.managedFields`.
     pub(crate) manager: &'a str,
     /// How far the write goes.
     pub(crate) stage: Stage,
-    /// What is done about unknown members.
+    /// The handling of unknown members.
     pub(crate) fields: FieldValidation<'a>,
 }
 
-/// How far a write goes. Hooks are asked between the stages, while the state is not locked.
+/// How far a write goes. Hooks are called between the stages, while the state is not locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Stage {
-    /// All the way: nobody has to be asked.
+    /// The whole write, without hooks.
     #[default]
     Whole,
-    /// Up to the object that the client wants; it is answered and not stored.
+    /// Up to the object that the client wants; it is returned and not stored.
     Proposal,
-    /// Up to the object that would be stored, as hooks that validate see it.
+    /// Up to the object that would be stored, which validating hooks see.
     Draft,
-    /// From a draft on that hooks have seen: it keeps its uid and time.
+    /// From a draft that hooks have seen: it keeps its UID and time.
     Drafted,
 }
 
-/// Whose doing a write is, for `metadata.managedFields`.
+/// How a write is recorded in `metadata.managedFields`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tracking {
-    /// An ordinary write: what it changes becomes the writer's.
+    /// An ordinary write: the writer owns what it changes.
     Changes,
-    /// Server-side apply has said already whose the fields are.
+    /// Server-side apply has recorded the owners already.
     Applied,
 }
 
@@ -106,7 +106,7 @@ impl State {
         }
     }
 
-    /// Takes up saved objects in place of all there are. `Err` with those of unknown kinds.
+    /// Replaces all objects by saved ones. `Err` with an unknown kind.
     pub(crate) fn restore(
         &mut self,
         options: &Options,
@@ -125,11 +125,11 @@ impl State {
                 return Err(shelf.resource.clone());
             };
             for object in shelf.objects.values() {
-                // What an object names is taken, because nobody else is there.
+                // The allocations of an object succeed: no other object exists.
                 let _ = admission::on_create(&kind, &mut object.clone(), &mut fresh.allocators);
             }
         }
-        // No uid is given out twice: what is drawn from here on depends on how far the saved state had come.
+        // No UID is issued twice: random numbers from here on depend on the version of the saved state.
         fresh.random = StdRng::seed_from_u64(options.seed ^ version.rotate_left(32));
         fresh.chores.attended = self.chores.attended;
         std::mem::swap(&mut fresh.store, &mut self.store);
@@ -146,12 +146,12 @@ impl State {
             .and_then(|object| serve(kind, &object))
     }
 
-    /// A seed that nobody else gets.
+    /// A new seed.
     pub(crate) fn new_seed(&mut self) -> [u8; 32] {
         self.random.random()
     }
 
-    /// Runs a verb that draws its random numbers from this seed: the same ones each time that it is run.
+    /// Runs a verb with random numbers from this seed: a repeated run draws the same ones.
     pub(crate) fn seeded<T>(&mut self, seed: [u8; 32], verb: impl FnOnce(&mut Self) -> T) -> T {
         let others = std::mem::replace(&mut self.random, StdRng::from_seed(seed));
         let outcome = verb(self);
@@ -163,7 +163,7 @@ impl State {
         uuid::Builder::from_random_bytes(self.random.random()).into_uuid().to_string()
     }
 
-    /// What is appended to `generateName`: five characters that spell no words.
+    /// The suffix for `generateName`: five characters that spell no words.
     fn name_suffix(&mut self) -> String {
         const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         (0..5)
@@ -172,13 +172,13 @@ impl State {
             .collect()
     }
 
-    /// Seconds that a watch lasts when the client names none: between 30 and 60 minutes, as kube-apiserver.
+    /// The duration of a watch without a timeout of its own: between 30 and 60 minutes, as in kube-apiserver.
     pub(crate) fn watch_seconds(&mut self) -> u64 {
         self.random.random_range(1800..3600)
     }
 }
 
-/// Says when the entries of `metadata.managedFields` that are new were made.
+/// Sets the time of new entries in `metadata.managedFields`.
 fn date_managed_fields(object: &mut Value, now: Timestamp) {
     let Some(entries) = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut) else {
         return;

@@ -1,4 +1,4 @@
-//! The life of a namespace: what kube-controller-manager's namespace controller does.
+//! The life of a namespace: kube-controller-manager's namespace controller.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::object::{Object, finalizers, list_at, metadata, set_metadata};
 use crate::registry::Kind;
 use crate::status::ApiError;
 
-/// Namespaces that every cluster has.
+/// The initial namespaces of every cluster.
 pub(crate) const INITIAL: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// Namespaces that cannot be deleted.
@@ -19,21 +19,21 @@ const IMMORTAL: &[&str] = &["default", "kube-public", "kube-system"];
 
 pub(crate) const SHELF: &str = "namespaces";
 
-/// The account that pods have which name none.
+/// The account of pods that name none.
 const DEFAULT_ACCOUNT: &str = "default";
 
-/// The ConfigMap with the certificate of the authority that signs the server's.
+/// The ConfigMap with the certificate of the authority that signed the server's.
 const ROOT_CERTIFICATE: &str = "kube-root-ca.crt";
 
-/// The namespace of the system's own parts, and the ConfigMap there that tells other servers whose certificates count:
-/// controllers written in Go watch it.
+/// The namespace of system components, and its ConfigMap with the certificate authority for other servers: controllers
+/// written in Go watch it.
 const SYSTEM: &str = "kube-system";
 const AUTHENTICATION: &str = "extension-apiserver-authentication";
 
-/// The finalizer in the specification of every namespace: its contents have to go first.
+/// The finalizer in the specification of every namespace: its contents are deleted first.
 const CONTENTS: &str = "kubernetes";
 
-/// What a server with this certificate authority tells others.
+/// The content of that ConfigMap for a server with this certificate authority.
 fn authentication(certificate: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": { "name": AUTHENTICATION, "namespace": SYSTEM },
@@ -48,7 +48,7 @@ fn authentication(certificate: &str) -> Value {
 }
 
 impl State {
-    /// The members that a new namespace gets.
+    /// Sets the initial members of a new namespace.
     pub(super) fn settle_namespace_object(&mut self, kind: &Kind, object: &mut Value) {
         if *kind.shelf != *SHELF {
             return;
@@ -68,8 +68,8 @@ impl State {
         }
     }
 
-    /// Gives a namespace what kube-controller-manager gives each one: the account that pods have by default, and the
-    /// certificate by which they know the server. Without a certificate that is left out.
+    /// Creates the objects that kube-controller-manager creates in every namespace: the default ServiceAccount, and the
+    /// certificate by which pods verify the server. Without a certificate none of them is created.
     pub(super) fn furnish_namespace(&mut self, name: &str, write: &Write<'_>) {
         let Some(certificate) = self.root_certificate.clone() else { return };
         if self.store.get(SHELF, name).is_none_or(|namespace| namespace.is_terminating()) {
@@ -99,12 +99,12 @@ impl State {
             if self.get(&kind, name, metadata(&object, "name")).is_err()
                 && let Err(error) = self.create(&kind, name, object, write)
             {
-                tracing::warn!(%error, namespace = name, "a namespace lacks what each one has");
+                tracing::warn!(%error, namespace = name, "cannot create a namespace's default objects");
             }
         }
     }
 
-    /// What goes from a namespace that each one has, comes again.
+    /// Recreates such an object after it was deleted.
     pub(super) fn refurnish_namespace(&mut self, kind: &Kind, gone: &Object, write: &Write<'_>) {
         if matches!(
             (&*kind.shelf, gone.name()),
@@ -114,7 +114,7 @@ impl State {
         }
     }
 
-    /// Marks a namespace as terminating. Its contents go with [`State::empty_namespace`].
+    /// Marks a namespace as terminating. [`State::empty_namespace`] deletes its contents.
     pub(super) fn delete_namespace(
         &mut self,
         kind: &Kind,
@@ -139,7 +139,7 @@ impl State {
         self.get(kind, "", &name).map(Deletion::Waiting)
     }
 
-    /// Deletes everything in a terminating namespace, and the namespace itself once nothing is left.
+    /// Deletes everything in a terminating namespace, and then the namespace itself if nothing is left.
     pub(crate) fn empty_namespace(&mut self, name: &str, write: &Write<'_>) {
         if !self.store.get(SHELF, name).is_some_and(|namespace| namespace.is_terminating()) {
             return;
@@ -147,15 +147,15 @@ impl State {
         for (shelf, key) in self.store.in_namespace(name) {
             let Some(object) = self.store.get(&shelf, &key) else { continue };
             let Some(kind) = self.registry.by_shelf(&shelf) else { continue };
-            // A dependent may have gone with its owner meanwhile; gone is what is wanted.
+            // The object may have been deleted with its owner meanwhile, which is fine.
             let _ = self.delete(&kind, object.namespace(), object.name(), &DeleteOptions::default(), write);
         }
         self.finish_namespace(name, write);
         self.tell_what_remains(name, write);
     }
 
-    /// Goes on with a terminating namespace: once nothing is left in it, its contents hold it no longer, and without any
-    /// finalizer it goes.
+    /// Continues the deletion of a terminating namespace: once it is empty, the finalizer for its contents is removed,
+    /// and without any finalizer it is deleted.
     pub(super) fn finish_namespace(&mut self, name: &str, write: &Write<'_>) {
         let found = if name.is_empty() { None } else { self.store.get(SHELF, name) };
         let Some(namespace) = found.filter(|namespace| namespace.is_terminating()) else { return };
@@ -176,13 +176,13 @@ impl State {
         }
     }
 
-    /// Says in the conditions of a terminating namespace what holds it up.
+    /// Sets the conditions of a terminating namespace that say what it waits for.
     fn tell_what_remains(&mut self, name: &str, write: &Write<'_>) {
         let Some(namespace) = self.store.get(SHELF, name) else { return };
         let (mut objects, mut holders) = (BTreeMap::<String, u64>::new(), BTreeMap::<String, u64>::new());
         for (shelf, key) in self.store.in_namespace(name) {
             let Some(object) = self.store.get(&shelf, &key) else { continue };
-            // The API server's messages keep the dot even where the group is empty.
+            // The API server's messages have the dot even if the group is empty.
             let (plural, group) = shelf.split_once('.').unwrap_or((&shelf, ""));
             *objects.entry(format!("{plural}.{group}")).or_default() += 1;
             for finalizer in finalizers(&object) {

@@ -1,6 +1,6 @@
-//! What pods alone have: time to end, a node that they are bound to, and eviction.
+//! Verbs of pods alone: grace periods, binding to a node, and eviction.
 //!
-//! Sources: Kubernetes, "Pod Lifecycle" (termination) and "API-initiated Eviction"; what kube-apiserver answers.
+//! Sources: Kubernetes, "Pod Lifecycle" (termination) and "API-initiated Eviction"; kube-apiserver's responses.
 
 use serde_json::{Value, json};
 
@@ -13,12 +13,12 @@ use crate::status::ApiError;
 pub(crate) const SHELF: &str = "pods";
 const BUDGETS: &str = "poddisruptionbudgets.policy";
 
-/// How many seconds a pod has when nobody says (`terminationGracePeriodSeconds`).
+/// The default grace period in seconds (`terminationGracePeriodSeconds`).
 const DEFAULT_GRACE: u64 = 30;
-/// How soon an eviction is tried again when its budget has not been looked at yet.
+/// When to retry an eviction whose budget has not been processed yet.
 const BUDGET_LAG_SECONDS: u32 = 10;
 
-/// How many seconds an object has to end once it is deleted: none but a pod that a node runs.
+/// The grace period of a deleted object in seconds: 0 for all but pods on a node.
 pub(super) fn grace(kind: &Kind, current: &Object, options: &DeleteOptions) -> u64 {
     if *kind.shelf != *SHELF {
         return 0;
@@ -27,12 +27,12 @@ pub(super) fn grace(kind: &Kind, current: &Object, options: &DeleteOptions) -> u
         string_at(current, &["spec", "nodeName"]).is_some_and(|node| !node.is_empty()) && !has_ended(current);
     let own = value_at(current, &["spec", "terminationGracePeriodSeconds"]).and_then(Value::as_u64);
     let asked = options.grace.unwrap_or_else(|| own.unwrap_or(DEFAULT_GRACE));
-    // A deletion under way can be shortened and not made longer.
+    // The grace period of a deletion under way can be shortened, but not extended.
     let left = remaining(current).filter(|_| is_terminating(current)).unwrap_or(u64::MAX);
     if runs { asked.min(left) } else { 0 }
 }
 
-/// The time that a pod was given when it was deleted.
+/// The grace period that a pod was given when it was deleted.
 pub(super) fn remaining(object: &Value) -> Option<u64> {
     metadata_value(object, "deletionGracePeriodSeconds").as_u64()
 }
@@ -42,7 +42,7 @@ fn has_ended(pod: &Value) -> bool {
 }
 
 impl State {
-    /// Gives a pod its node: the `binding` subresource.
+    /// Binds a pod to a node: the `binding` subresource.
     pub(crate) fn bind(
         &mut self,
         kind: &Kind,
@@ -85,7 +85,7 @@ impl State {
         Ok(())
     }
 
-    /// Deletes a pod if its budget for disruptions has room: the `eviction` subresource.
+    /// Deletes a pod if its disruption budgets allow it: the `eviction` subresource.
     pub(crate) fn evict(
         &mut self,
         kind: &Kind,
@@ -95,7 +95,7 @@ impl State {
         write: &Write<'_>,
     ) -> Result<Deletion, ApiError> {
         let pod = self.get(kind, namespace, name)?;
-        // Nobody misses what does not serve.
+        // A pod that does not serve may always be evicted.
         let pending = string_at(&pod, &["status", "phase"]).is_none_or(|phase| phase == "Pending");
         if !has_ended(&pod) && !pending && !is_terminating(&pod) {
             self.ask_budget(namespace, &pod, write)?;
@@ -125,7 +125,7 @@ impl State {
         }
         let (desired, current) =
             (number(&["status", "desiredHealthy"]), number(&["status", "currentHealthy"]));
-        // A pod that is broken anyway may go while enough others serve.
+        // A pod that is not ready may be evicted if enough others are healthy.
         let broken = !list_at(pod, &["status", "conditions"])
             .iter()
             .any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
@@ -155,7 +155,7 @@ fn exhausted(why: &str) -> ApiError {
     error
 }
 
-/// Whether a budget is about this pod: an empty selector is about all, none is about none.
+/// Whether a budget selects this pod: an empty selector selects all pods, a missing one none.
 fn covers(budget: &Value, pod: &Value) -> bool {
     let Some(selector) = value_at(budget, &["spec", "selector"]).filter(|selector| selector.is_object())
     else {
@@ -164,7 +164,7 @@ fn covers(budget: &Value, pod: &Value) -> bool {
     LabelSelector::of_object(selector).matches(pod)
 }
 
-/// Marks a deleted object: when it will be gone, and how long it has.
+/// Marks a deleted object with its deletion time and grace period.
 pub(super) fn mark(object: &mut Value, grace: u64, write: &Write<'_>) {
     let seconds = i64::try_from(grace).unwrap_or(i64::MAX);
     let end = write.now.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(write.now);

@@ -1,4 +1,4 @@
-//! The `scale` subresource: how many there are and should be, behind a kind of its own.
+//! The `scale` subresource: current and desired numbers of replicas, as a kind of its own.
 
 use serde_json::{Map, Value, json};
 
@@ -38,12 +38,12 @@ pub(crate) fn of(kind: &Kind, object: &Object) -> Value {
     })
 }
 
-/// How many a Scale wants.
+/// The desired number of replicas.
 pub(crate) fn wanted(scale: &Value) -> i64 {
     scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// Refuses a Scale that wants less than none. What custom resources may have is checked with the rest of them.
+/// Refuses a Scale with a negative number of replicas. Custom resources are validated by their schema.
 pub(super) fn validate(kind: &Kind, name: &str, scale: &Value) -> Result<(), ApiError> {
     let wanted = wanted(scale);
     if wanted >= 0 || kind.custom {
@@ -53,7 +53,7 @@ pub(super) fn validate(kind: &Kind, name: &str, scale: &Value) -> Result<(), Api
     Err(ApiError::invalid_request(("autoscaling", "Scale"), name, "spec.replicas", &message))
 }
 
-/// Writes into an object how many are wanted.
+/// Sets the desired number of replicas of an object.
 pub(crate) fn put(kind: &Kind, object: &mut Value, replicas: i64) {
     let mut place = object;
     for name in &kind.scale_paths().replicas {

@@ -1,4 +1,4 @@
-//! Update and patch: both make a proposed object of the current one, and the rest is the same.
+//! Update and patch: each builds a proposed object from the current one; the rest is common.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Part {
 }
 
 impl State {
-    /// Replaces an object, or creates it where the kind allows that. The flag says which.
+    /// Replaces an object, or creates it if the kind allows that. The flag says which.
     pub(crate) fn update(
         &mut self,
         kind: &Kind,
@@ -86,7 +86,7 @@ impl State {
         Ok((self.replace(kind, &current, proposed, part, Tracking::Changes, write)?, false))
     }
 
-    /// Patches an object; server-side apply also creates it. The flag says whether it did.
+    /// Patches an object; server-side apply may also create it. The flag says whether it did.
     pub(crate) fn patch(
         &mut self,
         kind: &Kind,
@@ -143,7 +143,7 @@ impl State {
         Ok((self.replace(kind, &current, proposed, part, tracking, write)?, false))
     }
 
-    /// Makes an object as large as a Scale says.
+    /// Sets an object's replicas to those of a Scale.
     pub(crate) fn scale(
         &mut self,
         kind: &Kind,
@@ -161,8 +161,8 @@ impl State {
         self.replace(kind, current, proposed, Part::Main, Tracking::Changes, write)
     }
 
-    /// Stores `proposed` in place of `current`, keeping what the part may not change. Both are in the
-    /// form of `kind`. Stores nothing when nothing differs.
+    /// Stores `proposed` in place of `current`, without the parts that this write may not change. Both are in the form
+    /// of `kind`. Stores nothing if they are equal.
     fn replace(
         &mut self,
         kind: &Kind,
@@ -193,8 +193,8 @@ impl State {
         self.settle_replacement(kind, current, proposed, part, write)
     }
 
-    /// Completes, validates and stores what is to take the place of `current`: as its client wants it, or as hooks have
-    /// changed it.
+    /// Completes, validates and stores the replacement of `current`, as its client wants it or as hooks have changed
+    /// it.
     pub(crate) fn settle_replacement(
         &mut self,
         kind: &Kind,
@@ -204,7 +204,7 @@ impl State {
         write: &Write<'_>,
     ) -> Result<Arc<Object>, ApiError> {
         let name = current.name().to_owned();
-        // Hooks are not heard on what the server alone decides.
+        // Hooks cannot change what the server alone decides.
         keep_identity(current, &mut proposed);
         keep_other_part(kind, current, &mut proposed, part);
         if is_terminating(current) {
@@ -219,10 +219,10 @@ impl State {
         if part == Part::Main {
             self.settle_definition(kind, &mut proposed, write.now);
         }
-        // What is noted at a Deployment is for its controller, too.
+        // A change of a Deployment's annotations increases its generation, too: its controller reads them.
         let noted = kind.is("apps", "Deployment")
             && metadata_value(current, "annotations") != metadata_value(&proposed, "annotations");
-        // A PriorityClass keeps the number that it began with.
+        // The generation of a PriorityClass never changes.
         let counts = kind.generation && !kind.is("scheduling.k8s.io", "PriorityClass");
         if counts && part == Part::Main && (noted || changes_specification(current, &proposed)) {
             let generation = metadata_value(current, "generation").as_u64().unwrap_or(0) + 1;
@@ -231,8 +231,8 @@ impl State {
         let drafts = write.stage == Stage::Draft;
         let shown = if drafts { None } else { read_back(kind, &proposed)? };
         if write.dry_run || drafts {
-            // What the proposed object took goes back, and the current one holds again what it held:
-            // every address and port in it is named and was free a moment ago.
+            // The allocations of the proposed object are released, and the current one gets its own again: every
+            // address and port in it is explicit and was free a moment ago.
             admission::on_delete(kind, &proposed, &mut self.allocators);
             let _ = admission::on_create(kind, &mut current.value().clone(), &mut self.allocators);
             return Ok(Arc::new(Object::new(shown.unwrap_or(proposed), current.version())));
@@ -241,7 +241,7 @@ impl State {
             && finalizers(&proposed).is_empty()
             && pod::remaining(&proposed).unwrap_or_default() == 0;
         let key = kind.key(current.namespace(), &name);
-        // A custom object that lies in another version, or without new defaults, is written anew by any update.
+        // Any update rewrites a custom object that is stored in another version, or without new defaults.
         let lies = if kind.custom { self.store.get(&kind.shelf, &key) } else { None };
         let as_shown = lies.is_none() && same(current, &proposed);
         to_stored(kind, &mut proposed)?;
@@ -249,7 +249,7 @@ impl State {
             return Ok(Arc::clone(current));
         }
         if finishes && *kind.shelf != *namespace::SHELF {
-            // The last finalizer's removal is itself no change that watchers see: they see the deletion.
+            // Watchers do not see the removal of the last finalizer itself: they see the deletion.
             self.store.replace_unseen(&kind.shelf, &key, proposed.clone());
             self.remove(kind, &key, write);
             self.tend(write);
@@ -265,7 +265,7 @@ impl State {
     }
 }
 
-/// Where etcd has the objects of a kind: some lie under names of old.
+/// The directory of a kind's objects in etcd: some have historical names.
 fn folder_in_etcd(kind: &Kind) -> String {
     match (kind.group.as_str(), kind.plural.as_str()) {
         (group, plural) if kind.custom => format!("{group}/{plural}"),
@@ -290,7 +290,7 @@ fn other_name(name: &str, given: &str) -> ApiError {
     ))
 }
 
-/// Metadata that the server alone decides.
+/// Restores metadata that the server alone decides.
 fn keep_identity(current: &Value, proposed: &mut Value) {
     const KEPT: &[&str] = &[
         "uid",
@@ -306,7 +306,7 @@ fn keep_identity(current: &Value, proposed: &mut Value) {
     }
 }
 
-/// Puts back the members that belong to the part that is not being written.
+/// Restores the members of the part that is not being written.
 fn keep_other_part(kind: &Kind, current: &Value, proposed: &mut Value, part: Part) {
     if !kind.has_status() {
         return;
@@ -320,7 +320,8 @@ fn keep_other_part(kind: &Kind, current: &Value, proposed: &mut Value, part: Par
         }
         Part::Main | Part::Finalize => put_back(members, current, "status"),
         Part::Status => {
-            // Builtin kinds let metadata through, which service controllers rely on to set their finalizer.
+            // Built-in kinds accept metadata in status updates, which service controllers rely on to set their
+            // finalizer.
             let free: &[&str] = if kind.custom { &["status"] } else { &["status", "metadata"] };
             let managed = members.get("metadata").and_then(|metadata| metadata.get("managedFields")).cloned();
             let names: Vec<String> = members.keys().chain(current.keys()).cloned().collect();
@@ -365,7 +366,7 @@ fn changes_specification(old: &Value, new: &Value) -> bool {
         || new.keys().any(|name| counts(name) && !old.contains_key(name))
 }
 
-/// Whether two versions say the same: the times in `managedFields` alone are no difference.
+/// Whether two versions are equal, ignoring the times in `managedFields`.
 fn same(old: &Value, new: &Value) -> bool {
     old == new || {
         let timeless = |object: &Value| {

@@ -1,4 +1,4 @@
-//! `clientConfig`: whom a registration names.
+//! `clientConfig`: the address of a webhook in its registration.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use serde_json::Value;
 use super::CallError;
 use super::trust::Bundle;
 
-/// Port of a `clientConfig` that names none.
+/// The default port of a `clientConfig`.
 const DEFAULT_PORT: u16 = 443;
 
 /// A parsed `clientConfig`, of a webhook configuration or of a CustomResourceDefinition's conversion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClientConfig {
     host: String,
-    /// What stands in the URL behind the host; absent where the URL names no port.
+    /// The port in the URL; `None` if it has none.
     port: Option<u16>,
     path: String,
     service: Option<ServiceName>,
@@ -37,10 +37,10 @@ pub(super) struct ServiceName {
 }
 
 impl ClientConfig {
-    /// Reads a `clientConfig`.
+    /// Parses a `clientConfig`.
     ///
     /// # Errors
-    /// It names neither a Service nor a URL, or the URL or the certificates cannot be read.
+    /// It has neither a Service nor a URL, or the URL or the certificates are invalid.
     pub(crate) fn parse(config: &Value) -> Result<Self, CallError> {
         let text = |pointer: &str| config.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let ca_bundle = BASE64_STANDARD.decode(text("/caBundle").trim()).map_err(|_| CallError::Bundle)?;
@@ -66,12 +66,12 @@ impl ClientConfig {
         }
         let uri: Uri = url.parse().map_err(|error| CallError::Url(format!("{error}")))?;
         let host = uri.host().ok_or_else(|| CallError::Url(format!("{url:?} names no host")))?;
-        // An address of IPv6 stands in brackets in URLs, and nowhere else.
+        // An IPv6 address has brackets in URLs, and nowhere else.
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         Ok(named(host, uri.port_u16(), uri.path(), None))
     }
 
-    /// The name that the certificate must be good for, and by which hosts are taken over.
+    /// The name that the certificate must be valid for, and by which hosts are overridden.
     pub(crate) fn host(&self) -> &str {
         &self.host
     }
@@ -93,17 +93,17 @@ impl ClientConfig {
         }
     }
 
-    /// The path that is asked; it tells the webhook how long somebody waits.
+    /// The path of the request; it contains the timeout.
     pub(super) fn path_and_query(&self, timeout: Duration) -> String {
         format!("{}?timeout={}s", self.path, timeout.as_secs())
     }
 
-    /// The URL that is asked, for messages.
+    /// The URL of the request, for messages.
     pub(super) fn url(&self, timeout: Duration) -> String {
         format!("https://{}{}", self.authority(), self.path_and_query(timeout))
     }
 
-    /// TLS that trusts the bundle's certificates and no other, or those of the system where there is no bundle.
+    /// A TLS configuration that trusts the bundle's certificates alone, or those of the system if there is no bundle.
     pub(super) fn tls(&self) -> Result<Arc<TlsConfig>, CallError> {
         let provider = Arc::new(ring::default_provider());
         let builder = TlsConfig::builder_with_provider(Arc::clone(&provider))
@@ -111,7 +111,7 @@ impl ClientConfig {
             .map_err(|_| CallError::Bundle)?;
         let builder = if self.ca_bundle.is_empty() {
             let mut roots = RootCertStore::empty();
-            // What the system cannot give is not trusted: the handshake says so.
+            // If the system has no certificates, none is trusted and the handshake fails.
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             builder.with_root_certificates(roots)
         } else {

@@ -1,4 +1,4 @@
-//! One request over TLS on a connection of its own. Kubernetes' own servers speak HTTP/1.1 to webhooks, and so does this.
+//! One request over TLS on a connection of its own, with HTTP/1.1, which Kubernetes' own servers use for webhooks.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use tokio_rustls::TlsConnector;
 
 use super::WayError;
 
-/// Sends the request to the first address that takes a connection.
+/// Sends the request to the first address that accepts a connection.
 pub(super) async fn exchange(
     addresses: &[SocketAddr],
     host: &str,
@@ -42,7 +42,7 @@ async fn dial(addresses: &[SocketAddr]) -> Result<TcpStream, WayError> {
     for address in addresses {
         match TcpStream::connect(address).await {
             Ok(stream) => {
-                // Questions are small: waiting to fill a packet only adds latency.
+                // Requests are small: waiting to fill a packet only adds latency.
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
@@ -52,7 +52,7 @@ async fn dial(addresses: &[SocketAddr]) -> Result<TcpStream, WayError> {
     Err(failed)
 }
 
-/// What Go says of it.
+/// Go's message for the error.
 fn dial_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
@@ -63,11 +63,11 @@ fn dial_error(error: &io::Error) -> String {
     }
 }
 
-/// What Go says of it.
+/// Go's message for the error.
 fn tls_error(error: &io::Error, host: &str) -> WayError {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let why = match inner {
-        // An authority of the same name with another key is as unknown as any other.
+        // An authority with the same name and another key is unknown, too.
         Some(rustls::Error::InvalidCertificate(
             CertificateError::UnknownIssuer | CertificateError::BadSignature,
         )) => "x509: certificate signed by unknown authority".to_owned(),

@@ -1,7 +1,7 @@
-//! Calls to webhooks: whom a `clientConfig` names, over which way they are reached, and what they answer. Admission and
-//! the conversion of custom resources both ask this way.
+//! Calls of webhooks: the address in a `clientConfig`, the connection, and the response. Admission and the conversion
+//! of custom resources both use it.
 //!
-//! A webhook is asked over TLS, as by a real server, unless its host was taken over in this process
+//! A webhook is called over TLS, as by a real server, unless its host is overridden in this process
 //! ([`Kubernetes::webhook_host`]): worlds on paused time need no sockets.
 
 mod config;
@@ -27,12 +27,12 @@ pub(crate) use config::ClientConfig;
 use crate::kubernetes::Kubernetes;
 use crate::object::to_bytes as json_bytes;
 
-/// Who answers for a host that webhooks are reached at.
+/// The server that overrides a webhook's host.
 #[derive(Clone)]
 pub enum WebhookHost {
     /// A service in this process: requests reach it without a socket and without TLS.
     InProcess(Router),
-    /// Whoever listens there. The certificate must still be good for the host's name.
+    /// The server at this address. Its certificate must still be valid for the host's name.
     At(SocketAddr),
 }
 
@@ -45,61 +45,61 @@ impl fmt::Debug for WebhookHost {
     }
 }
 
-/// The hosts that were taken over, by name.
+/// The overridden hosts, by name.
 pub(crate) type Hosts = Mutex<BTreeMap<String, WebhookHost>>;
 
-/// Why a webhook gave no answer. The words are the API server's.
+/// Why the call of a webhook failed. The messages are the API server's.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
-    /// The configuration names nobody.
+    /// The configuration names neither a Service nor a URL.
     #[error("webhook configuration must have either service or URL")]
     NobodyNamed,
-    /// The configuration names an URL that is none.
+    /// The configuration contains an invalid URL.
     #[error("Unparsable URL: {0}")]
     Url(String),
     /// The certificates in `caBundle` cannot be read.
     #[error("unable to load root certificates: unable to parse bytes as PEM block")]
     Bundle,
-    /// No answer came.
+    /// There was no response.
     #[error("Post {url:?}: {why}")]
     Unanswered {
-        /// The URL that was asked.
+        /// The URL of the request.
         url: String,
-        /// What went wrong on the way.
+        /// The error.
         why: WayError,
     },
-    /// The answer was an error.
+    /// The response was an error.
     #[error("{0}")]
     Refused(String),
-    /// The answer was no JSON.
+    /// The response was not JSON.
     #[error("couldn't get version/kind; json parse error: {0}")]
     Unreadable(String),
 }
 
-/// What goes wrong on the way to a webhook.
+/// An error on the way to a webhook.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WayError {
-    /// The Service is not there.
+    /// The Service does not exist.
     #[error("service {0:?} not found")]
     NoService(String),
     /// The Service has no such port.
     #[error("no service port {1} found for service {0:?}")]
     NoPort(String, u16),
-    /// Nobody stands behind the Service.
+    /// The Service has no endpoints.
     #[error("no endpoints available for service {0:?}")]
     NoEndpoints(String),
-    /// Nobody listens there, or it cannot be reached.
+    /// No program listens there, or the address cannot be reached.
     #[error("dial tcp {address}: {why}")]
     Dial {
-        /// Where to.
+        /// The address.
         address: String,
-        /// What the system says.
+        /// The system's error.
         why: String,
     },
-    /// The certificate is not to be trusted, or TLS fails otherwise.
+    /// The certificate is not trusted, or TLS fails otherwise.
     #[error("{0}")]
     Tls(String),
-    /// The time that the configuration gives is over.
+    /// The timeout of the configuration is over.
     #[error("context deadline exceeded")]
     Deadline,
     /// The connection ended.
@@ -107,21 +107,21 @@ pub(crate) enum WayError {
     Broken(String),
 }
 
-/// Largest answer that is read: as large as a request may be.
+/// Maximum size of a response: that of a request.
 const MAX_ANSWER_BYTES: usize = 3 * 1024 * 1024;
 
 impl Kubernetes {
-    /// Takes over a host that webhooks are reached at: `name.namespace.svc` for a `clientConfig.service`, the host of
-    /// the URL (without its port) for a `clientConfig.url`. A later call for the same host takes its place.
+    /// Overrides a host of webhooks: `name.namespace.svc` for a `clientConfig.service`, the host of the URL (without
+    /// its port) for a `clientConfig.url`. A later call for the same host replaces the earlier one.
     ///
-    /// Hosts that nobody took over are resolved as in a cluster: a Service by its EndpointSlices or Endpoints, all
-    /// others by the system.
+    /// Other hosts are resolved as in a cluster: a Service by its EndpointSlices or Endpoints, all others by the
+    /// system.
     pub fn webhook_host(&self, host: impl Into<String>, answers: WebhookHost) {
         self.shared.webhook_hosts.lock().insert(host.into(), answers);
     }
 
-    /// Asks a webhook and waits for its answer, no longer than `timeout`. The state must not be locked meanwhile: the
-    /// webhook may itself ask this server.
+    /// Calls a webhook and waits for its response, at most for `timeout`. The state must not be locked meanwhile: the
+    /// webhook may itself call this server.
     pub(crate) async fn call_webhook(
         &self,
         config: &ClientConfig,
@@ -171,7 +171,7 @@ impl Kubernetes {
     }
 }
 
-/// What client-go makes of an answer that is an error: the message of a Status, or words of its own.
+/// client-go's error for an error response: the message of a Status, or one of its own.
 fn refusal(status: StatusCode, body: &[u8]) -> String {
     let json: Option<Value> = serde_json::from_slice(body).ok();
     let said =

@@ -1,4 +1,4 @@
-//! Where a webhook is reached that nobody took over: a Service by its endpoints, all else by the system.
+//! Resolves webhooks' hosts that are not overridden: a Service by its endpoints, all others by the system.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -25,10 +25,10 @@ pub(super) async fn addresses(
     Ok(found.collect())
 }
 
-/// What stands behind a Service.
+/// The endpoints or the external name of a Service.
 enum Behind {
     Endpoints(Vec<SocketAddr>),
-    /// Another name: the Service is a name alone.
+    /// A Service of type ExternalName.
     Name(String),
 }
 
@@ -83,7 +83,7 @@ fn in_endpoints(kubernetes: &Kubernetes, namespace: &str, service: &str, port_na
     found
 }
 
-/// The port of this name; a Service's only port has none.
+/// The port of this name; a Service's only port has no name.
 fn port_of(ports: &[Value], name: &str) -> Option<u16> {
     let named = ports.iter().find(|port| string_at(port, &["name"]).unwrap_or_default() == name)?;
     number(named, "port")

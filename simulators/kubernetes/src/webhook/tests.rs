@@ -22,7 +22,7 @@ fn echo() -> Router {
         .route("/never", post(async || std::future::pending::<()>().await))
 }
 
-/// Serves `echo` over TLS for one name; answers where.
+/// Serves `echo` over TLS for one name. Returns the address.
 async fn serve(authority: &CertificateAuthority, name: &str) -> SocketAddr {
     serve_with(authority.server_config(&[name]).unwrap()).await
 }
@@ -78,7 +78,7 @@ async fn a_webhook_is_asked_over_tls_and_trusted_by_its_bundle_alone() {
     assert!(misnamed.contains("wanted to match hook.default.svc"), "{misnamed}");
 }
 
-/// A self-signed certificate for a name, an authority's as `openssl req -x509` makes it, and a server that shows it.
+/// A self-signed certificate for a name, that of an authority as `openssl req -x509` makes it, and a server with it.
 async fn serve_self_signed(name: &str, days: i64) -> (String, SocketAddr) {
     let key = rcgen::KeyPair::generate().unwrap();
     let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
@@ -95,7 +95,7 @@ async fn serve_self_signed(name: &str, days: i64) -> (String, SocketAddr) {
     (certificate.pem(), serve_with(Arc::new(tls)).await)
 }
 
-/// Go takes a server's certificate that is in the bundle itself, also an authority's, if its name and its dates fit.
+/// Go accepts a server certificate that is in the bundle itself, even an authority's, if its name and its dates match.
 #[tokio::test]
 async fn a_self_signed_certificate_is_its_own_bundle() {
     const CENTURY: i64 = 36_500;

@@ -1,4 +1,5 @@
-//! Whom a bundle vouches for, as Go sees it: also a server whose certificate stands in the bundle itself, be it an authority's.
+//! Certificate validation as in Go: a bundle may also contain the server's own certificate, even if it is an
+//! authority's.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-/// Checks chains, and takes a certificate that is in the bundle for what it is.
+/// Verifies chains, and accepts certificates in the bundle directly.
 #[derive(Debug)]
 pub(super) struct Bundle {
     chains: Arc<WebPkiServerVerifier>,
@@ -18,7 +19,7 @@ pub(super) struct Bundle {
 }
 
 impl Bundle {
-    /// Trusts these certificates and what they have signed. `None` if one of them is no certificate, or there is none.
+    /// Trusts these certificates and those that they signed. `None` if one of them is invalid, or if there is none.
     pub(super) fn new(
         certificates: Vec<CertificateDer<'static>>,
         provider: &Arc<CryptoProvider>,
@@ -32,8 +33,8 @@ impl Bundle {
     }
 }
 
-/// Whether all that is wrong with a server's certificate is that it is an authority's. By then its dates were found right: webpki
-/// looks at them first.
+/// Whether the only error of a server's certificate is that it is an authority's. Its dates are valid then: webpki
+/// checks them first.
 fn is_an_authority(error: &Error) -> bool {
     match error {
         Error::InvalidCertificate(CertificateError::Other(why)) => why.to_string() == "CaUsedAsEndEntity",

@@ -1,7 +1,7 @@
-//! The one form in which a server shows objects of built-in kinds: that of Go's types.
+//! The canonical form of built-in kinds in responses: that of Go's types.
 //!
-//! What says nothing is left out where it may be, and there where it must be: `resources: {}`, `status: {}`. Amounts and times
-//! have one spelling.
+//! Empty members are left out where that is allowed, and present where they are required: `resources: {}`, `status:
+//! {}`. Quantities and times have one notation.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -12,10 +12,10 @@ use crate::registry::Kind;
 use crate::schema::builtin::{definition, definition_name};
 use crate::schema::{Additional, Form, Schema};
 
-/// Brings what a client sent into this form, but for what must be there.
+/// Brings a client's object into this form, without adding required members.
 ///
 /// # Errors
-/// What Go says of the first amount or time that is none.
+/// Go's message for the first invalid quantity or time.
 pub(crate) fn tidy(kind: &Kind, object: &mut Value) -> Result<(), String> {
     match schema_of(kind) {
         Some(schema) => tidy_value(schema, object),
@@ -23,7 +23,7 @@ pub(crate) fn tidy(kind: &Kind, object: &mut Value) -> Result<(), String> {
     }
 }
 
-/// Adds what must be there.
+/// Adds required members.
 pub(crate) fn complete(kind: &Kind, object: &mut Value) {
     if let Some(schema) = schema_of(kind) {
         complete_value(schema, object);
@@ -48,7 +48,7 @@ fn tidy_value(schema: &Schema, value: &mut Value) -> Result<(), String> {
             }
             let known = schema.definition.as_deref().and_then(message);
             members.retain(|name, value| match schema.properties.get(name) {
-                // An empty record is how clients ask for a new one.
+                // With an empty record clients request a new one.
                 Some(_) if name == "managedFields" => !value.is_null(),
                 Some(schema) => !says_nothing(known, name, schema, value),
                 None => true,
@@ -68,7 +68,7 @@ fn tidy_value(schema: &Schema, value: &mut Value) -> Result<(), String> {
     }
 }
 
-/// Whether a member is as good as not there.
+/// Whether a member is equivalent to a missing one.
 fn says_nothing(message: Option<&'static Message>, name: &str, schema: &Schema, value: &Value) -> bool {
     if value.is_null() {
         return true;
@@ -83,7 +83,7 @@ fn says_nothing(message: Option<&'static Message>, name: &str, schema: &Schema, 
         (Value::Number(number), Some(Form::Integer | Form::Number)) => {
             member.optional && number.as_f64() == Some(0.0)
         }
-        // Stored in protobuf, an empty list is none.
+        // Protobuf, in which objects are stored, has no empty lists.
         (Value::Array(items), Some(Form::Array)) => items.is_empty(),
         (Value::Object(members), Some(Form::Object)) => {
             members.is_empty() && matches!(schema.additional, Additional::Of(_))
@@ -92,7 +92,7 @@ fn says_nothing(message: Option<&'static Message>, name: &str, schema: &Schema, 
     }
 }
 
-/// The member with this name, also where another definition's members stand in for it.
+/// The member with this name, including members of embedded definitions.
 fn find(of: &'static Message, name: &str) -> Option<&'static Member> {
     of.members.iter().find_map(|member| match &member.inline {
         Some(inline) => find(message(inline)?, name),
@@ -121,7 +121,7 @@ fn tidy_time(micro: bool, value: &mut Value) -> Result<(), String> {
     Ok(())
 }
 
-/// A time as the server spells it: in whole seconds, or with six digits behind them.
+/// A time in the server's notation: in whole seconds, or with six decimal digits.
 pub(super) fn time_text(micro: bool, time: Timestamp) -> String {
     let seconds = Timestamp::from_second(time.as_second()).unwrap_or(time);
     if micro { format!("{time:.6}") } else { seconds.to_string() }
@@ -164,7 +164,7 @@ fn add_missing(of: &Message, schema: &Schema, members: &mut Map<String, Value>) 
             continue;
         }
         let Some(schema) = schema.properties.get(member.name) else { continue };
-        // Go leaves out pointers, texts and the like, and never a structure.
+        // Go omits empty pointers, texts and the like, but never a structure.
         let structure = match schema.definition.as_deref() {
             Some(TIME | MICRO_TIME | QUANTITY) => true,
             Some(_) => schema.form == Some(Form::Object) || schema.int_or_string,
@@ -177,7 +177,7 @@ fn add_missing(of: &Message, schema: &Schema, members: &mut Map<String, Value>) 
     }
 }
 
-/// What a member is that must be there and says nothing.
+/// The empty value of a required member.
 fn nothing(member: &Member, schema: &Schema) -> Value {
     match (schema.definition.as_deref(), schema.form) {
         _ if member.pointer => Value::Null,

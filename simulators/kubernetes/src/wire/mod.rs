@@ -1,9 +1,9 @@
-//! Built-in kinds as Go's types have them, beyond what OpenAPI says: numbers of members in protobuf, and which members
-//! are left out when they say nothing.
+//! Built-in kinds as Go's types have them, beyond OpenAPI: field numbers in protobuf, and which empty members are left
+//! out.
 //!
-//! The schemas ([`crate::schema`]) say which type a member has; the table beside this file adds the rest. It was
-//! written by `scripts/kubernetes_types.py` from the types of the release that the schemas follow: no crate publishes
-//! descriptors of Kubernetes' messages, and one with a Rust type for each of them takes half a minute to compile.
+//! The schemas ([`crate::schema`]) contain the type of each member; the table beside this file adds the rest.
+//! `scripts/kubernetes_types.py` generated it from the types of the release that the schemas follow: no crate publishes
+//! descriptors of Kubernetes' messages, and a crate with a Rust type for each of them takes half a minute to compile.
 
 mod form;
 pub(crate) mod protobuf;
@@ -24,15 +24,15 @@ const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 struct Member {
     name: &'static str,
     number: u32,
-    /// Left out of JSON when it is empty (`omitempty`).
+    /// Left out of JSON if empty (`omitempty`).
     optional: bool,
-    /// That it is empty can be said, too: a pointer in Go.
+    /// Distinguishes empty from missing: a pointer in Go.
     pointer: bool,
-    /// Left out where it is a structure without a value, too (`omitzero`).
+    /// Left out if it is an empty structure, too (`omitzero`).
     zero: bool,
-    /// Each of its values is a list of texts within a message of its own.
+    /// Each of its values is a list of texts in a message of its own.
     wrapped: bool,
-    /// The definition whose members stand here as if they were the message's own.
+    /// The definition whose members are embedded here.
     inline: Option<Box<str>>,
 }
 
@@ -64,7 +64,7 @@ static MESSAGES: LazyLock<HashMap<Box<str>, Message>> = LazyLock::new(|| {
     messages
 });
 
-/// Reads `name?*~!=7`, or `.=2:Inline`.
+/// Parses `name?*~!=7`, or `.=2:Inline`.
 fn member(package: &str, word: &'static str) -> Option<Member> {
     let (name, rest) = word.split_once('=')?;
     let (number, inline) = match rest.split_once(':') {
@@ -94,7 +94,7 @@ mod tests {
     use crate::schema::builtin::{definition, definition_name};
     use crate::schema::{Additional, Schema};
 
-    /// Everything that a schema leads to is in the table, and every member of it.
+    /// The table contains every definition that a schema refers to, and every member of it.
     #[test]
     fn the_table_knows_every_member_of_every_kind() {
         fn names(message: &Message) -> Vec<&'static str> {

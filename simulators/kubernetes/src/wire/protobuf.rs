@@ -1,6 +1,6 @@
 //! Request bodies in protobuf, as kubectl's typed commands and Go's controllers send them: four bytes of magic, an
-//! envelope that names the type, and the object (Kubernetes: "API Concepts", protobuf encoding). The outcome is the
-//! JSON that the same client would have sent.
+//! envelope with the type, and the object (Kubernetes: "API Concepts", protobuf encoding). The result is the JSON that
+//! the same client would have sent.
 
 use base64::Engine as _;
 use serde_json::{Map, Number, Value, json};
@@ -15,36 +15,36 @@ pub(crate) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 const MAGIC: &[u8] = b"k8s\0";
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const EXTENSIONS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
-/// How deep messages may lie within each other.
+/// Maximum nesting of messages.
 const DEEPEST: usize = 100;
 
-/// Why a body is no object.
+/// Why a body cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
-    /// It does not begin as such a body does.
+    /// It does not begin with the magic bytes.
     #[error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")]
     NoMagic,
-    /// The server has no such type.
+    /// The server does not know the type.
     #[error("no kind {kind:?} is registered for version {api_version:?}")]
     UnknownType { api_version: String, kind: String },
     /// It ends before it is complete.
     #[error("unexpected EOF")]
     Truncated,
-    /// A field has a form that its type does not have.
+    /// The wire type of a field does not match its type.
     #[error("proto: wrong wireType for field {0}")]
     WrongWireType(String),
     /// A text is not in UTF-8.
     #[error("proto: field {0} contains invalid UTF-8")]
     NoText(String),
-    /// JSON within the message is none.
+    /// Embedded JSON is invalid.
     #[error("proto: field {0} contains invalid JSON")]
     NoJson(String),
-    /// Messages lie too deep within each other.
+    /// Messages are nested too deeply.
     #[error("proto: messages are nested too deeply")]
     TooDeep,
 }
 
-/// Reads an object of a built-in kind, or the options, scale, eviction or review that it comes as.
+/// Decodes an object of a built-in kind, or its options, scale, eviction or review.
 ///
 /// # Errors
 /// See [`Malformed`].
@@ -80,7 +80,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Value, Malformed> {
     Ok(Value::Object(object))
 }
 
-/// Reads the members of `name`, whose schema is that of the object that they become part of.
+/// Reads the members of `name`; `schema` is that of the object that they belong to.
 fn read_message(
     name: &str,
     schema: &Schema,
@@ -94,7 +94,7 @@ fn read_message(
     let Some(message) = message(name) else { return Ok(()) };
     for field in Fields(bytes) {
         let (number, payload) = field?;
-        // What newer clients have more is not there for older servers.
+        // Older servers ignore the additional fields of newer clients.
         let Some(member) = message.by_number(number) else { continue };
         if let Some(inline) = &member.inline {
             read_message(inline, schema, payload.bytes(member.name)?, into, depth + 1)?;
@@ -119,7 +119,7 @@ fn read_member(
             let list = into.entry(name).or_insert_with(|| json!([]));
             let Value::Array(list) = list else { return Ok(()) };
             match payload {
-                // Numbers may come packed.
+                // Numbers may be packed.
                 Payload::Bytes(mut packed) if items.form == Some(Form::Integer) => {
                     while !packed.is_empty() {
                         list.push(integer(varint(&mut packed)?, items));
@@ -136,7 +136,7 @@ fn read_member(
         }
         _ => {
             let value = read_value(name, schema, payload, depth)?;
-            // Go writes what is empty, too, where it cannot tell that from what is not there.
+            // Go also writes empty values of types that cannot distinguish them from missing ones.
             let empty = match &value {
                 Value::Null => true,
                 Value::String(text) => text.is_empty(),
@@ -200,7 +200,7 @@ fn read_value(name: &str, schema: &Schema, payload: Payload<'_>, depth: usize) -
     }
 }
 
-/// Types that have a form of their own in JSON.
+/// Types with a special form in JSON.
 fn read_special(
     name: &str,
     definition: &str,
@@ -276,7 +276,7 @@ fn schema_properties(name: &str, payload: Payload<'_>, depth: usize) -> Result<V
     Ok(Value::Object(object))
 }
 
-/// The texts of a message around them.
+/// The texts inside a message.
 fn texts(name: &str, payload: Payload<'_>, number: u32) -> Result<Value, Malformed> {
     let mut texts = Vec::new();
     for field in Fields(payload.bytes(name)?) {
@@ -290,7 +290,7 @@ fn texts(name: &str, payload: Payload<'_>, number: u32) -> Result<Value, Malform
 
 fn integer(number: u64, schema: &Schema) -> Value {
     let number = number.cast_signed();
-    // The upper half of a short one says nothing.
+    // The upper half of a 32-bit number carries no information.
     if &*schema.format == "int32" { Value::from(number as i32) } else { Value::from(number) }
 }
 
@@ -307,7 +307,7 @@ fn int_or_string(name: &str, bytes: &[u8]) -> Result<Value, Malformed> {
     Ok(if is_text { text.into() } else { number.into() })
 }
 
-/// A time; those of Events and Leases have millionths of a second.
+/// A time; those of Events and Leases have microseconds.
 fn time(micro: bool, seconds: i64, nanos: i64) -> Value {
     let nanos = i32::try_from(nanos).unwrap_or(0);
     jiff::Timestamp::new(seconds, nanos)
@@ -336,7 +336,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// The fields of a message, in order. After an error there is nothing more.
+/// The fields of a message, in order. After an error there are no more.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {

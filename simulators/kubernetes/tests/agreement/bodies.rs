@@ -1,4 +1,4 @@
-//! What bodies may hold, and in which form they come.
+//! The content of bodies, and their formats.
 
 use http::{Method, Request};
 use kube::client::Body;
@@ -58,7 +58,7 @@ pub async fn null_and_empty_are_nothing(caller: Caller) {
 
 async fn send(caller: &Caller, method: Method, path: &str, body: &[u8]) -> Answer {
     let request = Request::builder().method(method).uri(path).header("content-type", PROTOBUF);
-    // Go's clients take either, and are content with what comes.
+    // Go's clients accept both, and use what they get.
     let accept = "application/json, application/vnd.kubernetes.protobuf;q=0.5";
     caller.answer(request.header("accept", accept).body(Body::from(body.to_vec())).unwrap()).await
 }

@@ -1,4 +1,4 @@
-//! Plain requests over a client, with status code and body whatever the answer is.
+//! Plain requests over a client, which return status code and body of any response.
 
 use futures::{Stream, StreamExt as _};
 use http::{Method, Request};
@@ -19,7 +19,7 @@ pub struct Caller {
     pub namespace: String,
 }
 
-/// What a server answered.
+/// A server's response.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub code: u16,
@@ -27,7 +27,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The object of an answer with this code.
+    /// The object of a response with this code.
     #[track_caller]
     pub fn ok(self, code: u16) -> Value {
         assert_eq!(self.code, code, "{}", self.body);

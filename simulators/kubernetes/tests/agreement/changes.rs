@@ -1,4 +1,5 @@
-//! The same changes at two servers, with the same answers: what may change, and what is said of what may not.
+//! The same changes at two servers, with the same responses: which members may change, and the messages for those that
+//! may not.
 
 use kube::Client;
 use serde_json::{Value, json};
@@ -152,7 +153,7 @@ fn cases() -> Vec<(&'static str, bool, &'static str, Value, Vec<Value>)> {
     ]
 }
 
-/// Does all changes at both servers.
+/// Makes all changes at both servers.
 pub async fn agree(simulator: Client, server: Client) {
     let (left, right) = (Caller::new(simulator, "changes").await, Caller::new(server, "changes").await);
     let mut differences = Vec::new();

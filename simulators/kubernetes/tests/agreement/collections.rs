@@ -15,7 +15,7 @@ pub async fn pages(caller: Caller) {
     assert_eq!(first["kind"], "ConfigMapList");
     assert_eq!(names(&first), ["a", "b"]);
     assert_eq!(first["metadata"]["remainingItemCount"], 3);
-    // What comes after the first page belongs to its moment.
+    // Pages after the first one show the state at its time.
     caller.delete(&format!("{maps}/d")).await.ok(200);
     let mut seen: Vec<String> = vec![];
     let mut page = first.clone();

@@ -1,4 +1,4 @@
-//! Conversion webhooks over TLS. They listen in this process; both servers ask them over a socket.
+//! Conversion webhooks over TLS. They listen in this process; both servers call them over a socket.
 
 use futures::StreamExt as _;
 use http::Request;
@@ -11,7 +11,7 @@ use crate::webhooks::register;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// The webhook: `v1` has `host` and `port`, `v2` an `address`. How it misbehaves is said by the name of the object.
+/// The webhook: `v1` has `host` and `port`, `v2` an `address`. The name of the object selects its misbehaviour.
 fn convert(object: &Value, to: &str) -> Value {
     let mut converted = object.clone();
     converted["apiVersion"] = json!(to);
@@ -35,7 +35,7 @@ fn convert(object: &Value, to: &str) -> Value {
                 spec.insert("replicas".to_owned(), count);
             }
         }
-        // The real server's applies do not like it.
+        // The real server's apply does not support it.
         if name != "owned" {
             spec.insert("unknown".to_owned(), json!("dropped"));
         }
@@ -126,7 +126,7 @@ impl Converted {
         format!("widgets.{}", self.group)
     }
 
-    /// Both versions, of which one is stored.
+    /// Both versions, one of which is the storage version.
     fn versions(&self, storage: &str) -> Value {
         let text = || json!({"type": "string"});
         let number = || json!({"type": "integer"});
@@ -196,7 +196,7 @@ pub async fn a_webhook_shows_objects_in_every_version(caller: Caller) {
     assert_eq!(stored["metadata"]["uid"], created["metadata"]["uid"]);
     assert_eq!(converted.get("v2", "w").await.ok(200)["spec"], new());
 
-    // Both versions write.
+    // Both versions can be written.
     let path = format!("{}/w", converted.at("v2"));
     let mut replaced = created.clone();
     replaced["spec"]["address"] = json!("b.example.com:81");
@@ -212,7 +212,7 @@ pub async fn a_webhook_shows_objects_in_every_version(caller: Caller) {
     let unchanged = caller.patch(&path, MERGE, &json!({"spec": {"count": 3}})).await.ok(200);
     assert_eq!(version(&unchanged), version(&stored));
 
-    // So do the subresources.
+    // So can the subresources.
     let status =
         caller.patch(&format!("{path}/status"), MERGE, &json!({"status": {"replicas": 2}})).await.ok(200);
     assert_eq!((&status["status"]["replicas"], &status["spec"]["count"]), (&json!(2), &json!(3)));
@@ -223,13 +223,13 @@ pub async fn a_webhook_shows_objects_in_every_version(caller: Caller) {
     assert_eq!(scale["spec"]["replicas"], 5);
     assert_eq!(converted.get("v1", "w").await.ok(200)["spec"]["replicas"], 5);
 
-    // A dry run answers what would be.
+    // A dry run returns the result.
     let dry = format!("{}?dryRun=All", converted.at("v2"));
     let dry = caller.post(&dry, &converted.widget("v2", "dry", new())).await.ok(201);
     assert_eq!(dry["spec"], new());
     converted.get("v2", "dry").await.refused(404, "NotFound");
 
-    // Deletions wait for finalizers, and go.
+    // Deletions wait for finalizers.
     let held = json!({"metadata": {"finalizers": ["example.com/hold"]}});
     caller.patch(&path, MERGE, &held).await.ok(200);
     let waiting = caller.delete(&path).await.ok(200);
@@ -247,7 +247,7 @@ pub async fn a_webhook_is_asked_for_one_object_at_a_time(caller: Caller) {
     let converted = Converted::new(caller).await;
     let first = converted.create("v1", "a", old()).await.ok(201);
     converted.create("v1", "b", old()).await.ok(201);
-    // A server that keeps what it lists may have asked for some of it already.
+    // A server that caches its lists may have requested some of it already.
     let list = converted.caller.get(&converted.at("v2")).await.ok(200);
     assert_eq!((names(&list), &list["kind"]), (vec!["a", "b"], &json!("WidgetList")));
     assert!(list["items"].as_array().unwrap().iter().all(|item| item["spec"] == new()), "{list}");
@@ -265,7 +265,7 @@ pub async fn a_webhook_is_asked_for_one_object_at_a_time(caller: Caller) {
     let mut of_first = first.clone();
     of_first["metadata"].as_object_mut().unwrap().remove("resourceVersion");
     assert!(asked.iter().any(|review| review["request"]["objects"][0] == of_first), "{asked:?}");
-    // Who deletes a collection reads it first.
+    // Deleting a collection reads it first.
     let gone = converted.caller.delete(&converted.at("v2")).await.ok(200);
     assert_eq!(names(&gone), ["a", "b"]);
     assert_eq!(gone["items"][0]["spec"], new());
@@ -323,7 +323,7 @@ pub async fn a_webhook_that_fails(caller: Caller) {
             format!("{invalid} metadata: invalid metadata.labels of type string in converted object"),
         ),
     ] {
-        // Stored as it comes, and not to be shown otherwise.
+        // Stored as it comes, and impossible to convert.
         converted.create("v1", name, old()).await.ok(201);
         let read = converted.get("v2", name).await;
         assert_eq!(read.refused(500, ""), message);
@@ -347,7 +347,7 @@ pub async fn a_webhook_that_fails(caller: Caller) {
         assert!(message.starts_with(&format!("{subject}{part}")), "{message}");
         converted.caller.delete(&format!("{}/{name}", converted.at("v1"))).await.ok(200);
     }
-    // Nothing is stored that cannot be.
+    // An object that cannot be converted is not stored.
     let subject = format!("conversion webhook for {group}/v2, Kind=Widget");
     let refused = converted.create("v2", "refused", new()).await;
     assert_eq!(refused.refused(500, ""), format!("{subject} failed: not this one"));
@@ -396,7 +396,7 @@ pub async fn watches_and_tables_show_converted_objects(caller: Caller) {
     assert_eq!(names(&metadata), ["a"]);
 }
 
-/// What lies in the store stays as it is until somebody writes it, also without a change.
+/// Stored objects stay unchanged until they are written again, even without a change.
 pub async fn the_storage_version_changes_under_a_webhook(caller: Caller) {
     let converted = Converted::new(caller).await;
     let created = converted.create("v1", "w", old()).await.ok(201);
@@ -418,7 +418,7 @@ pub async fn the_storage_version_changes_under_a_webhook(caller: Caller) {
     assert_eq!((&written["spec"], &written["metadata"]["generation"]), (&old(), &json!(1)));
     let again = converted.caller.patch(&path, MERGE, &nothing).await.ok(200);
     assert_eq!(version(&again), version(&written));
-    // It lies in the new version now: the webhook has to be asked for the old one alone.
+    // It is stored in the new version now: the webhook is called for the old one alone.
     assert_eq!(converted.get("v2", "w").await.ok(200)["spec"], new());
     assert_eq!(converted.get("v1", "w").await.ok(200)["spec"], old());
 }
@@ -427,7 +427,7 @@ pub async fn defaults_are_those_of_the_stored_version(caller: Caller) {
     let converted = Converted::new(caller).await;
     for (version, expected) in [
         ("v1", json!({"v1": "v1's"})),
-        // What is written has the defaults of its own version, and then it is read.
+        // An object gets the defaults of the version in which it is written, and is then converted.
         ("v2", json!({"v1": "v1's", "v2": "v2's"})),
     ] {
         let name = format!("of-{version}");
@@ -460,7 +460,7 @@ pub async fn fields_have_owners_in_every_version(caller: Caller) {
         apply("v1", "a", json!({"host": "a.example.com", "port": 80, "replicas": 1}), false).await.ok(201);
     let fields = json!({"f:host": {}, "f:port": {}, "f:replicas": {}});
     assert_eq!(owners(&made), [json!(["a", "v1", fields])]);
-    // The same in other words is no conflict. It changes nothing, so that it has no time, and comes first.
+    // The same value in another version is no conflict. It changes nothing, so the entry has no time and comes first.
     let shared = apply("v2", "b", new(), false).await.ok(200);
     assert_eq!(owners(&shared), [json!(["b", "v2", {"f:address": {}}]), json!(["a", "v1", fields])]);
     let conflict = apply("v2", "c", json!({"address": "b.example.com:80"}), false).await;
@@ -474,7 +474,7 @@ pub async fn fields_have_owners_in_every_version(caller: Caller) {
         owners(&forced),
         [json!(["a", "v1", {"f:port": {}, "f:replicas": {}}]), json!(["c", "v2", {"f:address": {}}]),]
     );
-    // What its manager no longer applies goes, in whichever version somebody looks.
+    // Fields that their manager no longer applies are removed, in every version.
     let dropped = apply("v1", "a", json!({"port": 80}), false).await.ok(200);
     assert_eq!(dropped["spec"], json!({"host": "b.example.com", "port": 80}));
     // An ordinary write in one version takes fields from owners in another.
@@ -520,7 +520,7 @@ pub async fn admission_sees_what_the_conversion_made(caller: Caller) {
 pub async fn a_conversion_webhook_that_is_down(caller: Caller) {
     let converted = Converted::new(caller).await;
     converted.create("v1", "w", old()).await.ok(201);
-    // Nobody listens at port 1.
+    // No program listens on port 1.
     let client = json!({"url": "https://127.0.0.1:1/ask", "caBundle": null});
     let change = json!({"spec": {"conversion": {"webhook": {"clientConfig": client}}}});
     let path = format!("{DEFINITIONS}/{}", converted.definition());
@@ -535,7 +535,7 @@ pub async fn a_conversion_webhook_that_is_down(caller: Caller) {
         if read.code != 200 {
             let message = read.refused(500, "");
             assert!(message.starts_with(&start), "{message}");
-            // The version that is stored needs nobody.
+            // The storage version needs no webhook.
             assert_eq!(converted.get("v1", "w").await.ok(200)["spec"], old());
             converted.caller.delete(&format!("{}/w", converted.at("v1"))).await.ok(200);
             return;

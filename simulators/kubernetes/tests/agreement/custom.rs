@@ -17,7 +17,7 @@ struct Custom {
     at: String,
 }
 
-/// What a spec may hold.
+/// The schema of a spec.
 fn spec_schema() -> Value {
     json!({ "type": "object", "required": ["size"], "properties": {
         "size": {"type": "integer", "minimum": 1, "maximum": 9},
@@ -58,7 +58,7 @@ fn definition(group: &str, versions: Value) -> Value {
 }
 
 impl Custom {
-    /// Waits until the kind is served as it was defined last.
+    /// Waits until the kind is served by its latest definition.
     async fn served(caller: &Caller, group: &str, version: &str) {
         for _ in 0..1200 {
             let list = caller.get(&format!("/apis/{group}/{version}")).await;
@@ -299,7 +299,8 @@ pub async fn apply_knows_lists_and_maps_of_custom_kinds(caller: Caller) {
     assert!(unknown.body["message"].as_str().unwrap().ends_with(".spec.stray: field not declared in schema"));
 }
 
-/// Admission fills an empty object that was applied: what it fills in is nobody's, and stays when the same is applied again.
+/// Admission fills an empty object that was applied: the values that it adds have no owner, and stay when the same
+/// configuration is applied again.
 pub async fn apply_keeps_what_is_nobodys_in_an_empty_object(caller: Caller) {
     let custom = Custom::new(caller).await;
     let spec = json!({"size": 1, "guard": {}});
@@ -485,7 +486,7 @@ pub async fn watches_end_with_their_kind(caller: Caller) {
         }
         told
     };
-    // A real server marks the object before it goes, or does not.
+    // A real server may or may not mark the object before it is deleted.
     let told = timeout(std::time::Duration::from_secs(60), told).await.expect("the end in time");
     assert_eq!(
         (told.first().map(String::as_str), told.last().map(String::as_str)),

@@ -1,4 +1,4 @@
-//! The same documents at two servers, with the same answers: defaults, refusals with all causes, and tables.
+//! The same documents at two servers, with the same responses: defaults, refusals with all causes, and tables.
 
 use http::Request;
 use kube::Client;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::caller::{Answer, Caller};
 
-/// What differs from server to server.
+/// Members that differ from server to server.
 const OWN: &[&str] = &["uid", "resourceVersion", "creationTimestamp", "managedFields", "selfLink"];
 
 fn containers() -> Value {
@@ -39,7 +39,7 @@ fn merge(into: &mut Value, from: Value) {
 fn cases() -> Vec<(&'static str, bool, &'static str, Vec<Value>)> {
     let spec = |spec: Value| json!({ "spec": spec });
     let pods = |member: Value| {
-        // Without the admission plugin nobody else names one.
+        // Without the admission plugin it has to be set.
         let mut pod = json!({ "containers": containers(), "serviceAccountName": "default" });
         merge(&mut pod, member);
         json!({ "spec": pod })
@@ -362,7 +362,7 @@ fn cases() -> Vec<(&'static str, bool, &'static str, Vec<Value>)> {
     ]
 }
 
-/// Removes what differs from server to server.
+/// Removes the members that differ from server to server.
 fn comparable(mut object: Value) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         OWN.iter().for_each(|member| drop(metadata.remove(*member)));
@@ -381,7 +381,7 @@ fn comparable(mut object: Value) -> Value {
     object
 }
 
-/// What an answer says, but for what each server has of its own.
+/// The content of a response, without what differs from server to server.
 pub fn said(answer: &Answer) -> Value {
     if answer.code < 300 {
         return comparable(answer.body.clone());
@@ -391,7 +391,7 @@ pub fn said(answer: &Answer) -> Value {
         "details": [details["name"], details["kind"]] })
 }
 
-/// Columns, and the cells that do not tell the time.
+/// Columns, and the cells that do not depend on time.
 fn table(answer: &Answer) -> Value {
     let columns = answer.body["columnDefinitions"].as_array().cloned().unwrap_or_default();
     let timeless = |index: usize| {
@@ -406,8 +406,7 @@ fn table(answer: &Answer) -> Value {
         .enumerate()
         .filter(|(index, _)| timeless(*index))
         .map(|(_, cell)| match cell {
-            // Whether a number is one or its text, people see the same.
-            // A Job selects its pods by its UID.
+            // A number and its text look the same to users. A Job selects its pods by its UID.
             Value::String(text) => json!(text.split("controller-uid=").next()),
             other => json!(other.to_string()),
         })
@@ -415,7 +414,7 @@ fn table(answer: &Answer) -> Value {
     json!({ "columns": names, "cells": cells })
 }
 
-/// Where objects of a resource are.
+/// The path of a resource's objects.
 pub fn place(resource: &str, namespaced: bool, namespace: &str) -> String {
     let (api_version, plural) = resource.rsplit_once('/').unwrap();
     let root = if api_version == "v1" { "/api/v1".to_owned() } else { format!("/apis/{api_version}") };

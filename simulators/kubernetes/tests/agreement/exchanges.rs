@@ -1,8 +1,8 @@
-//! Single requests that both servers answer alike: the life of an object of each kind, and random lives of objects of random
-//! kinds.
+//! Single requests that both servers answer alike: the life of an object of each kind, and random lives of objects of
+//! random kinds.
 //!
-//! An answer is the same in code, reason, message, causes of a refusal, and all members of an object. What the two word
-//! differently stands, with its reason, in [`WORDED_OTHERWISE`].
+//! Code, reason, message, causes of a refusal, and all members of an object are equal. Messages that differ are listed,
+//! with the reason, in [`WORDED_OTHERWISE`].
 
 use std::collections::BTreeSet;
 
@@ -16,22 +16,22 @@ use serde_json::{Map, Value, json};
 use crate::caller::{Answer, Caller, JSON, MERGE};
 use crate::kinds::{KINDS, Row};
 
-/// Checks of which code and reason alone agree, by the end of their names, and why.
+/// Checks in which only code and reason are equal, by the end of their names, and the reason.
 const WORDED_OTHERWISE: [(&str, &str); 4] = [
     (", a wrong type", "the words are those of Go's decoder"),
     (", another kind", "the message names a line of Go's source, and the body's bytes"),
     ("Job, updated when it is gone", "it waits for a collector, and causes say Go's values of its template"),
-    (", listed by a field that is none", "each kind has words of its own for a field that it does not know"),
+    (", listed by an unknown field", "each kind has its own message for an unknown field"),
 ];
 
-/// Checks that are not made, and why.
+/// Checks that are left out, and the reason.
 const LEFT_OUT: [(&str, &str); 1] =
     [("LimitRange, no name", "the server invents a name for this kind alone, which no two share")];
 
-/// How many steps a random life has.
+/// The number of steps in a random life.
 const STEPS: usize = 40;
 
-/// One request; `{version}` in its body stands for the version that the object has.
+/// One request; `{version}` in its body stands for the object's current version.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     pub name: String,
@@ -86,7 +86,7 @@ fn life(row: &Row, namespace: &str) -> Vec<Exchange> {
         get("listed by label", format!("{all}?labelSelector=check%3Dagreement")),
         get("listed by another label", format!("{all}?labelSelector=check%3Dnothing")),
         get("listed by name", format!("{all}?fieldSelector=metadata.name%3D{object_name}")),
-        get("listed by a field that is none", format!("{all}?fieldSelector=nonsense%3Da")),
+        get("listed by an unknown field", format!("{all}?fieldSelector=nonsense%3Da")),
         get("listed by a broken selector", format!("{all}?labelSelector=a%3D%3D%3Db")),
         put("another name", &changed_name),
         put("an old version", &stale),
@@ -95,7 +95,7 @@ fn life(row: &Row, namespace: &str) -> Vec<Exchange> {
         patch("merged again", MERGE, row.change()),
         patch("a label", MERGE, json!({"metadata": {"labels": {"more": "yes"}}})),
         patch("a test that fails", JSON, json!([{"op": "test", "path": "/metadata/name", "value": "x"}])),
-        patch("a path that is none", JSON, json!([{"op": "remove", "path": "/metadata/none"}])),
+        patch("a missing path", JSON, json!([{"op": "remove", "path": "/metadata/none"}])),
         patch("an unknown type", "application/nonsense", json!({})),
         get("nothing below it", format!("{one}/nonsense")),
         delete("another one", one.clone(), missing_body),
@@ -117,7 +117,7 @@ impl Exchange {
         caller.send(self.method.clone(), &self.path, body).await
     }
 
-    /// Sends it to both; what differs, if anything.
+    /// Sends it to both. Returns the difference, if any.
     async fn differs(&self, simulator: &Caller, server: &Caller) -> Option<String> {
         let (ours, theirs) = (self.send(simulator).await, self.send(server).await);
         let worded = WORDED_OTHERWISE.iter().any(|(end, _)| self.name.ends_with(end));
@@ -136,7 +136,7 @@ impl Exchange {
     }
 }
 
-/// What no two servers share.
+/// A response without the parts that differ from server to server.
 fn settled(mut body: Value, worded: bool) -> Value {
     if body["kind"] == "Status" && worded {
         body = json!({"code": body["code"], "reason": body["reason"]});
@@ -156,7 +156,7 @@ fn without_uids(text: &str) -> String {
     words.collect()
 }
 
-/// A text without the template that a message shows by the names of Go's members.
+/// A text without the template that a message shows with Go's field names.
 fn without_templates(text: &str) -> String {
     const BEGIN: &str = "spec.template: Invalid value: ";
     const END: &str = ": field is immutable";
@@ -194,7 +194,7 @@ fn forget(value: &mut Value) {
     }
 }
 
-/// Where the two answers differ.
+/// The first difference between two responses.
 fn difference(ours: &Value, theirs: &Value, at: &str) -> Option<String> {
     match (ours, theirs) {
         (Value::Object(ours), Value::Object(theirs)) => {
@@ -216,7 +216,7 @@ fn difference(ours: &Value, theirs: &Value, at: &str) -> Option<String> {
     }
 }
 
-/// Sends all lives to both; how many requests agree, and what differs.
+/// Sends all lives to both. Returns how many requests agree, and the differences.
 pub async fn lives(simulator: Client, server: Client) -> (usize, Vec<String>) {
     let simulator = Caller::new(simulator, "exchanges").await;
     let server = Caller::new(server, "exchanges").await;
@@ -235,7 +235,7 @@ pub async fn lives(simulator: Client, server: Client) -> (usize, Vec<String>) {
     (count, differences)
 }
 
-/// A random request about one of two objects of a random kind.
+/// A random request for one of two objects of a random kind.
 fn random_exchange(random: &mut SmallRng, namespace: &str) -> Exchange {
     let row = KINDS.choose(random).unwrap();
     let name = *["agree-x", "agree-y"].choose(random).unwrap();
@@ -246,7 +246,7 @@ fn random_exchange(random: &mut SmallRng, namespace: &str) -> Exchange {
         0..3 => exchange(title, Method::POST, all, object),
         3 => {
             object["metadata"]["labels"]["size"] = json!(random.random_range(0..3).to_string());
-            // Where an update of a missing object creates it depends on the kind.
+            // Whether an update of a missing object creates it depends on the kind.
             exchange(title, Method::PUT, one, object)
         }
         4 => Exchange { content: MERGE, ..exchange(title, Method::PATCH, one, row.change()) },
@@ -269,7 +269,7 @@ fn random_exchange(random: &mut SmallRng, namespace: &str) -> Exchange {
     }
 }
 
-/// Runs exchanges in a fresh namespace at both; the index and words of the first difference.
+/// Sends requests in a fresh namespace at both. Returns the index and text of the first difference.
 async fn run(
     simulator: &Client,
     server: &Client,
@@ -286,11 +286,12 @@ async fn run(
     None
 }
 
-/// Random lives. A difference is shrunk: what can be left out is, and what stays is told with the seed.
+/// Random lives. A difference is shrunk: requests that do not matter are left out, and the rest is reported with the
+/// seed.
 pub async fn random_lives(simulator: Client, server: Client, seed: u64) {
     let make = |namespace: &str| {
         let mut random = SmallRng::seed_from_u64(seed);
-        // Kinds without a namespace would meet what an earlier run left behind.
+        // Cluster-scoped kinds would find the objects of an earlier run.
         let exchanges = std::iter::repeat_with(|| random_exchange(&mut random, namespace));
         exchanges.filter(|one| one.path.contains("/namespaces/")).take(STEPS).collect::<Vec<_>>()
     };

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-/// A kind with a small object that every server takes.
+/// A kind with a small object that every server accepts.
 pub struct Row {
     pub kind: &'static str,
     pub api_version: &'static str,
     pub plural: &'static str,
     pub namespaced: bool,
-    /// What an object has beside its name, with nothing left to defaults that differ between versions.
+    /// The object without its name, and without members whose defaults differ between versions.
     pub object: &'static str,
     /// A merge patch that changes it.
     pub change: &'static str,
@@ -57,7 +57,7 @@ pub const KINDS: [Row; 23] = [
 ];
 
 impl Row {
-    /// Where objects of this kind are.
+    /// The path of this kind's objects.
     pub fn path(&self, namespace: &str) -> String {
         let root = if self.api_version == "v1" {
             "/api/v1".to_owned()

@@ -1,4 +1,4 @@
-//! The stand-ins do their work at either server.
+//! The stand-ins work at either server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -110,7 +110,7 @@ pub async fn a_silent_node_is_unknown(caller: Caller) {
     let monitor = NodeMonitor::spawn(caller.client.clone(), clock(), shutdown.clone());
     let at = format!("/api/v1/nodes/{name}");
     until(&caller, &at, |node| ready(node) == Some("True") && taints(node).len() == 1).await;
-    // The cloud provider's part.
+    // What the cloud provider does.
     caller.patch(&at, MERGE, &json!({"spec": {"taints": null}})).await.ok(200);
 
     rack.change(|machines| machines[0].running = false);

@@ -1,4 +1,4 @@
-//! What an API server alone does at the end of objects, and tokens of service accounts. No controllers run.
+//! The deletion of objects by an API server alone, and tokens of service accounts. No controllers run.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub async fn deletions_wait_for_a_collector(caller: Caller) {
             (&held["metadata"]["finalizers"], &held["metadata"]["deletionTimestamp"]),
             (&json!([finalizer]), stamp)
         );
-        // A deletion that says nothing leaves it to the first.
+        // A deletion without a policy keeps the earlier one.
         caller.delete(&at).await.ok(200);
         assert_eq!(caller.get(&at).await.ok(200)["metadata"]["finalizers"], json!([finalizer]));
     }
@@ -71,7 +71,7 @@ pub async fn a_namespace_waits_for_its_finalizers(caller: Caller) {
     assert_eq!(terminating["status"]["phase"], "Terminating");
     assert!(terminating["metadata"]["deletionTimestamp"].is_string());
     caller.get(&format!("{maps}/m")).await.ok(200);
-    // Servers learn of it after a moment.
+    // Servers notice it after a moment.
     let late = caller.post(&maps, &config_map("late", json!({}))).await;
     let message = late.refused(403, "Forbidden");
     let why = format!("unable to create new content in namespace {name} because it is being terminated");

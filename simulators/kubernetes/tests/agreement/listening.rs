@@ -1,4 +1,4 @@
-//! Webhooks that listen in this process, over TLS, and note what they are asked.
+//! Webhooks that listen in this process, over TLS, and record their requests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// A webhook that listens, and what it was asked.
+/// A listening webhook, and its requests.
 pub struct Listening {
     pub address: SocketAddr,
     pub authority: CertificateAuthority,
     pub asked: Arc<Mutex<Vec<Value>>>,
-    /// Sockets do not follow tokio's clock. While this blocks a thread, a paused clock stands still.
+    /// Sockets do not follow tokio's clock. While this blocks a thread, a paused clock does not advance.
     _clock: std::sync::mpsc::Sender<()>,
 }
 
 impl Listening {
-    /// Answers every question with the first of what `decide` makes of it, and notes the second.
+    /// Responds to every request with the first result of `decide`, and records the second.
     pub async fn start(
         decide: impl Fn(Value) -> (Value, Value) + Clone + Send + Sync + 'static,
     ) -> Listening {
@@ -58,7 +58,7 @@ impl Listening {
         Listening { address, authority, asked, _clock: clock }
     }
 
-    /// How a registration names it.
+    /// Its `clientConfig`.
     pub fn client_config(&self) -> Value {
         json!({
             "url": format!("https://{}/ask", self.address),

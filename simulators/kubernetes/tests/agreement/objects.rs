@@ -107,7 +107,7 @@ pub async fn status_is_apart(caller: Caller) {
     assert_eq!(updated["status"], json!({"loadBalancer": {}}));
     assert_eq!(updated["metadata"]["labels"], json!({"a": "1"}));
 
-    // The mode is filled in for the type that is read: here it is another one, which then does not count.
+    // The mode is defaulted for the decoded type: here it is another one, for which the mode is ignored.
     let mut change = json!({"spec": {"type": "ClusterIP"}, "status": balancer});
     let refused = caller.patch(&format!("{at}/status"), MERGE, &change).await;
     assert!(
@@ -245,7 +245,7 @@ pub async fn a_definition_has_a_schema_for_each_version(caller: Caller) {
     );
 }
 
-/// Every cluster's API is a Service in it, at the first cluster address.
+/// Every cluster has a Service for its API, at the first cluster address.
 pub async fn the_server_is_a_service(caller: Caller) {
     let service = caller.get("/api/v1/namespaces/default/services/kubernetes").await.ok(200);
     assert_eq!(service["metadata"]["labels"], json!({"component": "apiserver", "provider": "kubernetes"}));

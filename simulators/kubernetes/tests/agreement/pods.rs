@@ -1,4 +1,4 @@
-//! What pods alone have: time to end, binding, eviction.
+//! Verbs of pods alone: grace periods, binding, eviction.
 
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ pub async fn a_pod_has_time_to_end(caller: Caller) {
     assert_eq!(deleted["metadata"]["deletionGracePeriodSeconds"], 30);
     let since = deleted["metadata"]["deletionTimestamp"].clone();
     assert!(since.is_string());
-    // A kubelet still tells of it, and it stays.
+    // The kubelet still updates its status, and it stays.
     let status = json!({"status": {"phase": "Running"}});
     caller.patch(&format!("{at}/status"), STRATEGIC, &status).await.ok(200);
     let second = caller.delete(&at).await.ok(200);
@@ -59,7 +59,7 @@ pub async fn a_pod_has_time_to_end(caller: Caller) {
     caller.get(&at).await.refused(404, "NotFound");
 }
 
-/// Where pod `a` is and where it is evicted, the version of its group, and the request.
+/// Path and eviction path of pod `a`, the version of its group, and the request.
 async fn evicting(caller: &Caller) -> (String, String, Value, Value) {
     let groups = caller.get("/apis/policy").await.ok(200);
     let version = groups["preferredVersion"]["groupVersion"].clone();
@@ -72,7 +72,7 @@ async fn evicting(caller: &Caller) -> (String, String, Value, Value) {
 pub async fn a_pod_is_evicted(caller: Caller) {
     let (at, to, _, eviction) = evicting(&caller).await;
     pod(&caller, "a", Some("n0")).await;
-    // Without a budget it goes as if it were deleted.
+    // Without a budget it is deleted as usual.
     let answer = caller.post(&to, &eviction).await.ok(201);
     assert_eq!((&answer["kind"], &answer["status"]), (&json!("Status"), &json!("Success")));
     assert_eq!(caller.get(&at).await.ok(200)["metadata"]["deletionGracePeriodSeconds"], 30);

@@ -1,4 +1,4 @@
-//! The same random sequence of writes at two servers, step by step with the same answers.
+//! The same random sequence of writes at two servers, with the same responses at each step.
 
 use kube::Client;
 use rand::rngs::SmallRng;
@@ -101,7 +101,7 @@ fn step(random: &mut SmallRng) -> (&'static str, String, Value) {
     }
 }
 
-/// What both should agree on of an answer.
+/// The parts of a response that both must agree on.
 fn essence(answer: &Answer) -> Value {
     if answer.body["kind"] == "Status" {
         let message = match answer.code {

@@ -1,4 +1,4 @@
-//! What the API server decides about Services, Nodes and Events.
+//! The API server's decisions about Services, Nodes and Events.
 
 use serde_json::{Value, json};
 
@@ -181,7 +181,7 @@ pub async fn nodes_have_ranges(caller: Caller) {
     let ranges = |node: &Value| (node["spec"]["podCIDR"].clone(), node["spec"]["podCIDRs"].clone());
     let of = |range: &str| (json!(range), json!([range]));
 
-    // Whoever writes one of the two members writes both; where they differ, the older one counts.
+    // Writing one of the two members sets both; if they differ, the older one counts.
     for (suffix, spec) in [
         ("one", json!({"podCIDR": "10.244.1.0/24"})),
         ("all", json!({"podCIDRs": ["10.244.1.0/24"]})),
@@ -204,7 +204,7 @@ pub async fn nodes_have_ranges(caller: Caller) {
         assert!(text.contains("spec.podCIDRs[0]: Invalid value: ") && text.contains("valid CIDR"), "{text}");
     }
 
-    // A node that has none gets them once.
+    // A node without ranges gets them once.
     for (suffix, content, spec) in [
         ("a", MERGE, json!({"podCIDR": "10.244.4.0/24"})),
         ("b", MERGE, json!({"podCIDRs": ["10.244.4.0/24"]})),
@@ -223,7 +223,7 @@ pub async fn nodes_have_ranges(caller: Caller) {
             let answer = caller.patch(&at, MERGE, &json!({"spec": refused})).await;
             assert!(answer.refused(422, "Invalid").contains(FIXED), "{refused}: {}", answer.body);
         }
-        // One of the two alone says nothing against the other.
+        // One of the two alone does not contradict the other.
         for same in [
             json!({"podCIDR": null}),
             json!({"podCIDRs": null}),

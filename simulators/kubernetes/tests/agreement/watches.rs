@@ -25,7 +25,7 @@ pub async fn changes_come_in_order(caller: Caller) {
     caller.post(&maps, &config_map("old", json!({}))).await.ok(201);
     let list = caller.get(&maps).await.ok(200);
     let mut since = caller.watch(&format!("{maps}?watch=true&resourceVersion={}", version(&list))).await;
-    // Without a version the watch begins with what is there.
+    // Without a version the watch starts with the current objects.
     let mut whole = caller.watch(&format!("{maps}?watch=true")).await;
     assert_eq!(next(&mut whole).await, event("ADDED", "old"));
     caller.post(&maps, &config_map("new", json!({}))).await.ok(201);

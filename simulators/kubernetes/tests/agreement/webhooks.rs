@@ -1,4 +1,4 @@
-//! Admission webhooks over TLS, as registered. They listen in this process; both servers ask them over a socket.
+//! Admission webhooks over TLS, as registered. They listen in this process; both servers call them over a socket.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -8,7 +8,7 @@ use crate::caller::{Caller, MERGE, config_map, names};
 use crate::listening::{Listening, pause};
 
 impl Listening {
-    /// Answers every AdmissionReview with what `decide` makes of its `request`, and notes those.
+    /// Responds to every AdmissionReview with the result of `decide` for its `request`, and records the requests.
     pub async fn admits(decide: fn(&Value) -> Value) -> Listening {
         Listening::start(move |review| {
             let request = review["request"].clone();
@@ -41,7 +41,7 @@ fn hooked(caller: &Caller, name: &str) -> Value {
     object
 }
 
-/// Registers the webhook, waits until the server asks it, and forgets what it was asked so far.
+/// Registers the webhook, waits until the server calls it, and clears its recorded requests.
 pub async fn register(caller: &Caller, kind: &str, listening: &Listening, webhook: Value) {
     let plural = format!("{}s", kind.to_lowercase());
     let configuration = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
@@ -182,7 +182,7 @@ pub async fn a_collection_is_deleted_up_to_what_is_refused(caller: Caller) {
     assert_eq!(names(&caller.get(&mine).await.ok(200)), ["b", "c"]);
 }
 
-/// A rule for one version fits requests for another one, and the webhook sees the version that it knows.
+/// A rule for one version matches requests for another one, and the webhook sees the version that it knows.
 pub async fn webhooks_see_custom_resources_in_their_version(caller: Caller) {
     let (plural, group) = ("gizmos", format!("{}.example.com", caller.namespace));
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
@@ -233,7 +233,7 @@ pub async fn webhooks_see_custom_resources_in_their_version(caller: Caller) {
     assert_eq!(asked[0]["object"]["apiVersion"], format!("{group}/v1"));
 }
 
-/// Subresources with objects of a type of their own: the webhook is asked about those, and changes those.
+/// Subresources with a type of their own: the webhook sees and changes objects of that type.
 pub async fn webhooks_see_what_subresources_take(caller: Caller) {
     let listening = Listening::admits(|request| {
         let object = &request["object"];
@@ -318,7 +318,7 @@ pub async fn webhooks_see_what_subresources_take(caller: Caller) {
         ]
         .join(" ")
     };
-    // A server whose cache lags tries a refused write once more.
+    // A server with a stale cache retries a refused write once.
     let mut seen: Vec<String> = asked.iter().map(shown).collect();
     seen.dedup();
     assert_eq!(
@@ -341,12 +341,12 @@ pub async fn webhooks_see_what_subresources_take(caller: Caller) {
 
 pub async fn a_webhook_that_is_down(caller: Caller) {
     let listening = Listening::admits(|_| json!({"allowed": true})).await;
-    // It answers at first, so that one knows when it is in force.
+    // It allows requests at first, so that the test sees when it is in force.
     let mut webhook = listening.webhook(&caller, &["CREATE"]);
     register(&caller, "ValidatingWebhookConfiguration", &listening, webhook.clone()).await;
     let path =
         format!("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{}", caller.namespace);
-    // Nobody listens at port 1.
+    // No program listens on port 1.
     webhook["clientConfig"] = json!({"url": "https://127.0.0.1:1/admit"});
     webhook["failurePolicy"] = json!("Fail");
     caller.patch(&path, MERGE, &json!({"webhooks": [webhook]})).await.ok(200);

@@ -41,7 +41,7 @@ fn widget(version: &str, name: &str, size: u64) -> Value {
         "metadata": { "name": name, "namespace": "default" }, "spec": { member: size } })
 }
 
-/// What the webhook was asked, object by object.
+/// The webhook's requests, object by object.
 type Asked = Arc<Mutex<Vec<Value>>>;
 
 fn answer(review: &Value) -> Value {
@@ -83,7 +83,7 @@ fn world(options: Options) -> (Kubernetes, Asked) {
     (kubernetes, asked)
 }
 
-/// Nobody answers for the webhook any more.
+/// Makes the webhook unreachable.
 fn silence(kubernetes: &Kubernetes) {
     let never = Router::new().fallback(post(async || std::future::pending::<()>().await));
     kubernetes.webhook_host("converter.system.svc", WebhookHost::InProcess(never));
@@ -140,7 +140,7 @@ async fn pages_and_selections_are_of_converted_objects() {
     };
     let (_, page) = raw::get(&kubernetes, &format!("{V2}?limit=10"), "").await;
     assert_eq!((names(&page).len(), &page["metadata"]["remainingItemCount"]), (10, &json!(20)));
-    assert_eq!(asked.lock().len(), 10, "what is on other pages is nobody's business");
+    assert_eq!(asked.lock().len(), 10, "objects on other pages are not converted");
     let token = page["metadata"]["continue"].as_str().unwrap();
     let (_, page) = raw::get(&kubernetes, &format!("{V2}?limit=10&continue={token}"), "").await;
     assert_eq!(names(&page)[0], "w10");
@@ -173,7 +173,7 @@ async fn writers_at_the_same_time_do_not_disturb_each_other() {
         })
         .collect();
     assert_eq!(uids.len(), 50);
-    // All at one object.
+    // All for one object.
     kubernetes.create(widget("v1", "shared", 0)).unwrap();
     let path = format!("{V2}/shared");
     let patches = (0..20).map(|number| {
@@ -186,7 +186,7 @@ async fn writers_at_the_same_time_do_not_disturb_each_other() {
     assert_eq!(shared["metadata"]["annotations"].as_object().unwrap().len(), 20);
 }
 
-/// Watches and requests that want the same wait for the same answer.
+/// Concurrent watches and requests for the same conversion share one call.
 #[tokio::test(start_paused = true)]
 async fn many_that_want_the_same_ask_once() {
     let (kubernetes, asked) = world(Options::default());
@@ -203,7 +203,7 @@ async fn many_that_want_the_same_ask_once() {
     let (watches, _) = futures::join!(watches, change);
     assert!(watches.iter().all(|events| events.len() == 1 && events[0]["object"]["spec"]["length"] == 2));
     assert_eq!(asked.lock().len(), 2);
-    // A question that fails fails for all of them, and is asked again by the next one.
+    // A failed call fails for all of them, and the next request calls again.
     kubernetes.merge("widgets", "default", "w", &json!({ "spec": { "size": 3 } })).unwrap();
     silence(&kubernetes);
     let path = format!("{V2}/w");
@@ -211,7 +211,7 @@ async fn many_that_want_the_same_ask_once() {
     let reads = join_all((0..20).map(|_| raw::get(&kubernetes, &path, ""))).await;
     assert!(reads.iter().all(|(code, _)| *code == 500));
     assert_eq!(start.elapsed().as_secs(), 30);
-    // Who gave up while it was asked is no reason to fail for those who come later.
+    // A client that gave up while the call was in flight does not fail later clients.
     let gave_up =
         tokio::time::timeout(std::time::Duration::from_secs(29), raw::get(&kubernetes, &path, "")).await;
     assert!(gave_up.is_err());
@@ -219,7 +219,7 @@ async fn many_that_want_the_same_ask_once() {
     assert_eq!(raw::get(&kubernetes, &path, "").await.1["spec"], json!({ "length": 3 }));
 }
 
-/// The same requests give the same objects, whatever the webhook's part in them is.
+/// The same requests give the same objects, whatever the webhook does.
 #[tokio::test(start_paused = true)]
 async fn a_seed_gives_the_same_objects() {
     let mut runs = vec![];
@@ -249,7 +249,7 @@ async fn a_webhook_has_thirty_seconds() {
         "conversion webhook for example.com/v1, Kind=Widget failed: Post \
          \"https://converter.system.svc:443/convert?timeout=30s\": context deadline exceeded"
     );
-    // An open watch says so, and ends.
+    // An open watch reports it, and ends.
     let watched = format!("{V2}?watch=true&resourceVersion={}", kubernetes.resource_version());
     let watch = raw::watch(&kubernetes, &watched);
     let change =
@@ -266,7 +266,7 @@ async fn an_object_that_never_rests_is_given_up() {
     let count = Arc::new(AtomicUsize::new(0));
     let (inner, times) = (kubernetes.clone(), Arc::clone(&count));
     let router = Router::new().fallback(post(async move |Json(review): Json<Value>| {
-        // Whoever asks finds another object afterwards.
+        // Every call changes the object, so the result never matches it.
         let number = times.fetch_add(1, Ordering::SeqCst);
         inner.merge("widgets", "default", "w", &json!({ "spec": { "size": number + 10 } })).unwrap();
         Json(answer(&review))
@@ -279,7 +279,7 @@ async fn an_object_that_never_rests_is_given_up() {
     assert_eq!(count.load(Ordering::SeqCst), 100);
 }
 
-/// Collectors look at metadata alone: a webhook that is gone holds nothing up.
+/// Garbage collection reads metadata alone: an unreachable webhook does not block it.
 #[tokio::test(start_paused = true)]
 async fn nobody_is_asked_to_collect_what_is_left_behind() {
     let within = Collection::Within(std::time::Duration::from_secs(5));
@@ -296,7 +296,7 @@ async fn nobody_is_asked_to_collect_what_is_left_behind() {
         elsewhere["metadata"]["namespace"] = json!("going");
         kubernetes.create(elsewhere).unwrap();
         kubernetes.create(widget("v1", "stays", 1)).unwrap();
-        // What lies there lies in an old version from now on.
+        // From now on existing objects are stored in an old version.
         let mut changed = definition();
         changed["spec"]["versions"][0]["storage"] = json!(false);
         changed["spec"]["versions"][1]["storage"] = json!(true);
@@ -316,7 +316,7 @@ async fn nobody_is_asked_to_collect_what_is_left_behind() {
     }
 }
 
-/// Calls that do not wait see what is stored, and write the version that is stored.
+/// Calls that do not wait see the stored form, and write the storage version.
 #[tokio::test(start_paused = true)]
 async fn calls_in_process_ask_nobody() {
     let (kubernetes, asked) = world(Options::default());
@@ -333,7 +333,7 @@ async fn calls_in_process_ask_nobody() {
     assert!(asked.lock().is_empty());
 }
 
-/// A state that is taken up again is converted as before.
+/// Objects of a restored state are converted as before.
 #[tokio::test(start_paused = true)]
 async fn a_saved_state_is_converted() {
     let (kubernetes, _) = world(Options::default());
@@ -365,7 +365,7 @@ async fn a_watch_follows_its_definition() {
     assert!(changed.load(Ordering::SeqCst));
     assert_eq!(events.len(), 1);
     assert_eq!(events[0]["object"]["apiVersion"], "example.com/v2");
-    assert_eq!(events[0]["object"]["metadata"]["labels"], json!({ "a": "b" }), "nobody added a label");
+    assert_eq!(events[0]["object"]["metadata"]["labels"], json!({ "a": "b" }), "no label was added");
 }
 
 /// kubectl shows and writes both versions. Real time and sockets.

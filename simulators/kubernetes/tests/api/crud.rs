@@ -121,14 +121,14 @@ async fn a_dry_run_answers_and_stores_nothing() {
     let address = answer.spec.unwrap().cluster_ip.unwrap();
     assert!(api.get_opt("a").await.unwrap().is_none());
 
-    // The address was given back: a Service may ask for it.
+    // The address was released: a Service may request it.
     let mut wanting = service("b");
     wanting["spec"]["clusterIP"] = json!(address);
     let stored = api.create(&PostParams::default(), &typed(wanting)).await.unwrap();
     let version = kubernetes.resource_version();
     assert!(version > before);
 
-    // A dry update releases nothing that the stored Service holds.
+    // A dry run of an update releases no allocation of the stored Service.
     let mut internal = stored.clone();
     internal.spec.as_mut().unwrap().type_ = Some("ClusterIP".to_owned());
     let dry_answer = api.replace("b", &dry, &internal).await.unwrap();

@@ -323,7 +323,7 @@ async fn objects_are_selected_by_the_fields_that_their_definition_names() {
     assert_eq!(schema["x-kubernetes-selectable-fields"][0], json!({ "fieldPath": "spec.color" }));
 }
 
-/// kube-apiserver makes the storage of a kind anew when its definition changes, and ends the watches of the old one.
+/// kube-apiserver rebuilds the storage of a kind when its definition changes, and ends the watches of the old one.
 #[tokio::test(start_paused = true)]
 async fn open_watches_end_with_the_definition_that_they_began_under() {
     let kubernetes = kubernetes();

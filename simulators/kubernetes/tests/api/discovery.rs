@@ -1,4 +1,4 @@
-//! Discovery, health and who may ask.
+//! Discovery, health and authentication.
 
 use kube::discovery::{Discovery, Scope};
 use kubernetes_simulator::{Kubernetes, Options, Token};
@@ -78,7 +78,7 @@ async fn what_is_not_served_is_not_found() {
     assert_eq!(code, 405);
 }
 
-/// What `kubectl explain` reads: from a kind's path to its identity, and from there to what its members mean.
+/// The requests of `kubectl explain`: from a kind's path to its schema, and from there to the meaning of its members.
 #[tokio::test(start_paused = true)]
 async fn openapi_explains_the_members_of_kinds() {
     let kubernetes = kubernetes();
@@ -92,7 +92,7 @@ async fn openapi_explains_the_members_of_kinds() {
     let spec = service.unwrap()["properties"]["spec"]["allOf"][0]["$ref"].as_str().unwrap();
     let spec = &schemas[spec.rsplit('/').next().unwrap()];
     assert!(spec["properties"]["clusterIP"]["description"].as_str().unwrap().starts_with("clusterIP is"));
-    // Clients keep documents by their hash: it changes once a definition adds a kind.
+    // Clients cache documents by their hash: it changes once a definition adds a kind.
     let hash = index["paths"]["apis/apps/v1"].clone();
     kubernetes.create(custom::definition()).unwrap();
     let (_, index) = raw::get(&kubernetes, "/openapi/v3", "").await;
@@ -105,7 +105,7 @@ async fn openapi_explains_the_members_of_kinds() {
     );
 }
 
-/// What `kubectl auth can-i` and `kubectl auth whoami` ask, and programs that let the server judge tokens.
+/// The requests of `kubectl auth can-i` and `kubectl auth whoami`, and of programs that let the server verify tokens.
 #[tokio::test(start_paused = true)]
 async fn questions_are_answered_and_not_stored() {
     let options = Options { tokens: vec![Token::new("open-sesame")], ..Options::default() };

@@ -1,4 +1,4 @@
-//! Members that a kind does not have, values of wrong types, and what is said of them (`fieldValidation`).
+//! Unknown members, values of wrong types, and their messages (`fieldValidation`).
 
 use http::{Method, Request};
 use tower::ServiceExt as _;
@@ -128,7 +128,7 @@ async fn members_that_are_there_twice_are_told() {
     );
 }
 
-/// sigs.k8s.io/json and kube-apiserver's patch handler: all that a strict reader finds is one error.
+/// sigs.k8s.io/json and kube-apiserver's patch handler: all findings of strict decoding are one error.
 #[tokio::test(start_paused = true)]
 async fn what_is_there_twice_and_what_is_unknown_is_told_together() {
     let kubernetes = kubernetes();

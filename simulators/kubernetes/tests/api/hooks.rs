@@ -18,7 +18,7 @@ async fn functions_default_and_refuse_objects() {
         AdmissionHook::mutating("default.example.com", async |request| {
             let mut object = request.object.unwrap();
             object["data"]["default"] = json!("set");
-            // Nobody but the server says what these are.
+            // Only the server sets these.
             object["metadata"]["uid"] = json!("forged");
             Decision::replace(object)
         })
@@ -57,7 +57,7 @@ async fn functions_default_and_refuse_objects() {
     let response = kubernetes.router().oneshot(request).await.unwrap();
     assert_eq!(response.status(), 403);
     assert!(kubernetes.get("cm", "default", "a").is_some());
-    // Who holds the handle asks nobody.
+    // Writes through the handle call no hooks.
     kubernetes.delete("cm", "default", "a").unwrap();
 }
 
@@ -69,7 +69,7 @@ async fn hooks_may_use_the_server_while_a_request_waits() {
         AdmissionHook::validating("busy.example.com", move |request| {
             let kubernetes = inner.clone();
             async move {
-                // Somebody else is faster, once.
+                // Another client is faster, once.
                 if request.operation == "UPDATE" && kubernetes.get("cm", "default", "seen").is_none() {
                     kubernetes.create(config_map("seen", json!({}))).unwrap();
                     let label = json!({ "metadata": { "labels": { "faster": "yes" } } });
@@ -90,7 +90,7 @@ async fn hooks_may_use_the_server_while_a_request_waits() {
     assert_eq!((stale.code, stale.reason.as_str()), (409, "Conflict"));
 }
 
-/// A webhook in this process that notes what it was asked and answers with `decide`.
+/// A webhook in this process that records its requests and responds with `decide`.
 fn webhook(decide: fn(&Value) -> Value) -> (Router, Arc<Mutex<Vec<Value>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let notes = Arc::clone(&asked);
@@ -174,7 +174,7 @@ async fn registered_webhooks_are_chosen_by_rules_and_labels() {
     assert_eq!(seen[0]["requestResource"]["group"], "");
     assert_eq!((&seen[0]["object"]["note"], &seen[0]["object"]["message"]), (&json!("hello"), &Value::Null));
 
-    // Warnings come as headers.
+    // Warnings are headers.
     let request =
         Request::builder().method(Method::POST).uri(maps).header("content-type", "application/json");
     let body = config_map("d", json!({})).to_string();

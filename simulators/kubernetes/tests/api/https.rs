@@ -37,7 +37,7 @@ async fn a_client_with_the_kubeconfig_reads_and_watches() {
     shutdown.cancel();
     while let Ok(Some(_)) = watch.try_next().await {}
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    assert!(api.get("a").await.is_err(), "nobody listens any more");
+    assert!(api.get("a").await.is_err(), "the listener is closed");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! kubectl against the server over TLS. Its typed commands send protobuf. Real time and sockets.
 //!
-//! `KUBECTL` names the program, else `KUBEBUILDER_ASSETS` its folder, else `PATH` has it; where there is none the test
-//! says so, but for CI, where it fails.
+//! `KUBECTL` is the path of the program; otherwise it is in `KUBEBUILDER_ASSETS` or in `PATH`. If there is none the
+//! test is skipped with a message; in CI it fails.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 /// Pointers to members, and their values as JSON.
 type Members = &'static [(&'static str, &'static str)];
 
-/// Command, kind and name of what it makes (`namespace/name`, or the name alone), and what is in it.
+/// Command, kind and name of the created object (`namespace/name`, or the name alone), and its members.
 const CREATED: &[(&str, &str, &str, Members)] = &[
     ("create namespace team", "Namespace", "team", &[("/spec/finalizers/0", "\"kubernetes\"")]),
     (
@@ -162,7 +162,7 @@ const CREATED: &[(&str, &str, &str, Members)] = &[
 
 const OLD: &[&str] = &["create cronjob", "create poddisruptionbudget"];
 
-/// Commands, and something that they print.
+/// Commands, and a part of their output.
 const SHOWN: &[(&str, &str)] = &[
     ("get deployments -o wide", "web    0/3     0            0"),
     ("get jobs", "once   Running   0/1"),
@@ -193,7 +193,7 @@ fn program() -> Option<PathBuf> {
     named.or_else(assets).or_else(installed)
 }
 
-/// kubectl, and a server that it speaks to.
+/// kubectl, and the server that it uses.
 pub struct Kubectl {
     program: PathBuf,
     folder: TempDir,
@@ -201,7 +201,7 @@ pub struct Kubectl {
 }
 
 impl Kubectl {
-    /// Serves over TLS. `None` where there is no kubectl.
+    /// Serves over TLS. `None` if there is no kubectl.
     pub async fn start(kubernetes: &Kubernetes) -> Option<Kubectl> {
         let Some(program) = program() else {
             assert!(std::env::var_os("CI").is_none(), "kubectl is not there: in CI the test must run");
@@ -215,14 +215,14 @@ impl Kubectl {
         Some(Kubectl { program, folder, shutdown })
     }
 
-    /// Writes a file for commands, and answers its path.
+    /// Writes a file for commands. Returns its path.
     pub fn file(&self, name: &str, content: &Value) -> String {
         let file = self.folder.path().join(name);
         std::fs::write(&file, content.to_string()).unwrap();
         file.to_str().unwrap().to_owned()
     }
 
-    /// What a command prints.
+    /// The output of a command.
     pub async fn run(&self, arguments: &str) -> String {
         let mut command = Command::new(&self.program);
         command
@@ -252,7 +252,7 @@ async fn kubectl_creates_shows_and_deletes() {
     let minor = version["clientVersion"]["minor"].as_str().unwrap().trim_end_matches('+').to_owned();
     let old = minor.parse::<u32>().unwrap() < 25;
     for (arguments, kind, place, members) in CREATED {
-        // Older ones ask for versions of these that servers of today do not have either.
+        // Older ones request versions that current servers do not have either.
         if old && OLD.iter().any(|command| arguments.starts_with(command)) {
             continue;
         }

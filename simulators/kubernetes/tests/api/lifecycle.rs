@@ -1,4 +1,4 @@
-//! What goes by itself: dependents, contents of namespaces, events; and who somebody is.
+//! Deletion by the server itself: dependents, contents of namespaces, events; and identities.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn owners_that_are_not_there_are_found_by_name_namespace_and_uid() {
         1,
         "the wrong owner is forgotten"
     );
-    // An owner that is taken on later counts as much.
+    // An owner reference that is added later counts, too.
     let late = json!({ "metadata": { "ownerReferences": owned_by("x", &[(&impostor, false)])["metadata"]["ownerReferences"] } });
     kubernetes.create(config_map("adopted", json!({}))).unwrap();
     kubernetes.merge("cm", "default", "adopted", &late).unwrap();

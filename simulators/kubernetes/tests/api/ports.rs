@@ -1,4 +1,4 @@
-//! Ports of pods, forwarded over SPDY by a connection that a client of Go would make.
+//! Ports of pods, forwarded over a SPDY connection like that of a Go client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 /// Headers of an error stream and a data stream for port 2379, as Go's implementation writes them.
 const OF_GO: [&[u8]; 2] = include!("../../src/port_forward/of_go.txt");
 
-/// Says which port of which pod it is.
+/// Returns port and pod as a text.
 struct Names;
 
 impl PodPorts for Names {
@@ -31,7 +31,7 @@ impl PodPorts for Names {
     }
 }
 
-/// Asks for the ports of a pod; the connection, and the head of the answer.
+/// Requests the ports of a pod. Returns the connection, and the head of the response.
 async fn ask(kubernetes: &Kubernetes, pod: &str, upgrade: &str) -> (TlsStream<TcpStream>, String) {
     let address =
         kubernetes.serve_https("127.0.0.1:0".parse().unwrap(), CancellationToken::new()).await.unwrap();
@@ -63,7 +63,7 @@ async fn a_port_is_forwarded_to_what_answers_there() {
     kubernetes.answer_at_ports(Arc::new(Names));
     let (_, head) = ask(&kubernetes, "etcd-1", SPDY).await;
     assert!(head.starts_with("HTTP/1.1 404 "), "{head}");
-    // Go's clients ask for a tunnel over WebSockets first, and try SPDY when there is none.
+    // Go's clients request a tunnel over WebSockets first, and fall back to SPDY.
     let (_, head) = ask(&kubernetes, "etcd-0", "Connection: Upgrade\r\nUpgrade: websocket\r\n").await;
     assert!(head.starts_with("HTTP/1.1 400 "), "{head}");
     let (mut stream, head) = ask(&kubernetes, "etcd-0", SPDY).await;

@@ -1,4 +1,4 @@
-//! Requests as plain HTTP, for what a typed client hides.
+//! Requests as plain HTTP, for details that a typed client hides.
 
 use axum::body::{Body, to_bytes};
 use http::{Method, Request};

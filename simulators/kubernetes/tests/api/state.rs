@@ -31,12 +31,12 @@ async fn clients_go_on_where_they_were() {
     for (kind, name, before) in [("svc", "web", &service), ("widgets", "w", &widget)] {
         assert_eq!(new.get(kind, "default", name).unwrap().value(), before.value());
     }
-    // A watch from the newest version continues, and what comes next has a newer one.
+    // A watch from the newest version continues, and the next change has a newer one.
     let later = new.create(config_map("later", json!({}))).unwrap();
     assert_eq!(later.version(), seen + 1);
     let path = "/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=1&resourceVersion=";
     assert_eq!(describe_events(&raw::watch(&new, &format!("{path}{seen}")).await), ["ADDED later"]);
-    // Addresses and uids that are in use are not given out again.
+    // Addresses and UIDs in use are not issued again.
     let mut again = service.value().clone();
     again["metadata"] = json!({ "name": "again", "namespace": "default" });
     assert_eq!(new.create(again).unwrap_err().code, 422);
@@ -86,14 +86,15 @@ async fn what_is_no_state_changes_nothing() {
     unknown["resources"][0]["resource"] = json!("gadgets.example.com");
     let mut newer = kubernetes.save();
     newer["format"] = json!(99);
-    for (saved, why) in [(json!({}), "no saved state"), (unknown, "not served here"), (newer, "format 99")] {
+    for (saved, why) in [(json!({}), "not a saved state"), (unknown, "not served here"), (newer, "format 99")]
+    {
         let error = kubernetes.restore(saved).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
     assert!(kubernetes.get("cm", "default", "a").is_some());
 }
 
-/// Another history has given the same versions to other objects.
+/// Another history has issued the same versions for other objects.
 #[tokio::test(start_paused = true)]
 async fn who_waits_sees_what_a_restored_state_holds() {
     let (kubernetes, other) = (kubernetes(), kubernetes());

@@ -62,7 +62,7 @@ async fn objects_enter_and_leave_a_selection_by_changing() {
     let events = raw::watch(&kubernetes, &path).await;
     assert_eq!(describe_events(&events), ["ADDED a", "DELETED a", "ADDED a", "MODIFIED a", "DELETED a"]);
     let left = &events[1]["object"]["metadata"];
-    assert_eq!(left["labels"]["app"], "web", "what leaves is told as it last was inside");
+    assert_eq!(left["labels"]["app"], "web", "an object that leaves is sent as it last was inside");
     assert_eq!(left["resourceVersion"], (version + 2).to_string());
     assert_eq!(events[2]["object"]["metadata"]["resourceVersion"], back.version().to_string());
 }
@@ -164,7 +164,7 @@ async fn a_reflector_follows_through_lost_watches_and_compaction() {
         kubernetes.delete("ConfigMap", "default", "while-away").unwrap();
         kubernetes.delete("ConfigMap", "default", "while-watching").unwrap();
         tokio::time::sleep(Duration::from_secs(60)).await;
-        assert_eq!(store.len(), before, "the relist notices what went while nobody could tell");
+        assert_eq!(store.len(), before, "the relist notices deletions without a watch");
         assert!(
             kubernetes.requests("list", "configmaps") + kubernetes.requests("watch", "configmaps") > lists
         );

@@ -1,9 +1,10 @@
-//! Output without what no two runs share.
+//! Output without values that differ in every run.
 
 /// The letters and digits of random names.
 const RANDOM: &str = "bcdfghjklmnpqrstvwxz2456789";
 
-/// Replaces ages, times, UIDs, versions, addresses, ports and random parts of names by words, and runs of spaces by two.
+/// Replaces ages, times, UIDs, versions, addresses, ports and random parts of names by words, and runs of spaces by
+/// two.
 pub fn normal(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -36,7 +37,7 @@ pub fn normal(text: &str) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// One word, and what stands in it between marks.
+/// One word, and the text between its punctuation.
 fn word(text: &str) -> String {
     let is_part = |character: char| character.is_ascii_alphanumeric() || "-.:<>".contains(character);
     let mut result = String::new();
@@ -50,7 +51,7 @@ fn word(text: &str) -> String {
             continue;
         }
         let (part, more) = rest.split_at(end);
-        // Ends of sentences and keys of YAML keep their marks.
+        // Punctuation at the end of sentences, and after keys of YAML, is kept.
         let bare = part.trim_end_matches([':', '.']);
         result.push_str(&term(bare));
         result.push_str(&part[bare.len()..]);
@@ -63,7 +64,7 @@ fn term(text: &str) -> String {
     if let Some(replaced) = replaced(text) {
         return replaced.to_owned();
     }
-    // An address with a port, and a port with a node's port.
+    // An address with a port, and a port with a node port.
     if let Some((head, tail)) = text.split_once(':') {
         return format!("{}:{}", term(head), term(tail));
     }

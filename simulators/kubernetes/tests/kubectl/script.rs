@@ -1,13 +1,13 @@
-//! The file of commands, and the table of what may differ.
+//! The file of commands, and the table of intended differences.
 
 use std::collections::BTreeSet;
 
-/// What of a command's output is compared.
+/// The part of a command's output that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// All of it.
     Whole,
-    /// The last line: what comes before tells of progress.
+    /// The last line: the lines before it show progress.
     End,
 }
 
@@ -28,8 +28,8 @@ impl Step {
     }
 }
 
-/// Reads blocks: a line with `$ ` and a command (`% ` where the end alone is compared), and below it, indented by four
-/// spaces, what it reads from its standard input.
+/// Parses blocks: a line with `$ ` and a command (`% ` if only the last line is compared), and below it, indented by
+/// four spaces, its standard input.
 pub fn steps(text: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for line in text.lines() {

@@ -1,7 +1,8 @@
-//! Rules in CEL: compiling them, and the values that they see.
+//! Rules in CEL: compiles them and builds the values that they see.
 //!
-//! What rules see is what their schema describes (Kubernetes: "Validation rules"): members by their escaped names, times and
-//! durations by their formats; what only `x-kubernetes-preserve-unknown-fields` keeps is out of sight.
+//! Rules see the members that their schema describes (Kubernetes: "Validation rules"): by their escaped names, with
+//! times and durations according to their formats. Members that are kept only because of
+//! `x-kubernetes-preserve-unknown-fields` are invisible.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -18,11 +19,11 @@ pub(crate) use super::super::expression::{Program, compile};
 use crate::schema::{Additional, Form, Schema};
 
 thread_local! {
-    /// All functions that Kubernetes knows. They take a while to register.
+    /// All functions of Kubernetes' CEL environment. Registering them takes a while.
     static FUNCTIONS: Context<'static> = functions();
 }
 
-/// The functions, and what their library leaves out: `type(value)`, with the names that it is compared with.
+/// The functions, and those that their library lacks: `type(value)`, with the names that it is compared with.
 fn functions() -> Context<'static> {
     const TYPES: &[&str] = &["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type"];
     let mut context = Context::default().with_all();
@@ -51,7 +52,7 @@ fn type_of(value: &Cel) -> &'static str {
 /// The variables of a rule.
 pub(super) struct Variables {
     pub(super) this: Cel,
-    /// Only transition rules have it.
+    /// Set for transition rules alone.
     pub(super) old: Option<Cel>,
 }
 
@@ -67,7 +68,7 @@ pub(super) fn evaluate(program: &Program, variables: &Variables) -> Result<Cel, 
     })
 }
 
-/// Evaluates a compiled expression about documents that have no schema here: their members are seen as they are written.
+/// Evaluates a compiled expression on documents without a schema: their members are visible under their own names.
 pub(crate) fn evaluate_plain(program: &Program, variables: &[(&str, &Value)]) -> Result<Cel, ExecutionError> {
     FUNCTIONS.with(|functions| {
         let mut context = functions.new_inner_scope();
@@ -95,7 +96,7 @@ fn plain(value: &Value) -> Cel {
     }
 }
 
-/// `oldSelf` where it is optional.
+/// `oldSelf` as an optional value.
 pub(super) fn optional(value: Option<Cel>) -> Cel {
     Cel::Opaque(Arc::new(value.map_or_else(OptionalValue::none, OptionalValue::of)))
 }

@@ -1,4 +1,4 @@
-//! Which part of the old object a part of the new one takes the place of.
+//! Finds the part of the old object that corresponds to a part of the new one.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ pub(super) fn member<'a>(old: Option<&'a Value>, name: &str) -> Option<&'a Value
     old?.get(name)
 }
 
-/// The old value of an item: items of keyed lists are found by their keys, others are never the same as before.
+/// The old value of an item: items of keyed lists are found by their keys; items of other lists have no old value.
 pub(super) fn item<'a>(schema: &Schema, old: Option<&'a Value>, item: &Value) -> Option<&'a Value> {
     let ListType::Map(keys) = &schema.list else { return None };
     let key = |item: &Value, name: &String| {

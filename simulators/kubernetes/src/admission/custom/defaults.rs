@@ -1,4 +1,4 @@
-//! Defaults of custom resources, and nulls that nothing allows.
+//! Defaults of custom resources, and the removal of nulls that the schema does not allow.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ fn is_stray_null(schema: &Schema, value: &Value) -> bool {
     value.is_null() && !schema.nullable
 }
 
-/// The schema that belongs to the member of a map, where it has none of its own.
+/// The schema of a map's values, if the map has no schema of its own for the member.
 fn additional(schema: &Schema) -> Option<&Schema> {
     match &schema.additional {
         Additional::Of(link) => Some(link),
@@ -16,7 +16,7 @@ fn additional(schema: &Schema) -> Option<&Schema> {
     }
 }
 
-/// Takes out members that are null and may not be, unless a default takes their place.
+/// Removes null members that are not nullable, unless a default replaces them.
 pub(super) fn drop_nulls(schema: &Schema, value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -40,7 +40,7 @@ pub(super) fn drop_nulls(schema: &Schema, value: &mut Value) {
     }
 }
 
-/// Puts in what is not there and has a default, at every depth that is there then.
+/// Sets missing members to their defaults, at every depth, including inside of new defaults.
 pub(super) fn apply(schema: &Schema, value: &mut Value) {
     match value {
         Value::Object(members) => {

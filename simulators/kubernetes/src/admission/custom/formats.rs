@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use base64::Engine as _;
 
-/// Whether a text has a format. Those that the API server does not know fit everything.
+/// Whether a text has a format. Formats that the API server does not know accept every text.
 pub(super) fn fits(format: &str, text: &str) -> bool {
-    // The names count without their hyphens.
+    // Formats are compared without their hyphens.
     match format.replace('-', "").as_str() {
         "datetime" => text.parse::<jiff::Timestamp>().is_ok() || is_date_time(text),
         "date" => text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok(),
@@ -39,12 +39,12 @@ pub(super) fn fits(format: &str, text: &str) -> bool {
     }
 }
 
-/// Go reads a date alone, too, and times without a zone.
+/// Go also accepts a date alone, and times without a zone.
 fn is_date_time(text: &str) -> bool {
     text.parse::<jiff::civil::DateTime>().is_ok() && text.contains('T')
 }
 
-/// As `time.ParseDuration` reads it, or one number and a unit in words.
+/// The format of `time.ParseDuration`, or one number and a unit in words.
 fn is_duration(text: &str) -> bool {
     const UNITS: &[&str] = &["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
     const WORDS: &[&str] =

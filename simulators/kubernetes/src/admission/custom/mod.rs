@@ -1,8 +1,8 @@
-//! Custom resources: what their schema adds to them, takes from them and asks of them.
+//! Custom resources: pruning, defaulting and validation by their schema.
 //!
-//! The order is the API server's: unknown members go, nulls that nothing allows go, defaults come; then values are held
-//! against the schema, lists are searched for duplicates, and rules are evaluated. What an update leaves as it was may
-//! stay wrong (KEP-4008, ratcheting).
+//! The order is the API server's: unknown members are removed, then nulls that the schema does not allow, and defaults
+//! are set; then values are validated against the schema, lists are checked for duplicates, and rules are evaluated.
+//! Invalid parts that an update does not change are accepted (KEP-4008, ratcheting).
 
 pub(crate) mod cel;
 mod correlate;
@@ -19,20 +19,20 @@ use crate::registry::Kind;
 use crate::schema::Schema;
 use crate::schema::decode::remove_unknown;
 
-/// Brings an object into the form in which it is stored: what the schema does not know is taken out, what it has a default
-/// for and is not there is put in.
+/// Brings an object into its stored form: members that the schema does not know are removed, and missing members with a
+/// default are set.
 pub(crate) fn settle(tree: &Schema, object: &mut Value) {
     prune(tree, object);
     defaults::apply(tree, object);
 }
 
-/// Takes out what the schema does not know, and nulls that it does not allow.
+/// Removes members that the schema does not know, and nulls that it does not allow.
 pub(crate) fn prune(tree: &Schema, object: &mut Value) {
     remove_unknown(tree, object);
     defaults::drop_nulls(tree, object);
 }
 
-/// Checks an object that is to be created, or to replace `old`.
+/// Validates an object that will be created or will replace `old`.
 pub(super) fn validate(kind: &Kind, old: Option<&Value>, object: &Value, causes: &mut Causes) {
     let tree = kind.tree();
     let before = causes.0.len();
@@ -46,7 +46,7 @@ pub(super) fn validate(kind: &Kind, old: Option<&Value>, object: &Value, causes:
     if was_unique {
         uniqueness::validate(tree, object, causes);
     }
-    // Rules see sound values alone.
+    // Rules are evaluated on structurally valid values alone.
     const BLOCKING: &[&str] = &["Required value", "Too long", "Too many"];
     let blocks = |cause: &Invalid| {
         BLOCKING.iter().any(|class| cause.message.starts_with(class)) || cause.is_wrong_type()
@@ -65,7 +65,7 @@ pub(super) fn validate(kind: &Kind, old: Option<&Value>, object: &Value, causes:
     }
 }
 
-/// The numbers of the `scale` subresource are numbers of pods, wherever they stand.
+/// The numbers of the `scale` subresource must be valid numbers of pods, whatever their path is.
 fn scale(kind: &Kind, object: &Value, causes: &mut Causes) {
     let Some(paths) = &kind.scale_paths else { return };
     for path in [&paths.replicas, &paths.actual] {
@@ -80,7 +80,7 @@ fn scale(kind: &Kind, object: &Value, causes: &mut Causes) {
     }
 }
 
-/// What is wrong with the default of a schema.
+/// The errors in the default of a schema.
 pub(super) fn validate_default(tree: &Schema, default: &Value) -> Vec<Invalid> {
     let mut causes = Causes::default();
     values::validate(tree, None, default, &mut causes);

@@ -1,4 +1,4 @@
-//! Validation rules (`x-kubernetes-validations`): each is evaluated for the value that it stands at, parents first.
+//! Validation rules (`x-kubernetes-validations`): each is evaluated on the value of its schema, parents first.
 
 use kube_cel::cel::{ExecutionError, Value as Cel};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::cel::{self, Variables};
 use super::{Causes, Invalid, correlate};
 use crate::schema::{Additional, Link, Rule, Schema};
 
-/// Whether a schema has rules at all.
+/// Whether a schema contains any rule.
 pub(super) fn any(schema: &Schema) -> bool {
     let inline = |link: &Link| match link {
         Link::Inline(schema) => any(schema),
@@ -84,7 +84,7 @@ fn evaluate(
     };
     match cel::evaluate(&compiled.rule, &variables) {
         Ok(Cel::Bool(true)) => {}
-        // What nobody changed may stay wrong; a transition is about changes.
+        // Unchanged values may stay invalid. Transition rules are about changes, so they always count.
         Ok(Cel::Bool(false)) if unchanged && !is_transition => {}
         Ok(Cel::Bool(false)) => {
             let field = match (&rule.field_path, path) {
@@ -110,7 +110,7 @@ fn evaluate(
     }
 }
 
-/// A message is one line that says something.
+/// A message must be a single line that is not empty.
 fn text(value: Result<Cel, ExecutionError>) -> Option<String> {
     match value {
         Ok(Cel::String(text)) if !text.trim().is_empty() && !text.contains('\n') => {

@@ -26,7 +26,7 @@ fn settled(schema: Value, spec: Value) -> Value {
     object["spec"].take()
 }
 
-/// What is wrong with a new spec, or with one that takes another's place.
+/// The errors of a new spec, or of one that replaces another.
 fn causes(schema: Value, old: Option<Value>, new: Value) -> Vec<String> {
     let mut causes = Causes::default();
     validate(&kind(schema), old.map(widget).as_ref(), &widget(new), &mut causes);

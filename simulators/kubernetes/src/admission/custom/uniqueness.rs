@@ -1,4 +1,4 @@
-//! Sets hold each value once, and keyed lists each key.
+//! Uniqueness: sets contain each value once, and keyed lists each key.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ fn keyed(keys: &[String], items: &[Value], path: &str, causes: &mut Causes) {
     duplicates(&keys, path, causes);
 }
 
-/// Tells of the second one of each value.
+/// Reports the second occurrence of each value.
 fn duplicates(values: &[Value], path: &str, causes: &mut Causes) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (index, value) in values.iter().enumerate() {

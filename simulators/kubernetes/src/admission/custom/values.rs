@@ -1,4 +1,4 @@
-//! Values against the types and constraints of their schema, in the words of the API server's validator.
+//! Validates values against the types and constraints of their schema, with the messages of the API server's validator.
 
 use regex::Regex;
 use serde_json::{Map, Number, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 use super::{Causes, Invalid, correlate, formats};
 use crate::schema::{Additional, Constraints, Form, Schema};
 
-/// Checks a value. What is as it was in `old` may be wrong.
+/// Validates a value. Values that are unchanged from `old` may be invalid.
 pub(super) fn validate(schema: &Schema, old: Option<&Value>, value: &Value, causes: &mut Causes) {
     let mut found = Vec::new();
     check(schema, old, value, "", &mut found);
@@ -92,7 +92,7 @@ fn wrong_type(path: &str, wanted: &str, given: &str) -> Invalid {
     Invalid::text(field(path), given, &format!("{} in body must be of type {wanted}: {given:?}", path))
 }
 
-/// The field of a path; that of the object itself has no name.
+/// The field of a path; the object itself has an empty path.
 fn field(path: &str) -> String {
     if path.is_empty() { "<nil>".to_owned() } else { path.trim_start_matches('.').to_owned() }
 }
@@ -197,7 +197,7 @@ fn check_members(
             (None, Additional::Of(link)) => link,
             (None, _) => continue,
         };
-        // The metadata of objects follows rules of its own.
+        // Metadata is validated by rules of its own.
         if inner.definition.is_none() {
             check(inner, correlate::member(old, name), member, &join(path, name), found);
         }
@@ -207,7 +207,7 @@ fn check_members(
     }
 }
 
-/// What several schemas say together.
+/// `allOf`, `anyOf`, `oneOf` and `not`.
 fn combinations(
     constraints: &Constraints,
     old: Option<&Value>,
@@ -221,7 +221,7 @@ fn combinations(
         check(schema, old, value, path, &mut found);
         found
     };
-    // The alternative that comes closest explains what is wrong.
+    // The errors of the alternative with the fewest errors are reported.
     let closest = |mut all: Vec<Vec<Invalid>>| {
         all.sort_by_key(Vec::len);
         all.into_iter().next().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Paths of members that a definition names: `.spec.size`, `.labels['a.b']`.
+//! Paths of members in a definition: `.spec.size`, `.labels['a.b']`.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ pub(super) enum Brackets {
     Refused,
 }
 
-/// The members that a path leads through, and the schema of the last one.
+/// The members along a path, and the schema of the last one.
 ///
 /// # Errors
-/// Why it leads nowhere.
+/// Why the path is invalid.
 pub(super) fn resolve<'a>(
     schema: &'a Value,
     path: &str,
@@ -50,7 +50,7 @@ pub(super) fn resolve<'a>(
     Ok((members, schema))
 }
 
-/// Dots, brackets, and what is between them; quoted texts are one token.
+/// Splits a path into dots, brackets, and the text between them; a quoted text is one token.
 fn tokens(path: &str) -> Vec<&str> {
     let (mut found, mut rest) = (Vec::new(), path);
     while let Some(first) = rest.chars().next() {
@@ -70,10 +70,10 @@ fn tokens(path: &str) -> Vec<&str> {
     found
 }
 
-/// What is wrong with one of `selectableFields`, given those before it: its members, or the reason.
+/// Validates one of `selectableFields`, given those before it. Returns its members.
 ///
 /// # Errors
-/// In the server's words.
+/// The server's message.
 pub(super) fn selectable(schema: &Value, path: &str) -> Result<Vec<String>, String> {
     let (members, found) =
         resolve(schema, path, Brackets::Refused).map_err(|why| format!("is an invalid path: {why}"))?;

@@ -1,4 +1,4 @@
-//! Which rules a schema may have (`x-kubernetes-validations`): they say what they must, and they compile.
+//! Validates the rules of a schema (`x-kubernetes-validations`): they have the required members, and they compile.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::schema::{Additional, Link, Schema};
 
 pub(super) const RULES: &str = "x-kubernetes-validations";
 
-/// Checks all of the rules of one schema but their expressions.
+/// Validates everything in the rules of one schema except their expressions.
 pub(super) fn validate(schema: &Value, at: &str, causes: &mut Causes) {
     const REASONS: &[&str] =
         &["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
@@ -55,12 +55,13 @@ pub(super) fn validate(schema: &Value, at: &str, causes: &mut Causes) {
     }
 }
 
-/// Compiles the rules of a schema that is sound otherwise, and of all that are in it.
+/// Compiles the rules of a schema that is otherwise valid, and of all schemas in it.
 pub(super) fn compile_all(document: &Value, at: &str, causes: &mut Causes) {
     compile_in(document, &Schema::custom(document), at, None, causes);
 }
 
-/// `unordered` is the list without keys that the schema is in: its items are not told apart, so that none has an old value.
+/// `unordered` is the list without keys that contains the schema: its items cannot be correlated, so they have no old
+/// value.
 fn compile_in(document: &Value, tree: &Schema, at: &str, unordered: Option<&str>, causes: &mut Causes) {
     if let (Some(items), Some(Link::Inline(tree))) = (document.get("items"), &tree.items) {
         let keyed = text_at(document, "/x-kubernetes-list-type") == "map";
@@ -138,7 +139,7 @@ fn compile_rule(rule: &Value, this: &Type<'_>, at: &str, unordered: Option<&str>
     }
 }
 
-/// A rule as the server prints it. It shows addresses where something optional is set.
+/// A rule as the server prints it, with a pointer in place of each optional member.
 fn printed(rule: &Value) -> String {
     let text = |member: &str| format!("{:?}", text_at(rule, member));
     let pointer = |member: &str, form: &str| {

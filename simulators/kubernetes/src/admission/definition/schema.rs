@@ -1,4 +1,4 @@
-//! Which schemas a definition may have: structural ones (Kubernetes: "Specifying a structural schema").
+//! Validates the schema of a definition, which must be structural (Kubernetes: "Specifying a structural schema").
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::rules::{self, RULES};
 use super::{Causes, Invalid, list_at, text_at};
 use crate::schema::Schema;
 
-/// Where a schema stands.
+/// The position of a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Root,
@@ -23,7 +23,7 @@ const KEYS: &str = "x-kubernetes-list-map-keys";
 const MAP_TYPE: &str = "x-kubernetes-map-type";
 const TYPES: &[&str] = &["array", "boolean", "integer", "number", "object", "string"];
 
-/// Checks the schema of a version.
+/// Validates the schema of a version.
 pub(super) fn validate(document: &Value, at: &str, causes: &mut Causes) {
     let mut found = Causes::default();
     structural(document, Level::Root, at, &mut found);
@@ -36,7 +36,7 @@ pub(super) fn validate(document: &Value, at: &str, causes: &mut Causes) {
     if found.are_none() {
         defaults(document, at, &mut found);
     }
-    // Rules are compiled where their types are known.
+    // Rules are compiled only if the types are valid.
     if found.are_none() {
         rules::compile_all(document, at, &mut found);
     }
@@ -53,7 +53,7 @@ fn members<'a>(schema: &'a Value, name: &str) -> impl Iterator<Item = (&'a Strin
     schema.get(name).and_then(Value::as_object).into_iter().flat_map(Map::iter)
 }
 
-/// The rules that make a schema a tree of types, with constraints beside it.
+/// The requirements of a structural schema: a tree of types, with constraints beside it.
 fn structural(schema: &Value, level: Level, at: &str, causes: &mut Causes) {
     let kind = text_at(schema, "/type");
     if kind == "array" && schema.get("items").is_none() {
@@ -155,7 +155,7 @@ fn first_is_int_or_string(schema: &Value) -> bool {
     schema.pointer("/allOf/0/anyOf") == Some(&either())
 }
 
-/// What combines schemas may constrain values, and say nothing of their structure.
+/// Schemas inside `allOf`, `anyOf`, `oneOf` and `not` may constrain values, but not define structure.
 fn constraints(
     schema: &Value,
     level: Level,
@@ -210,7 +210,7 @@ fn nested(schema: &Value, level: Level, skip_any: bool, at: &str, causes: &mut C
     }
 }
 
-/// What the server does not support, and how extensions go together.
+/// OpenAPI features that the server does not support, and combinations of extensions.
 fn openapi(schema: &Value, level: Level, at: &str, causes: &mut Causes) {
     const UNSUPPORTED: &[&str] =
         &["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"];
@@ -337,7 +337,7 @@ fn keyed(schema: &Value, keys: &[Value], at: &str, causes: &mut Causes) {
     }
 }
 
-/// Defaults are values of their schema, without unknown members.
+/// Defaults must be valid values of their schema, without unknown members.
 fn defaults(schema: &Value, at: &str, causes: &mut Causes) {
     if let Some(default) = schema.get("default") {
         let tree = Schema::parse(schema);

@@ -17,7 +17,7 @@ fn causes(old: Option<&Value>, object: &Value) -> Vec<String> {
     causes.0.iter().map(ToString::to_string).collect()
 }
 
-/// What is wrong with a schema, without the place that all paths begin with.
+/// The errors of a schema, without the common prefix of their paths.
 fn schema_causes(schema: Value) -> Vec<String> {
     let strip =
         |cause: String| cause.strip_prefix("spec.validation.openAPIV3Schema.").unwrap_or(&cause).to_owned();

@@ -1,4 +1,4 @@
-//! Finds the type of an expression, and what keeps it from being evaluated.
+//! Type-checks expressions.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use super::functions::{self, Signature, TWO_VARIABLES};
 use super::types::{Bindings, Type};
 use super::{Program, positions};
 
-/// The type of an expression that knows these variables.
+/// The type of an expression with these variables.
 ///
 /// # Errors
-/// All that is wrong with it, each with its place.
+/// All type errors, each with its position.
 pub(in crate::admission) fn check<'s>(
     program: &Program,
     variables: &[(&str, Type<'s>)],
@@ -42,9 +42,9 @@ struct Checker<'s> {
     bindings: Bindings<'s>,
     /// Variables, the innermost last.
     scope: Vec<(String, Type<'s>)>,
-    /// Whether parts of a list may have types of their own: among the arguments of `format` alone.
+    /// Whether elements of a list may have different types: among the arguments of `format` alone.
     mixes: bool,
-    /// What is wrong, by the id of the part.
+    /// The errors, by the ID of the part.
     errors: Vec<(u64, String)>,
 }
 
@@ -152,7 +152,7 @@ impl<'s> Checker<'s> {
         if self.errors.len() > before { Type::Error } else { Type::Bool }
     }
 
-    /// The result of the signatures that fit: what they have in common.
+    /// The result type of all matching signatures: their common part.
     fn resolve(
         &mut self,
         at: u64,
@@ -188,7 +188,7 @@ impl<'s> Checker<'s> {
         self.fail(at, message)
     }
 
-    /// The type that parts of a list or map share.
+    /// The common type of the elements of a list or map.
     fn join(&mut self, before: Option<Type<'s>>, at: u64, of: Type<'s>) -> Type<'s> {
         match before {
             None => of,
@@ -273,7 +273,7 @@ fn literal_type(literal: &LiteralValue) -> Type<'static> {
     }
 }
 
-/// The name that names with dots between them make.
+/// The qualified name that a chain of members forms.
 fn qualified(at: &IdedExpr) -> Option<String> {
     match &at.expr {
         Expr::Ident(name) => Some(name.clone()),

@@ -1,4 +1,4 @@
-//! The functions and operators that expressions may use, by their signatures: CEL's own and the libraries of Kubernetes
+//! The signatures of the functions and operators that expressions may use: CEL's own and the libraries of Kubernetes
 //! 1.33.
 
 use std::collections::HashMap;
@@ -9,13 +9,13 @@ use super::types::{OPTIONAL, Type};
 /// One way to call a function.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Signature {
-    /// Of what it is a member; `None` for a function that stands alone.
+    /// The type of the receiver; `None` for a function without one.
     pub(super) target: Option<Type<'static>>,
     pub(super) arguments: Vec<Type<'static>>,
     pub(super) result: Type<'static>,
 }
 
-/// Name, then signatures: `(arguments) result`, with `target.` before those of members. `A` and `B` are any types.
+/// Name, then signatures: `(arguments) result`, with `target.` before those of methods. `A` and `B` are any types.
 const TABLE: &str = "
 !_ (bool) bool
 @not_strictly_false (bool) bool
@@ -150,11 +150,11 @@ format.datetime () kubernetes.NamedFormat
 validate kubernetes.NamedFormat.(string) optional(list(string))
 ";
 
-/// Functions whose bodies have names of their own and take two of them: they are known, and what is in them is not checked.
+/// Macros with two variables: they are accepted, and their bodies are not checked.
 pub(super) const TWO_VARIABLES: &[&str] =
     &["all", "exists", "existsOne", "transformList", "transformMap", "transformMapEntry"];
 
-/// What stands for several signatures.
+/// Expands an abbreviation of several signatures.
 fn shorthand(text: &'static str) -> Vec<String> {
     const ORDERED: [&str; 8] = ["bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"];
     const NUMBERS: [&str; 3] = ["int", "uint", "double"];
@@ -197,12 +197,12 @@ static FUNCTIONS: LazyLock<HashMap<&'static str, Vec<Signature>>> = LazyLock::ne
         .collect()
 });
 
-/// The ways to call a function; `None` if there is none of that name.
+/// The signatures of a function; `None` if there is no function with that name.
 pub(super) fn named(name: &str) -> Option<&'static [Signature]> {
     FUNCTIONS.get(name).map(Vec::as_slice)
 }
 
-/// The type that a name stands for in expressions, as in `type(self) == string`.
+/// The type that a name denotes in expressions, as in `type(self) == string`.
 pub(super) fn type_named(name: &str) -> Option<Type<'static>> {
     const NAMES: &[&str] = &["bool", "int", "uint", "double", "string", "bytes", "dyn"];
     let known = NAMES.contains(&name).then(|| plain(name)).or(match name {
@@ -259,7 +259,7 @@ fn signature(text: &str) -> Option<Signature> {
     Some(Signature { target, arguments, result })
 }
 
-/// Reads one type, and answers what follows it.
+/// Parses one type. Returns the rest of the text, too.
 fn r#type(text: &str) -> (Type<'static>, &str) {
     let end = text.find([',', '(', ')', ' ']).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);

@@ -1,9 +1,9 @@
-//! Expressions in CEL: parsing them, and finding out before they are evaluated whether they can be (Kubernetes: "Common
-//! Expression Language in Kubernetes").
+//! Expressions in CEL: parses them and type-checks them before evaluation (Kubernetes: "Common Expression Language in
+//! Kubernetes").
 //!
-//! The crate that evaluates expressions knows no types. An API server does: it refuses a rule that names a member which its
-//! schema does not have, or that compares a text with a number. [`check`] is that part: types ([`Type`]) from schemas,
-//! functions from a table, and messages that point at the place.
+//! The crate that evaluates expressions has no types. An API server does: it refuses a rule that names a member which
+//! its schema does not have, or that compares a text with a number. [`check`] adds that part: types ([`Type`]) from
+//! schemas, functions from a table, and messages that point at the position.
 
 mod check;
 mod functions;
@@ -19,7 +19,7 @@ pub(super) use check::check;
 pub(super) use names::escape;
 pub(super) use types::Type;
 
-/// An expression that was parsed.
+/// A parsed expression.
 #[derive(Debug)]
 pub(crate) struct Program {
     source: String,
@@ -30,12 +30,12 @@ impl Program {
     /// Evaluates the expression.
     ///
     /// # Errors
-    /// What went wrong, such as a member that is not there.
+    /// The evaluation error, such as a missing member.
     pub(crate) fn evaluate(&self, context: &Context<'_>) -> Result<Cel, ExecutionError> {
         Cel::resolve(&self.root, context)
     }
 
-    /// Whether the expression speaks of this variable.
+    /// Whether the expression uses this variable.
     pub(crate) fn names(&self, variable: &str) -> bool {
         self.root.references().has_variable(variable)
     }
@@ -44,7 +44,7 @@ impl Program {
 /// Parses an expression. Optional members (`self.?name`) are part of the language, as in Kubernetes since 1.29.
 ///
 /// # Errors
-/// What the parser says, with the places.
+/// The parser's messages, with positions.
 pub(crate) fn compile(expression: &str) -> Result<Program, String> {
     match Parser::new().enable_optional_syntax(true).parse(expression) {
         Ok(root) => Ok(Program { source: expression.to_owned(), root }),

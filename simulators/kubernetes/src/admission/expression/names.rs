@@ -1,6 +1,6 @@
-//! Members' names as CEL can spell them (Kubernetes: "Validation rules").
+//! Escapes members' names for CEL (Kubernetes: "Validation rules").
 
-/// What CEL keeps for itself.
+/// CEL's reserved words.
 const WORDS: &[&str] = &[
     "true",
     "false",

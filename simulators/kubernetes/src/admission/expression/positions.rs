@@ -1,18 +1,18 @@
-//! Where the parts of an expression stand in its text. The parser keeps that to itself, so it is found again: the parts of
-//! one kind come in the order of the text.
+//! Finds the positions of an expression's parts in its text. The parser does not expose them, but parts of one kind
+//! occur in the order of the text.
 
 use std::collections::HashMap;
 
 use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr};
 
-/// The offsets, in characters, of the parts of an expression by their ids.
+/// The offsets, in characters, of the parts of an expression by their IDs.
 pub(super) fn of(root: &IdedExpr, source: &str) -> HashMap<u64, usize> {
     let mut finder = Finder { places: places(source), taken: HashMap::new(), found: HashMap::new() };
     finder.walk(root);
     finder.found
 }
 
-/// Line and column, both from 1.
+/// Line and column, both counted from 1.
 pub(super) fn line_and_column(source: &str, offset: usize) -> (usize, usize) {
     let before: Vec<char> = source.chars().take(offset).collect();
     let line = before.iter().filter(|c| **c == '\n').count() + 1;
@@ -20,14 +20,14 @@ pub(super) fn line_and_column(source: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// A message with the line that it is about, and a mark below the place.
+/// A message with the line that it refers to, and a mark below the position.
 pub(super) fn point_at(source: &str, (line, column): (usize, usize), message: &str) -> String {
     let text = source.lines().nth(line.saturating_sub(1)).unwrap_or_default();
     let dots = ".".repeat(column.saturating_sub(1));
     format!("ERROR: <input>:{line}:{column}: {message}\n | {text}\n | {dots}^")
 }
 
-/// What a part looks like in the text.
+/// The text that marks a part.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Mark {
     Name(String),
@@ -91,7 +91,7 @@ impl Finder {
             Expr::Call(call) => self.call(at.id, call),
             Expr::Comprehension(all) => {
                 self.walk(&all.iter_range);
-                // The name stands once before the body.
+                // The name occurs once before the body.
                 self.take(Mark::Name(all.iter_var.clone()));
                 self.step(&all.loop_step, &all.accu_var);
             }
@@ -105,12 +105,12 @@ impl Finder {
             None => Mark::Call(call.func_name.clone()),
         };
         if call.func_name == "_?._" {
-            // The member's name is a text here.
+            // The member's name is a string literal here.
             call.args.iter().take(1).for_each(|argument| self.walk(argument));
             self.note(id, mark);
             return;
         }
-        // Operators stand behind their first argument, functions before all of them.
+        // Operators follow their first argument; functions precede all arguments.
         let binary = matches!(mark, Mark::Operator(_)) && call.args.len() > 1;
         call.target.iter().for_each(|target| self.walk(target));
         let (first, rest) = call.args.split_at(usize::from(binary));
@@ -119,7 +119,7 @@ impl Finder {
         rest.iter().for_each(|argument| self.walk(argument));
     }
 
-    /// The body of a comprehension, in what the parser has put around it.
+    /// The body of a comprehension, inside the code that the parser generated around it.
     fn step(&mut self, at: &IdedExpr, gathered: &str) {
         let is_gathered = |argument: &IdedExpr| argument.expr == Expr::Ident(gathered.to_owned());
         match &at.expr {
@@ -140,7 +140,7 @@ impl Finder {
     }
 }
 
-/// How an operator is written.
+/// The text of an operator.
 fn operator(function: &str) -> Option<&'static str> {
     const OPERATORS: &[(&str, &str)] = &[
         ("_&&_", "&&"),
@@ -176,7 +176,7 @@ fn places(source: &str) -> HashMap<Mark, Vec<usize>> {
     let mut add = |mark: Mark, at: usize| places.entry(mark).or_default().push(at);
     let at = |index: usize| text.get(index).copied().unwrap_or('\0');
     let mut index = 0;
-    // The last character that was no space, and whether a value ended there.
+    // The last character that was not a space, and whether it ended a value.
     let (mut last, mut value) = ('\0', false);
     while index < text.len() {
         let (start, c) = (index, at(index));
@@ -235,7 +235,7 @@ fn places(source: &str) -> HashMap<Mark, Vec<usize>> {
     places
 }
 
-/// Where the quoted text that begins here ends.
+/// The end of the quoted text that begins here.
 fn quoted(text: &[char], start: usize) -> Option<usize> {
     let at = |index: usize| text.get(index).copied();
     let mut index = start;

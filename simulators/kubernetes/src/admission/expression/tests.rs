@@ -22,7 +22,7 @@ fn schema() -> Value {
     } })
 }
 
-/// The type of an expression, or what is wrong with it without the text and the mark.
+/// The type of an expression, or the error without the text and the mark.
 fn found(expression: &str) -> Result<String, String> {
     let schema = Schema::custom(&schema());
     let this = Type::of_self(&schema).unwrap();

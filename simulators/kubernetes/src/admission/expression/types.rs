@@ -1,4 +1,4 @@
-//! Types of expressions, and which may stand where (CEL's language definition: "Gradual type checking").
+//! Types of expressions and their assignability (CEL's language definition: "Gradual type checking").
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -8,11 +8,11 @@ use serde_json::json;
 use super::names::escape;
 use crate::schema::{Additional, Form, Link, Schema};
 
-/// A type. Values of unknown types are `Dyn`, and fit everywhere.
+/// A type. Values of unknown types are `Dyn`, which is assignable to and from every type.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::admission) enum Type<'s> {
     Dyn,
-    /// Of what could not be checked: nothing more is said about it.
+    /// The type of a part with an error: no further errors are reported about it.
     Error,
     Null,
     Bool,
@@ -27,22 +27,22 @@ pub(in crate::admission) enum Type<'s> {
     Map(Box<Self>, Box<Self>),
     /// The type of types.
     Kind(Box<Self>),
-    /// What functions alone make, such as an optional value or a quantity.
+    /// A type that only functions return, such as an optional value or a quantity.
     Opaque(&'static str, Vec<Self>),
     Object(Object<'s>),
-    /// A type in a function's signature that may be any.
+    /// A type parameter in a function's signature.
     Parameter(&'static str),
-    /// The same in one call.
+    /// A type parameter in one call.
     Variable(usize),
 }
 
-/// The opaque type of values that may not be there.
+/// The opaque type of optional values.
 pub(super) const OPTIONAL: &str = "optional_type";
 
 /// An object with members that its schema describes.
 #[derive(Debug, Clone)]
 pub(in crate::admission) struct Object<'s> {
-    /// Where it stands: two objects have the same type if that is the same.
+    /// Its path: two objects have the same type if their paths are equal.
     name: String,
     schema: &'s Schema,
 }
@@ -53,7 +53,7 @@ impl PartialEq for Object<'_> {
     }
 }
 
-/// What rules see of metadata.
+/// The members of metadata that rules can see.
 static METADATA: LazyLock<Schema> = LazyLock::new(|| {
     let text = json!({ "type": "string" });
     Schema::parse(&json!({ "type": "object", "properties": { "name": text, "generateName": text } }))
@@ -73,7 +73,7 @@ impl<'s> Object<'s> {
 }
 
 impl<'s> Type<'s> {
-    /// The type of `self` where rules of this schema stand. `None`: there is none, because nothing describes the value.
+    /// The type of `self` in rules of this schema; `None` if no schema describes the value.
     pub(in crate::admission) fn of_self(schema: &'s Schema) -> Option<Self> {
         Self::of(schema, "selfType1")
     }
@@ -108,7 +108,7 @@ impl<'s> Type<'s> {
         Self::Opaque(OPTIONAL, vec![of])
     }
 
-    /// The type inside an optional one, or the type itself; and whether it was optional.
+    /// The type inside an optional type, or the type itself; and whether it was optional.
     pub(super) fn unwrapped(self) -> (Self, bool) {
         match self {
             Self::Opaque(OPTIONAL, mut of) => (of.pop().unwrap_or(Self::Dyn), true),
@@ -116,7 +116,7 @@ impl<'s> Type<'s> {
         }
     }
 
-    /// Whether null may stand for such a value.
+    /// Whether null is assignable to the type.
     fn is_nullable(&self) -> bool {
         matches!(self, Self::Null | Self::Opaque(..) | Self::Object(_) | Self::Timestamp | Self::Duration)
     }
@@ -130,7 +130,7 @@ impl<'s> Type<'s> {
         }
     }
 
-    /// The same type with its parts, or itself where it has none, replaced.
+    /// The same type with its parts replaced, or the type itself replaced if it has no parts.
     fn map(&self, with: &mut impl FnMut(&Self) -> Self) -> Self {
         match self {
             Self::List(item) => Self::List(Box::new(with(item))),
@@ -141,7 +141,7 @@ impl<'s> Type<'s> {
         }
     }
 
-    /// Whether it says less than another type with which it agrees.
+    /// Whether it is at most as specific as another type with which it agrees.
     fn is_at_most_as_specific_as(&self, other: &Self) -> bool {
         let open = |one: &Self| matches!(one, Self::Dyn | Self::Variable(_));
         if open(self) || open(other) {
@@ -181,23 +181,23 @@ impl fmt::Display for Type<'_> {
     }
 }
 
-/// What the variables of calls turned out to be.
+/// The types that the type variables of calls are bound to.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bindings<'s>(Vec<Option<Type<'s>>>);
 
 impl<'s> Bindings<'s> {
-    /// A type that may still become any.
+    /// A new type variable.
     pub(super) fn variable(&mut self) -> Type<'s> {
         self.0.push(None);
         Type::Variable(self.0.len() - 1)
     }
 
-    /// Whether a value of the type `given` may stand where `wanted` is asked for; what that says of variables is kept.
+    /// Whether a value of the type `given` is assignable to `wanted`; type variables are bound accordingly.
     pub(super) fn accept(&mut self, given: &Type<'s>, wanted: &Type<'s>) -> bool {
         self.accept_all(&[given], &[wanted])
     }
 
-    /// The same for several at once.
+    /// The same for several values at once.
     pub(super) fn accept_all(&mut self, given: &[&Type<'s>], wanted: &[&Type<'s>]) -> bool {
         let mut attempt = self.clone();
         let fits = given.len() == wanted.len()
@@ -236,7 +236,7 @@ impl<'s> Bindings<'s> {
         }
     }
 
-    /// Makes a variable stand for a type. `None` if it would contain itself.
+    /// Binds a type variable. `None` if its type would contain itself.
     fn bind(&mut self, variable: usize, to: &Type<'s>) -> Option<bool> {
         if *to == Type::Variable(variable) {
             return Some(true);
@@ -272,7 +272,7 @@ impl<'s> Bindings<'s> {
         }
     }
 
-    /// The type with all that is known of its variables.
+    /// The type with all bound variables replaced.
     pub(super) fn resolve(&self, of: &Type<'s>) -> Type<'s> {
         match of {
             Type::Variable(variable) => match self.0.get(*variable).and_then(Option::as_ref) {
@@ -283,7 +283,7 @@ impl<'s> Bindings<'s> {
         }
     }
 
-    /// A function's type in one call: each of its parameters is one new variable.
+    /// A function's type in one call: each of its type parameters becomes a new variable.
     pub(super) fn instantiate(
         &mut self,
         of: &Type<'s>,

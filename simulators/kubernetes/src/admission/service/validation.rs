@@ -1,4 +1,4 @@
-//! What a Service must be. Fields in the order in which kube-apiserver reports them.
+//! Validates Services. Fields are in the order in which kube-apiserver reports them.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use crate::admission::{Causes, Invalid, list_at, text_at};
 
 const IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const PORT: &str = "must be between 1 and 65535, inclusive";
-/// A day: the longest session affinity, in seconds.
+/// The longest session affinity in seconds: a day.
 const MAX_AFFINITY_SECONDS: i64 = 86400;
 
 pub(super) fn validate(object: &Value, causes: &mut Causes) {
@@ -104,7 +104,7 @@ fn validate_port(
     Ok(())
 }
 
-/// The names of container ports: IANA service names.
+/// Validates names of container ports: IANA service names.
 pub(in crate::admission) fn port_name(name: &str) -> Result<(), &'static str> {
     if name.len() > 15 {
         return Err("must be no more than 15 characters");

@@ -10,10 +10,10 @@ use crate::admission::{Causes, Invalid, list_at, text_at};
 
 const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' \
     (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-/// The data of a Secret or ConfigMap, as kube-apiserver: 1 MiB.
+/// kube-apiserver's limit for the data of a Secret or ConfigMap: 1 MiB.
 const MAX_DATA_BYTES: usize = 1024 * 1024;
 
-/// A Lease, whose times are positive.
+/// Validates a Lease: its times are positive.
 pub(super) fn lease(object: &Value, causes: &mut Causes) {
     if let Some(seconds) = object.pointer("/spec/leaseDurationSeconds").and_then(Value::as_i64)
         && seconds <= 0
@@ -29,7 +29,7 @@ pub(super) fn lease(object: &Value, causes: &mut Causes) {
     }
 }
 
-/// Addresses of one family, and ports whose names differ.
+/// Validates an EndpointSlice: addresses of one family, and distinct port names.
 pub(super) fn endpoint_slice(object: &Value) -> Result<(), Invalid> {
     let family = text_at(object, "/addressType");
     if family.is_empty() {
@@ -82,7 +82,7 @@ pub(super) fn endpoint_slice(object: &Value) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// An Event, in the rules of its group.
+/// Validates an Event by the rules of its group.
 pub(super) fn event(object: &Value) -> Result<(), Invalid> {
     if object.get("apiVersion").and_then(Value::as_str) == Some("events.k8s.io/v1") {
         if object.get("eventTime").is_none_or(Value::is_null) {
@@ -102,7 +102,7 @@ pub(super) fn event(object: &Value) -> Result<(), Invalid> {
     let subject = text_at(object, "/involvedObject/namespace");
     let namespace = text_at(object, "/metadata/namespace");
     let matches = if subject.is_empty() {
-        // Events about cluster-wide objects live in the default namespace.
+        // Events about cluster-scoped objects are in the default namespace.
         text_at(object, "/involvedObject/kind").is_empty() || matches!(namespace, "default" | "kube-system")
     } else {
         subject == namespace
@@ -113,7 +113,7 @@ pub(super) fn event(object: &Value) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Keys are names of files, and all data together is not too long.
+/// Validates the keys, which are file names, and the total size.
 pub(super) fn keys_and_size(object: &Value) -> Result<(), Invalid> {
     let mut size = 0;
     for (key, value) in members(object, "/data").chain(members(object, "/binaryData")) {

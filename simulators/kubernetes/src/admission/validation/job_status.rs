@@ -1,5 +1,5 @@
-//! How the status of a Job may change: a Job ends in the steps in which its controller lets it end. A rule is about what an
-//! update changes, so that what was wrong before does not stand in the way.
+//! Validates changes of a Job's status: a Job ends in the order of its controller's steps. Only parts that an update
+//! changes are validated, so that older errors do not block it.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::admission::{Causes, Invalid, list_at};
 
 const CONDITIONS: &str = "status.conditions";
 
-/// A Job's status, as the rules see it.
+/// A Job's status.
 #[derive(Debug, Clone, Copy)]
 struct Status<'a>(&'a Value);
 
@@ -30,7 +30,7 @@ impl<'a> Status<'a> {
     }
 }
 
-/// Checks the status of `new`, which is to replace `old`.
+/// Validates the status of `new`, which will replace `old`.
 pub(in crate::admission) fn validate(old: &Value, new: &Value, causes: &mut Causes) {
     let (old, new) = (Status(old), Status(new));
     let changed = |member: &str| old.at(member) != new.at(member);
@@ -63,7 +63,7 @@ pub(in crate::admission) fn validate(old: &Value, new: &Value, causes: &mut Caus
             causes.push(Invalid::required(field("completionTime"), why));
         }
     }
-    // Times have one spelling, in which later ones are greater.
+    // Times have one notation that sorts in their order.
     let times = (new.at("startTime").as_str(), completion.as_str());
     if let (Some(start), Some(end)) = times
         && end < start

@@ -1,4 +1,4 @@
-//! Kinds of storage, networks, access, policy and extension.
+//! Kinds of storage, networking, access, policy and extension.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,7 @@ fn required(object: &Value, pointer: &str, causes: &mut Causes) {
     }
 }
 
-/// A map of resources to amounts.
+/// Validates a map of resources to quantities.
 fn amounts(object: &Value, pointer: &str, causes: &mut Causes) {
     let field = pointer.trim_start_matches('/').replace('/', ".");
     for (resource, amount) in metadata::members(object, pointer) {
@@ -172,7 +172,7 @@ fn autoscaler(object: &Value, causes: &mut Causes) {
     required(object, "/spec/scaleTargetRef/kind", causes);
     required(object, "/spec/scaleTargetRef/name", causes);
     let version = text_at(object, "/spec/scaleTargetRef/apiVersion");
-    // Of the core group replication controllers alone can be scaled.
+    // In the core group only replication controllers can be scaled.
     if !version.contains('/') && text_at(object, "/spec/scaleTargetRef/kind") != "ReplicationController" {
         let why = "apiVersion must specify API group";
         causes.push(Invalid::text("spec.scaleTargetRef.apiVersion", version, why));
@@ -385,7 +385,7 @@ fn csi_node(object: &Value, causes: &mut Causes) {
 }
 
 fn priority_class(object: &Value, causes: &mut Causes) {
-    // What users may ask for; above it is the system's own.
+    // The highest priority that users may set; higher ones are the system's own.
     const HIGHEST: i64 = 1_000_000_000;
     const OWN: &[&str] = &["system-node-critical", "system-cluster-critical"];
     let name = text_at(object, "/metadata/name");

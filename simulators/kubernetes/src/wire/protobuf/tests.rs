@@ -1,6 +1,6 @@
 use super::*;
 
-/// A message in the making.
+/// A message under construction.
 #[derive(Default, Clone)]
 struct Written(Vec<u8>);
 
@@ -52,7 +52,7 @@ fn decoded(api_version: &str, kind: &str, object: Written) -> Value {
     decode(&body(api_version, kind, object)).unwrap()
 }
 
-/// What Go writes where a name is set and nothing else.
+/// Go's encoding of metadata with only a name.
 fn metadata(name: &str) -> Written {
     written().text(1, name).text(2, "").text(3, "").text(4, "").text(5, "").number(7, 0).message(8, written())
 }
@@ -69,7 +69,7 @@ fn what_is_empty_is_not_there_unless_a_pointer_says_so() {
             "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p" },
             "spec": {
                 "containers": [{ "name": "c", "image": "image", "resources": {} }],
-                // A pointer to nothing would not have been sent.
+                // A nil pointer would not have been sent.
                 "terminationGracePeriodSeconds": 0, "automountServiceAccountToken": false,
             },
             "status": {},
