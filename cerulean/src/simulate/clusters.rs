@@ -41,8 +41,8 @@ pub struct ClustersArguments {
     /// Let nodes wait for an azure-cloud-controller-manager that you start, too.
     #[arg(long)]
     await_cloud_provider: bool,
-    /// The parts of Cluster API that are played, such as core,bootstrap; none for none. Start the real programs for the
-    /// others, with their definitions.
+    /// The parts of Cluster API that are played, such as core,bootstrap; none for no part. Start the real programs for
+    /// the others, with their definitions.
     #[arg(long, value_name = "PARTS", default_value = "core,bootstrap,control-plane", value_parser = played)]
     play: Played,
     /// The port of the page and the control API; 0 for any. By default the previous one, if it is free.
@@ -54,7 +54,7 @@ pub struct ClustersArguments {
     /// The port of the Kubernetes API; 0 for any. By default the previous one, if it is free.
     #[arg(long)]
     kubernetes_port: Option<u16>,
-    /// The port on which the manager is to serve its webhooks; 0 for any that is free now. By default the previous one.
+    /// The port on which the manager serves its webhooks; 0 for any that is free now. By default the previous one.
     #[arg(long)]
     webhook_port: Option<u16>,
 }

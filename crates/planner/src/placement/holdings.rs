@@ -1,7 +1,6 @@
-//! The nodes that each of several load balancers has, and which of the nodes that belong to it it may have now
-//! (LB-434). A machine can be behind only one load balancer of a flavor. So a node that moves first leaves one and then
-//! joins the other, and a load balancer that cannot be written keeps its nodes (and only those) from the load balancer
-//! that they belong to.
+//! The nodes that each of several load balancers has, and the nodes that each may have now (LB-434). A machine can be
+//! behind only one load balancer of a flavor. So a node that moves first leaves one and then joins the other, and a
+//! load balancer that cannot be written keeps its nodes (and only those) from the load balancer that they belong to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
